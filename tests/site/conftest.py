@@ -1,0 +1,131 @@
+"""A real browser over the built site.
+
+    site        address of _build/html, served on loopback with gzip
+    pages       every page of the site, as paths ("book/softmax.html")
+    browser     chromium, one for the whole run
+    open_page   open_page("book/softmax.html", theme="dark", width=390) -> a playwright Page
+
+When a test ends, each page that it opened must have logged no error, must have asked no other host
+for anything, and must have been refused nothing. So every browser test is a test of that too.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools.site_server import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
+THEMES = ("light", "dark")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def site_pages():
+    """Pages that a reader can open, in a stable order; Sphinx's own index pages included."""
+    found = (p.relative_to(HTML) for p in HTML.rglob("*.html"))
+    return sorted(p.as_posix() for p in found if p.parts[0] not in ("_static", "_sources"))
+
+
+def chapter_pages():
+    """The pages that have a notebook."""
+    sources = {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")}
+    return [p for p in site_pages() if p.startswith("book/") and Path(p).stem in sources]
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
+            item.add_marker(pytest.mark.browser)
+
+
+def chromium():
+    """Path of the browser to drive, or None."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def site():
+    if not (HTML / "index.html").is_file():
+        pytest.fail(f"{HTML} is not built: run `make book` first", pytrace=False)
+    with serving(HTML) as base:
+        yield base
+
+
+@pytest.fixture(scope="session")
+def pages(site):
+    return site_pages()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = chromium()
+    if path is None:
+        reason = "NO BROWSER: the site was NOT tested. Install chromium, or name one in CHROMIUM."
+        if os.environ.get("REQUIRE_BROWSER") == "1":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield started
+        started.close()
+
+
+class Log:
+    """What a page did that no page of the site may do."""
+
+    def __init__(self, base):
+        self.base, self.errors = base, []
+
+    def watch(self, page):
+        page.on("console", self.console)
+        page.on("pageerror", lambda error: self.errors.append(f"script error: {error}"))
+        page.on("request", self.request)
+        page.on("response", self.response)
+
+    def console(self, message):
+        if message.type in ("error", "warning"):
+            self.errors.append(f"console {message.type}: {message.text}")
+
+    def request(self, request):
+        if not request.url.startswith((self.base + "/", "data:", "blob:")):
+            self.errors.append(f"request to another host: {request.url}")
+
+    def response(self, response):
+        if response.status >= 400:
+            self.errors.append(f"{response.status} for {response.url}")
+
+
+@pytest.fixture
+def open_page(browser, site):
+    """A function: open_page(path, *, theme="light", width=1280, height=900, **context options)."""
+    log, contexts = Log(site), []
+
+    def visit(path, *, theme="light", width=1280, height=900, **options):
+        if theme not in THEMES:
+            raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
+        size = {"width": width, "height": height}
+        contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
+        page = contexts[-1].new_page()
+        log.watch(page)
+        page.goto(f"{site}/{path}", wait_until="load")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not log.errors, "\n".join(log.errors)
