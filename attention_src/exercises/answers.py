@@ -1,0 +1,121 @@
+"""Answers of a learner, as arrays: read them, compare them, show them in few digits."""
+
+import linecache
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
+    """A list, NumPy array, number or torch tensor as a numeric array; otherwise ValueError."""
+    try:
+        # A torch tensor: detach works on every device and with or without gradients.
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except (ValueError, TypeError, RuntimeError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"Your function should return {name}; it returned {kind(value)}.")
+    return array
+
+
+def compare(
+    expected: list[np.ndarray],
+    answer: list[np.ndarray],
+    names: tuple[str, ...] = (),
+    rtol: float | None = None,
+) -> str:
+    """The first difference, in words: shape, then dtype, then values; "" when there is none."""
+    for i, (right, yours) in enumerate(zip(expected, answer, strict=True)):
+        part = f"{names[i]} " if names else ""
+        if right.shape != yours.shape:
+            return (
+                f"  expected {part}of shape {right.shape}\n  yours    {part}of shape {yours.shape}"
+            )
+        if right.dtype == bool and yours.dtype != bool:
+            return (
+                f"  expected {part}of dtype bool, True or False\n"
+                f"  yours    {part}of dtype {yours.dtype}: to be added, not looked up"
+            )
+        if right.dtype == bool and yours.dtype != bool:
+            return f"  expected {part}of dtype bool\n  yours    {part}of dtype {yours.dtype}"
+        if close(yours, right, rtol).all():
+            continue
+        holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= 4
+        if right.dtype.kind == "f" and not holds_digits:
+            return (
+                f"  expected {part}of dtype float64 (or float32)\n"
+                f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits. "
+                "Was it made from the input, as zeros_like does?"
+            )
+        shown = [
+            labelled(f"expected {part}=", right),
+            labelled(f"yours    {part}=", yours),
+        ]
+        if np.isnan(yours).any() and not np.isnan(right).any():
+            shown.append('  nan is "not a number": inf - inf, 0 / 0 or inf / inf makes one.')
+        elif text(right) == text(yours):
+            shown.append(f"  The largest difference is {np.abs(right - yours).max():.2g}.")
+        return "\n".join(shown)
+    return ""
+
+
+def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -> np.ndarray:
+    """Where the two agree, to the digits that the answer's dtype can hold; nan agrees with nan."""
+    if rtol is None:
+        rtol = 1e-5 if answer.dtype == np.float32 else 1e-7
+    a, b = answer.astype(np.float64), expected.astype(np.float64)
+    return np.isclose(a, b, rtol=rtol, atol=rtol / 10, equal_nan=True)
+
+
+def identical(a: Any, b: Any) -> bool:
+    """True when two inputs are the same, bit for bit, so that nothing was changed in place."""
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
+    x, y = np.asarray(a), np.asarray(b)
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+
+
+def text(value: Any) -> str:
+    """A number, array or list of arrays in four decimals, short enough to read."""
+    if isinstance(value, list):
+        return "[" + ", ".join(text(item) for item in value) + "]"
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array.item():.4g}"
+    return np.array2string(array, precision=4, suppress_small=True, threshold=40, edgeitems=3)
+
+
+def labelled(label: str, value: Any) -> str:
+    """`label value`, with the further lines of a matrix aligned under its first."""
+    first = f"  {label} "
+    return first + text(value).replace("\n", "\n" + " " * len(first))
+
+
+def kind(value: Any) -> str:
+    """What a thing is, for a message: "None", "a dict", "a list of 3"."""
+    if value is None or value is ...:
+        return str(value) if value is None else "..."
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"{type(value).__name__}"
+
+
+def how_to_start(error: Exception | None) -> str:
+    """What to do with a stub: write it, or return its result."""
+    if isinstance(error, NotImplementedError):
+        return "Replace `raise NotImplementedError` by your code, run that cell, then this one."
+    return "Your function returns nothing yet. If you have written it, end it with `return`."
+
+
+def where_it_failed(f: Callable, error: Exception) -> str:
+    """The learner's line that raised, and what it raised."""
+    what = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    code = getattr(f, "__code__", None)
+    own = [frame for frame in frames if code and frame.filename == code.co_filename]
+    if not own:
+        return f"  Your function could not be called as the exercise says. {what}"
+    line = linecache.getline(own[-1].filename, own[-1].lineno or 0).strip()
+    return f"  Your function raised {what}\n  in its line {own[-1].lineno}: {line}"

@@ -1,0 +1,215 @@
+"""The framework of the checks: what a learner is told, in every case that can happen."""
+
+import doctest
+import time
+
+import numpy as np
+import pytest
+
+from attention_src.exercises import checking
+from attention_src.exercises.checking import Case, Check, Mistake
+
+
+def centred(x):
+    return x - x.mean(axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def check():
+    return Check(
+        "centre",
+        reference=centred,
+        cases=[
+            Case("one row", (np.array([1.0, 2.0, 6.0]),)),
+            Case("whole numbers", (np.array([1, 2, 6]),)),
+            Case("two rows", (np.array([[1.0, 3.0, 8.0], [5.0, 6.0, 10.0]]),)),
+        ],
+        mistakes=[
+            Mistake("sign", lambda x: -centred(x), "You subtracted x from its mean."),
+            Mistake("whole mean", lambda x: x - x.mean(), "You took one mean for all rows."),
+        ],
+        hints=["What is the mean of a row?", "mean takes an axis.", "Use keepdims=True."],
+    )
+
+
+def test_the_docstring_s_example_is_true():
+    assert doctest.testmod(checking).attempted > 3
+    assert doctest.testmod(checking).failed == 0
+
+
+def test_right_answer_passes_and_is_printed_once(check, capsys):
+    result = check.run(centred)
+    assert result.status == "passed"
+    assert capsys.readouterr().out == result.message + "\n"
+    assert "in all 3 cases" in result.message
+
+
+def test_result_shows_nothing_more_in_a_notebook(check, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    result = check.run(centred)
+    capsys.readouterr()
+    data, _ = InteractiveShell.instance().display_formatter.format(result)
+    assert data == {}
+    assert capsys.readouterr().out == ""
+    assert repr(result) == "<passed>"
+
+
+def stub(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("f", [stub, lambda x: None, lambda x: ..., lambda x: (None, ...)])
+def test_a_stub_is_not_started_and_costs_no_hint(check, f):
+    result = check.run(f)
+    assert result.status == "not started"
+    assert check.failures == 0
+
+
+def test_a_stub_is_told_what_to_do(check):
+    assert "raise NotImplementedError" in check.run(stub).message
+    assert "`return`" in check.run(lambda x: None).message
+
+
+def test_wrong_values_show_the_case_the_input_and_both_answers(check):
+    message = check.run(lambda x: x - x.mean()).message
+    assert "in case 3 of 3 (two rows)" in message
+    assert "x        = [[ 1.  3.  8.]\n              [ 5.  6. 10.]]" in message
+    assert "expected = [[-3. -1.  4.]\n              [-2. -1.  3.]]" in message
+    assert "yours    = [[-4.5 -2.5  2.5]" in message
+    assert "Likely cause (whole mean): You took one mean for all rows." in message
+
+
+def test_an_unknown_mistake_gets_no_cause(check):
+    result = check.run(lambda x: x * 3.0)
+    assert result.status == "wrong"
+    assert "Likely cause" not in result.message
+
+
+def test_hints_grow_with_each_failing_try_and_begin_again_after_a_pass(check):
+    shown = [check.run(lambda x: x * 3.0).message.count("Hint") for _ in range(5)]
+    assert shown == [1, 2, 3, 3, 3]
+    check.run(centred)
+    assert "Hint 1 of 3: What is the mean of a row?" in check.run(lambda x: x * 3.0).message
+
+
+def test_shape_comes_before_values(check):
+    message = check.run(lambda x: x.sum(axis=-1) * 9).message
+    assert "expected of shape (3,)\n  yours    of shape ()" in message
+
+
+def test_dtype_too_small_for_the_digits(check):
+    def integers(x):
+        out = np.zeros_like(x)
+        out[...] = centred(x) / 3 * 3.0000001
+        return out
+
+    check.cases = check.cases[1:]
+    check.cases[0] = Case("whole numbers", (np.array([1, 2, 5]),))
+    assert "of dtype int64, which cannot hold the digits" in check.run(integers).message
+    assert "float16" in check.run(lambda x: (centred(x)).astype(np.float16)).message
+
+
+def test_a_mask_must_be_boolean():
+    visible = Check("visible", lambda x: x > 0, [Case("a row", (np.array([1.0, -1.0]),))], [], [])
+    assert visible.run(lambda x: x > 0).status == "passed"
+    assert "expected of dtype bool" in visible.run(lambda x: (x > 0) * 1.0).message
+
+
+def test_nan_is_explained(check):
+    message = check.run(lambda x: centred(x) * np.nan).message
+    assert 'nan is "not a number"' in message
+
+
+def test_equal_after_rounding_shows_the_difference(check):
+    assert "largest difference is 1e-05" in check.run(lambda x: centred(x) + 1e-5).message
+
+
+def test_an_exception_names_its_line(check):
+    def broken(x):
+        y = x - 1
+        return y.nosuch
+
+    message = check.run(broken).message
+    assert "AttributeError" in message
+    assert f"in its line {broken.__code__.co_firstlineno + 2}: return y.nosuch" in message
+
+
+def test_wrong_arguments_are_told_apart_from_a_fault_inside(check):
+    assert "could not be called" in check.run(lambda: 1).message
+
+
+def test_changing_the_input_is_wrong_even_if_the_answer_is_right(check):
+    def in_place(x):
+        if x.dtype == int:
+            return centred(x)
+        x -= x.mean(axis=-1, keepdims=True)
+        return x
+
+    message = check.run(in_place).message
+    assert "changed its input x in place" in message
+
+
+@pytest.mark.parametrize("answer", ["text", {"a": 1}, [[1.0], [2.0, 3.0]], 1j, abs])
+def test_what_is_no_array_is_named(check, answer):
+    message = check.run(lambda x: answer).message
+    assert "should return an array of numbers; it returned" in message
+
+
+def test_none_in_one_case_only_is_wrong_not_unstarted(check):
+    result = check.run(lambda x: centred(x) if x.ndim == 1 else None)
+    assert result.status == "wrong"
+    assert "returned None" in result.message
+
+
+def test_lists_and_torch_tensors_are_answers_too(check):
+    torch = pytest.importorskip("torch")
+    assert check.run(lambda x: centred(x).tolist()).status == "passed"
+    assert check.run(lambda x: torch.tensor(centred(x))).status == "passed"
+    with_gradient = torch.ones((), requires_grad=True)
+    assert check.run(lambda x: torch.tensor(centred(x)) * with_gradient).status == "passed"
+    assert check.run(lambda x: torch.tensor(centred(x), dtype=torch.float32)).status == "passed"
+
+
+def test_a_tuple_has_named_parts():
+    check = Check(
+        "extremes",
+        lambda x: (x.min(), x.max()),
+        [Case("a row", (np.array([1.0, 2.0]),))],
+        [Mistake("swapped", lambda x: (x.max(), x.min()), "You swapped them.")],
+        [],
+        returns=("low", "high"),
+    )
+    assert check.run(lambda x: [x.min(), x.max()]).status == "passed"
+    assert "should return (low, high); it returned" in check.run(lambda x: x.min()).message
+    message = check.run(lambda x: (x[1], x[0])).message
+    assert "expected low = 1\n  yours    low = 2" in message
+    assert "You swapped them." in message
+
+
+def test_memory_is_bounded():
+    n = 400
+    check = Check(
+        "outer",
+        lambda x: x * x.sum(),
+        [Case("long", (np.ones(n),), max_bytes=n * n)],
+        [Mistake("matrix", lambda x: np.outer(x, x).sum(-1), "You built the n × n matrix.")],
+        [],
+    )
+    assert check.run(lambda x: x * x.sum()).status == "passed"
+    message = check.run(lambda x: np.outer(x, x).sum(-1)).message
+    assert "MB of memory; 0.2 MB is ample" in message
+    assert "You built the n × n matrix." in message
+
+
+def test_passing_a_result_instead_of_the_function_is_a_clear_error(check):
+    with pytest.raises(ValueError, match="f is ndarray, it should be a function"):
+        check.run(centred(np.ones(3)))
+
+
+def test_two_runs_say_the_same_and_are_quick(check):
+    begin = time.perf_counter()
+    first = check.run(lambda x: -centred(x)).message
+    check.failures = 0
+    assert check.run(lambda x: -centred(x)).message == first
+    assert time.perf_counter() - begin < 1
