@@ -1,0 +1,195 @@
+"""One place that says what does not fit: ValueErrors that name the argument, the sizes and the fix.
+
+Works on NumPy arrays and torch tensors alike, and imports NumPy only.
+"""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
+    """Return x in float64, and the dtype in which a reference should give its answer back.
+
+    Integers are answered in float64; float16 and float32 are computed in float64 and answered in
+    their own dtype, so that a reference adds one rounding and no more.
+
+    Raises:
+        ValueError: x does not hold real numbers
+    """
+    if hasattr(x, "detach"):
+        raise ValueError(
+            f"{name} is a torch tensor; this function is NumPy: pass {name}.detach().numpy(), "
+            "or import the same function from layer instead of reference"
+        )
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths; pad them first") from None
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} has dtype {array.dtype}; it should hold real numbers")
+    answer = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    return array.astype(np.promote_types(array.dtype, np.float64), copy=False), answer
+
+
+def check_qkv(q: Any, k: Any, v: Any = None) -> None:
+    """Check that q [..., n_q, d_k], k [..., n_k, d_k] and v [..., n_k, d_v] belong together.
+
+    Raises:
+        ValueError: names the axis that does not fit, e.g. "k has d_k=32 but q has d_k=64: ..."
+    """
+    for name, x, axes in (("q", q, "n_q, d_k"), ("k", k, "n_k, d_k"), ("v", v, "n_k, d_v")):
+        if x is not None and len(x.shape) < 2:
+            raise ValueError(f"{name} has shape {shape(x)}; it should be [..., {axes}]")
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"k has d_k={k.shape[-1]} but q has d_k={q.shape[-1]}: queries and keys meet in a "
+            "dot product, so their last axes should be equal. Project one of them, or look for a "
+            "transposed argument"
+        )
+    if q.shape[-1] == 0:
+        raise ValueError("q has d_k=0; a query should have at least one component")
+    if v is not None and v.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"v has n_k={v.shape[-2]} but k has n_k={k.shape[-2]}: each key carries one value, so "
+            "axis -2 of both should be equal"
+        )
+
+
+def check_leading(q: Any, k: Any, v: Any = None) -> None:
+    """Check that the axes before [n, d] broadcast against each other.
+
+    Raises:
+        ValueError: names the shapes; for grouped heads it says how to repeat k and v
+    """
+    leading = [tuple(x.shape[:-2]) for x in (q, k, v) if x is not None]
+    try:
+        np.broadcast_shapes(*leading)
+    except ValueError:
+        names = "q, k and v" if v is not None else "q and k"
+        shown = ", ".join(str(list(axes)) for axes in leading)
+        raise ValueError(
+            f"{names} have leading axes {shown}, which do not broadcast. Grouped key/value heads? "
+            "Here, repeat them first: np.repeat(k, H // H_kv, axis=-3), and v too"
+        ) from None
+
+
+def check_heads(q: Any, k: Any, v: Any) -> None:
+    """Check q [B, H, n_q, d_k], k [B, H_kv, n_k, d_k], v [B, H_kv, n_k, d_v]; H_kv divides H.
+
+    Raises:
+        ValueError: names the axis that does not fit
+    """
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if len(x.shape) != 4:
+            raise ValueError(
+                f"{name} has shape {shape(x)}; it should have the four axes [B, H, n, d]. "
+                f"Add axes of size 1: {name}[None, None] makes [n, d] one batch and one head"
+            )
+    check_qkv(q, k, v)
+    for name, x in (("k", k), ("v", v)):
+        if x.shape[0] != q.shape[0]:
+            raise ValueError(f"{name} has B={x.shape[0]} but q has B={q.shape[0]}")
+    if k.shape[1] != v.shape[1]:
+        raise ValueError(f"v has H_kv={v.shape[1]} heads but k has H_kv={k.shape[1]}")
+    check_groups(q.shape[1], k.shape[1])
+
+
+def check_groups(n_heads: int, n_kv_heads: int) -> int:
+    """Return how many query heads share one key/value head.
+
+    Raises:
+        ValueError: H_kv does not divide H
+    """
+    if n_kv_heads == 0 or n_heads % n_kv_heads:
+        raise ValueError(
+            f"k has H_kv={n_kv_heads} heads, which does not divide the H={n_heads} heads of q: "
+            "each key/value head should serve equally many query heads"
+        )
+    return n_heads // n_kv_heads
+
+
+def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
+    """Check that mask is boolean and broadcasts to `target`, which is [..., n_q, n_k].
+
+    Raises:
+        ValueError: an additive or integer mask, or a shape that does not broadcast
+    """
+    check_boolean(mask, name)
+    try:
+        fits = np.broadcast_shapes(tuple(mask.shape), tuple(target)) == tuple(target)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {shape(mask)}, which does not broadcast to [..., n_q, n_k] = "
+            f"{list(target)}. A padding mask [B, n_k] becomes mask[:, None, None, :]"
+        )
+
+
+def check_boolean(mask: Any, name: str = "mask") -> None:
+    """Check that mask is boolean.
+
+    Raises:
+        ValueError: says how to turn an additive or a 0/1 mask into a boolean one
+    """
+    if str(mask.dtype) in ("bool", "torch.bool"):
+        return
+    if "float" in str(mask.dtype):
+        hint = f"An additive mask (0 and -inf)? Pass {name} == 0"
+    else:
+        hint = f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
+    raise ValueError(
+        f"{name} has dtype {mask.dtype}; it should be boolean with True = may attend. {hint}"
+    )
+
+
+def check_scale(scale: Any, d_k: int) -> float:
+    """Return the scale to use: d_k ** -0.5 when None.
+
+    Raises:
+        ValueError: not a finite number
+    """
+    if scale is None:
+        return d_k**-0.5
+    try:
+        value = float(scale)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"scale is {scale}; it should be a finite number, or None for d_k ** -0.5")
+    return value
+
+
+def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
+    """Return value as an int.
+
+    Raises:
+        ValueError: not a whole number, or below `at_least`
+    """
+    try:
+        size = operator.index(value)
+    except TypeError:
+        size = None
+    if size is None or isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; it should be a whole number")
+    if size < at_least:
+        raise ValueError(f"{name} is {size}; it should be at least {at_least}")
+    return size
+
+
+def check_impl(impl: str, choices: tuple[str, ...]) -> None:
+    """Check that impl is one of the choices; nothing is ever chosen in place of another.
+
+    Raises:
+        ValueError: lists the choices
+    """
+    if impl not in choices:
+        raise ValueError(f"impl is {impl!r}; it should be one of {', '.join(map(repr, choices))}")
+
+
+def shape(x: Any) -> str:
+    """The shape as the course writes it: [2, 3]."""
+    return str(list(x.shape))
