@@ -1,0 +1,1 @@
+"""Scores into weights: softmax, its gradient, its streaming form and its rivals."""

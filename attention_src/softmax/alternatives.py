@@ -1,0 +1,137 @@
+"""Other ways from scores to weights: sigmoid, hardmax, sparsemax, entmax-1.5. NumPy, in float64.
+
+Import them from `attention_src.softmax.reference`, beside softmax itself.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.shapes import real_array
+
+
+def highest(x: Float[np.ndarray, "..."], axis: int) -> Float[np.ndarray, "..."]:
+    """The maximum along axis, kept as an axis; 0 where there is nothing but −inf, or nothing.
+
+    Subtracting it can then not make −inf − (−inf), which is NaN.
+    """
+    if x.ndim == 0:
+        raise ValueError("x is a single number; it should be a row of scores, [..., n_k]")
+    m = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(m == -np.inf, 0, m)
+
+
+def sigmoid_weights(x: Any) -> Float[np.ndarray, "..."]:
+    """Judge each key alone: weights that need not sum to 1.
+
+        p_j = 1 / (1 + exp(-x_j))
+
+    Args:
+        x: [..., n_k]  scores
+    Returns: [..., n_k]  weights between 0 and 1
+    Raises:
+        ValueError: x does not hold real numbers
+    Cost: n_k exponentials a row; no maximum and no sum.
+    Source: Ramapuram et al. 2024, arXiv:2409.04431.
+    """
+    x, dtype = real_array(x, "x")
+    e = np.exp(-np.abs(x))  # at most 1, whatever the sign of x
+    return (np.where(x >= 0, 1, e) / (1 + e)).astype(dtype)
+
+
+def hardmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
+    """All the weight to the largest score: softmax's limit as the temperature goes to 0.
+
+        p_j = 1 / (number of maxima) where x_j = max_i x_i, else 0
+
+    Args:
+        x: [..., n_k]  scores
+        axis: the axis over which the weights sum to 1
+    Returns: [..., n_k]  weights; equal maxima share equally, as in the limit
+    Raises:
+        ValueError: x does not hold real numbers
+    Cost: two passes over x.
+    """
+    x, dtype = real_array(x, "x")
+    best = x == highest(x, axis)
+    with np.errstate(invalid="ignore"):
+        p = best / np.maximum(best.sum(axis=axis, keepdims=True), 1)
+    return np.where(np.isnan(x).any(axis=axis, keepdims=True), np.nan, p).astype(dtype)
+
+
+def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
+    """The point of the probability simplex that lies nearest to x: it has exact zeros.
+
+        p_j = max(x_j - tau, 0), with the one tau that makes the sum 1
+
+    Args:
+        x: [..., n_k]  scores
+        axis: the axis over which the weights sum to 1
+    Returns: [..., n_k]  weights
+    Raises:
+        ValueError: x does not hold real numbers
+    Cost: one sort, O(n_k log n_k) a row.
+    Source: Martins & Astudillo 2016, arXiv:1602.02068, Algorithm 1 (their z is our x).
+    """
+    z, hidden, dtype = _prepare(x, axis, divide_by=1)
+    ordered = -np.sort(-z, axis=-1)
+    count = np.arange(1, z.shape[-1] + 1)
+    # If the `count` largest were the support, this would be their threshold.
+    tau = (np.cumsum(ordered, axis=-1) - 1) / count
+    p = np.maximum(z - _last_below(tau, ordered), 0)
+    return _finish(p, hidden, axis, dtype)
+
+
+def entmax15(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
+    """Halfway between softmax and sparsemax: exact zeros, and a smooth edge.
+
+        p_j = max(x_j / 2 - tau, 0)^2, with the one tau that makes the sum 1
+
+    Args:
+        x: [..., n_k]  scores
+        axis: the axis over which the weights sum to 1
+    Returns: [..., n_k]  weights
+    Raises:
+        ValueError: x does not hold real numbers
+    Cost: one sort, O(n_k log n_k) a row.
+    Source: Peters, Niculae & Martins 2019, arXiv:1905.05702, Algorithm 2.
+    """
+    z, hidden, dtype = _prepare(x, axis, divide_by=2)
+    ordered = -np.sort(-z, axis=-1)
+    count = np.arange(1, z.shape[-1] + 1)
+    mean = np.cumsum(ordered, axis=-1) / count
+    # Sum (z - tau)^2 = 1 over the `count` largest is a quadratic in tau; this is its lower root.
+    spread = np.cumsum(ordered**2, axis=-1) - count * mean**2
+    tau = mean - np.sqrt(np.maximum(1 - spread, 0) / count)
+    p = np.maximum(z - _last_below(tau, ordered), 0) ** 2
+    return _finish(p, hidden, axis, dtype)
+
+
+def _prepare(
+    x: Any, axis: int, divide_by: int
+) -> tuple[Float[np.ndarray, "*rows n_k"], np.ndarray, np.dtype]:
+    """Scores shifted to a maximum of 0 with `axis` last, which rows are all −inf, and the dtype."""
+    x, dtype = real_array(x, "x")
+    m = highest(x, axis)
+    hidden = np.moveaxis((x == -np.inf).all(axis=axis, keepdims=True), axis, -1)
+    with np.errstate(invalid="ignore"):
+        z = np.moveaxis(x - m, axis, -1) / divide_by
+    # The threshold is never more than 1 below the maximum, so a score below -2 has weight 0
+    # wherever it lies. Cutting there keeps -inf and huge scores out of the sums.
+    return np.maximum(z, -2), hidden, dtype
+
+
+def _last_below(
+    tau: Float[np.ndarray, "*rows n_k"], ordered: Float[np.ndarray, "*rows n_k"]
+) -> Float[np.ndarray, "*rows b"]:
+    """The threshold of the largest support whose smallest member is still above it."""
+    if tau.shape[-1] == 0:
+        return tau
+    size = (tau < ordered).sum(axis=-1, keepdims=True)
+    return np.take_along_axis(tau, np.maximum(size, 1) - 1, axis=-1)
+
+
+def _finish(p: np.ndarray, hidden: np.ndarray, axis: int, dtype: np.dtype) -> np.ndarray:
+    """Weights 0 for rows with nothing to see, the axis back in its place, the answer's dtype."""
+    return np.moveaxis(np.where(hidden, 0, p), -1, axis).astype(dtype)

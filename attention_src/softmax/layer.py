@@ -1,0 +1,36 @@
+"""Softmax on torch tensors, with gradients."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_src.shapes import check_impl
+
+
+def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tensor, "*rows n_k"]:
+    """Softmax over the last axis.
+
+        p_j = exp(x_j - m) / sum_i exp(x_i - m),  m = max_i x_i
+
+    Args:
+        x: [..., n_k]  scores, any floating dtype; computed in float32 at least
+        impl: "torch", or "auto", which is "torch" for every input
+    Returns: [..., n_k]  weights in x's dtype. A row that is all −inf gets weights 0 and gradients
+        0; a row that holds a NaN becomes NaN.
+    Raises:
+        ValueError: x is not floating point or has no axis; impl is not one of the above
+    Cost: n_k exponentials a row.
+    """
+    check_impl(impl, ("auto", "torch"))
+    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+        raise ValueError(f"x is {describe(x)}; it should be a floating-point tensor: x.float()")
+    if x.ndim == 0:
+        raise ValueError("x is a single number; it should be a row of scores, [..., n_k]")
+    # torch.softmax makes NaN of a row that is all -inf, and NaN gradients. Give it zeros there.
+    hidden = (x == -torch.inf).all(dim=-1, keepdim=True)
+    return x.masked_fill(hidden, 0).softmax(dim=-1).masked_fill(hidden, 0)
+
+
+def describe(x: object) -> str:
+    """What an argument is, for an error message."""
+    return f"a tensor of dtype {x.dtype}" if isinstance(x, Tensor) else f"a {type(x).__name__}"
