@@ -1,0 +1,1 @@
+"""Scaled dot-product attention: the oracle, the masks, and the PyTorch layer."""

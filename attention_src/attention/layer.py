@@ -1,0 +1,175 @@
+"""Attention on torch tensors, with gradients: one meaning, two implementations.
+
+Each of them agrees with `attention.reference`: bottom-right causal, True = may attend, and a fully
+masked row gives o = 0 and gradients 0. Torch's own functions differ in these three points, so they
+are settled here and not left to a backend.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_src.shapes import check_groups, check_heads, check_impl, check_mask, check_scale
+from attention_src.softmax.layer import softmax
+
+IMPLS = ("auto", "dense", "sdpa")
+
+
+def attention(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n_k d_k"],
+    v: Float[Tensor, "B H_kv n_k d_v"],
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n_q d_v"]:
+    """Scaled dot-product attention with grouped key/value heads.
+
+        o = softmax(scale * q k^T, hidden scores = −inf) v
+
+    Args:
+        q: [B, H, n_q, d_k]  queries
+        k: [B, H_kv, n_k, d_k]  keys; H_kv divides H, query head h uses head h // (H / H_kv)
+        v: [B, H_kv, n_k, d_v]  values
+        mask: bool tensor or NumPy array, broadcast to [B, H, n_q, n_k]; True = may attend
+        causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
+        scale: None = d_k ** -0.5
+        impl: "dense" (as the equation reads, in float32 at least), "sdpa" (torch's fused function)
+            or "auto", which is "sdpa" for every input
+    Returns: [B, H, n_q, d_v]  o, in q's dtype
+    Raises:
+        ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; an impl
+            that does not exist here
+    Cost: 2 B H n_q n_k (d_k + d_v) FLOP; dense needs O(B H n_q n_k) memory.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1. Grouped heads: Ainslie et al. 2023,
+        arXiv:2305.13245.
+    """
+    check_impl(impl, IMPLS)
+    check_tensors(q=q, k=k, v=v)
+    check_heads(q, k, v)
+    visible = _visible(q, k, mask, causal)
+    scale = check_scale(scale, q.shape[-1])
+    if impl == "dense" or 0 in (*q.shape, *v.shape):  # without keys or queries nothing is to fuse
+        return _dense(q, k, v, visible, scale)
+    return _sdpa(q, k, v, visible, scale)
+
+
+def attention_weights(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n_k d_k"],
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Float[Tensor, "B H n_q n_k"]:
+    """The weights alone, in float32 at least.
+
+        p = softmax(scale * q k^T, hidden scores = −inf)
+
+    Args:
+        q, k, mask, causal, scale: as for `attention`
+    Returns: [B, H, n_q, n_k]  p; rows sum to 1, or to 0 if fully masked
+    Raises:
+        ValueError: as `attention`
+    Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
+    """
+    check_tensors(q=q, k=k)
+    check_heads(q, k, k)
+    return softmax(_scores(q, k, _visible(q, k, mask, causal), check_scale(scale, q.shape[-1])))
+
+
+def attention_lse(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n_k d_k"],
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Float[Tensor, "B H n_q"]:
+    """The log of each row's softmax denominator, dense, in float32 at least.
+
+        lse = log(sum_j exp(s_j)),  s = scale * q k^T, hidden scores = −inf
+
+    Args:
+        q, k, mask, causal, scale: as for `attention`
+    Returns: [B, H, n_q]  natural log; −inf, with gradient 0, for a fully masked row
+    Raises:
+        ValueError: as `attention`
+    Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
+    """
+    check_tensors(q=q, k=k)
+    check_heads(q, k, k)
+    s = _scores(q, k, _visible(q, k, mask, causal), check_scale(scale, q.shape[-1]))
+    hidden = (s == -torch.inf).all(dim=-1, keepdim=True)
+    return s.masked_fill(hidden, 0).logsumexp(dim=-1).masked_fill(hidden[..., 0], -torch.inf)
+
+
+def check_tensors(**tensors: Any) -> None:
+    """Check that all are floating-point tensors of one dtype on one device.
+
+    Raises:
+        ValueError: names the argument
+    """
+    (first, reference), *_ = tensors.items()
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
+        if not x.dtype.is_floating_point:
+            raise ValueError(f"{name} has dtype {x.dtype}; it should be floating point")
+        if x.dtype != reference.dtype or x.device != reference.device:
+            raise ValueError(
+                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
+                f"{reference.device}; they should agree: {name}.to({first})"
+            )
+
+
+def _visible(q: Tensor, k: Tensor, mask: Any, causal: bool) -> Bool[Tensor, "*rows n_q n_k"] | None:
+    """The mask and the causal rule as one boolean tensor; None = all visible."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    visible = None
+    if mask is not None:
+        mask = torch.as_tensor(mask, device=q.device)
+        check_mask(mask, (*q.shape[:3], n_k))
+        visible = (
+            mask.expand(*mask.shape[:-2], n_q, n_k) if mask.ndim > 1 else mask.expand(n_q, n_k)
+        )
+    if causal:
+        below = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(n_k - n_q)
+        visible = below if visible is None else visible & below
+    return visible
+
+
+def _scores(q: Tensor, k: Tensor, visible: Tensor | None, scale: float) -> Tensor:
+    """s = scale * q k^T in float32 at least, −inf where hidden: [B, H, n_q, n_k]."""
+    group = check_groups(q.shape[1], k.shape[1])
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    k = k.to(dtype).repeat_interleave(group, dim=1)
+    s = torch.einsum("bhqd,bhkd->bhqk", q.to(dtype) * scale, k)
+    return s if visible is None else s.masked_fill(~visible, -torch.inf)
+
+
+def _dense(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
+    """The equation as it reads."""
+    p = softmax(_scores(q, k, visible, scale))  # [B, H, n_q, n_k]
+    v = v.to(p.dtype).repeat_interleave(check_groups(q.shape[1], v.shape[1]), dim=1)
+    return torch.einsum("bhqk,bhkd->bhqd", p, v).to(q.dtype)
+
+
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
+    """Torch's fused function, kept to our meaning.
+
+    Its is_causal is top-left, and what it makes of a fully masked row differs between backends. So
+    the mask is always explicit, and such a row looks at everything first and is zeroed afterwards.
+    """
+    hidden = None
+    if visible is not None:
+        hidden = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
+        visible = visible | hidden
+    grouped = q.shape[1] != k.shape[1]
+    o = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale, enable_gqa=grouped)
+    return o if hidden is None else o.masked_fill(hidden, 0)

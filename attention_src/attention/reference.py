@@ -1,0 +1,157 @@
+"""Attention in NumPy: THE oracle that every other implementation is compared with.
+
+Computed in float64 and answered in q's floating dtype (integers: float64). Leading axes broadcast,
+so [n, d] is one head, [H, n, d] several, [B, H, n, d] a batch of them. A fully masked row, and a
+row with no keys at all, gives o = 0 and lse = −inf. A NaN in a query makes that query's row NaN;
+hidden keys and values should still be finite, because 0 · NaN is NaN.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.attention.masks import causal_mask
+from attention_src.shapes import check_leading, check_mask, check_qkv, check_scale, real_array
+from attention_src.softmax.reference import log_sum_exp, softmax, softmax_backward
+
+
+def attention(
+    q: Any, k: Any, v: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+) -> Float[np.ndarray, "*batch n_q d_v"]:
+    """Scaled dot-product attention, dense: the oracle for everything else.
+
+        o = softmax(scale * q k^T, hidden scores = −inf) v
+
+    Args:
+        q: [..., n_q, d_k]  queries
+        k: [..., n_k, d_k]  keys
+        v: [..., n_k, d_v]  values
+        mask: bool [..., n_q, n_k], broadcast; True = may attend; None = all
+        causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
+        scale: None = d_k ** -0.5
+    Returns: [..., n_q, d_v]  o, in q's dtype
+    Raises:
+        ValueError: "k has d_k=32 but q has d_k=64: ..." names the axis; a mask that is not boolean
+    Cost: 2 n_q n_k (d_k + d_v) FLOP; O(n_q n_k) memory.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
+    """
+    s, (_, _, v64), dtype = _scores(q, k, v, mask=mask, causal=causal, scale=scale)
+    return (softmax(s) @ v64).astype(dtype)
+
+
+def attention_weights(
+    q: Any, k: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+) -> Float[np.ndarray, "*batch n_q n_k"]:
+    """The weights alone: how much of each key's value each query takes.
+
+        p = softmax(scale * q k^T, hidden scores = −inf)
+
+    Args:
+        q, k, mask, causal, scale: as for `attention`
+    Returns: [..., n_q, n_k]  p, in q's dtype; rows sum to 1, or to 0 if fully masked
+    Raises:
+        ValueError: as `attention`
+    Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
+    """
+    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale)
+    return softmax(s).astype(dtype)
+
+
+def attention_lse(
+    q: Any, k: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+) -> Float[np.ndarray, "*batch n_q"]:
+    """The log of each row's softmax denominator: what lets two partial results be joined.
+
+        lse = log(sum_j exp(s_j)),  s = scale * q k^T, hidden scores = −inf
+
+    Args:
+        q, k, mask, causal, scale: as for `attention`
+    Returns: [..., n_q]  natural log; −inf for a fully masked row
+    Raises:
+        ValueError: as `attention`
+    Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
+    Source: Dao et al. 2022, arXiv:2205.14135, section 3.1 (their L is our lse).
+    """
+    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale)
+    return log_sum_exp(s).astype(dtype)
+
+
+def attention_backward(
+    q: Any,
+    k: Any,
+    v: Any,
+    do: Any,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> tuple[
+    Float[np.ndarray, "*batch_q n_q d_k"],
+    Float[np.ndarray, "*batch_k n_k d_k"],
+    Float[np.ndarray, "*batch_v n_k d_v"],
+]:
+    """The gradients of attention, by hand.
+
+        dv = p^T do        dp = do v^T        ds = p * (dp - rowsum(p * dp))
+        dq = scale * ds k  dk = scale * ds^T q
+
+    Args:
+        q, k, v, mask, causal, scale: as for `attention`
+        do: [..., n_q, d_v]  gradient of the loss by o
+    Returns: dq, dk, dv  with the shapes and dtypes of q, k, v. Axes along which an argument was
+        broadcast are summed. Hidden keys and fully masked queries get gradient 0.
+    Raises:
+        ValueError: as `attention`; do does not have o's shape
+    Cost: 2 n_q n_k (3 d_k + 2 d_v) FLOP; O(n_q n_k) memory.
+    Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2 (rowsum(p * dp) is their D, our delta).
+    """
+    s, (q64, k64, v64), _ = _scores(q, k, v, mask=mask, causal=causal, scale=scale)
+    do64, _ = real_array(do, "do")
+    leading = np.broadcast_shapes(s.shape[:-2], v64.shape[:-2])
+    if do64.shape != (*leading, s.shape[-2], v64.shape[-1]):
+        raise ValueError(
+            f"do has shape {list(do64.shape)}; it should have o's shape "
+            f"{[*leading, s.shape[-2], v64.shape[-1]]}"
+        )
+    scale = check_scale(scale, q64.shape[-1])
+    p = np.broadcast_to(softmax(s), (*leading, *s.shape[-2:]))  # [..., n_q, n_k]
+    dv = p.swapaxes(-1, -2) @ do64  # [..., n_k, d_v]
+    dp = do64 @ v64.swapaxes(-1, -2)  # [..., n_q, n_k]
+    ds = softmax_backward(p, dp)  # [..., n_q, n_k]
+    dq = scale * (ds @ k64)  # [..., n_q, d_k]
+    dk = scale * (ds.swapaxes(-1, -2) @ q64)  # [..., n_k, d_k]
+    return _like(dq, q), _like(dk, k), _like(dv, v)
+
+
+def _scores(
+    q: Any, k: Any, v: Any, *, mask: Any, causal: bool, scale: float | None
+) -> tuple[Float[np.ndarray, "*batch n_q n_k"], tuple, np.dtype]:
+    """Checked float64 inputs, and their scores s = scale * q k^T with −inf where hidden."""
+    q, dtype = real_array(q, "q")
+    k, _ = real_array(k, "k")
+    v = None if v is None else real_array(v, "v")[0]
+    check_qkv(q, k, v)
+    check_leading(q, k, v)
+    with np.errstate(invalid="ignore"):  # NaN belongs to the result
+        s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
+    if mask is not None:
+        mask = np.asarray(mask)
+        leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
+        check_mask(mask, (*leading, *s.shape[-2:]))
+        s = np.where(mask, s, -np.inf)
+    if causal:
+        s = np.where(causal_mask(*s.shape[-2:]), s, -np.inf)
+    return s, (q, k, v), dtype
+
+
+def _like(gradient: np.ndarray, x: Any) -> np.ndarray:
+    """Sum a gradient over the axes along which x was broadcast, and give it x's dtype."""
+    array, dtype = real_array(x, "x")
+    new = gradient.ndim - array.ndim
+    stretched = [
+        a + new for a, n in enumerate(array.shape) if n == 1 and gradient.shape[a + new] > 1
+    ]
+    gradient = gradient.sum(axis=(*range(new), *stretched), keepdims=True)
+    return gradient.reshape(array.shape).astype(dtype)

@@ -1,0 +1,1 @@
+"""Projections and head split around attention."""
