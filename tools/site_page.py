@@ -1,0 +1,126 @@
+"""Sphinx extension: what a page says about its chapter, and folds that need no script.
+
+- under the title: "25 min to read, 5 s to run", from the front matter
+- Colab, download and issue links that point at the chapter's notebook
+- the description for search engines, from the front matter
+- admonitions and solutions with `:class: dropdown` become native <details>
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+from docutils import nodes
+from sphinx.util import logging
+from sphinx_exercise.nodes import solution_node
+
+from tools.book import Book
+
+_log = logging.getLogger(__name__)
+
+
+class fold(nodes.General, nodes.Element):
+    """<details>"""
+
+
+class fold_title(nodes.General, nodes.TextElement):
+    """<summary>"""
+
+
+@lru_cache
+def book_at(root):
+    return Book(Path(root))
+
+
+def chapter_of(app, pagename):
+    """The Chapter of a page of the book, None for search and other pages of the theme."""
+    return next((p for p in book_at(app.srcdir).pages if p.docname == pagename), None)
+
+
+def add_time_line(app, doctree):
+    """Put the time to read and to run under the title."""
+    chapter = chapter_of(app, app.env.docname)
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if chapter is None or title is None or not chapter.time_line:
+        return
+    line = nodes.paragraph("", chapter.time_line, classes=["time-line"])
+    title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def make_folds(app, doctree, docname):
+    """Turn what the author folded into <details>: it opens by keyboard, search and without script."""
+    if app.builder.format != "html":
+        return
+    for kind in (nodes.admonition, solution_node):
+        for node in list(doctree.findall(kind)):
+            if "dropdown" not in node["classes"]:
+                continue
+            title, *body = node.children
+            for link in list(title.findall(nodes.reference)):
+                link.replace_self(link.children)  # a summary is a control: it cannot hold a link
+            classes = [c for c in node["classes"] if not c.startswith("admonition-")]
+            new = fold("", ids=node["ids"], classes=classes)
+            new += fold_title("", "", *title.children)
+            new += body
+            node.replace_self(new)
+
+
+def visit_fold(self, node):
+    self.body.append(self.starttag(node, "details", CLASS="fold"))
+
+
+def depart_fold(self, node):
+    self.body.append("</details>\n")
+
+
+def visit_fold_title(self, node):
+    self.body.append(self.starttag(node, "summary", ""))
+
+
+def depart_fold_title(self, node):
+    self.body.append("</summary>\n")
+
+
+def page_context(app, pagename, templatename, context, doctree):
+    """What book/_templates/layout.html and its components ask for."""
+    book, chapter = book_at(app.srcdir), chapter_of(app, pagename)
+    context["repository_url"] = book.repository
+    context["issue_url"] = f"{book.repository}/issues/new?title=" + quote(f"On page {pagename}")
+    context["theme_back_to_top_button"] = False
+    # The summary already says "Show source"; the library's label would hide that from some readers.
+    context["body"] = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
+    context["description"] = f"{app.config.html_title or app.config.project}: {pagename}"
+    context["colab_url"] = context["notebook_file"] = None
+    if chapter is None:
+        return
+    context["description"] = chapter.front.get("description")
+    if not context["description"]:
+        _log.warning("no description in the front matter", location=pagename, type="description")
+    if chapter.has_code and chapter.notebook.is_file():
+        context["colab_url"] = book.colab(chapter)
+        context["notebook_file"] = chapter.notebook_name
+
+
+def copy_notebooks(app, error):
+    """Beside the pages, so that the download button needs no other host."""
+    if error or app.builder.format != "html":
+        return
+    for chapter in book_at(app.srcdir).chapters:
+        if chapter.notebook.is_file():
+            copy = Path(app.outdir, chapter.notebook_name)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(chapter.notebook, copy)
+
+
+def setup(app):
+    book_at.cache_clear()
+    app.add_node(fold, html=(visit_fold, depart_fold))
+    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
+    app.connect("doctree-read", add_time_line)
+    app.connect("doctree-resolved", make_folds)
+    app.connect("html-page-context", page_context)
+    app.connect("build-finished", copy_notebooks)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
