@@ -1,0 +1,102 @@
+"""Do the stored outputs of a chapter still belong to its code?
+
+A notebook stores a digest of its code cells and of those parts of attention_src that they reach,
+import by import. As long as it is the same, the outputs are kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from pathlib import Path
+
+import nbformat
+
+from tools.book import Chapter
+
+PACKAGE = "attention_src"
+REPOSITORY = Path(__file__).parents[1]  # attention_src is always the one beside these tools
+
+
+def digest(code: list[str]) -> str:
+    """A fingerprint of a chapter's code cells and of what they import from attention_src."""
+    parts = list(code)
+    for file in reached_files(code):
+        parts.append(file.relative_to(REPOSITORY).as_posix())
+        parts.append(file.read_text(encoding="utf-8"))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def why_stale(chapter: Chapter) -> str | None:
+    """One line that says what is wrong with a chapter's notebook, or None if it is fresh."""
+    if not chapter.notebook.exists():
+        return f"{chapter.notebook_name} is missing: run make notebooks"
+    stored = nbformat.read(chapter.notebook, as_version=4)
+    if own_code(stored) != chapter.code:
+        return f"{chapter.notebook_name} is stale ({chapter.source} changed): run make notebooks"
+    if stored.metadata.get("attention_digest") != digest(chapter.code):
+        return f"{chapter.notebook_name} is stale ({PACKAGE} changed): run make notebooks"
+    return None
+
+
+def own_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The code cells that come from the chapter; the set-up cell is generated."""
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "generated" not in cell.metadata.get("tags", [])
+    ]
+
+
+def own_code(notebook: nbformat.NotebookNode) -> list[str]:
+    return [cell.source for cell in own_cells(notebook)]
+
+
+def reached_files(code: list[str]) -> list[Path]:
+    """The files of attention_src that this code imports, directly or through one another.
+
+    What lies beside a module and is not Python (the scripts of the explorables) counts as well.
+    """
+    found: set[Path] = set()
+    todo = [file for cell in code for file in _imports(_plain(cell), None)]
+    while todo:
+        file = todo.pop()
+        if file in found:
+            continue
+        found.add(file)
+        todo += _imports(file.read_text(encoding="utf-8"), file)
+    beside = {f for file in found for f in file.parent.iterdir() if f.is_file()}
+    data = {f for f in beside if f.suffix != ".py"}
+    return sorted(found | data)
+
+
+def _plain(cell: str) -> str:
+    """A cell without IPython's magics and shell lines, so that Python can parse it."""
+    return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
+
+
+def _imports(source: str, file: Path | None) -> list[Path]:
+    """The files of the package that a piece of source code imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                if file is None:
+                    continue
+                place = file.relative_to(REPOSITORY).parent.parts
+                parents = place[: len(place) - node.level + 1]
+                base = ".".join([*parents, *filter(None, [base])])
+            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return [f for name in names if name.split(".")[0] == PACKAGE for f in _files(name)]
+
+
+def _files(module: str) -> list[Path]:
+    """ "a.b.c" → a/__init__.py, a/b/__init__.py and a/b/c.py, as far as they exist."""
+    parts = module.split(".")
+    files = [REPOSITORY.joinpath(*parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
+    files.append(REPOSITORY.joinpath(*parts).with_suffix(".py"))
+    return [file for file in files if file.is_file()]

@@ -1,0 +1,119 @@
+"""The {quiz} directive: one question, and for every option a word on why one may pick it.
+
+    ```{quiz}
+    Which axis does softmax run over?
+
+    - [ ] The queries.
+
+      Then each key would share one unit of attention among the queries.
+
+    - [x] The keys.
+
+      Each query has one unit of attention to spend.
+    ```
+
+Each option is a <details>: no script, and it opens with mouse, keyboard or screen reader.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+_OPTION = re.compile(r"- \[([ xX])\] +(.*)")
+VERDICT = {True: "Right.", False: "Not quite."}
+
+
+@dataclass
+class Option:
+    right: bool
+    text: str
+    why: str
+    line: int  # of the option, counted from the first line of the directive's body
+    why_line: int
+
+
+@dataclass
+class Quiz:
+    question: str
+    options: list[Option]
+
+
+def parse(body: str) -> Quiz:
+    """Read a quiz; ValueError says what is missing."""
+    lines = body.split("\n")
+    starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
+    question = "\n".join(lines[: starts[0]] if starts else lines).strip()
+    options = [_option(lines, a, b) for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    if not question:
+        raise ValueError("a quiz begins with its question")
+    if len(options) < 2:
+        raise ValueError("a quiz needs two options or more: '- [ ] wrong', '- [x] right'")
+    if not any(option.right for option in options):
+        raise ValueError("a quiz needs a right option: '- [x] …'")
+    for option in options:
+        if not option.why:
+            raise ValueError(f"say why under the option {option.text!r}, indented by two")
+    return Quiz(question, options)
+
+
+def _option(lines: list[str], start: int, stop: int) -> Option:
+    """An option runs to the first blank line; its why is what follows, indented."""
+    rows = lines[start:stop]
+    gap = next((i for i, row in enumerate(rows) if not row.strip()), len(rows))
+    mark = _OPTION.fullmatch(rows[0])
+    assert mark is not None
+    text = " ".join([mark[2], *(row.strip() for row in rows[1:gap])])
+    why = rows[gap:]
+    for row in why:
+        if row.strip() and not row.startswith("  "):
+            raise ValueError(f"indent what follows an option by two: {row!r}")
+    skip = next((i for i, row in enumerate(why) if row.strip()), 0)
+    dedented = "\n".join(row[2:] for row in why).strip("\n")
+    return Option(mark[1] != " ", text.strip(), dedented, start, start + gap + skip)
+
+
+class QuizDirective(SphinxDirective):
+    """On the site: a numbered section of native <details>."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            quiz = parse("\n".join(self.content))
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+        number = self.env.new_serialno("quiz") + 1
+        box = nodes.container(classes=["quiz"], ids=[f"question-{number}"])
+        box += nodes.rubric(text=f"Question {number}", classes=["quiz-number"])
+        box += self._parse(quiz.question, 0)
+        for option in quiz.options:
+            kind = "right" if option.right else "wrong"
+            box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
+            # A paragraph is not allowed inside <summary>: take the inline content alone.
+            (paragraph,) = self._parse(option.text, option.line)
+            box += nodes.inline("", "", *paragraph.children)
+            verdict = VERDICT[option.right]
+            box += _html(f'</summary><div class="quiz-why"><strong>{verdict}</strong>')
+            box += self._parse(option.why, option.why_line)
+            box += _html("</div></details>")
+        return [box]
+
+    def _parse(self, text: str, line: int) -> list[nodes.Element]:
+        parent = nodes.Element()
+        state = self.state
+        state.nested_parse(text.split("\n"), self.content_offset + line, parent)
+        return [child for child in parent.children if isinstance(child, nodes.Element)]
+
+
+def _html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("quiz", QuizDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
