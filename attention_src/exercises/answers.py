@@ -34,11 +34,6 @@ def compare(
                 f"  expected {part}of shape {right.shape}\n  yours    {part}of shape {yours.shape}"
             )
         if right.dtype == bool and yours.dtype != bool:
-            return (
-                f"  expected {part}of dtype bool, True or False\n"
-                f"  yours    {part}of dtype {yours.dtype}: to be added, not looked up"
-            )
-        if right.dtype == bool and yours.dtype != bool:
             return f"  expected {part}of dtype bool\n  yours    {part}of dtype {yours.dtype}"
         if close(yours, right, rtol).all():
             continue
