@@ -1,0 +1,183 @@
+"""Multi-head attention in NumPy, twice: head by head, and all heads in one product. They are equal.
+
+Weight matrices are laid out for x @ w. The columns of head h lie side by side: head 0 first.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.attention.reference import attention
+from attention_src.shapes import check_groups, check_size, real_array
+
+
+def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
+    """Cut the last axis into heads.
+
+        [..., n, H * d] -> [..., H, n, d]
+
+    Args:
+        x: [..., n, H * d]
+        n_heads: H
+    Returns: [..., H, n, d]
+    Raises:
+        ValueError: n_heads does not divide the last axis
+    Cost: none: a view where NumPy can make one.
+    """
+    x, dtype = real_array(x, "x")
+    n_heads = check_size(n_heads, "n_heads", at_least=1)
+    if x.ndim < 2 or x.shape[-1] % n_heads:
+        raise ValueError(
+            f"x has shape {list(x.shape)}; it should be [..., n, H * d] with H={n_heads} heads"
+        )
+    heads = x.reshape(*x.shape[:-1], n_heads, -1)  # [..., n, H, d]
+    return heads.swapaxes(-2, -3).astype(dtype, copy=False)  # [..., H, n, d]
+
+
+def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
+    """Put the heads side by side again: the inverse of `split_heads`.
+
+        [..., H, n, d] -> [..., n, H * d]
+
+    Args:
+        x: [..., H, n, d]
+    Returns: [..., n, H * d]
+    Raises:
+        ValueError: fewer than three axes
+    Cost: one copy.
+    """
+    x, dtype = real_array(x, "x")
+    if x.ndim < 3:
+        raise ValueError(f"x has shape {list(x.shape)}; it should be [..., H, n, d]")
+    H, n, d = x.shape[-3:]
+    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).astype(dtype, copy=False)
+
+
+def multihead_attention(
+    x: Any,
+    w_q: Any,
+    w_k: Any,
+    w_v: Any,
+    w_o: Any,
+    *,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    context: Any = None,
+    mask: Any = None,
+    causal: bool = False,
+) -> Float[np.ndarray, "*batch n_q d_model"]:
+    """Multi-head attention, fused form: one product projects for all heads at once.
+
+        q, k, v = split(x w_q), split(c w_k), split(c w_v);  y = merge(attention(q, k, v)) w_o
+
+    Args:
+        x: [..., n_q, d_model]  what the queries are made from
+        w_q: [d_model, H * d_k]
+        w_k: [d_context, H_kv * d_k]
+        w_v: [d_context, H_kv * d_v]
+        w_o: [H * d_v, d_model]
+        n_heads: H
+        n_kv_heads: H_kv, which divides H; None = H
+        context: [..., n_k, d_context]  what keys and values are made from; None = x
+        mask: bool, broadcast to [..., H, n_q, n_k]; True = may attend
+        causal: bottom-right, as in `attention`
+    Returns: [..., n_q, d_model]  y, in x's dtype
+    Raises:
+        ValueError: names the matrix that does not fit
+    Cost: the four products and `attention` for H heads.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2 (their W^O is our w_o).
+    """
+    x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
+    q = split_heads(x @ w["q"], sizes["H"])  # [..., H, n_q, d_k]
+    k = split_heads(c @ w["k"], sizes["H_kv"])  # [..., H_kv, n_k, d_k]
+    v = split_heads(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
+    k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
+    o = attention(q, k, v, mask=mask, causal=causal)  # [..., H, n_q, d_v]
+    return (merge_heads(o) @ w["o"]).astype(dtype)
+
+
+def multihead_attention_by_head(
+    x: Any,
+    w_q: Any,
+    w_k: Any,
+    w_v: Any,
+    w_o: Any,
+    *,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    context: Any = None,
+    mask: Any = None,
+    causal: bool = False,
+) -> Float[np.ndarray, "*batch n_q d_model"]:
+    """Multi-head attention, concat form, as the paper writes it: one head after the other.
+
+        head_h = attention(x w_q[h], c w_k[h], c w_v[h]);  y = concat(head_0, head_1, ...) w_o
+
+    Args:
+        x, w_q, w_k, w_v, w_o, n_heads, n_kv_heads, context, mask, causal: as for
+            `multihead_attention`; w_q[h] are the d_k columns of head h
+    Returns: [..., n_q, d_model]  y, in x's dtype
+    Raises:
+        ValueError: names the matrix that does not fit
+    Cost: as `multihead_attention`, in H small products instead of one large one.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
+    """
+    x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
+    columns_q = np.split(w["q"], sizes["H"], axis=1)  # H times [d_model, d_k]
+    columns_k = np.split(w["k"], sizes["H_kv"], axis=1)
+    columns_v = np.split(w["v"], sizes["H_kv"], axis=1)
+    heads = []
+    for h in range(sizes["H"]):
+        g = h // sizes["group"]  # the key/value head that query head h uses
+        heads.append(
+            attention(
+                x @ columns_q[h],
+                c @ columns_k[g],
+                c @ columns_v[g],
+                mask=_mask_of_head(mask, h),
+                causal=causal,
+            )
+        )
+    return (np.concatenate(heads, axis=-1) @ w["o"]).astype(dtype)
+
+
+def _mask_of_head(mask: Any, h: int) -> Any:
+    """Head h's part of a mask [..., H or 1, n_q, n_k]; a mask without a head axis serves all."""
+    if mask is None or np.ndim(mask) < 3:
+        return mask
+    mask = np.asarray(mask)
+    return mask[..., h if mask.shape[-3] > 1 else 0, :, :]
+
+
+def _prepare(
+    x: Any, context: Any, matrices: tuple, n_heads: int, n_kv_heads: int | None
+) -> tuple[np.ndarray, np.ndarray, dict, dict, np.dtype]:
+    """Checked float64 inputs: x, context, the four matrices by name, and the head counts."""
+    x, dtype = real_array(x, "x")
+    c = x if context is None else real_array(context, "context")[0]
+    H = check_size(n_heads, "n_heads", at_least=1)
+    H_kv = H if n_kv_heads is None else check_size(n_kv_heads, "n_kv_heads", at_least=1)
+    group = check_groups(H, H_kv)
+    w = {}
+    for name, matrix in zip("qkvo", matrices, strict=True):
+        w[name], _ = real_array(matrix, f"w_{name}")
+        if w[name].ndim != 2:
+            raise ValueError(f"w_{name} has shape {list(w[name].shape)}; it should have two axes")
+    for name, source, label in (("q", x, "x"), ("k", c, "context"), ("v", c, "context")):
+        if source.ndim < 2 or source.shape[-1] != w[name].shape[0]:
+            raise ValueError(
+                f"w_{name} has shape {list(w[name].shape)}, but {label} has shape "
+                f"{list(source.shape)}: the last axis of {label} should equal the rows of w_{name}"
+            )
+    for name, count in (("q", H), ("k", H_kv), ("v", H_kv)):
+        if w[name].shape[1] % count:
+            raise ValueError(
+                f"w_{name} has {w[name].shape[1]} columns, which do not divide into {count} heads"
+            )
+    d_v = w["v"].shape[1] // H_kv
+    if w["o"].shape[0] != H * d_v:
+        raise ValueError(
+            f"w_o has {w['o'].shape[0]} rows; it should have H * d_v = {H} * {d_v} = {H * d_v}"
+        )
+    return x, c, w, {"H": H, "H_kv": H_kv, "group": group}, dtype
