@@ -1,0 +1,130 @@
+r"""How long something takes: the median of many runs, and how much they scatter.
+
+A timing is printed in one fixed form, and nothing else in the course is printed that way, so that
+the notebooks' tests can leave timings out of their comparison and only those:
+
+    [time] dense: 1.234 ms ± 0.056
+
+It matches TIME_PATTERN, `\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}`.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from attention_src.shapes import check_size
+
+TIME_PATTERN = r"\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median and spread of the running times, in milliseconds.
+
+    Args:
+        median_ms: half the runs were faster
+        spread_ms: half the distance between the quartiles: half the runs were within about this
+    """
+
+    median_ms: float
+    spread_ms: float
+
+
+def measure(
+    f: Callable[[], Any], *, repeats: int = 11, warmup: int = 2, device: str = "cpu"
+) -> Timing:
+    """Run f many times and say how long one run takes.
+
+    Args:
+        f: what to time; it is called without arguments
+        repeats: runs that count, at least 2
+        warmup: runs before that: caches fill, kernels compile
+        device: "cpu" (clock), or "cuda" and "cuda:1" (events recorded on the GPU itself, because
+            a launch returns before its work is done)
+    Returns: Timing, in milliseconds
+    Raises:
+        ValueError: f is not callable, repeats below 2, or a device that is not there
+    Cost: (warmup + repeats) runs of f.
+    """
+    if not callable(f):
+        raise ValueError(f"f is a {type(f).__name__}; it should be a function without arguments")
+    repeats = check_size(repeats, "repeats", at_least=2)
+    warmup = check_size(warmup, "warmup")
+    name = str(device)
+    if name == "cpu":
+        times_ms = _times_by_clock(f, repeats, warmup)
+    elif name.split(":")[0] == "cuda":
+        times_ms = _times_by_event(f, repeats, warmup, name)
+    else:
+        raise ValueError(f"device is {name!r}; it should be 'cpu', 'cuda' or 'cuda:<index>'")
+    low, median, high = statistics.quantiles(times_ms, n=4, method="inclusive")
+    return Timing(median, (high - low) / 2)
+
+
+def format_time(name: str, timing: Timing) -> str:
+    """The one line in which the course shows a timing; it matches TIME_PATTERN.
+
+    Args:
+        name: what was timed, without colon or line break
+        timing: from `measure`
+    Returns: "[time] name: 1.234 ms ± 0.056"
+    Raises:
+        ValueError: a name that would break the form
+    """
+    if not name or ":" in name or "\n" in name:
+        raise ValueError(f"name is {name!r}; it should be a few words without ':' or line break")
+    return f"[time] {name}: {timing.median_ms:.3f} ms ± {timing.spread_ms:.3f}"
+
+
+def print_time(name: str, f: Callable[[], Any], **options: Any) -> Timing:
+    """Measure f, print the timing in the fixed form, and return it.
+
+    Args:
+        name: what is timed, without colon or line break
+        f: what to time
+        options: repeats, warmup, device, as for `measure`
+    Returns: Timing, in milliseconds
+    Raises:
+        ValueError: as `measure` and `format_time`
+    """
+    timing = measure(f, **options)
+    print(format_time(name, timing))
+    return timing
+
+
+def _times_by_clock(f: Callable[[], Any], repeats: int, warmup: int) -> list[float]:
+    for _ in range(warmup):
+        f()
+    times_ms = []
+    for _ in range(repeats):
+        start_ns = time.perf_counter_ns()
+        f()
+        times_ms.append((time.perf_counter_ns() - start_ns) / 1e6)
+    return times_ms
+
+
+def _times_by_event(f: Callable[[], Any], repeats: int, warmup: int, device: str) -> list[float]:
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(f"device is {device!r}, but torch is not installed; use 'cpu'") from None
+    index = int(device.split(":")[1]) if ":" in device else 0
+    if index >= torch.cuda.device_count():
+        raise ValueError(
+            f"device is {device!r}, but torch sees {torch.cuda.device_count()} CUDA GPUs; use 'cpu'"
+        )
+    with torch.cuda.device(index):
+        for _ in range(warmup):
+            f()
+        events = [
+            (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            for _ in range(repeats)
+        ]
+        for start, end in events:
+            start.record()
+            f()
+            end.record()
+        torch.cuda.synchronize()
+    return [start.elapsed_time(end) for start, end in events]
