@@ -1,4 +1,4 @@
-"""What attention costs: operations, bytes, and operations per byte. Pure arithmetic, no measuring."""
+"""What attention costs: operations, bytes, and operations per byte. Arithmetic, no measuring."""
 
 import math
 

@@ -158,10 +158,9 @@ def _cast(x: np.ndarray, dtype: Any) -> Any:
     if str(dtype).startswith("torch."):
         import torch
 
-        x, dtype = torch.from_numpy(x), dtype
         if not dtype.is_floating_point:
             raise ValueError(f"dtype is {dtype}; it should be floating point")
-        return x.to(dtype)
+        return torch.from_numpy(x).to(dtype)
     if np.dtype(dtype).kind != "f":
         raise ValueError(f"dtype is {np.dtype(dtype)}; it should be floating point")
     return x.astype(dtype)

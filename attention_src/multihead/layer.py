@@ -10,7 +10,8 @@ from attention_src.shapes import check_groups, check_impl, check_size
 class MultiHeadAttention(nn.Module):
     """Project, attend in every head, and project back; self-attention or cross-attention.
 
-        q, k, v = q_proj(x), k_proj(context), v_proj(context);  y = o_proj(merge(attention(q, k, v)))
+        q, k, v = q_proj(x), k_proj(context), v_proj(context)
+        y = o_proj(merge(attention(q, k, v)))
 
     Args:
         d_model: width of x and of the answer
@@ -23,8 +24,8 @@ class MultiHeadAttention(nn.Module):
         impl: as in `attention.layer.attention`
     Raises:
         ValueError: sizes that do not divide, an unknown impl, rope without its topic
-    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. Grouped heads: Ainslie et al. 2023,
-        arXiv:2305.13245.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. Grouped heads: Ainslie et al.
+        2023, arXiv:2305.13245.
     """
 
     def __init__(
