@@ -135,7 +135,9 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     unknown = set(options.slugs) - {chapter.slug for chapter in chapters}
     if unknown:
         parser.error(f"no such chapter: {', '.join(sorted(unknown))}")
-    failed = False
+    failed = bool(book.missing)
+    for page in book.missing:
+        print(f"_toc.yml names {page.source}, which does not exist")
     orphans = {p.stem for p in (root / "notebooks").glob("*.ipynb")} - {c.slug for c in chapters}
     for slug in sorted(orphans):
         print(f"notebooks/{slug}.ipynb has no chapter in _toc.yml: delete it")

@@ -1,0 +1,85 @@
+"""Sphinx extension: the site shows the very outputs that the notebooks store. Nothing runs twice.
+
+Before the build, each chapter's cells get the outputs of its notebook and go into the cache that
+myst-nb asks before it executes anything (its key is code, cell metadata and kernel, so the cached
+notebook is made from the .md). A chapter whose notebook is stale stops the build under CI; on an
+author's machine myst-nb executes it for this build.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+from tools.book import Book, Chapter
+from tools.freshness import own_cells, why_stale
+
+_log = logging.getLogger(__name__)
+
+
+def with_outputs(chapter: Chapter) -> nbformat.NotebookNode:
+    """The chapter's cells with the outputs that its notebook stores."""
+    notebook = chapter.read()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    stored = own_cells(nbformat.read(chapter.notebook, as_version=4))
+    for cell, ran in zip(code, stored, strict=True):
+        cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+    return notebook
+
+
+def can_execute() -> bool:
+    """Is the whole environment here, or only what the site needs?"""
+    try:
+        distribution("attention_src")
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def fill_cache(app: Sphinx) -> None:
+    if app.config.nb_execution_mode != "cache":
+        return
+    cache = get_cache(
+        app.config.nb_execution_cache_path or str(Path(app.outdir, "../jupyter_cache"))
+    )
+    cache.change_cache_limit(1000)
+    stale = []
+    for chapter in Book(Path(app.srcdir)).chapters:
+        problem = why_stale(chapter)
+        if problem is None:
+            bundle = CacheBundleIn(with_outputs(chapter), str(chapter.path))
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        else:
+            stale.append(problem)
+    if stale and (os.environ.get("CI") or not can_execute()):
+        raise ExtensionError("\n".join(stale))
+    for problem in stale:
+        _log.info("%s (executed for this build)", problem)
+
+
+def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
+    """Sphinx reads a page again when its notebook changed, not only when its .md did."""
+    for chapter in Book(Path(app.srcdir)).chapters:
+        if chapter.docname == docname:
+            app.env.note_dependency(str(chapter.notebook))
+
+
+def set_address(app: Sphinx, config: Any) -> None:
+    """Canonical links and the sitemap follow from repository.url, like every other address."""
+    config.html_baseurl = Book(Path(app.srcdir)).site + "/"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("config-inited", set_address)
+    app.connect("builder-inited", fill_cache)
+    app.connect("source-read", note_notebook)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
