@@ -9,6 +9,7 @@ author's machine myst-nb executes it for this build.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,8 @@ def can_execute() -> bool:
 def fill_cache(app: Sphinx) -> None:
     if app.config.nb_execution_mode != "cache":
         return
-    cache = get_cache(
-        app.config.nb_execution_cache_path or str(Path(app.outdir, "../jupyter_cache"))
-    )
+    # myst-nb looks here too when no other place is configured.
+    cache = get_cache(str(Path(app.outdir).parent.resolve() / ".jupyter_cache"))
     cache.change_cache_limit(1000)
     stale = []
     for chapter in Book(Path(app.srcdir)).chapters:
@@ -60,10 +60,17 @@ def fill_cache(app: Sphinx) -> None:
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         else:
             stale.append(problem)
+            with suppress(KeyError):  # what an earlier build cached is stale as well
+                cache.remove_cache(cache.match_cache_notebook(chapter.read()).pk)
     if stale and (os.environ.get("CI") or not can_execute()):
         raise ExtensionError("\n".join(stale))
     for problem in stale:
         _log.info("%s (executed for this build)", problem)
+
+
+def stale_pages(app: Sphinx, *_: Any) -> list[str]:
+    """Pages that must be read again, so that what they show is executed."""
+    return [c.docname for c in Book(Path(app.srcdir)).chapters if why_stale(c)]
 
 
 def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
@@ -81,5 +88,6 @@ def set_address(app: Sphinx, config: Any) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", set_address)
     app.connect("builder-inited", fill_cache)
+    app.connect("env-get-outdated", stale_pages)
     app.connect("source-read", note_notebook)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

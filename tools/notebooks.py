@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import freshness, numbers, setup_cell
-from tools.book import Book, Chapter, SourceError
+from tools.book import Book, Chapter
 from tools.portable import Portable
 
 CELL_TIMEOUT = 300  # seconds
@@ -91,8 +93,6 @@ def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     """Run all cells in `folder` and leave nothing in the notebook that differs between runs."""
-    from nbclient import NotebookClient
-
     NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT,
@@ -148,8 +148,12 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
             continue
         try:
             news = update(book, chapter, found, check=options.check)
-        except (SourceError, ValueError) as wrong:
+        except ValueError as wrong:
             print(wrong)
+            failed = True
+            continue
+        except CellExecutionError as wrong:
+            print(f"{chapter.source}: {wrong}")
             failed = True
             continue
         if news:
