@@ -1,10 +1,10 @@
 """Sphinx extension: a page loads one style sheet and a few deferred scripts, all from this site.
 
 The theme and the extensions bring 14 style sheets (500 KB, most of it for things that no page has)
-and 20 scripts, a megabyte of them icons. Here the style sheets become one, `_static/site.css`, which
-keeps only rules whose classes and ids occur on some page or in some script; scripts that nothing
-needs are left out. A style sheet or script that this file does not know stops the build: it is to be
-put in one of the lists, not lost.
+and 20 scripts, a megabyte of them icons. Here the style sheets become one, `_static/site.css`, with
+only the rules whose classes and ids occur on some page or in some script; KaTeX's fonts keep only
+the characters in use; scripts that nothing needs are left out. A style sheet or script that this
+file does not know stops the build: put it in one of the lists below.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 
 import tinycss2
 from sphinx.errors import ExtensionError
+
+from tools import site_fonts
 
 # In the order in which they override each other. {name}.* stands for a name with a hash in it.
 STYLES = (
@@ -31,6 +33,8 @@ STYLES = (
     "course.css",
 )
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
+
+KATEX_FONTS = "book/_static/vendor/katex/fonts"
 
 SCRIPTS = (
     "documentation_options.js",
@@ -73,12 +77,17 @@ def choose(app, pagename, templatename, context, doctree):
     context["has_math"] = 'class="katex"' in context.get("body", "")
 
 
+def page_texts(out):
+    """The text of each page."""
+    pages = (p for p in sorted(out.rglob("*.html")) if out / "_static" not in p.parents)
+    return [page.read_text("utf-8") for page in pages]
+
+
 def words_in_use(out):
     """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
-    static = out / "_static"
-    pages = [p for p in out.rglob("*.html") if static not in p.parents]
-    files = pages + [static / name for name in SCRIPTS] + [static / "searchtools.js"]
-    return set(re.findall(r"[\w-]+", "\n".join(f.read_text("utf-8") for f in files)))
+    scripts = [out / "_static" / name for name in (*SCRIPTS, "searchtools.js")]
+    texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
+    return set(re.findall(r"[\w-]+", "\n".join(texts)))
 
 
 def selector_in_use(selector, words):
@@ -96,7 +105,7 @@ def selector_in_use(selector, words):
 
 
 def split_at_commas(tokens):
-    part = []
+    part: list = []
     for token in tokens:
         if token == ",":
             yield part
@@ -141,21 +150,37 @@ def site_css(out):
             folder = path.parent.relative_to(out / "_static").as_posix()
             text = re.sub(r"url\((?!data:|#|[\"'])", f"url({folder}/", text)
             kept.append(text)
-    return drop_icons("".join(kept))
+    css = "".join(kept).replace("vendor/katex/fonts/", "fonts/")
+    # The theme's icon fonts: our templates draw their few icons themselves.
+    css = re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
+    return drop_variables(css)
 
 
-def drop_icons(css):
-    """The theme's icon fonts: our templates draw their few icons themselves."""
-    return re.sub(r'@font-face *\{[^}]*Font ?Awesome[^}]*\}', "", css)
+def drop_variables(css):
+    """Leave out custom properties (--bs-...) that nothing reads, until all are read."""
+    value = r"""(?:[^;{}"']|"[^"]*"|'[^']*')*"""
+    declaration = re.compile(rf"(?<=[;{{\s])(--[\w-]+)\s*:{value};?")
+    read: set[str] = set()
+
+    def keep(match):
+        return match[0] if match[1] in read else ""
+
+    before = ""
+    while css != before:
+        before, read = css, set(re.findall(r"var\(\s*(--[\w-]+)", css))
+        css = declaration.sub(keep, css)
+    return css
 
 
 def write_css(app, error):
-    """Write site.css, and its hash into each page that links it: caches never serve a stale one."""
+    """Write site.css and the fonts. Its hash goes into each page: no cache serves a stale one."""
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
+    chars = site_fonts.characters(page_texts(out))
+    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", chars)
     digest = hashlib.sha256(css.encode()).hexdigest()[:8]
     for page in out.rglob("*.html"):
         old = page.read_text("utf-8")
@@ -168,5 +193,7 @@ def write_css(app, error):
 
 def setup(app):
     app.connect("html-page-context", choose, priority=950)
-    app.connect("build-finished", write_css, priority=900)  # after the theme has written its colours
+    app.connect(
+        "build-finished", write_css, priority=900
+    )  # after the theme has written its colours
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,15 +30,16 @@ def inline(svg, *, prefix, alt=None):
     """
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
-    root = re.match(r"<svg[^>]*>", svg)[0]
-    if "aria-label=" not in root:
+    if "aria-label=" not in svg[: svg.index(">")]:
         if not alt:
             raise ValueError("the drawing has no alt text: say in a sentence what it shows")
         label = html.escape(alt, quote=True)
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
     svg = re.sub(r'(?<=\sid=")([^"]+)(?=")', rf"{prefix}-\1", svg)
     svg = re.sub(r'((?:href="|url\()#)', rf"\g<1>{prefix}-", svg)
-    svg = svg.replace("xlink:href", "href").replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "")
+    svg = svg.replace("xlink:href", "href").replace(
+        ' xmlns:xlink="http://www.w3.org/1999/xlink"', ""
+    )
     return INK.sub("currentColor", svg)
 
 

@@ -1,6 +1,6 @@
 r"""Sphinx extension: equations are set by KaTeX while the book is built.
 
-A page then needs KaTeX's style sheet and fonts (vendored in book/_static/vendor) and no math script.
+A page then needs KaTeX's style sheet and fonts (vendored in book/_static/vendor), and no script.
 Node comes as a wheel, so nobody installs it by hand. An equation that KaTeX cannot set is a warning
 with its file and line, and `make book` treats warnings as errors.
 """
@@ -29,6 +29,8 @@ OPTIONS = {
 }
 # KaTeX numbers the rows of these environments by itself; Sphinx has already numbered the equation.
 _NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|gather|equation)\}")
+# The TeX itself, hidden inside the MathML: a third of the weight, and search would find it.
+_ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +48,8 @@ def render(tex, *, display, location=None):
     """HTML of one equation. What KaTeX rejects becomes a warning and is shown as code."""
     tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
     try:
-        return katex.render_latex(tex, {**OPTIONS, "displayMode": display})
+        out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
+        return _ANNOTATION.sub("", out)
     except katex.KaTeXError as error:
         _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
         return f"<code>{html.escape(tex)}</code>"

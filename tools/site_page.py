@@ -51,7 +51,7 @@ def add_time_line(app, doctree):
 
 
 def make_folds(app, doctree, docname):
-    """Turn what the author folded into <details>: it opens by keyboard, search and without script."""
+    """Turn what the author folded into <details>: it opens by keyboard, and without a script."""
     if app.builder.format != "html":
         return
     for kind in (nodes.admonition, solution_node):

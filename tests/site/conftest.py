@@ -10,25 +10,15 @@ for anything, and must have been refused nothing. So every browser test is a tes
 """
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tools.site_measure import FLAGS, HTML, chromium
 from tools.site_server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
-HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
 THEMES = ("light", "dark")
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def site_pages():
@@ -48,12 +38,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
             item.add_marker(pytest.mark.browser)
-
-
-def chromium():
-    """Path of the browser to drive, or None."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +64,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=QUIET)
+        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield started
         started.close()
 
