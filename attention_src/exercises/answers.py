@@ -61,7 +61,7 @@ def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -
     if rtol is None:
         rtol = 1e-5 if answer.dtype == np.float32 else 1e-7
     a, b = answer.astype(np.float64), expected.astype(np.float64)
-    return np.isclose(a, b, rtol=rtol, atol=rtol / 10, equal_nan=True)
+    return np.asarray(np.isclose(a, b, rtol=rtol, atol=rtol / 10, equal_nan=True))
 
 
 def identical(a: Any, b: Any) -> bool:

@@ -211,7 +211,10 @@ class Check:
             wrong = [attempt(mistake.wrong, case) for case in self.cases]
             agree = [self._same(a, b) for a, b in zip(outcomes, wrong, strict=True)]
             # Exceptions and NaN have many causes: one case that agrees proves little.
-            telling = all(agree) or self._finite(outcomes[index])
+            if outcomes[index].error:
+                telling = all(agree)
+            else:
+                telling = 2 * sum(agree) > len(agree) or self._finite(outcomes[index])
             if agree[index] and telling and sum(agree) > best_count:
                 best, best_count = mistake, sum(agree)
         return best
