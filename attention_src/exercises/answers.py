@@ -106,11 +106,11 @@ def how_to_start(error: Exception | None) -> str:
 
 def where_it_failed(f: Callable, error: Exception) -> str:
     """The learner's line that raised, and what it raised."""
-    what = f"{type(error).__name__}: {error}"
+    what = f"{type(error).__name__}: {error}".rstrip()
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(f, "__code__", None)
     own = [frame for frame in frames if code and frame.filename == code.co_filename]
     if not own:
         return f"  Your function could not be called as the exercise says. {what}"
     line = linecache.getline(own[-1].filename, own[-1].lineno or 0).strip()
-    return f"  Your function raised {what}\n  in its line {own[-1].lineno}: {line}"
+    return f"  Your function raised {what}\n  in line {own[-1].lineno}: {line}"

@@ -132,7 +132,7 @@ def test_an_exception_names_its_line(check):
 
     message = check.run(broken).message
     assert "AttributeError" in message
-    assert f"in its line {broken.__code__.co_firstlineno + 2}: return y.nosuch" in message
+    assert f"in line {broken.__code__.co_firstlineno + 2}: return y.nosuch" in message
 
 
 def test_wrong_arguments_are_told_apart_from_a_fault_inside(check):
