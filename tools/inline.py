@@ -30,8 +30,9 @@ _NAMES = {"figure": "Fig.", "table": "Table", "exercise": "Exercise"}
 class Inline:
     """Rewrites the inline text of one page; `numbers` is what tools.numbers found."""
 
-    def __init__(self, book: Book, docname: str, numbers: dict[str, Any], notes: dict[str, int]):
-        self.book, self.docname, self.numbers, self.notes = book, docname, numbers, notes
+    def __init__(self, book: Book, docname: str, numbers: dict[str, Any]):
+        self.book, self.docname, self.numbers = book, docname, numbers
+        self.notes: dict[str, int] = {}  # footnotes by name: the line of their first mention
         self._roles: dict[str, Callable[[str], str]] = {
             "cite": self.cite_p,
             "cite:p": self.cite_p,
@@ -74,7 +75,7 @@ class Inline:
         if m["math"]:
             return macros.expand(m["math"])
         if m["note"]:
-            return self.note(m["notename"])
+            return self.note(m["notename"], line)
         if m["to"] is not None:
             return self._link(m["bang"], m["text"], m["to"], line)
         return m[0]
@@ -147,9 +148,10 @@ class Inline:
             raise LookupError(f"no file {path!r} beside the page")
         return f"{self.book.raw}/{place.resolve().relative_to(self.book.root.resolve()).as_posix()}"
 
-    def note(self, name: str) -> str:
+    def note(self, name: str, line: int) -> str:
         """A footnote's number: notes are counted in the order of their first mention."""
-        return f"<sup>{self.notes.setdefault(name, len(self.notes) + 1)}</sup>"
+        self.notes.setdefault(name, line)
+        return f"<sup>{list(self.notes).index(name) + 1}</sup>"
 
     def _cited(self, keys: str, pattern: str) -> list[str]:
         links = []

@@ -8,6 +8,7 @@ line, so that no reader meets a raw directive.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from markdown_it.renderer import RendererHTML
@@ -21,6 +22,8 @@ from tools.inline import Inline
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _UNNUMBERED = re.compile(r"\\begin\{(align|gather|equation|multline|alignat|flalign|eqnarray)\}")
+_NOTE = re.compile(r"\[\^([\w-]+)\]:[ \t]*")
+_FENCE = re.compile(r"(`{3,}|:{3,})\{")
 # Where the lines of a block token begin, after list markers and ">".
 _OPENS = {"math_block": "$$", "math_block_label": "$$", "amsmath": "\\begin"}
 _DROPPED = {"myst_target": "(", "myst_line_comment": "%", "myst_block_break": "+++"}
@@ -34,7 +37,7 @@ class Portable:
         extensions = set(book.config.get("parse", {}).get("myst_enable_extensions", []))
         config = MdParserConfig(enable_extensions=extensions, disable_syntax=["inline"])
         self._parser = create_md_parser(config, RendererHTML)
-        self.inline = Inline(book, docname, numbers, {})
+        self.inline = Inline(book, docname, numbers)
         self.error = self.inline.error
         self.questions = 0  # quiz questions are numbered through the page
         self.solution: str | None = None  # the title of the solution that is open, across cells
@@ -55,9 +58,9 @@ class Portable:
         """What can only be checked at the end of the page."""
         if self.solution:
             raise self.error(self._solution_line, "solution-start without solution-end")
-        for name in self.inline.notes:
+        for name, line in self.inline.notes.items():
             if name not in self._defined_notes:
-                raise self.error(1, f"footnote [^{name}] is used but not defined")
+                raise self.error(line, f"footnote [^{name}] is used but not defined")
 
     def open_solution(self, title: str, line: int) -> str:
         if self.solution:
@@ -84,10 +87,10 @@ class Portable:
                 continue
             first, last = token.map
             if token.type == "footnote_reference_open":
-                self._footnote(tokens, i, line + first)
+                self._check_footnote(tokens, i, line + first)
             if token.type in ("inline", "table_open"):
                 out.extend(lines[done:first])
-                out.extend(self._paragraph(token, lines[first:last], line + first))
+                self._paragraph(out, token, lines[first:last], line + first)
                 done = last
                 continue
             new = self._replacement(token, line + first)
@@ -97,7 +100,8 @@ class Portable:
             before = lines[first][: lines[first].index(opens)]
             out.extend(lines[done:first])
             out.block(before, new)
-            done = last
+            # The amsmath token ends a line early.
+            done = first + token.content.count("\n") + 1 if token.type == "amsmath" else last
         out.extend(lines[done:])
         return "\n".join(out).strip("\n")
 
@@ -136,25 +140,29 @@ class Portable:
         except LookupError as missing:
             raise self.error(line, str(missing.args[0])) from None
 
-    def _paragraph(self, token: Token, source: list[str], line: int) -> list[str]:
+    def _paragraph(self, out: _Lines, token: Token, source: list[str], line: int) -> None:
         """Inline text, rewritten; list markers, ">" and "#" before it stay."""
         if token.type == "table_open":
-            return self.inline("\n".join(source), line).split("\n")
+            out.extend(self.inline("\n".join(source), line).split("\n"))
+            return
+        if _FENCE.match(token.content):
+            raise self.error(line, "a directive that Markdown does not see (backticks after ```?)")
         old = token.content.split("\n")
         starts = [raw.index(text.strip()) for raw, text in zip(source, old, strict=False)]
-        before = [self._note_marker(raw[:at]) for raw, at in zip(source, starts, strict=False)]
+        before = [raw[:at] for raw, at in zip(source, starts, strict=False)]
         after = source[len(old) - 1][starts[-1] + len(old[-1].strip()) :]
         new = self.inline(token.content, line).split("\n")
+        if note := _NOTE.search(before[0]):
+            text = " ".join([self.inline.note(note[1], line), *(row.strip() for row in new)])
+            out.block(before[0][: note.start()], text)
+            return
         rows = [before[min(i, len(before) - 1)] + text.strip(" ") for i, text in enumerate(new)]
         # Two blanks at the end of a line are a line break: keep them.
         rows = [row + "  " * text.endswith("  ") for row, text in zip(rows, new, strict=True)]
         rows[-1] += after
-        return rows
+        out.extend(rows)
 
-    def _note_marker(self, before: str) -> str:
-        return re.sub(r"\[\^([\w-]+)\]:[ \t]*", lambda m: self.inline.note(m[1]) + " ", before)
-
-    def _footnote(self, tokens: list[Token], i: int, line: int) -> None:
+    def _check_footnote(self, tokens: list[Token], i: int, line: int) -> None:
         kinds = [t.type for t in tokens[i + 1 : i + 5]]
         if kinds != ["paragraph_open", "inline", "paragraph_close", "footnote_reference_close"]:
             raise self.error(line, "a footnote must be one paragraph")
@@ -162,29 +170,29 @@ class Portable:
 
 
 class _Lines(list[str]):
-    """Output lines. A block that was rewritten gets a blank line on either side."""
+    """Output lines. A block that was rewritten gets one blank line on either side."""
 
-    _owed: str | None = None  # the blank line that is due after a block
+    _after_block: str | None = None  # the blank line that is due before the next text
 
-    def extend(self, lines: Any) -> None:
+    def extend(self, lines: Iterable[str]) -> None:
         for line in lines:
             blank = not line.strip("> ")
-            if self._owed is not None and not blank:
-                self.append(self._owed)
-            if blank and self and not self[-1].strip("> ") and self._owed is not None:
-                continue  # one blank line is enough where a block was dropped
-            self._owed = None
-            self.append(line)
+            if self._after_block is None:
+                self.append(line)
+            elif not blank:
+                if self and self[-1].strip("> "):
+                    self.append(self._after_block)
+                self.append(line)
+                self._after_block = None
 
     def block(self, before: str, text: str) -> None:
         """Add a block whose first line stands after `before`: list markers, ">" or blanks."""
         inside = re.sub(r"[^>\s]", " ", before)  # the same depth without the marker
-        blank = inside.rstrip()
         if ">" in inside:
             text = directives.one_line_equations(text)
         if before == inside and self and self[-1].strip("> "):
-            self.append(blank)
+            self.append(inside.rstrip())
         if text or before != inside:
             for i, line in enumerate(text.split("\n")):
                 self.append(((inside if i else before) + line).rstrip())
-        self._owed = blank
+        self._after_block = inside.rstrip()
