@@ -14,23 +14,30 @@ from pathlib import Path
 
 import pytest
 
+from tools.book import Book
 from tools.site_measure import FLAGS, HTML, chromium
 from tools.site_server import serving
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")
 
 
 def site_pages():
-    """Pages that a reader can open, in a stable order; Sphinx's own index pages included."""
-    found = (p.relative_to(HTML) for p in HTML.rglob("*.html"))
-    return sorted(p.as_posix() for p in found if p.parts[0] not in ("_static", "_sources"))
+    """Every page that was built, in a stable order. Without a build, the pages of _toc.yml."""
+    found = sorted(HTML.glob("book/**/*.html")) + sorted(HTML.glob("*.html"))
+    # index.html only leads to the first page.
+    built = [p.relative_to(HTML).as_posix() for p in found if p != HTML / "index.html"]
+    return built or book_pages()
+
+
+def book_pages():
+    """The pages of _toc.yml, in its order."""
+    return [f"{page.docname}.html" for page in Book(ROOT).pages]
 
 
 def chapter_pages():
     """The pages that have a notebook."""
-    sources = {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")}
-    return [p for p in site_pages() if p.startswith("book/") and Path(p).stem in sources]
+    return [f"{page.docname}.html" for page in Book(ROOT).chapters]
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,100 @@
+"""axe-core finds nothing, of any impact, in light and in dark; the keyboard reaches everything."""
+
+from pathlib import Path
+
+import pytest
+from conftest import THEMES, chapter_pages, site_pages
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+PAGES = site_pages()
+OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
+
+# Everything a reader can act on and see. Of a group of radio buttons Tab reaches one, as it should:
+# the arrow keys reach the others.
+CONTROLS = """() => {
+  const seen = new Set(), found = [];
+  const all = 'a[href], button, summary, input, select, textarea, iframe, [tabindex="0"]';
+  for (const e of document.querySelectorAll(all)) {
+    const hidden = !e.checkVisibility({ visibilityProperty: true }) || !e.getClientRects().length;
+    const group = e.type === 'radio' && 'radio ' + e.name;
+    if (hidden || e.disabled || e.tabIndex < 0 || seen.has(group)) continue;
+    if (group) seen.add(group);
+    found.push(e);
+  }
+  window.controls = found;
+  return found.length;
+}"""
+FOCUSED = """() => {
+  const e = document.activeElement;
+  const index = window.controls.findIndex(
+    c => c === e || (e.type === 'radio' && c.name === e.name));
+  const style = getComputedStyle(e);
+  const ring = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
+  return [index, ring, e.outerHTML.slice(0, 120)];
+}"""
+
+
+def violations(page):
+    """What axe-core finds, one line each."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{v['impact']}: {v['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for v in result["violations"]
+        for node in v["nodes"][:3]
+    ]
+
+
+def unreached(page):
+    """Controls that Tab does not reach, and controls that do not show that they have the focus."""
+    total = page.evaluate(CONTROLS)
+    reached, dim = set(), []
+    for _ in range(2 * total + 5):
+        page.keyboard.press("Tab")
+        index, ring, text = page.evaluate(FOCUSED)
+        if index in reached and len(reached) == total:
+            break
+        if index >= 0:
+            reached.add(index)
+            if not ring:
+                dim.append(text)
+    missed = sorted(set(range(total)) - reached)
+    texts = page.evaluate("m => m.map(i => window.controls[i].outerHTML.slice(0, 120))", missed)
+    return texts, dim
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("page", PAGES)
+def test_axe(page, theme, open_page):
+    opened = open_page(page, theme=theme)
+    opened.evaluate(OPEN_FOLDS)
+    opened.wait_for_timeout(200)  # boxes that came into view get their tab stop
+    assert not violations(opened)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_on_a_phone(theme, open_page):
+    for page in chapter_pages():
+        opened = open_page(page, theme=theme, width=390, height=844)
+        assert not violations(opened), page
+        opened.click(".primary-toggle")
+        assert not violations(opened), page
+
+
+def test_axe_would_see_a_violation(open_page):
+    opened = open_page(PAGES[0])
+    opened.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<img src>')")
+    assert any("image-alt" in line for line in violations(opened))
+
+
+@pytest.mark.parametrize("width", (1280, 390))
+@pytest.mark.parametrize("page", PAGES)
+def test_keyboard_reaches_every_control(page, width, open_page):
+    opened = open_page(page, width=width)
+    opened.evaluate(OPEN_FOLDS)
+    opened.wait_for_timeout(200)
+    opened.evaluate("document.activeElement.blur()")
+    missed, dim = unreached(opened)
+    assert not missed
+    assert not dim, "these do not show that they have the focus"

@@ -1,0 +1,166 @@
+"""What the built pages hold, read without a browser: links, equations, alternatives, metadata."""
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import HTML, ROOT, book_pages, chapter_pages, site_pages
+
+from tools.book import Book
+
+PAGES = site_pages()
+BOOK = book_pages()
+CHAPTERS = chapter_pages()
+# Signs that source text reached the reader: TeX, and the marks of MyST directives and roles.
+RAW = re.compile(
+    r"\$|\\[a-zA-Z]+|\\[()\[\]]|```|:::|\{(?:[a-z-]+:)?[a-z-]+\}`|\{code-cell\}|^:[a-z_-]+:|katex-error",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def soups(site):
+    return {p: BeautifulSoup((HTML / p).read_text("utf-8"), "html.parser") for p in PAGES}
+
+
+def visible_text(soup):
+    """What the page says in prose: code, drawings and what is for screen readers only left out."""
+    soup = BeautifulSoup(str(soup.find("article") or soup.find("main") or soup), "html.parser")
+    for hidden in soup.select("pre, code, script, style, svg, .katex-mathml"):
+        hidden.decompose()
+    return soup.get_text("\n")
+
+
+def raw_source(soup):
+    return [match[0] for match in RAW.finditer(visible_text(soup))] + soup.select(".katex-error")
+
+
+def dead_links(page, soups):
+    """The internal links of a page that lead nowhere, as text."""
+    dead = []
+    for tag, attribute in (("a", "href"), ("link", "href"), ("script", "src"), ("img", "src")):
+        for element in soups[page].find_all(tag, attrs={attribute: True}):
+            address = element[attribute]
+            if re.match(r"[a-z]+:", address) or address.startswith("//"):
+                continue
+            path, anchor = urldefrag(address)
+            path = unquote(path.split("?")[0])
+            target = (HTML / page).parent.joinpath(path).resolve() if path else HTML / page
+            if not target.is_file():
+                dead.append(f"{page}: {address}: no such file")
+                continue
+            name = target.relative_to(HTML.resolve()).as_posix() if path else page
+            if anchor and name in soups and not soups[name].find(id=unquote(anchor)):
+                dead.append(f"{page}: {address}: no such anchor")
+    return dead
+
+
+def test_the_checks_see_what_is_wrong():
+    bad = [
+        "<p>$x$</p>",
+        r"<p>a \frac b</p>",
+        "<p>{term}`key`</p>",
+        "<p>:class: tip</p>",
+        "<p>```</p>",
+    ]
+    for fragment in bad:
+        assert raw_source(BeautifulSoup(f"<article>{fragment}</article>", "html.parser")), fragment
+    good = "<article><p>fine: a {set} of 3</p><code>$x$</code></article>"
+    assert not raw_source(BeautifulSoup(good, "html.parser"))
+
+
+def test_the_book_is_there(site):
+    assert not [page for page in [*BOOK, "search.html"] if not (HTML / page).is_file()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_dead_link(page, soups):
+    assert not dead_links(page, soups)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_loaded_from_elsewhere(page, soups):
+    loaded = [
+        e.get("src") or e.get("href") for e in soups[page].select("[src], link[rel~=stylesheet]")
+    ]
+    assert not [address for address in loaded if re.match(r"(https?:)?//", address)]
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_no_raw_source(page, soups):
+    assert not raw_source(soups[page])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_ids_are_unique(page, soups):
+    ids = [element["id"] for element in soups[page].find_all(id=True)]
+    assert not {i for i in ids if ids.count(i) > 1}
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_every_drawing_says_what_it_shows(page, soups):
+    article = soups[page].find("article")
+    for drawing in article.select("svg:not([aria-hidden=true])"):
+        if drawing.find_parent(class_="katex") or drawing.find_parent("svg"):
+            continue  # part of an equation, which has MathML; part of a drawing
+        assert drawing.get("aria-label", "").strip(), str(drawing)[:200]
+    for image in article.find_all("img"):
+        assert image.get("alt", "").strip(), str(image)[:200]
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_drawings_take_the_colour_of_the_theme(page, soups):
+    assert not re.search("#767676", str(soups[page].find("article")), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_metadata(page, soups):
+    soup = soups[page]
+    front = next(p for p in Book(ROOT).pages if f"{p.docname}.html" == page).front
+    assert soup.find("meta", attrs={"name": "description"})["content"] == front["description"]
+    assert soup.find("meta", property="og:description")["content"] == front["description"]
+    assert soup.find("link", rel="canonical")["href"] == f"{Book(ROOT).site}/{page}"
+    assert soup.find("html")["lang"] == "en"
+    assert len(soup.find_all("h1")) == 1
+    assert soup.title.get_text().strip()
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_time_to_read_and_to_run(page, soups):
+    chapter = next(p for p in Book(ROOT).chapters if f"{p.docname}.html" == page)
+    assert chapter.time_line
+    assert soups[page].select_one("h1 + .time-line").get_text() == chapter.time_line
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_equation_numbers(page, soups):
+    """Numbers count up; a reference shows the number of the equation that it leads to."""
+    shown = [e.get_text().rstrip("#") for e in soups[page].select(".eqno")]
+    assert shown == [f"({n + 1})" for n in range(len(shown))] or not shown
+    for link in soups[page].select('a[href*="#equation-"]:not(.headerlink)'):
+        path, anchor = urldefrag(link["href"])
+        target = (HTML / page).parent.joinpath(path).resolve() if path else HTML.resolve() / page
+        equation = soups[target.relative_to(HTML.resolve()).as_posix()].find(id=anchor)
+        number = equation.select_one(".eqno").get_text().rstrip("#")
+        assert link.get_text() == number
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_colab_and_download(page, soups):
+    chapter = next(p for p in Book(ROOT).chapters if f"{p.docname}.html" == page)
+    links = [a["href"] for a in soups[page].select(".article-header-buttons a")]
+    assert Book(ROOT).colab(chapter) in links
+    assert Book(ROOT).colab(chapter).endswith(f"/blob/main/notebooks/{chapter.slug}.ipynb")
+    download = next(href for href in links if href.endswith(".ipynb") and "://" not in href)
+    served = (HTML / page).parent.joinpath(download).resolve()
+    assert json.loads(served.read_text("utf-8")) == json.loads(chapter.notebook.read_text("utf-8"))
+
+
+def test_one_style_sheet_and_deferred_scripts(soups):
+    for page in BOOK:
+        sheets = soups[page].select("link[rel~=stylesheet]")
+        assert [Path(s["href"].split("?")[0]).name for s in sheets] == ["site.css"], page
+        assert all(s.has_attr("defer") for s in soups[page].select("head script[src]")), page

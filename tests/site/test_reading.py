@@ -1,0 +1,126 @@
+"""What a reader does: on a phone, in the dark, with the keyboard; quizzes, search, copying."""
+
+import re
+
+import pytest
+from conftest import THEMES, book_pages, chapter_pages, site_pages
+
+BOOK = book_pages()
+CHAPTERS = chapter_pages()
+OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
+
+
+@pytest.mark.parametrize("page", site_pages())
+def test_no_sideways_scroll_on_a_phone(page, open_page):
+    opened = open_page(page, width=390, height=844)
+    for _ in range(2):
+        width = opened.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390
+        opened.evaluate(OPEN_FOLDS)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_theme_follows_the_system_until_it_is_chosen(theme, open_page):
+    opened = open_page(BOOK[0], theme=theme)
+    shown = "document.documentElement.dataset.theme"
+    assert opened.evaluate(shown) == theme
+    other = THEMES[1 - THEMES.index(theme)]
+    while opened.evaluate("document.documentElement.dataset.mode") != other:
+        opened.click(".theme-switch-button")
+    assert opened.evaluate(shown) == other
+    assert other in opened.get_attribute(".theme-switch-button", "aria-label")
+    opened.reload()
+    assert opened.evaluate(shown) == other
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_and_background_differ(theme, open_page):
+    opened = open_page(BOOK[0], theme=theme)
+    dark = "c => c.match(/[0-9.]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) < 384"
+    back = opened.evaluate(f"({dark})(getComputedStyle(document.body).backgroundColor)")
+    ink = opened.evaluate(f"({dark})(getComputedStyle(document.querySelector('h1')).color)")
+    assert back == (theme == "dark") and ink != back
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_quiz_answers_by_keyboard(page, open_page):
+    opened = open_page(page)
+    options = opened.locator(".quiz-option")
+    assert options.count() >= 6, "a chapter has three questions or more, of two options or more"
+    for i in range(options.count()):
+        option, answer = options.nth(i), options.nth(i).locator(".quiz-why")
+        assert not answer.is_visible()
+        option.locator("summary").focus()
+        opened.keyboard.press("Enter")
+        assert answer.is_visible()
+        right = "quiz-right" in option.get_attribute("class")
+        assert answer.inner_text().startswith("Right." if right else "Not quite.")
+        assert len(answer.inner_text().split()) > 4, "the answer says why"
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_folds_open_by_keyboard(page, open_page):
+    opened = open_page(page)
+    for fold in opened.locator("details.fold").all():
+        assert not fold.evaluate("f => f.open")
+        fold.locator("summary").first.focus()
+        opened.keyboard.press("Enter")
+        assert fold.evaluate("f => f.open && f.lastElementChild.checkVisibility()")
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_folds_need_no_script(page, open_page):
+    opened = open_page(page, java_script_enabled=False)
+    first = opened.locator("details.fold").first
+    assert not first.locator("> *").last.is_visible()
+    first.locator("summary").first.click()
+    assert first.locator("> *").last.is_visible()
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_copy_button(page, open_page):
+    opened = open_page(page, permissions=["clipboard-read", "clipboard-write"])
+    cell = opened.locator(".cell_input .highlight:visible").first
+    cell.hover()
+    cell.locator("button.copybtn").click()
+    opened.wait_for_function("document.querySelector('.copybtn.success') !== null")
+    copied = opened.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == cell.locator("pre").inner_text().strip()
+
+
+def test_search_finds_a_word(open_page):
+    opened = open_page(BOOK[0])
+    opened.keyboard.press("Control+k")
+    opened.keyboard.type("softmax")
+    opened.keyboard.press("Enter")
+    opened.wait_for_selector("#search-results li a")
+    summary = opened.locator("#search-results .search-summary")
+    assert re.search(r"found \d+ page|\d+ page", summary.inner_text())
+    opened.locator("#search-results li a").first.click()
+    opened.wait_for_load_state()
+    assert "softmax" in opened.locator("article").inner_text().lower()
+
+
+def test_previous_and_next_lead_through_the_book(open_page):
+    opened = open_page("index.html")
+    opened.wait_for_url("**/book/*.html")
+    visited = [opened.url]
+    while opened.locator("a.right-next").count():
+        opened.click("a.right-next")
+        visited.append(opened.url)
+    assert len(visited) == len(set(visited)) == len(BOOK)
+    while opened.locator("a.left-prev").count():
+        opened.click("a.left-prev")
+    assert opened.url.split("#")[0] == visited[0].split("#")[0]
+
+
+@pytest.mark.parametrize("toggle, box", [("primary", "primary"), ("secondary", "secondary")])
+def test_menus_on_a_phone(toggle, box, open_page):
+    opened = open_page(CHAPTERS[0], width=390, height=844)
+    menu = opened.locator(f"#pst-{box}-sidebar-modal")
+    assert not menu.is_visible()
+    opened.locator(f".{toggle}-toggle").focus()
+    opened.keyboard.press("Enter")
+    assert menu.is_visible() and menu.locator("a").first.is_visible()
+    opened.keyboard.press("Escape")
+    assert not menu.is_visible()
