@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attention_src.attention import masks
-from attention_src.exercises import masking
+from attention_src.exercises import masking, masking_rules
 from attention_src.exercises.masking import (
     check_masked_softmax,
     check_packed_causal_mask,
@@ -17,6 +17,7 @@ from attention_src.exercises.masking import (
 )
 
 CHAPTER = Path(__file__).parents[2] / "book" / "masking.md"
+CHECKS = (masking.MASKED_SOFTMAX, masking_rules.WINDOW_MASK, masking_rules.PACKED_CAUSAL_MASK)
 
 
 # The worked solutions, in the words of the chapter.
@@ -50,7 +51,7 @@ SOLUTIONS = {
 
 @pytest.fixture(autouse=True)
 def first_try(monkeypatch):
-    for check in (masking.MASKED_SOFTMAX, masking.PACKED_CAUSAL_MASK, masking.WINDOW_MASK):
+    for check in CHECKS:
         monkeypatch.setattr(check, "failures", 0)
 
 
@@ -235,9 +236,7 @@ def test_wrong_answer_is_rejected_and_named(check, answer, spoken_of):
     assert spoken_of in result.message
 
 
-@pytest.mark.parametrize(
-    "check", [masking.MASKED_SOFTMAX, masking.WINDOW_MASK, masking.PACKED_CAUSAL_MASK]
-)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_every_declared_mistake_is_recognised(check):
     for mistake in check.mistakes:
         result = check.run(mistake.wrong)
