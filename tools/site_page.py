@@ -19,6 +19,11 @@ from sphinx_exercise.nodes import solution_node
 
 from tools.book import Book
 
+# What other extensions write, and what is right for a screen reader.
+REPAIRS = (
+    (' aria-label="Toggle hidden content"', ""),  # the text of the summary says it better
+    (' role="doc-biblioentry"', ' role="listitem"'),  # they stand in a role="list"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -90,8 +95,8 @@ def page_context(app, pagename, templatename, context, doctree):
     context["repository_url"] = book.repository
     context["issue_url"] = f"{book.repository}/issues/new?title=" + quote(f"On page {pagename}")
     context["theme_back_to_top_button"] = False
-    # The summary already says "Show source"; the library's label would hide that from some readers.
-    context["body"] = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
+    for theirs, ours in REPAIRS:
+        context["body"] = context.get("body", "").replace(theirs, ours)
     context["description"] = f"{app.config.html_title or app.config.project}: {pagename}"
     context["colab_url"] = context["notebook_file"] = None
     if chapter is None:
