@@ -16,6 +16,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
@@ -49,7 +50,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    "axes.prop_cycle": matplotlib.cycler(
+    "axes.prop_cycle": cycler(
         color=[PALETTE[name] for name in ("q", "k", "v", "output", "weights")]
     ),
 }

@@ -45,7 +45,7 @@ def _slim(svg, alt):
     while (bare := re.sub(r"<g>\s*</g>\n?", "", svg)) != svg:
         svg = bare
 
-    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()
+    width, height = svg.split('viewBox="0 0 ')[1].split('"')[0].split()
     root = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width} {height}" '
