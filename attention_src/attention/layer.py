@@ -41,7 +41,8 @@ def attention(
         scale: None = d_k ** -0.5
         impl: "dense" (as the equation reads, in float32 at least), "sdpa" (torch's fused function)
             or "auto", which is "sdpa" for every input
-    Returns: [B, H, n_q, d_v]  o, in q's dtype
+    Returns: [B, H, n_q, d_v]  o, in q's dtype. A NaN in a query makes its row NaN; hidden keys and
+        values should still be finite, because 0 · NaN is NaN.
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; an impl
             that does not exist here
@@ -165,6 +166,7 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float)
 
     Its is_causal is top-left, and what it makes of a fully masked row differs between backends. So
     the mask is always explicit, and such a row looks at everything first and is zeroed afterwards.
+    On a CPU a NaN in a query may come out as 0; it is put back, lest an error look like an answer.
     """
     hidden = None
     if visible is not None:
@@ -172,4 +174,6 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float)
         visible = visible | hidden
     grouped = q.shape[1] != k.shape[1]
     o = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale, enable_gqa=grouped)
+    broken = q.isnan().any(dim=-1, keepdim=True)  # [B, H, n_q, 1]
+    o = o + torch.zeros_like(broken, dtype=o.dtype).masked_fill(broken, torch.nan)
     return o if hidden is None else o.masked_fill(hidden, 0)
