@@ -245,5 +245,5 @@ def test_every_declared_mistake_is_recognised(check):
 
 
 def test_the_open_exercise_s_solution_holds():
-    code = CHAPTER.read_text().split("let everyone see those gatherers:\n\n```python\n")[1]
-    exec(code.split("```")[0], {"np": np})
+    solution = CHAPTER.read_text().split("````{solution-start} ex:masking-reach")[1]
+    exec(solution.split("```python\n")[1].split("```")[0], {"np": np})
