@@ -38,10 +38,10 @@ class Inline:
             "cite:p": self.cite_p,
             "cite:t": self.cite_t,
             "doc": lambda body: self.page(*_titled(body)),
-            "eq": lambda body: self.label(body, None),
-            "ref": lambda body: self.label(*_titled(body)),
-            "prf:ref": lambda body: self.label(*_titled(body)),
-            "numref": lambda body: self.numref(*_titled(body)),
+            "eq": lambda body: self.numbered("eq", body),
+            "ref": lambda body: self.ref(*_titled(body)),
+            "prf:ref": lambda body: self.numbered("prf:ref", *_titled(body)),
+            "numref": lambda body: self.numbered("numref", *_titled(body)),
             "term": lambda body: self.term(*_titled(body)),
             "math": lambda body: f"${macros.expand(body)}$",
             "abbr": lambda body: body,
@@ -88,13 +88,13 @@ class Inline:
             return f"![{text}]({self.file(to)})"
         if to.startswith("#"):
             return self.label(to[1:], text or None)
-        path, _, anchor = to.partition("#")
-        if path.endswith(".md"):
-            if anchor:
-                self.page(path, text)  # the page must exist too
-                return self.label(anchor, text or None)
-            return self.page(path, text or None)
-        return f"[{text}]({self.file(path)})"
+        if re.search(r"\.md#", to):
+            raise LookupError(
+                f"the site cannot follow {to!r}: link to the label, (#{to.split('#')[1]})"
+            )
+        if to.endswith(".md"):
+            return self.page(to, text or None)
+        return f"[{text}]({self.file(to)})"
 
     # What a reference points at. Each raises LookupError with a message where there is no such
     # thing; __call__ adds file and line.
@@ -122,9 +122,20 @@ class Inline:
             raise LookupError(f"label {label!r} has neither number nor title: give the link a text")
         return f"[{text}]({self.url(target['doc'], target['id'])})"
 
-    def numref(self, label: str, text: str | None = None) -> str:
-        number, title = self.number(label), self.target(label).get("title", "")
+    def ref(self, label: str, text: str | None = None) -> str:
+        if not text and "number" in self.target(label):
+            raise LookupError(
+                f"{label!r} has a number: refer to it with {_role_for(self.target(label))}"
+            )
+        return self.label(label, text)
+
+    def numbered(self, role: str, label: str, text: str | None = None) -> str:
+        """A reference by number. Sphinx resolves each kind of thing by one role only."""
+        number, target = self.number(label), self.target(label)
+        if _role_for(target) != f"{{{role}}}":
+            raise LookupError(f"the site cannot resolve {label!r} here: use {_role_for(target)}")
         if text:
+            title = target.get("title", "")
             text = text.replace("{number}", number).replace("%s", number).replace("{name}", title)
         return self.label(label, text)
 
@@ -174,6 +185,11 @@ def _titled(body: str) -> tuple[str, str | None]:
     """ "text <target>" → (target, text);  "target" → (target, None)."""
     match = _TITLED.match(body)
     return (match[2], match[1]) if match else (body, None)
+
+
+def _role_for(target: dict[str, str]) -> str:
+    kinds = {"displaymath": "{eq}", **dict.fromkeys(_NAMES, "{numref}")}
+    return kinds.get(target["kind"], "{prf:ref}")
 
 
 def _name(target: dict[str, str]) -> str:

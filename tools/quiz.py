@@ -48,7 +48,8 @@ def parse(body: str) -> Quiz:
     lines = body.split("\n")
     starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
     question = "\n".join(lines[: starts[0]] if starts else lines).strip()
-    options = [_option(lines, a, b) for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    stops = [*starts, len(lines)][1:]
+    options = [_option(lines, a, b) for a, b in zip(starts, stops, strict=True)]
     if not question:
         raise ValueError("a quiz begins with its question")
     if len(options) < 2:

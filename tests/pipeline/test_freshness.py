@@ -1,0 +1,69 @@
+"""Which files of the package a chapter's code reaches, and so when its outputs are stale."""
+
+import pytest
+
+from tools import freshness
+
+FILES = {
+    "__init__.py": "",
+    "plain.py": "import numpy\n",
+    "deep/__init__.py": "from attention_src.plain import f\n",
+    "deep/inner.py": "def f():\n    from . import other\n",
+    "deep/other.py": "from ..far import away\n",
+    "deep/script.js": "export const a = 1;\n",
+    "far.py": "",
+    "unused.py": "",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    for name, text in FILES.items():
+        file = tmp_path / "attention_src" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.setattr(freshness, "REPOSITORY", tmp_path)
+    return tmp_path / "attention_src"
+
+
+def reached(package, *code):
+    return {f.relative_to(package).as_posix() for f in freshness.reached_files(list(code))}
+
+
+@pytest.mark.parametrize(
+    "code, files",
+    [
+        ("import numpy", set()),
+        ("import attention_src.plain", {"__init__.py", "plain.py"}),
+        ("from attention_src import plain", {"__init__.py", "plain.py"}),
+        ("%matplotlib inline\n!ls\nfrom attention_src import far", {"__init__.py", "far.py"}),
+        ("def f():\n    %time 1\n    import attention_src.far", {"__init__.py", "far.py"}),
+        ("from attention_src.deep.inner import f", set(FILES) - {"unused.py"}),
+        (
+            "import attention_src.deep as d",
+            {"__init__.py", "plain.py", "deep/__init__.py", "deep/script.js"},
+        ),
+    ],
+)
+def test_reached_files(code, files, package):
+    assert reached(package, code) == files
+
+
+@pytest.mark.parametrize("name", ["deep/other.py", "far.py", "deep/script.js"])
+def test_the_digest_follows_what_is_reached(name, package):
+    code = ["from attention_src.deep.inner import f"]
+    before = freshness.digest(code)
+    (package / name).write_text("changed = 1\n")
+    assert freshness.digest(code) != before
+
+
+def test_the_digest_ignores_what_is_not_reached(package):
+    code = ["from attention_src.deep.inner import f"]
+    before = freshness.digest(code)
+    (package / "unused.py").write_text("changed = 1\n")
+    assert freshness.digest(code) == before
+
+
+def test_the_digest_follows_the_code():
+    assert freshness.digest(["a = 1"]) != freshness.digest(["a = 2"])
+    assert freshness.digest(["a", "b"]) != freshness.digest(["b", "a"])

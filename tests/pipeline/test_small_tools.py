@@ -1,0 +1,71 @@
+"""The quiz's syntax, the set-up cell's text, the check of the address."""
+
+import pytest
+from tiny import make_book
+
+from tools import check_address, quiz, setup_cell
+from tools.book import Book
+
+GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"
+
+
+def test_quiz():
+    parsed = quiz.parse(GOOD)
+    assert parsed.question == "Why?"
+    assert [(o.right, o.text, o.why) for o in parsed.options] == [
+        (False, "One.", "Because."),
+        (True, "Two lines.", "So it is.\n\nTwice."),
+    ]
+    rows = GOOD.split("\n")
+    assert [rows[o.line][:5] for o in parsed.options] == ["- [ ]", "- [x]"]
+    assert [rows[o.why_line].strip() for o in parsed.options] == ["Because.", "So it is."]
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("- [x] a\n\n  b\n\n- [ ] c\n\n  d", "begins with its question"),
+        ("Why?", "two options or more"),
+        ("Why?\n\n- [x] a\n\n  b", "two options or more"),
+        ("Why?\n\n- [ ] a\n\n  b\n\n- [ ] c\n\n  d", "needs a right option"),
+        ("Why?\n\n- [x] a\n\n  b\n\n- [ ] c", "say why under the option 'c'"),
+        ("Why?\n\n- [x] a\n\nb\n\n- [ ] c\n\n  d", "indent what follows an option by two"),
+    ],
+)
+def test_a_quiz_that_is_not_complete(body, message):
+    with pytest.raises(ValueError, match=message):
+        quiz.parse(body)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    return Book(make_book(tmp_path_factory.mktemp("small"), tiny="# Tiny\n"))
+
+
+def test_addresses_follow_from_one_line(book):
+    assert book.repository.endswith(book.owner_and_name)
+    (chapter,) = book.chapters
+    assert book.colab(chapter).endswith(f"{book.owner_and_name}/blob/main/notebooks/tiny.ipynb")
+    assert f"git+{book.repository}@main" in setup_cell.first_code(book, chapter)
+
+
+def test_the_setup_cell_leaves_torch_and_numpy_alone(book):
+    (chapter,) = book.chapters
+    code = setup_cell.first_code(book, chapter)
+    compile(code, "cell", "exec")  # plain Python, no magics
+    assert '"--no-deps"' in code
+    assert "torch" not in code.split("\n", 1)[1] and "numpy" not in code.split("\n", 1)[1]
+    assert "google" not in code
+
+
+@pytest.mark.parametrize("name, status", [("{}", 0), ("someone/else", 1)])
+def test_check_address(name, status, book, capsys):
+    assert check_address.main([name.format(book.owner_and_name)], book.root) == status
+    out = capsys.readouterr().out
+    assert ("set repository.url to https://github.com/someone/else" in out) == bool(status)
+
+
+def test_check_address_wants_owner_and_name(book, capsys):
+    with pytest.raises(SystemExit):
+        check_address.main(["else"], book.root)
+    assert "OWNER/REPO" in capsys.readouterr().err
