@@ -1,0 +1,1 @@
+"""Real checkpoints that run on the course's own attention."""
