@@ -63,6 +63,8 @@ def _first_line(chapter: Chapter, start: int) -> int:
 
 def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[Any]:
     """A code cell, folded where the site folds it or where it belongs to a solution."""
+    if cell.source.rstrip().endswith(";"):
+        raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
     if page.solution or {"hide-input", "hide-cell"} & set(metadata.get("tags", [])):
         metadata["jupyter"] = {"source_hidden": True}

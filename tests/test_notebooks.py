@@ -1,0 +1,151 @@
+"""What nbval cannot see: that each cell was run, that figures can be compared, that all is current.
+
+nbval re-runs the notebooks and compares outputs; it skips cells that were never run and pictures
+that are not text. Here those gaps are closed.
+"""
+
+import configparser
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attention_src import timing
+from tools import notebooks
+from tools.book import Book
+from tools.freshness import own_cells
+
+ROOT = Path(__file__).parents[1]
+CHAPTERS = Book(ROOT).chapters
+
+each_notebook = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.slug)
+
+
+def read(chapter):
+    return nbformat.read(chapter.notebook, as_version=4)
+
+
+def code_cells(chapter):
+    return [cell for cell in read(chapter).cells if cell.cell_type == "code"]
+
+
+def outputs(chapter):
+    return [output for cell in code_cells(chapter) for output in cell.outputs]
+
+
+def test_committed_notebooks_are_what_the_chapters_give(capsys):
+    status = notebooks.main(["--check"])
+    assert status == 0, capsys.readouterr().out
+
+
+@each_notebook
+def test_every_code_cell_was_run_in_order(chapter):
+    counts = [cell.execution_count for cell in code_cells(chapter)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@each_notebook
+def test_no_cell_failed(chapter):
+    assert [o.ename for o in outputs(chapter) if o.output_type == "error"] == []
+
+
+@each_notebook
+def test_nothing_is_hidden_from_nbval(chapter):
+    for cell in code_cells(chapter):
+        assert not {"nbval-skip", "nbval-ignore-output"} & set(cell.metadata.get("tags", []))
+        assert "NBVAL" not in cell.source
+
+
+@each_notebook
+def test_the_setup_cell_is_silent_where_all_is_there(chapter):
+    (setup,) = (c for c in code_cells(chapter) if "generated" in c.metadata.get("tags", []))
+    assert setup.outputs == []
+
+
+@each_notebook
+def test_every_figure_can_be_compared_and_says_what_it_shows(chapter):
+    for output in outputs(chapter):
+        kinds = {kind for kind in output.get("data", {}) if kind.startswith("image/")}
+        assert kinds <= {"image/svg+xml"}, "nbval compares neither PNG nor JPEG"
+        if kinds:
+            alt = output.data["text/plain"]
+            assert len(alt) > 20 and not alt.startswith("<"), f"no alt text: {alt!r}"
+
+
+@each_notebook
+def test_outputs_name_no_place_of_this_machine(chapter):
+    text = json.dumps(outputs(chapter))
+    for place in (str(ROOT), str(Path.home()) + "/", "/tmp/", "ipykernel_", "site-packages"):
+        assert place not in text
+
+
+@each_notebook
+def test_exercises_are_committed_unsolved(chapter):
+    cells = own_cells(read(chapter))
+    defined = {n for c in cells for n in re.findall(r"^def (my_\w+)", c.source, re.M)}
+    for cell in cells:
+        stubs = re.findall(r"^def (my_\w+)\(.*?\n(?=\S|\Z)", cell.source + "\n", re.M | re.S)
+        assert cell.source.count("raise NotImplementedError") == len(stubs)
+        checked = re.findall(r"^check_\w+\((my_\w+)", cell.source, re.M)
+        assert set(checked) <= defined
+        if checked:
+            said = "".join(output.get("text", "") for output in cell.outputs)
+            assert said.count("not started") == len(checked)
+
+
+@each_notebook
+def test_every_exercise_has_a_solution_below(chapter):
+    text = "\n".join(c.source for c in read(chapter).cells if c.cell_type == "markdown")
+    exercises = re.findall(r"^### Exercise ([\d.]+)", text, re.M)
+    assert sorted(set(re.findall(r"<summary>Solution to Exercise ([\d.]+)<", text))) == sorted(
+        exercises
+    )
+
+
+@each_notebook
+def test_no_raw_myst_is_left(chapter):
+    for cell in read(chapter).cells:
+        if cell.cell_type == "markdown":
+            text = re.sub(r"^ *(`{3,})\w*\n.*?^ *\1", "", cell.source, flags=re.S | re.M)
+            assert not re.search(r"(?<!`)\{[a-z:]+\}`|^\W*[`:]{3,}\{|^\(\S+\)=$", text, re.M)
+
+
+def test_only_timings_are_kept_from_comparison():
+    config = configparser.ConfigParser()
+    config.read(Path(__file__).with_name("sanitize.cfg"), encoding="utf-8")
+    (section,) = config.sections()
+    rule, line = config[section], "[time] dense: 1.234 ms ± 0.056"
+    assert re.fullmatch(timing.TIME_PATTERN, line)
+    assert re.sub(rule["regex"], rule["replace"], line) == "[time] dense: TIME"
+    for other in (
+        "dense: 1.234 ms ± 0.056",
+        "[time] 1.234 ms ± 0.056",
+        "weight 0.123",
+        "[time] x: 5",
+    ):
+        assert re.sub(rule["regex"], rule["replace"], other) == other
+
+
+def test_a_slow_notebook_fails_the_run(tmp_path):
+    """conftest.py adds up what nbval measured; here with a limit that nothing can keep."""
+    source = (ROOT / "conftest.py").read_text("utf-8")
+    assert "LIMIT_SECONDS = 30\n" in source
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("1 + 1", execution_count=1)],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    notebook.cells[0].outputs = [
+        nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1)
+    ]
+    nbformat.write(notebook, tmp_path / "tiny.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "tiny.ipynb"]
+    for limit, status in ((30, 0), (0, 1)):
+        text = source.replace("LIMIT_SECONDS = 30", f"LIMIT_SECONDS = {limit}")
+        (tmp_path / "conftest.py").write_text(text, "utf-8")
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        assert ("is over 0 s" in ran.stdout) == bool(status)
