@@ -1,0 +1,58 @@
+// From scores to weights: each rule is the twin of a function in attention_src/softmax/reference.py
+// of the same name. A browser test compares their numbers.
+
+const sum = (x) => x.reduce((total, value) => total + value, 0);
+
+// The maximum, or 0 where there is nothing but -Infinity: subtracting it can then not make NaN.
+function highest(x) {
+  const m = Math.max(...x);
+  return m === -Infinity ? 0 : m;
+}
+
+export function softmax(x) {
+  const m = highest(x);
+  const e = x.map((score) => Math.exp(score - m));
+  const l = sum(e) || 1; // 0 only if every score is -Infinity: then all weights are 0
+  return e.map((value) => value / l);
+}
+
+export function hardmax(x) {
+  const best = x.map((score) => (score === highest(x) ? 1 : 0));
+  return best.map((value) => value / sum(best)); // equal maxima share
+}
+
+export function sigmoid(x) {
+  return x.map((score) => 1 / (1 + Math.exp(-score)));
+}
+
+// p_j = max(x_j - tau, 0), with the one tau that makes the sum 1.
+export function sparsemax(x) {
+  const z = x.map((score) => score - highest(x));
+  const ordered = [...z].sort((a, b) => b - a);
+  let tau = 0;
+  ordered.forEach((score, i) => {
+    // If the i + 1 largest were the support, this would be their threshold.
+    const candidate = (sum(ordered.slice(0, i + 1)) - 1) / (i + 1);
+    if (candidate < score) tau = candidate;
+  });
+  return z.map((score) => Math.max(score - tau, 0));
+}
+
+// p_j = max(x_j / 2 - tau, 0)^2, with the one tau that makes the sum 1.
+export function entmax15(x) {
+  const z = x.map((score) => (score - highest(x)) / 2);
+  const ordered = [...z].sort((a, b) => b - a);
+  let tau = 0;
+  ordered.forEach((score, i) => {
+    const part = ordered.slice(0, i + 1);
+    const mean = sum(part) / part.length;
+    const spread = sum(part.map((value) => (value - mean) ** 2));
+    const candidate = mean - Math.sqrt(Math.max(1 - spread, 0) / part.length);
+    if (candidate < score) tau = candidate;
+  });
+  return z.map((score) => Math.max(score - tau, 0) ** 2);
+}
+
+export function entropyBits(p) {
+  return sum(p.map((weight) => (weight > 0 ? -weight * Math.log2(weight) : 0)));
+}
