@@ -70,11 +70,7 @@ function build(host, given) {
   parts.heads = tokens.map((token, j) => gridButton(() => toggleColumn(j), token));
   parts.queries = tokens.map((token, i) => gridButton(() => toggleRow(i), token));
   parts.cells = scores.map((row, i) =>
-    row.map((_, j) => {
-      const cell = gridButton(() => paint(i, j, !state.mask[i][j]));
-      cell.append(h("b"), h("small"));
-      return cell;
-    }),
+    row.map((_, j) => gridButton(() => paint(i, j, !state.mask[i][j]), h("b"), h("small"))),
   );
   parts.sums = tokens.map(() => h("td", { class: "ae-sum" }));
   const corner = h("td", { class: "ae-corner" });
@@ -115,8 +111,8 @@ function build(host, given) {
   ];
 }
 
-const gridButton = (onclick, text = "") =>
-  h("button", { type: "button", tabindex: -1, onclick }, text);
+const gridButton = (onclick, ...children) =>
+  h("button", { type: "button", tabindex: -1, onclick }, ...children);
 
 // Drag with mouse, pen or finger: the first cell decides between showing and hiding.
 function paintByPointer(table, cells, state, paint) {

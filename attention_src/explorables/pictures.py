@@ -60,19 +60,19 @@ def _svg(size: tuple[int, int], parts: list[str]) -> str:
 
 def softmax_picture() -> str:
     """Scores and weights of the first four keys, as two columns of bars."""
-    parts = [_text(90, 20, "score"), _text(330, 20, "weight at temperature 1")]
+    parts = [_text(70, 16, "score"), _text(230, 16, "weight at temperature 1")]
     scores = SOFTMAX["scores"]
     for j, (score, weight) in enumerate(zip(scores, softmax(scores), strict=True)):
-        y = 34 + 36 * j
-        bar = 16 * abs(score)
+        y = 30 + 32 * j
+        bar = 20 * abs(score)
         parts += [
-            _text(0, y + 17, SOFTMAX["labels"][j], KEYS),
-            _rect(110 - (bar if score < 0 else 0), y, bar, 22, INK),
-            _text(300, y + 17, f"{score:.1f}".replace("-", "−"), anchor="end"),
-            _rect(330, y, 200 * weight, 22, WEIGHTS),
-            _text(580, y + 17, f"{weight:.3f}", anchor="end"),
+            _text(0, y + 16, SOFTMAX["labels"][j], KEYS),
+            _rect(90 - (bar if score < 0 else 0), y, bar, 20, INK),
+            _text(214, y + 16, f"{score:.1f}".replace("-", "−"), anchor="end"),
+            _rect(230, y, 120 * weight, 20, WEIGHTS),
+            _text(400, y + 16, f"{weight:.3f}", anchor="end"),
         ]
-    return _svg((590, 180), parts)
+    return _svg((404, 154), parts)
 
 
 def masking_picture() -> str:
@@ -102,7 +102,7 @@ EXPLORABLES = {
     "softmax": Explorable(
         SOFTMAX,
         softmax_picture,
-        (590, 180),
+        (404, 154),
         "Four keys with their scores and softmax weights as bars: "
         + ", ".join(
             f"{label} {score} and {weight:.3f}"

@@ -238,7 +238,7 @@ function drawChart(labels, state, parts) {
       t,
     ),
   );
-  const cursor = h("line", { x1: here, x2: here, y1: 0, y2: CHART_HEIGHT, class: "ae-cursor" });
+  const cursor = h("line", { x1: here, x2: here, y1: 0, y2: y(0) + 6, class: "ae-cursor" });
   parts.chart.setAttribute("aria-label", "Weight of each key from cold to hot temperatures");
   parts.chart.replaceChildren(...grid, ...ticks, ...paths, cursor, ...marks);
 }
