@@ -179,8 +179,8 @@ def write_css(app, error):
     out = Path(app.outdir)
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
-    chars = site_fonts.characters(page_texts(out))
-    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", chars)
+    characters = site_fonts.characters(page_texts(out))
+    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", *characters)
     digest = hashlib.sha256(css.encode()).hexdigest()[:8]
     for page in out.rglob("*.html"):
         old = page.read_text("utf-8")

@@ -2,11 +2,13 @@
 
 An SVG in the page costs no request and takes the theme's colours: its ink, the grey #767676 of
 attention_src.figures, becomes the colour of the text around it. This covers the figures that cells
-show and the .svg files of {figure} and {image}.
+show and the .svg files of {figure} and {image}. A letter's shape is written once a page, however
+many drawings use it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from pathlib import Path
@@ -15,53 +17,99 @@ from docutils import nodes
 from sphinx.util import logging
 
 INK = re.compile("#767676", re.IGNORECASE)
+_XLINK = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
 _log = logging.getLogger(__name__)
 
 
-def inline(svg, *, prefix, alt=None):
-    """An SVG file's text, ready to stand in a page.
+class Page:
+    """The drawings of one page, made ready to stand in it."""
 
-    Args:
-        svg: the text of the file
-        prefix: put before each id, so that two drawings on a page never share one
-        alt: what the drawing shows; needed if the SVG has no aria-label of its own
-    Raises:
-        ValueError: neither the SVG nor `alt` says what it shows
-    """
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
-    if "aria-label=" not in svg[: svg.index(">")]:
-        if not alt:
-            raise ValueError("the drawing has no alt text: say in a sentence what it shows")
-        label = html.escape(alt, quote=True)
-        svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
-    svg = re.sub(r'(?<=\sid=")([^"]+)(?=")', rf"{prefix}-\1", svg)
-    svg = re.sub(r'((?:href="|url\()#)', rf"\g<1>{prefix}-", svg)
-    svg = svg.replace("xlink:href", "href").replace(
-        ' xmlns:xlink="http://www.w3.org/1999/xlink"', ""
-    )
-    return INK.sub("currentColor", svg)
+    def __init__(self):
+        self.drawings = 0
+        self.shapes = set()  # ids of the shapes that the page has already
+
+    def inline(self, svg, alt=None):
+        """An SVG file's text as it may stand in the page.
+
+        Args:
+            svg: the text of the file
+            alt: what the drawing shows; needed if the SVG has no aria-label of its own
+        Raises:
+            ValueError: neither the SVG nor `alt` says what it shows
+        """
+        self.drawings += 1
+        svg = svg[svg.index("<svg") :].strip()
+        svg = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
+        if "aria-label=" not in svg[: svg.index(">")]:
+            if not alt:
+                raise ValueError("the drawing has no alt text: say in a sentence what it shows")
+            label = html.escape(alt, quote=True)
+            svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+        svg = svg.replace("xlink:href", "href").replace(_XLINK, "")
+        svg = self._share_shapes(self._own_ids(svg))
+        svg = re.sub(r'(?<= d=")[^"]*', lambda match: shorten(match[0]), svg)
+        return INK.sub("currentColor", re.sub(r"\s*\n\s*", "\n", svg))
+
+    def _own_ids(self, svg):
+        """Two drawings on a page must not share an id."""
+        svg = re.sub(r'(?<=\sid=")([^"]+)(?=")', rf"d{self.drawings}-\1", svg)
+        return re.sub(r'((?:href="|url\()#)', rf"\g<1>d{self.drawings}-", svg)
+
+    def _share_shapes(self, svg):
+        """Name each shape of <defs> by what it is; leave out what the page has already."""
+        names = {}
+
+        def share(match):
+            old, shape = match[1], match[0].replace(f' id="{match[1]}"', "")
+            names[old] = "s" + hashlib.sha256(shape.encode()).hexdigest()[:8]
+            if names[old] in self.shapes:
+                return ""
+            self.shapes.add(names[old])
+            return match[0].replace(old, names[old])
+
+        def definitions(match):
+            return re.sub(r'<path id="([^"]+)"[^>]*/>', share, match[0])
+
+        # Not in <clipPath> or <pattern>: a browser looks for those in visible drawings only.
+        svg = re.sub(r"<defs>(?:\s*<path [^>]*/>)+\s*</defs>", definitions, svg)
+        return re.sub(r'(?<=href="#)[^"]+', lambda match: names.get(match[0], match[0]), svg)
+
+
+def shorten(path):
+    """The same path with H and V for its level and upright lines: "M 1 2 L 5 2" is "M1 2H5"."""
+    out, here = [], ("", "")
+    for command, x, y in re.findall(r"([A-Za-z])\s*(\S*)\s*(\S*)\s*", path):
+        if command not in "MLz" or (command == "z") != (x == ""):
+            return re.sub(r"\s*([A-Za-z])\s*", r"\1", path).strip()  # a curve, or another form
+        if command == "L" and y == here[1]:
+            out.append(f"H{x}")
+        elif command == "L" and x == here[0]:
+            out.append(f"V{y}")
+        else:
+            out.append(f"{command}{x} {y}".strip())
+        here = (x, y)
+    return "".join(out)
 
 
 def draw_in_page(app, doctree, docname):
     """Replace each image that is an SVG by the drawing itself."""
     if app.builder.format != "html":
         return
-    svgs = [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]
-    for number, node in enumerate(svgs, 1):
+    page = Page()
+    for node in [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]:
         path = Path(app.srcdir, node["uri"])
         if not path.is_file():
             continue  # an address; Sphinx has warned about missing files
         try:
-            svg = inline(path.read_text("utf-8"), prefix=f"d{number}", alt=node.get("alt"))
+            svg = page.inline(path.read_text("utf-8"), alt=node.get("alt"))
         except ValueError as error:
             _log.warning("%s: %s", node["uri"], error, location=node, type="figure")
             continue
         width = f' style="width:{node["width"]}"' if node.get("width") else ""
-        box = f'<div class="drawing scroll-x"{width}>{svg}</div>'
+        box = f'<div class="drawing"{width}>{svg}</div>'
         node.replace_self(nodes.raw("", box, format="html"))
 
 
 def setup(app):
     app.connect("doctree-resolved", draw_in_page)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

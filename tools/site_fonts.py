@@ -13,25 +13,38 @@ from pathlib import Path
 from fontTools import subset
 
 OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
+# In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
+_LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
+# Classes that choose another font than the upright or italic one of ordinary mathematics.
+_SPECIAL = re.compile(r"\b(?:ams\w+|boldsymbol|math(?!normal|rm)\w+|text(?!rm)\w+)\b")
+_ORDINARY = re.compile(r"KaTeX_(Main-Regular|Math-Italic|Size\d-Regular)")
 
 
 def characters(pages):
-    """Every character of these pages (HTML texts), as a sorted string."""
-    text = (html.unescape(re.sub(r"<[^>]*>", "", page)) for page in pages)
-    return "".join(sorted(set("".join(text)) | set(" 0123456789")))
+    """The characters of the equations in these pages (HTML): all, and those in special fonts."""
+    everything, special = set(" "), set()
+    for page in pages:
+        for classes, text in _LEAF.findall(page):
+            chars = set(html.unescape(text))
+            everything |= chars
+            if _SPECIAL.search(classes):
+                special |= chars
+    return "".join(sorted(everything)), "".join(sorted(special))
 
 
-def cut(source, target, chars):
+def cut(source, target, everything, special):
     """Write a subset of each font of folder `source` into `target`, unless they are there already.
 
     A font that has none of the characters is left out: no page can ask for it.
     """
+    source, target = Path(source), Path(target)
     mark = target / "of.txt"
-    state = hashlib.sha256(chars.encode() + _bytes(source)).hexdigest()
+    state = hashlib.sha256(f"{everything}\0{special}".encode() + _bytes(source)).hexdigest()
     if mark.is_file() and mark.read_text("utf-8") == state:
         return
     target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(Path(source).glob("*.woff2")):
+    for path in sorted(source.glob("*.woff2")):
+        chars = everything if _ORDINARY.match(path.name) else special
         font = subset.load_font(str(path), OPTIONS)
         if set(map(ord, chars)) & set(font.getBestCmap()):
             cutter = subset.Subsetter(OPTIONS)

@@ -23,6 +23,11 @@ from tools.book import Book
 REPAIRS = (
     (' aria-label="Toggle hidden content"', ""),  # the text of the summary says it better
     (' role="doc-biblioentry"', ' role="listitem"'),  # they stand in a role="list"
+    # One id for many boxes.
+    (' id="exercise-content"', ""),
+    (' id="solution-content"', ""),
+    (' id="proof-content"', ""),
+    ('<div class="proof admonition" id="proof">', '<div class="proof admonition">'),
 )
 _log = logging.getLogger(__name__)
 
@@ -71,6 +76,13 @@ def make_folds(app, doctree, docname):
             new += fold_title("", "", *title.children)
             new += body
             node.replace_self(new)
+
+
+def drop_thebe(app, doctree, docname):
+    """Code runs in the notebook: no settings for a kernel on the page."""
+    for node in list(doctree.findall(nodes.raw)):
+        if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
+            node.parent.remove(node)
 
 
 def visit_fold(self, node):
@@ -126,6 +138,7 @@ def setup(app):
     app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
     app.connect("doctree-read", add_time_line)
     app.connect("doctree-resolved", make_folds)
+    app.connect("doctree-resolved", drop_thebe, priority=900)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", copy_notebooks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import THEMES, chapter_pages, site_pages
+from built_site import THEMES, chapter_pages, site_pages
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()

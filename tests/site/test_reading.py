@@ -3,10 +3,12 @@
 import re
 
 import pytest
-from conftest import THEMES, book_pages, chapter_pages, site_pages
+from built_site import THEMES, book_pages, chapter_pages, site_pages
+
+from tools.site_measure import FIRST_PAGE
 
 BOOK = book_pages()
-CHAPTERS = chapter_pages()
+CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
 
 

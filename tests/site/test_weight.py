@@ -4,7 +4,7 @@ import base64
 import os
 
 import pytest
-from conftest import book_pages
+from built_site import book_pages
 
 from tools.site_measure import FIRST_PAGE, weigh
 from tools.site_server import serving
