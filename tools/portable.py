@@ -19,6 +19,7 @@ from myst_parser.parsers.mdit import create_md_parser
 from tools import directives, macros
 from tools.book import Book
 from tools.inline import Inline
+from tools.markup import one_line_equations
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _UNNUMBERED = re.compile(r"\\begin\{(align|gather|equation|multline|alignat|flalign|eqnarray)\}")
@@ -189,7 +190,7 @@ class _Lines(list[str]):
         """Add a block whose first line stands after `before`: list markers, ">" or blanks."""
         inside = re.sub(r"[^>\s]", " ", before)  # the same depth without the marker
         if ">" in inside:
-            text = directives.one_line_equations(text)
+            text = one_line_equations(text)
         if before == inside and self and self[-1].strip("> "):
             self.append(inside.rstrip())
         if text or before != inside:
