@@ -11,6 +11,7 @@ import pytest
 
 from attention_src.models import install, minilm
 from attention_src.models.minilm import MiniLM
+from attention_src.models.recorded import load_recorded
 from attention_src.models.safetensors import read_safetensors
 
 SENTENCES = [
@@ -237,3 +238,12 @@ def test_safetensors_reads_what_it_says(tmp_path):
 def test_safetensors_that_are_broken(tmp_path, header, length, message):
     with pytest.raises(ValueError, match=message):
         read_safetensors(write_safetensors(tmp_path / "x", header, b"", length))
+
+
+def test_the_recorded_run_is_what_transformers_computes(bert):
+    recorded = load_recorded()
+    tokens, layers, weights = run_bert(bert, recorded.text)
+    assert recorded.tokens == tokens
+    np.testing.assert_allclose(recorded.hidden, layers[-1], atol=1e-5, rtol=0)
+    np.testing.assert_allclose(recorded.weights, weights, atol=1e-6, rtol=0)
+    assert recorded.made_with.startswith("transformers ")

@@ -1,0 +1,125 @@
+"""Numbers that say what a map of attention weights looks like.
+
+Texts are as MiniLM reads them: token 0 is [CLS], token n - 1 is [SEP], the words lie between.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+
+def _maps(p: Any, name: str) -> np.ndarray:
+    array = np.asarray(p, dtype=float)
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
+        raise ValueError(
+            f"{name} has shape {array.shape}: it must be [..., n, n] with n >= 3, "
+            "[CLS] first and [SEP] last"
+        )
+    return array
+
+
+def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
+    """How much words look at the word a fixed distance away: -1 the previous one, +1 the next.
+
+        score = mean of p[i, i + offset] over all i where i and i + offset are words
+
+    Args:
+        p: [..., n, n]  weights
+        offset: distance from query to key, in tokens; 0 is the word itself
+    Returns: [...]  one number per map, from 0 to 1
+    Raises:
+        ValueError: p is not square, or no two words are that far apart
+    """
+    p = _maps(p, "p")
+    n = p.shape[-1]
+    i = np.array([i for i in range(1, n - 1) if 1 <= i + offset < n - 1], dtype=int)
+    if i.size == 0:
+        raise ValueError(f"offset={offset}: no two of the {n - 2} words are that far apart")
+    return np.asarray(p[..., i, i + offset].mean(axis=-1))
+
+
+def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
+    """How much words look at one token: 0 for [CLS], -1 for [SEP].
+
+        score = mean of p[i, column] over the words i
+
+    Args:
+        p: [..., n, n]  weights
+        column: index of the key
+    Returns: [...]  one number per map, from 0 to 1
+    Raises:
+        ValueError: p is not square, or has no such column
+    """
+    p = _maps(p, "p")
+    if not -p.shape[-1] <= column < p.shape[-1]:
+        raise ValueError(f"column={column}: p has {p.shape[-1]} keys")
+    return np.asarray(p[..., 1:-1, column].mean(axis=-1))
+
+
+def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
+    """How much a word that occurs more than once looks at its other occurrences.
+
+        score = mean of p[i, j] over all words i != j with the same token
+
+    Args:
+        p: [..., n, n]  weights
+        tokens: n strings
+    Returns: [...]  one number per map, from 0 to 1
+    Raises:
+        ValueError: tokens are not n, or no word occurs twice
+    """
+    p = _maps(p, "p")
+    n = p.shape[-1]
+    if len(tokens) != n:
+        raise ValueError(f"tokens has {len(tokens)} entries, but p has {n} keys")
+    words = range(1, n - 1)
+    pairs = np.array([(i, j) for i in words for j in words if i != j and tokens[i] == tokens[j]])
+    if pairs.size == 0:
+        raise ValueError("tokens: no word occurs twice, so there is nothing to score")
+    return np.asarray(p[..., pairs[:, 0], pairs[:, 1]].mean(axis=-1))
+
+
+def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
+    """Follow attention back through all layers to the input, half of it by the residual path.
+
+        R = A_L ... A_2 A_1,   A_l = (mean over heads of p_l + I) / 2
+
+    Args:
+        weights: [L, H, n, n]  each row sums to 1
+    Returns: [n, n]  R[i, j] = the share of output token i that is traced to input token j
+    Raises:
+        ValueError: weights are not [L, H, n, n]
+    Cost: 2 L n^3 FLOP.
+    Source: Abnar & Zuidema 2020, arXiv:2005.00928, section 3 (their A-tilde is our R).
+    """
+    p = np.asarray(weights, dtype=float)
+    if p.ndim != 4 or p.shape[-1] != p.shape[-2]:
+        raise ValueError(f"weights has shape {p.shape}: it must be [L, H, n, n]")
+    rollout = identity = np.eye(p.shape[-1])
+    for layer in p.mean(axis=1):  # the first layer is applied first, so it ends up rightmost
+        rollout = (layer + identity) / 2 @ rollout
+    return rollout
+
+
+def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
+    """What each key adds to the output: its weight times the length of what it sends.
+
+        c_ij = p_ij ||v_j W_O|| / sum_j' p_ij' ||v_j' W_O||
+
+    Args:
+        weights: [..., n, n]  p
+        value_norms: [..., n]  ||v_j W_O|| of each key
+    Returns: [..., n, n]  shares; each row sums to 1
+    Raises:
+        ValueError: value_norms does not fit weights
+    Source: Kobayashi et al. 2020, arXiv:2004.10102, Eq. 4 (their alpha f(x) is our p v W_O).
+    """
+    p, norms = np.asarray(weights, dtype=float), np.asarray(value_norms, dtype=float)
+    if p.ndim < 2 or norms.shape != (*p.shape[:-2], p.shape[-1]):
+        raise ValueError(
+            f"value_norms has shape {norms.shape}: weights of shape {p.shape} need one per key"
+        )
+    sent = p * norms[..., None, :]
+    return sent / sent.sum(axis=-1, keepdims=True)
