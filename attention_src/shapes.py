@@ -4,6 +4,7 @@ Works on NumPy arrays and torch tensors alike, and imports NumPy only.
 """
 
 import math
+import numbers
 import operator
 from typing import Any
 
@@ -154,13 +155,11 @@ def check_scale(scale: Any, d_k: int) -> float:
     """
     if scale is None:
         return d_k**-0.5
-    try:
-        value = float(scale)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"scale is {scale}; it should be a finite number, or None for d_k ** -0.5")
-    return value
+    if not isinstance(scale, numbers.Real) or not math.isfinite(scale):
+        raise ValueError(
+            f"scale is {scale!r}; it should be a finite number, or None for d_k ** -0.5"
+        )
+    return float(scale)
 
 
 def check_size(value: Any, name: str, *, at_least: int = 0) -> int:

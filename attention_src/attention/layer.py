@@ -150,7 +150,7 @@ def _scores(q: Tensor, k: Tensor, visible: Tensor | None, scale: float) -> Tenso
     group = check_groups(q.shape[1], k.shape[1])
     dtype = torch.promote_types(q.dtype, torch.float32)
     k = k.to(dtype).repeat_interleave(group, dim=1)
-    s = torch.einsum("bhqd,bhkd->bhqk", q.to(dtype) * scale, k)
+    s = scale * torch.einsum("bhqd,bhkd->bhqk", q.to(dtype), k)
     return s if visible is None else s.masked_fill(~visible, -torch.inf)
 
 
