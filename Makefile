@@ -52,6 +52,8 @@ test: .venv/all book
 	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg tests notebooks
 
 lab: .venv/all
+	@# JupyterLab shows stored figures only in notebooks that this user trusts.
+	@$(BIN)/jupyter trust notebooks/*.ipynb >/dev/null
 	@$(BIN)/jupyter lab --notebook-dir notebooks
 
 notebooks: .venv/all

@@ -66,6 +66,9 @@ class Inline:
         return _PIECE.sub(piece, text)
 
     def _piece(self, m: re.Match[str], line: int) -> str:
+        if m["escape"]:
+            # Jupyter would pair two escaped dollars and read mathematics between them.
+            return "<span>$</span>" if m["escape"] == r"\$" else m["escape"]
         if m["code"] is not None:
             if not m["role"]:
                 return m["ticks"] + m["code"] + m["ticks"]

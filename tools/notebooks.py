@@ -23,6 +23,7 @@ from tools.book import Book, Chapter
 from tools.portable import Portable
 
 CELL_TIMEOUT = 300  # seconds
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
 
 
 def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
@@ -31,7 +32,9 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
     page = Portable(book, chapter.docname, found)
     cells = [
         new_markdown_cell(setup_cell.first_markdown(book, chapter)),
-        new_code_cell(setup_cell.first_code(book, chapter), metadata={"tags": ["generated"]}),
+        new_code_cell(
+            setup_cell.first_code(book, chapter), metadata={"tags": ["generated"], **FOLDED}
+        ),
     ]
     for cell, start in zip(source.cells, source.metadata.source_map, strict=True):
         if cell.cell_type == "code":
@@ -67,8 +70,7 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
     if page.solution or {"hide-input", "hide-cell"} & set(metadata.get("tags", [])):
-        metadata["jupyter"] = {"source_hidden": True}
-        metadata["cellView"] = "form"  # the same for Colab
+        metadata |= FOLDED
     cells = [new_code_cell(cell.source, metadata=metadata)]
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws

@@ -130,6 +130,8 @@ class Portable:
                 "\\begin{aligned} or \\begin{gathered}, or the starred form",
             )
         tex = macros.expand(tex.strip())
+        if r"\\" in tex and r"\begin" not in tex:  # KaTeX breaks the line there, MathJax does not
+            tex = f"\\begin{{gathered}}\n{tex}\n\\end{{gathered}}"
         if label:
             tex += rf" \tag{{{self.numbered(label, line)}}}"
         return f"$$\n{tex}\n$$"

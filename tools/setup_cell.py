@@ -11,7 +11,7 @@ _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 
 # Plain Python that runs in any notebook. It prints nothing where all is there.
 _PACKAGE = """\
-# Installs the course's package where it is missing, as on Colab. torch and numpy are left alone.
+# @title Set-up: installs what is missing, as on Colab. torch and numpy are left alone.
 import subprocess
 import sys
 from importlib.util import find_spec
