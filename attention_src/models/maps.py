@@ -114,7 +114,7 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
     Returns: [..., n, n]  shares; each row sums to 1
     Raises:
         ValueError: value_norms does not fit weights
-    Source: Kobayashi et al. 2020, arXiv:2004.10102, Eq. 4 (their alpha f(x) is our p v W_O).
+    Source: Kobayashi et al. 2020, arXiv:2004.10102 (their alpha f(x) is our p v W_O).
     """
     p, norms = np.asarray(weights, dtype=float), np.asarray(value_norms, dtype=float)
     if p.ndim < 2 or norms.shape != (*p.shape[:-2], p.shape[-1]):
