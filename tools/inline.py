@@ -68,7 +68,7 @@ class Inline:
     def _piece(self, m: re.Match[str], line: int) -> str:
         if m["escape"]:
             # Jupyter would pair two escaped dollars and read mathematics between them.
-            return "<span>$</span>" if m["escape"] == r"\$" else m["escape"]
+            return r"<span>\$</span>" if m["escape"] == r"\$" else m["escape"]
         if m["code"] is not None:
             if not m["role"]:
                 return m["ticks"] + m["code"] + m["ticks"]
