@@ -4,7 +4,7 @@ import jaxtyping
 import pytest
 
 # Before anything imports attention_src, so that every function is checked.
-jaxtyping.install_import_hook("attention_src", "beartype.beartype")
+jaxtyping.install_import_hook("attention_src", "typechecker.typechecked")
 
 
 @pytest.fixture
