@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.attention.reference import attention
-from attention_src.shapes import check_groups, check_size, real_array
+from attention_src.shapes import check_groups, check_mask, check_size, real_array
 
 
 def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
@@ -31,7 +31,7 @@ def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
         raise ValueError(
             f"x has shape {list(x.shape)}; it should be [..., n, H * d] with H={n_heads} heads"
         )
-    heads = x.reshape(*x.shape[:-1], n_heads, -1)  # [..., n, H, d]
+    heads = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)  # [..., n, H, d]
     return heads.swapaxes(-2, -3).astype(dtype, copy=False)  # [..., H, n, d]
 
 
@@ -124,6 +124,10 @@ def multihead_attention_by_head(
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
     """
     x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
+    if mask is not None:
+        mask = np.asarray(mask)
+        leading = np.broadcast_shapes(x.shape[:-2], c.shape[:-2])
+        check_mask(mask, (*leading, sizes["H"], x.shape[-2], c.shape[-2]))
     columns_q = np.split(w["q"], sizes["H"], axis=1)  # H times [d_model, d_k]
     columns_k = np.split(w["k"], sizes["H_kv"], axis=1)
     columns_v = np.split(w["v"], sizes["H_kv"], axis=1)
@@ -144,9 +148,8 @@ def multihead_attention_by_head(
 
 def _mask_of_head(mask: Any, h: int) -> Any:
     """Head h's part of a mask [..., H or 1, n_q, n_k]; a mask without a head axis serves all."""
-    if mask is None or np.ndim(mask) < 3:
+    if mask is None or mask.ndim < 3:
         return mask
-    mask = np.asarray(mask)
     return mask[..., h if mask.shape[-3] > 1 else 0, :, :]
 
 
