@@ -8,6 +8,7 @@ the notebooks' tests can leave timings out of their comparison and only those:
 It matches TIME_PATTERN, `\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}`.
 """
 
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -55,7 +56,7 @@ def measure(
     name = str(device)
     if name == "cpu":
         times_ms = _times_by_clock(f, repeats, warmup)
-    elif name.split(":")[0] == "cuda":
+    elif re.fullmatch(r"cuda(:\d+)?", name):
         times_ms = _times_by_event(f, repeats, warmup, name)
     else:
         raise ValueError(f"device is {name!r}; it should be 'cpu', 'cuda' or 'cuda:<index>'")

@@ -1,0 +1,74 @@
+"""Timings: the right number of runs, the median, the one printed form."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention_src.timing import TIME_PATTERN, Timing, format_time, measure, print_time
+
+SANITIZE = Path(__file__).parent / "sanitize.cfg"
+
+
+def test_runs_are_counted():
+    calls = []
+    measure(lambda: calls.append(1), repeats=5, warmup=3)
+    assert len(calls) == 8
+
+
+def test_the_median_and_spread_of_known_times(monkeypatch):
+    steps = iter([1, 2, 3, 4, 100])  # milliseconds; one run was disturbed
+    now = [0]
+
+    def f():
+        now[0] += int(next(steps) * 1e6)
+
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now[0])
+    assert measure(f, repeats=5, warmup=0) == Timing(median_ms=3.0, spread_ms=1.0)
+
+
+def test_sleeping_takes_as_long_as_it_takes():
+    assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 500
+
+
+def test_one_printed_form(capsys):
+    timing = print_time("dense, n = 512", lambda: None, repeats=2)
+    line = capsys.readouterr().out
+    assert line == format_time("dense, n = 512", timing) + "\n"
+    for shown in (timing, Timing(0.0, 0.0), Timing(12345.6789, 0.00004)):
+        assert re.fullmatch(TIME_PATTERN, format_time("dense", shown))
+    assert format_time("dense", Timing(1.2341, 0.0555)) == "[time] dense: 1.234 ms ± 0.056"
+
+
+def test_the_pattern_hides_no_result():
+    for line in ("dense: 1.234 ms", "[time] dense: 12 tokens", "[time] dense: nan ms ± 0.001"):
+        assert not re.search(TIME_PATTERN, line)
+    # It ends with the spread: what stands behind it is still compared.
+    assert re.sub(TIME_PATTERN, "", "[time] a: 1.000 ms ± 0.100, error 0.5") == ", error 0.5"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: events cannot be recorded")
+def test_a_gpu_is_timed_by_its_own_events():
+    x = torch.ones(4096, 4096, device="cuda")
+    small, large = (measure(lambda n=n: [x @ x for _ in range(n)], device="cuda") for n in (1, 8))
+    assert 4 < large.median_ms / small.median_ms < 16
+
+
+BAD = [
+    (lambda: measure(3), "f is a int; it should be a function"),
+    (lambda: measure(print, repeats=1), "repeats is 1; it should be at least 2"),
+    (lambda: measure(print, warmup=-1), "warmup is -1"),
+    (lambda: measure(print, device="tpu"), "device is 'tpu'; it should be 'cpu', 'cuda'"),
+    (lambda: measure(print, device="cuda:99"), "device is 'cuda:99', but torch sees"),
+    (lambda: measure(print, device="cuda:x"), "device is 'cuda:x'"),
+    (lambda: format_time("a: b", Timing(1, 1)), "name is 'a: b'"),
+    (lambda: format_time("", Timing(1, 1)), "name is ''"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input(untyped, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
