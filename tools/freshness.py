@@ -21,11 +21,11 @@ REPOSITORY = Path(__file__).parents[1]  # attention_src is always the one beside
 
 def digest(code: list[str]) -> str:
     """A fingerprint of a chapter's code cells and of what they import from attention_src."""
-    parts = list(code)
+    parts = [cell.encode() for cell in code]
     for file in reached_files(code):
-        parts.append(file.relative_to(REPOSITORY).as_posix())
-        parts.append(file.read_text(encoding="utf-8"))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+        parts.append(file.relative_to(REPOSITORY).as_posix().encode())
+        parts.append(file.read_bytes().replace(b"\r\n", b"\n"))  # the same on every system
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
 
 
 def why_stale(chapter: Chapter) -> str | None:

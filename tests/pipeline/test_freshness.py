@@ -64,6 +64,17 @@ def test_the_digest_ignores_what_is_not_reached(package):
     assert freshness.digest(code) == before
 
 
+def test_the_digest_is_the_same_on_every_system(package):
+    code = ["from attention_src.deep.inner import f"]
+    (package / "deep/weights.npz").write_bytes(b"\xff\x00\xfe")
+    (package / "far.py").write_bytes(b"a = 1\n")
+    before = freshness.digest(code)
+    (package / "far.py").write_bytes(b"a = 1\r\n")
+    assert freshness.digest(code) == before
+    (package / "deep/weights.npz").write_bytes(b"\xff\x00\xfd")
+    assert freshness.digest(code) != before
+
+
 def test_the_digest_follows_the_code():
     assert freshness.digest(["a = 1"]) != freshness.digest(["a = 2"])
     assert freshness.digest(["a", "b"]) != freshness.digest(["b", "a"])
