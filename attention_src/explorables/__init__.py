@@ -18,8 +18,6 @@ from pathlib import Path
 from attention_src.explorables.pictures import EXPLORABLES
 
 HERE = Path(__file__).parent
-# In this order: each file uses only names from those before it.
-SHARED = ("weights.js", "dom.js")
 
 
 def explorable(name: str) -> None:
@@ -50,10 +48,9 @@ def explorable_html(name: str) -> str:
     given = html.escape(json.dumps(chosen.given, ensure_ascii=False))
     picture = base64.b64encode(chosen.picture().encode()).decode()
     width, height = chosen.size
-    style = (HERE / "explorable.css").read_text(encoding="utf-8")
     return (
         f'<div class="attention-explorable" data-explorable="{name}" data-given="{given}">\n'
-        f"<style>\n{style}</style>\n"
+        f"<style>\n{_read('explorable.css')}</style>\n"
         '<div class="ae-body" role="group" aria-label="Interactive figure: '
         f'{name}">\n<img src="data:image/svg+xml;base64,{picture}" width="{width}" '
         f'height="{height}" alt="{html.escape(chosen.alt)}">\n'
@@ -63,11 +60,23 @@ def explorable_html(name: str) -> str:
 
 
 def bundle(name: str) -> str:
-    """The explorable's script and what it imports, as one module.
+    """The explorable's script and all that it imports, as one module.
 
-    Imports are dropped and exports made local: all names end up in one scope.
+    Imported files come first; imports are dropped and exports made local, in one scope.
     """
-    files = (*SHARED, f"{name}.js")
-    code = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
+    files: list[str] = []
+
+    def add(file: str) -> None:
+        for imported in re.findall(r'^import [^;]* from "\./(.+)";$', _read(file), re.MULTILINE):
+            add(imported)
+        if file not in files:
+            files.append(file)
+
+    add(f"{name}.js")
+    code = "\n".join(_read(file) for file in files)
     code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
     return re.sub(r"^export ", "", code, flags=re.MULTILINE)
+
+
+def _read(file: str) -> str:
+    return (HERE / file).read_text(encoding="utf-8")

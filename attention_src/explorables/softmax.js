@@ -1,6 +1,7 @@
 // The explorable "softmax": scores as bars to drag, a rule and a temperature, the weights they give.
 
 import { entmax15, entropyBits, hardmax, sigmoid, softmax, sparsemax } from "./weights.js";
+import { COLD, drawChart, HOT, temperatureUnder } from "./chart.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
 
 const RULES = {
@@ -11,12 +12,15 @@ const RULES = {
   sigmoid: sigmoid,
 };
 const LIMIT = 8; // scores lie between -LIMIT and LIMIT
-const COLD = 0.05; // the temperatures at the two ends of the slider
-const HOT = 50;
-const CURVE_POINTS = 120;
-const CHART_HEIGHT = 165;
-const TICKS = [0.1, 1, 10];
-const EDGE = 8; // half the slider's handle: the chart's ends lie above the slider's
+const STEP = 1.05; // one press of an arrow key changes the temperature by this factor
+const STEPS = {
+  ArrowRight: 1,
+  ArrowUp: 1,
+  ArrowLeft: -1,
+  ArrowDown: -1,
+  PageUp: 10,
+  PageDown: -10,
+};
 
 const weigh = (state, temperature) =>
   RULES[state.rule](state.scores.map((score) => score / temperature));
@@ -31,21 +35,33 @@ function build(host, given) {
     drawRows(given.labels, state, parts, redraw);
     redraw();
   };
+  const controls = buildControls(state, fresh, parts, change);
+  const thermostat = buildThermostat(given.labels, state, parts, redraw);
+  parts.sentence = h("p", { class: "ae-sentence" });
+  parts.entropy = h("p", { class: "ae-entropy" });
+  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
+  parts.speak = speaker(spoken);
+  drawRows(given.labels, state, parts, redraw);
+  redraw();
+  return [controls, parts.rows, parts.sentence, parts.entropy, ...thermostat, spoken];
+}
 
+// The rule, and buttons that change the scores together.
+function buildControls(state, fresh, parts, change) {
   parts.rule = h(
     "select",
     { onchange: change(() => (state.rule = parts.rule.value)) },
     ...Object.keys(RULES).map((name) => h("option", { value: name }, name)),
   );
   const button = (text, update) => h("button", { type: "button", onclick: change(update) }, text);
-  const shift = (by) => () => 
+  const shift = (by) => () =>
     (state.scores = state.scores.map((score) => Math.round(10 * (score + by)) / 10));
   parts.fewer = button("Remove key", () => state.scores.pop());
   parts.more = button("Add key", () => state.scores.push(0));
   parts.up = button("All +1", shift(1));
   parts.down = button("All −1", shift(-1));
-  parts.reset = button("Reset", () => Object.assign(state, fresh()));
-  const controls = h(
+  const reset = button("Reset", () => Object.assign(state, fresh()));
+  return h(
     "div",
     { class: "ae-controls" },
     h("label", {}, "Rule ", parts.rule),
@@ -53,51 +69,39 @@ function build(host, given) {
     parts.more,
     parts.up,
     parts.down,
-    parts.reset,
+    reset,
   );
+}
 
-  parts.sentence = h("p", { class: "ae-sentence" });
-  parts.entropy = h("p", { class: "ae-entropy" });
-  parts.spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  parts.speak = speaker(parts.spoken);
-  parts.chart = h("svg", { class: "ae-chart", role: "img" });
+// The chart with the temperature's slider under it: the handle stands below the chart's line.
+function buildThermostat(labels, state, parts, redraw) {
+  const set = (temperature) => {
+    state.temperature = Math.min(Math.max(temperature, COLD), HOT);
+    redraw();
+  };
   parts.temperature = h("input", {
     type: "range",
     min: Math.log10(COLD),
     max: Math.log10(HOT),
     step: "any",
     "aria-label": "temperature",
-    oninput: () => setTemperature(10 ** parts.temperature.value),
-    onkeydown: (event) => stepTemperature(event),
+    oninput: () => set(10 ** parts.temperature.value),
+    onkeydown: (event) => {
+      if (!(event.key in STEPS)) return;
+      event.preventDefault();
+      set(state.temperature * STEP ** STEPS[event.key]);
+    },
   });
   parts.temperatureText = h("strong");
-  const setTemperature = (temperature) => {
-    state.temperature = Math.min(Math.max(temperature, COLD), HOT);
-    redraw();
-  };
-  // With step "any" a key press has no size of its own: 5 % a press.
-  const stepTemperature = (event) => {
-    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    setTemperature(state.temperature * 1.05 ** steps[event.key]);
-  };
-  const pointAt = (event) => {
-    if (!event.buttons) return;
-    const box = parts.chart.getBoundingClientRect();
-    setTemperature(temperatureAt((event.clientX - box.left - EDGE) / (box.width - 2 * EDGE)));
-  };
-  parts.chart.addEventListener("pointerdown", pointAt);
-  parts.chart.addEventListener("pointermove", pointAt);
-  new ResizeObserver(() => drawChart(given.labels, state, parts)).observe(parts.chart);
-
-  drawRows(given.labels, state, parts, redraw);
-  redraw();
+  parts.chart = h("svg", {
+    class: "ae-chart",
+    role: "img",
+    "aria-label": "Weight of each key from cold to hot temperatures",
+    onpointerdown: (event) => set(temperatureUnder(event, parts.chart)),
+    onpointermove: (event) => event.buttons && set(temperatureUnder(event, parts.chart)),
+  });
+  new ResizeObserver(redraw).observe(parts.chart);
   return [
-    controls,
-    parts.rows,
-    parts.sentence,
-    parts.entropy,
     h("p", { class: "ae-caption" }, "Weights at temperature ", parts.temperatureText),
     parts.chart,
     parts.temperature,
@@ -107,12 +111,8 @@ function build(host, given) {
       h("span", {}, "← cold: the winner takes all"),
       h("span", {}, "hot: all alike →"),
     ),
-    parts.spoken,
   ];
 }
-
-const temperatureAt = (place) => COLD * (HOT / COLD) ** place;
-const placeOf = (temperature) => Math.log(temperature / COLD) / Math.log(HOT / COLD);
 
 // One row a key: its score as a bar to drag, its weight as a bar to read.
 function drawRows(labels, state, parts, redraw) {
@@ -130,7 +130,12 @@ function drawRows(labels, state, parts, redraw) {
         redraw();
       },
     });
-    return { slider, value, bar: h("div", { class: "ae-fill" }), weight: h("span", { class: "ae-number" }) };
+    return {
+      slider,
+      value,
+      bar: h("div", { class: "ae-fill" }),
+      weight: h("span", { class: "ae-number" }),
+    };
   });
   const head = h("div", { class: "ae-row ae-head", "aria-hidden": "true" });
   head.append(h("span", {}, "key"), h("span", {}, "score: drag it"), h("span", {}, "weight"));
@@ -175,7 +180,7 @@ function draw(host, labels, state, parts) {
   parts.entropy.textContent = entropyText(weights);
   const list = weights.map((weight, j) => `${labels[j]} ${shown(weight, 3)}`).join(", ");
   parts.speak(`${state.rule} at temperature ${degrees}: ${list}. ${parts.entropy.textContent}`);
-  drawChart(labels, state, parts);
+  drawChart(parts.chart, labels, state.temperature, (t) => weigh(state, t));
   host.dataset.state = JSON.stringify({ ...state, weights, entropyBits: entropyBits(weights) });
 }
 
@@ -197,65 +202,6 @@ function remark(labels, state, weights) {
   if (zeros.length) return `Exactly 0: ${zeros.join(", ")}.`;
   if (state.rule === "softmax") return "Each weight is positive, however low the score.";
   return "No weight is exactly 0 here. Lower the temperature, or one score.";
-}
-
-// Each key's weight at every temperature, and a line at the present one.
-function drawChart(labels, state, parts) {
-  const width = parts.chart.clientWidth || 600;
-  const x = (temperature) => EDGE + placeOf(temperature) * (width - 2 * EDGE);
-  const y = (weight) => 8 + (1 - weight) * (CHART_HEIGHT - 32);
-  const curve = Array.from({ length: CURVE_POINTS + 1 }, (_, i) => temperatureAt(i / CURVE_POINTS));
-  const rows = curve.map((temperature) => weigh(state, temperature));
-  const paths = state.scores.map((_, j) =>
-    h("path", {
-      d: "M" + rows.map((p, i) => `${x(curve[i]).toFixed(1)},${y(p[j]).toFixed(1)}`).join("L"),
-      class: "ae-curve",
-    }),
-  );
-  const here = x(state.temperature);
-  const weights = weigh(state, state.temperature);
-  const left = here > width * 0.7; // labels go to the side that has room
-  const places = spread(weights.map(y), 14, y(0) + 4);
-  const marks = weights.flatMap((weight, j) => [
-    h("circle", { cx: here, cy: y(weight), r: 4, class: "ae-dot" }),
-    h(
-      "text",
-      { x: here + (left ? -9 : 9), y: places[j] + 4, "text-anchor": left ? "end" : "start" },
-      labels[j],
-    ),
-  ]);
-  const axis = (attributes, at, text) => [
-    h("line", { class: "ae-axis", ...attributes }),
-    h("text", { class: "ae-tick", ...at }, text),
-  ];
-  const grid = [0, 1].flatMap((weight) =>
-    axis({ x1: EDGE, x2: width - EDGE, y1: y(weight), y2: y(weight) }, { x: 0, y: y(weight) + 4 }, weight),
-  );
-  const ticks = TICKS.flatMap((t) =>
-    axis(
-      { x1: x(t), x2: x(t), y1: y(1), y2: y(0) + 5 },
-      { x: x(t), y: CHART_HEIGHT - 4, "text-anchor": "middle" },
-      t,
-    ),
-  );
-  const cursor = h("line", { x1: here, x2: here, y1: 0, y2: y(0) + 6, class: "ae-cursor" });
-  parts.chart.setAttribute("aria-label", "Weight of each key from cold to hot temperatures");
-  parts.chart.replaceChildren(...grid, ...ticks, ...paths, cursor, ...marks);
-}
-
-// Heights for labels near these heights, at least `gap` apart and none below `bottom`.
-function spread(heights, gap, bottom) {
-  const order = heights.map((_, j) => j).sort((a, b) => heights[a] - heights[b]);
-  const places = [...heights];
-  for (let i = 1; i < order.length; i++) {
-    places[order[i]] = Math.max(places[order[i]], places[order[i - 1]] + gap);
-  }
-  let limit = bottom;
-  for (const j of order.reverse()) {
-    places[j] = Math.min(places[j], limit);
-    limit = places[j] - gap;
-  }
-  return places;
 }
 
 mount("softmax", build);

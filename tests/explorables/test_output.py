@@ -1,0 +1,124 @@
+"""What an explorable's output holds, without a browser: one piece, the same each time, for all."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from html import unescape
+
+import numpy as np
+import pytest
+
+from attention_src.attention.masks import causal_mask
+from attention_src.explorables import EXPLORABLES, HERE, bundle, explorable, explorable_html
+from attention_src.softmax.reference import softmax
+
+NAMES = sorted(EXPLORABLES)
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+def picture(name):
+    """The static picture's texts, read from the image in the output."""
+    data = re.search(r'<img src="data:image/svg\+xml;base64,([^"]+)"', explorable_html(name))
+    root = ET.fromstring(base64.b64decode(data[1]))
+    return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_names():
+    assert NAMES == ["masking", "softmax"]
+
+
+def test_the_output_is_the_same_bytes_in_another_process(name):
+    code = f"from attention_src.explorables import explorable_html as e; print(e({name!r}), end='')"
+    env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONIOENCODING": "utf-8"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
+    assert run.stdout.decode("utf-8") == explorable_html(name)
+
+
+def test_the_output_is_small(name):
+    assert len(explorable_html(name).encode()) < 60_000
+
+
+def test_nothing_is_fetched_from_anywhere(name):
+    html = explorable_html(name)
+    without_namespace = html.replace('"http://www.w3.org/2000/svg"', "")
+    for word in ("http:", "https:", "//cdn", "@import", "url(", "fetch(", "import(", "XMLHttp"):
+        assert word not in without_namespace, word
+    sources = re.findall(r'(?:src|href)="([^"]*)"', html)
+    assert sources and all(source.startswith("data:") for source in sources)
+
+
+def test_no_id_can_clash(name):
+    assert not re.search(r"\bid=|\bid:|Math\.random|Date\b", explorable_html(name))
+
+
+def test_the_script_is_one_module_that_cannot_end_early(name):
+    html = explorable_html(name)
+    assert html.count("<script") == html.count("</script") == 1
+    script = bundle(name)
+    assert script in html
+    assert not re.search(r"^(import|export) ", script, re.MULTILINE)
+    assert script.count("export function mount") == 0 and "function mount(" in script
+
+
+def test_the_files_are_real_modules():
+    """What one file imports, the other exports: a learner can run them unbundled."""
+    for file in HERE.glob("*.js"):
+        imports = re.findall(
+            r'^import \{([^}]*)\} from "\./(.+)";$', file.read_text(), re.MULTILINE
+        )
+        for names, other in imports:
+            exported = re.findall(
+                r"^export (?:function|const) (\w+)", (HERE / other).read_text(), re.MULTILINE
+            )
+            assert {n.strip() for n in names.split(",") if n.strip()} <= set(exported), file.name
+
+
+def test_without_scripts_there_is_a_sentence_and_a_described_picture(name):
+    page = explorable_html(name)
+    body = unescape(page[page.index('<div class="ae-body"') : page.index("<script")])
+    assert EXPLORABLES[name].sentence in body
+    assert len(re.search(r'alt="([^"]{40,})"', body)[1]) < 250
+    # Its size is known before it is drawn.
+    assert re.search(r'<img [^>]*width="\d+" height="\d+"', body)
+
+
+def test_the_softmax_picture_shows_the_reference_s_numbers():
+    given = EXPLORABLES["softmax"].given
+    texts = picture("softmax")
+    for label, weight in zip(given["labels"], softmax(given["scores"]), strict=False):
+        assert label in texts
+        assert f"{weight:.3f}" in texts
+        assert f"{label} " in EXPLORABLES["softmax"].alt and f"{weight:.3f}" in (
+            EXPLORABLES["softmax"].alt
+        )
+
+
+def test_the_masking_picture_shows_the_reference_s_numbers():
+    given = EXPLORABLES["masking"].given
+    mask = causal_mask(len(given["tokens"]))
+    weights = softmax(np.where(mask, given["scores"], -np.inf))
+    numbers = [text for text in picture("masking") if re.fullmatch(r"\d\.\d\d", text)]
+    assert numbers == [f"{weight:.2f}" for weight in weights[mask]]
+
+
+def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append((data, raw)))
+    assert explorable(name) is None
+    [(data, raw)] = shown
+    assert raw is True
+    assert data == {"text/html": explorable_html(name), "text/plain": EXPLORABLES[name].sentence}
+    assert "\n" not in data["text/plain"]
+
+
+@pytest.mark.parametrize("call", [explorable, explorable_html])
+def test_an_unknown_name_is_told_the_names(call):
+    with pytest.raises(ValueError, match=r"name is 'maks'; it should be one of masking, softmax"):
+        call("maks")

@@ -1,0 +1,537 @@
+"""The explorables in a real browser: their numbers are `attention_src`'s, and all can use them.
+
+First on a page of their own, which needs no built site, then on the pages of the book.
+"""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention_src.attention import masks
+from attention_src.explorables import EXPLORABLES, explorable_html
+from attention_src.softmax import reference
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+RULES = {
+    "softmax": reference.softmax,
+    "entmax-1.5": reference.entmax15,
+    "sparsemax": reference.sparsemax,
+    "hardmax": reference.hardmax,
+    "sigmoid": reference.sigmoid_weights,
+}
+MASKING = EXPLORABLES["masking"].given
+N = len(MASKING["tokens"])
+PRESETS = {
+    "everything": np.ones((N, N), bool),
+    "causal": masks.causal_mask(N),
+    "sliding window": masks.window_mask(N, N, 3),
+    "prefix": masks.prefix_mask(N, 3),
+    "padding": np.broadcast_to(masks.padding_mask([N - 2], N)[0, 0], (N, N)),
+    "documents": masks.document_mask([0, 0, 0, 1, 1, 1]),
+}
+# What a host page says when it is dark: the site, JupyterLab, Colab, and a page that says nothing.
+DARK_PAGES = {
+    "site": ('<html lang="en" data-theme="dark">', "<body>", "light"),
+    "jupyterlab": ('<html lang="en">', '<body data-jp-theme-light="false">', "light"),
+    "colab": ('<html lang="en" theme="dark">', "<body>", "light"),
+    "system": ('<html lang="en">', "<body>", "dark"),
+}
+LIGHT_PAGES = {
+    "site": ('<html lang="en" data-theme="light">', "<body>", "dark"),
+    "jupyterlab": ('<html lang="en">', '<body data-jp-theme-light="true">', "dark"),
+    "colab": ('<html lang="en" theme="light">', "<body>", "dark"),
+    "system": ('<html lang="en">', "<body>", "light"),
+}
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """A function: show("softmax", "masking", width=390, ...) -> a page that holds these."""
+    contexts, errors = [], []
+
+    def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
+        head, body, scheme = page
+        parts = "".join(explorable_html(name) for name in names)
+        file = tmp_path / f"page{len(contexts)}.html"
+        file.write_text(
+            f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"
+            f"<meta name='viewport' content='width=device-width'></head>"
+            f"{body}<main><h1>Page</h1>{parts}<p class='after'>After</p></main></body></html>",
+            encoding="utf-8",
+        )
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
+        )
+        contexts.append(context)
+        opened = context.new_page()
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        opened.on(
+            "request",
+            lambda r: errors.append(r.url) if not r.url.startswith(("file:", "data:")) else None,
+        )
+        opened.goto(file.as_uri())
+        return opened
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def host(page, name):
+    return page.locator(f'[data-explorable="{name}"][data-ready]').first
+
+
+def state(page, name):
+    return json.loads(host(page, name).get_attribute("data-state"))
+
+
+def softmax_numbers(box):
+    """The weights as shown, one a key."""
+    return box.locator(".ae-row:not(.ae-head) .ae-number:last-child").all_text_contents()
+
+
+def assert_softmax_is_right(page):
+    now = state(page, "softmax")
+    expected = RULES[now["rule"]](np.array(now["scores"]) / now["temperature"])
+    np.testing.assert_allclose(now["weights"], expected, rtol=1e-9, atol=1e-12)
+    shown = softmax_numbers(host(page, "softmax"))
+    assert shown == ["0" if p == 0 else f"{p:.3f}" for p in expected]
+    entropy = host(page, "softmax").locator(".ae-entropy").text_content()
+    if now["rule"] == "sigmoid":
+        assert f"sum to {expected.sum():.3f}, not to 1" in entropy
+    else:
+        bits = reference.entropy_bits(expected)
+        assert abs(now["entropyBits"] - bits) < 1e-9
+        assert entropy.startswith(f"Entropy {bits:.2f} of at most {np.log2(len(expected)):.2f}")
+
+
+def assert_masking_is_right(page, expected_mask):
+    now = state(page, "masking")
+    np.testing.assert_array_equal(now["mask"], expected_mask)
+    p = reference.softmax(np.where(expected_mask, MASKING["scores"], -np.inf))
+    np.testing.assert_allclose(now["weights"], p, rtol=1e-9, atol=1e-12)
+    box = host(page, "masking")
+    expected = np.where(expected_mask, np.char.mod("%.2f", p), "0")
+    assert box.locator("td button b").all_text_contents() == expected.ravel().tolist()
+    pressed = box.locator("td button").evaluate_all("all => all.map(b => b.ariaPressed)")
+    assert pressed == np.where(expected_mask, "true", "false").ravel().tolist()
+    sums = box.locator("td.ae-sum").all_text_contents()
+    assert sums == ["1" if row.any() else "0" for row in expected_mask]
+
+
+# --- softmax: numbers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_gives_the_reference_s_numbers(show, rule):
+    page = show("softmax")
+    box = host(page, "softmax")
+    box.get_by_label("Rule").select_option(rule)
+    for scores in ([4.2, 3.8, 0.6, -0.9], [8, 7, 3, 1], [-8, 8, -8, 8], [0, 0, 0, 0]):
+        for j, score in enumerate(scores):
+            box.locator(".ae-score").nth(j).fill(str(score))
+        assert state(page, "softmax")["scores"] == scores
+        for exponent in ("-1.3", "-0.5", "0", "0.7", "1.6"):
+            box.get_by_label("temperature", exact=True).fill(exponent)
+            assert state(page, "softmax")["temperature"] == pytest.approx(10 ** float(exponent))
+            assert_softmax_is_right(page)
+
+
+def test_scores_are_shown(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    box.locator(".ae-score").nth(1).fill("-3.5")
+    values = box.locator(".ae-row:not(.ae-head) .ae-score + .ae-number").all_text_contents()
+    assert values == ["4.2", "−3.5", "0.6", "−0.9"]
+
+
+def test_keys_come_and_go_between_four_and_six(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    add, remove = box.get_by_text("Add key"), box.get_by_text("Remove key")
+    assert remove.is_disabled()
+    for n in (5, 6):
+        add.click()
+        assert len(softmax_numbers(box)) == n
+        assert_softmax_is_right(page)
+    assert add.is_disabled()
+    assert box.locator(".ae-key").all_text_contents() == EXPLORABLES["softmax"].given["labels"]
+    remove.click()
+    assert len(softmax_numbers(box)) == 5
+    box.get_by_text("Reset").click()
+    assert state(page, "softmax")["scores"] == EXPLORABLES["softmax"].given["scores"]
+
+
+def test_a_common_shift_leaves_softmax_and_moves_sigmoid(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    before = softmax_numbers(box)
+    box.get_by_text("All +1").click()
+    assert state(page, "softmax")["scores"] == [5.2, 4.8, 1.6, 0.1]
+    assert softmax_numbers(box) == before
+    box.get_by_label("Rule").select_option("sigmoid")
+    before = softmax_numbers(box)
+    box.get_by_text("All −1").click()
+    assert softmax_numbers(box) != before
+    assert_softmax_is_right(page)
+
+
+def test_exact_zeros_are_named(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    box.get_by_label("Rule").select_option("sparsemax")
+    assert box.locator(".ae-sentence").text_content() == "Exactly 0: chair, desk."
+
+
+# --- softmax: hands --------------------------------------------------------------------------
+
+
+def test_softmax_by_keyboard(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    page.keyboard.press("Tab")
+    assert box.get_by_label("Rule").evaluate("e => e === document.activeElement")
+    page.keyboard.type("sparse")
+    assert state(page, "softmax")["rule"] == "sparsemax"
+    for _ in range(5):  # the buttons; "Remove key" is disabled
+        page.keyboard.press("Tab")
+    assert box.get_by_label("score of apple").evaluate("e => e === document.activeElement")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert state(page, "softmax")["scores"][0] == 4.0
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    assert box.get_by_label("temperature", exact=True).evaluate("e => e === document.activeElement")
+    page.keyboard.press("ArrowRight")
+    assert state(page, "softmax")["temperature"] == pytest.approx(1.05)
+    page.keyboard.press("Home")
+    assert state(page, "softmax")["temperature"] == pytest.approx(0.05)
+    page.keyboard.press("End")
+    assert state(page, "softmax")["temperature"] == pytest.approx(50)
+    page.keyboard.press("PageUp")
+    assert state(page, "softmax")["temperature"] == pytest.approx(50)
+    assert_softmax_is_right(page)
+
+
+def test_score_and_temperature_by_mouse(show):
+    page = show("softmax")
+    box = host(page, "softmax")
+    bar = box.get_by_label("score of desk").bounding_box()
+    page.mouse.move(bar["x"] + bar["width"] * 0.4, bar["y"] + bar["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(bar["x"] + bar["width"] - 3, bar["y"] + bar["height"] / 2, steps=4)
+    page.mouse.up()
+    assert state(page, "softmax")["scores"][3] == 8
+    chart = box.locator(".ae-chart").bounding_box()
+    page.mouse.move(chart["x"] + chart["width"] / 2, chart["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(chart["x"] + chart["width"] - 8, chart["y"] + 60, steps=4)
+    page.mouse.up()
+    assert state(page, "softmax")["temperature"] == pytest.approx(50, rel=0.02)
+    # The slider's handle stands under the chart's line.
+    page.mouse.click(chart["x"] + chart["width"] / 2, chart["y"] + 60)
+    line = box.locator(".ae-cursor").bounding_box()
+    assert abs(line["x"] - (chart["x"] + chart["width"] / 2)) < 1.5
+    assert_softmax_is_right(page)
+
+
+# --- masking ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_preset_is_the_package_s_mask(show, name):
+    page = show("masking")
+    box = host(page, "masking")
+    box.get_by_text("everything", exact=True).click()
+    box.get_by_text(name, exact=True).click()
+    assert_masking_is_right(page, PRESETS[name])
+    pressed = box.locator('.ae-controls [aria-pressed="true"]').all_text_contents()
+    assert pressed == [name]
+    scores = box.locator("td button small").all_text_contents()
+    assert scores == [f"{s:.1f}".replace("-", "−") for row in MASKING["scores"] for s in row]
+
+
+def cell(page, i, j):
+    return host(page, "masking").locator("tbody tr").nth(i).locator("td button").nth(j)
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_click_toggles_one_pair(show):
+    page = show("masking")
+    mask = PRESETS["causal"].copy()
+    cell(page, 4, 1).click()
+    mask[4, 1] = False
+    assert_masking_is_right(page, mask)
+    assert state(page, "masking")["preset"] is None
+    text = host(page, "masking").locator(".ae-sentence").text_content()
+    assert text == f"Your own mask: {mask.sum()} of 36 pairs may look."
+    cell(page, 4, 1).click()
+    assert_masking_is_right(page, PRESETS["causal"])
+
+
+def test_a_drag_paints_what_its_first_cell_began(show):
+    page = show("masking")
+    page.mouse.move(*middle(cell(page, 5, 0)))
+    page.mouse.down()
+    for j in range(1, 5):
+        page.mouse.move(*middle(cell(page, 5, j)), steps=3)
+    page.mouse.move(*middle(cell(page, 5, 0)), steps=9)  # back: still hiding, not toggling
+    page.mouse.up()
+    mask = PRESETS["causal"].copy()
+    mask[5, :5] = False
+    assert_masking_is_right(page, mask)
+    # After the button is up, moving paints nothing.
+    page.mouse.move(*middle(cell(page, 0, 0)), steps=5)
+    assert_masking_is_right(page, mask)
+
+
+def finger(page, points):
+    """Put a finger down on the first point, move it through the others, and lift it."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *at):
+        touches = [{"x": x, "y": y} for x, y in at]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+    touch("touchStart", points[0])
+    for (x0, y0), (x1, y1) in pairwise(points):
+        for share in np.linspace(0.1, 1, 10):
+            touch("touchMove", (x0 + share * (x1 - x0), y0 + share * (y1 - y0)))
+            page.wait_for_timeout(20)
+    touch("touchEnd")
+    page.wait_for_timeout(300)
+
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+
+
+def test_a_finger_paints_sideways_and_taps(show):
+    page = show("masking", **PHONE)
+    cell(page, 0, 3).tap()
+    mask = PRESETS["causal"].copy()
+    mask[0, 3] = True
+    assert_masking_is_right(page, mask)
+    finger(page, [middle(cell(page, 5, j)) for j in range(3)])
+    mask[5, :3] = False
+    assert_masking_is_right(page, mask)
+
+
+def test_a_finger_that_scrolls_paints_nothing(show):
+    page = show("masking", "softmax", **PHONE)
+    x, y = middle(cell(page, 5, 1))
+    finger(page, [(x, y), (x, y - 200)])
+    assert page.evaluate("scrollY") > 100
+    assert_masking_is_right(page, PRESETS["causal"])
+
+
+def test_tokens_hide_and_show_a_whole_row_or_column(show):
+    page = show("masking")
+    box = host(page, "masking")
+    box.locator("thead button").nth(0).click()
+    mask = PRESETS["causal"].copy()
+    mask[:, 0] = False
+    assert_masking_is_right(page, mask)
+    box.locator("thead button").nth(0).click()
+    mask[:, 0] = True
+    assert_masking_is_right(page, mask)
+    box.locator("tbody th button").nth(2).click()
+    mask[2] = False
+    assert_masking_is_right(page, mask)
+
+
+def test_a_row_that_sees_nothing_is_zero_and_says_so(show):
+    page = show("masking")
+    cell(page, 0, 0).click()
+    mask = PRESETS["causal"].copy()
+    mask[0, 0] = False
+    assert_masking_is_right(page, mask)
+    said = host(page, "masking").locator(".ae-entropy").text_content()
+    assert said.startswith("“my” may look at nothing: all weights are 0")
+
+
+def test_masking_by_keyboard(show):
+    page = show("masking")
+    for _ in range(len(PRESETS)):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the last preset
+    assert_masking_is_right(page, PRESETS["documents"])
+    page.keyboard.press("Tab")  # one stop for the whole grid
+    assert cell(page, 0, 0).evaluate("e => e === document.activeElement")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Space"):
+        page.keyboard.press(key)
+    mask = PRESETS["documents"].copy()
+    mask[1, 2] = False
+    assert_masking_is_right(page, mask)
+    for key in ("End", "Enter", "ArrowRight", "ArrowDown", "Home", "Space"):
+        page.keyboard.press(key)
+    mask[1, 5] = True
+    mask[2] = False  # Home went to the row's token, which hides the row
+    assert_masking_is_right(page, mask)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement === document.body")
+
+
+def test_the_sentence_follows_the_row_one_points_at(show):
+    page = show("masking")
+    cell(page, 1, 0).hover()
+    p = reference.softmax(MASKING["scores"][1][:2])
+    said = host(page, "masking").locator(".ae-entropy").text_content()
+    assert said == f"“cat” looks at my {p[0]:.2f}, cat {p[1]:.2f}."
+
+
+# --- both ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EXPLORABLES)
+def test_changes_are_announced_once_the_reader_pauses(show, name):
+    page = show(name)
+    spoken = host(page, name).locator('[aria-live="polite"]')
+    button = {"softmax": "All +1", "masking": "padding"}[name]
+    host(page, name).get_by_text(button).click()
+    page.wait_for_timeout(600)
+    words = {"softmax": "apple 0.587", "masking": "filler"}[name]
+    assert words in spoken.text_content()
+
+
+def test_two_of_a_kind_on_one_page_do_not_meddle(show):
+    page = show("softmax", "masking", "softmax", "masking")
+    assert page.locator("[data-explorable][data-ready]").count() == 4
+    assert page.locator("[data-explorable] img").count() == 0
+    second = page.locator('[data-explorable="softmax"]').nth(1)
+    untouched = page.locator('[data-explorable="masking"]').nth(1).get_attribute("data-state")
+    first_state = page.locator('[data-explorable="softmax"]').nth(0).get_attribute("data-state")
+    second.get_by_label("Rule").select_option("hardmax")
+    cell(page, 3, 0).click()
+    assert page.locator('[data-explorable="softmax"]').nth(0).get_attribute("data-state") == (
+        first_state
+    )
+    assert page.locator('[data-explorable="masking"]').nth(1).get_attribute("data-state") == (
+        untouched
+    )
+
+
+@pytest.mark.parametrize("name", EXPLORABLES)
+def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
+    page = show(name, java_script_enabled=False)
+    image = page.locator("[data-explorable] img")
+    assert image.is_visible()
+    assert image.bounding_box()["height"] > 100
+    assert page.get_by_text(EXPLORABLES[name].sentence).is_visible()
+    assert page.locator("[data-explorable] :is(button, input, select)").count() == 0
+
+
+def background(page, name):
+    color = page.locator(f'[data-explorable="{name}"] .ae-body').evaluate(
+        "e => getComputedStyle(e).backgroundColor"
+    )
+    return [int(part) for part in color[4:-1].split(",")]
+
+
+@pytest.mark.parametrize("where", DARK_PAGES)
+def test_dark_where_the_page_is_dark_and_light_where_it_is_light(show, where):
+    assert max(background(show("softmax", page=DARK_PAGES[where]), "softmax")) < 60
+    assert min(background(show("softmax", page=LIGHT_PAGES[where]), "softmax")) > 240
+
+
+@pytest.mark.parametrize("width", [320, 390, 700, 1280])
+def test_nothing_scrolls_sideways(show, width):
+    page = show("softmax", "masking", width=width)
+    for _ in range(2):
+        host(page, "softmax").get_by_text("Add key").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll('.ae-body *')].filter(e => {
+          const box = e.getBoundingClientRect();
+          const room = e.closest('.ae-body').getBoundingClientRect();
+          const fits = box.left > room.left - 1 && box.right < room.right + 1;
+          return box.width && !fits && !e.closest('.ae-spoken');
+        }).map(e => e.outerHTML.slice(0, 90))"""
+    )
+    assert not outside
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_page_does_not_jump_when_the_script_mounts(show, width):
+    page = show("softmax", "masking", width=width)
+    page.wait_for_timeout(300)
+    shift = page.evaluate(
+        """() => new Promise(done => {
+          let total = 0;
+          new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))
+            .observe({ type: "layout-shift", buffered: true });
+          setTimeout(() => done(total), 200);
+        })"""
+    )
+    assert shift == 0
+    heights = []
+    for name in EXPLORABLES:
+        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
+        heights.append((body.bounding_box()["height"], reserved))
+    assert all(height == reserved > 0 for height, reserved in heights)
+
+
+def axe(page):
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
+
+
+@pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing(show, pages, width):
+    page = show("softmax", "masking", width=width, page=pages["site"])
+    page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
+    assert axe(page) == []
+    host(page, "softmax").get_by_label("Rule").select_option("sigmoid")
+    host(page, "softmax").get_by_text("Add key").click()
+    cell(page, 0, 0).click()
+    cell(page, 4, 4).focus()
+    assert axe(page) == []
+
+
+# --- on the book's pages ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_on_the_softmax_page(open_page, theme, width):
+    page = open_page("book/softmax.html", theme=theme, width=width)
+    box = host(page, "softmax")
+    assert_softmax_is_right(page)
+    box.get_by_label("Rule").select_option("entmax-1.5")
+    box.get_by_label("temperature", exact=True).fill("0.3")
+    box.get_by_text("Add key").click()
+    assert_softmax_is_right(page)
+    assert (max(background(page, "softmax")) < 60) == (theme == "dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_on_the_masking_page(open_page, theme, width):
+    page = open_page("book/masking.html", theme=theme, width=width)
+    assert_masking_is_right(page, PRESETS["causal"])
+    host(page, "masking").get_by_text("prefix", exact=True).click()
+    cell(page, 2, 2).click()
+    mask = PRESETS["prefix"].copy()
+    mask[2, 2] = False
+    assert_masking_is_right(page, mask)
+    assert (max(background(page, "masking")) < 60) == (theme == "dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", EXPLORABLES)
+def test_the_book_s_page_shows_the_picture_without_scripts(open_page, name):
+    page = open_page(f"book/{name}.html", java_script_enabled=False)
+    assert page.locator(f'[data-explorable="{name}"] img').is_visible()
+    assert page.get_by_text(EXPLORABLES[name].sentence).is_visible()
