@@ -153,11 +153,11 @@ def site_css(out):
     css = "".join(kept).replace("vendor/katex/fonts/", "fonts/")
     # The theme's icon fonts: our templates draw their few icons themselves.
     css = re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
-    return drop_variables(css)
+    return drop_variables(css, {word for word in words if word.startswith("--")})
 
 
-def drop_variables(css):
-    """Leave out custom properties (--bs-...) that nothing reads, until all are read."""
+def drop_variables(css, named):
+    """Leave out custom properties (--bs-...) that neither the rules read nor the pages name."""
     value = r"""(?:[^;{}"']|"[^"]*"|'[^']*')*"""
     declaration = re.compile(rf"(?<=[;{{\s])(--[\w-]+)\s*:{value};?")
     read: set[str] = set()
@@ -167,7 +167,7 @@ def drop_variables(css):
 
     before = ""
     while css != before:
-        before, read = css, set(re.findall(r"var\(\s*(--[\w-]+)", css))
+        before, read = css, named | set(re.findall(r"var\(\s*(--[\w-]+)", css))
         css = declaration.sub(keep, css)
     return css
 

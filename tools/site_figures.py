@@ -1,9 +1,10 @@
 """Sphinx extension: drawings are part of the page.
 
 An SVG in the page costs no request and takes the theme's colours: its ink, the grey #767676 of
-attention_src.figures, becomes the colour of the text around it. This covers the figures that cells
-show and the .svg files of {figure} and {image}. A letter's shape is written once a page, however
-many drawings use it.
+attention_src.figures, becomes the colour of the text around it, and the palette's hues become
+variables that course.css sets for light and for dark. This covers the figures that cells show and
+the .svg files of {figure} and {image}. A letter's shape is written once a page, however many
+drawings use it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
+from tools import macros
+
+HUES = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
 INK = re.compile("#767676", re.IGNORECASE)
 _XLINK = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
 _log = logging.getLogger(__name__)
@@ -48,6 +52,7 @@ class Page:
         svg = svg.replace("xlink:href", "href").replace(_XLINK, "")
         svg = self._share_shapes(self._own_ids(svg))
         svg = re.sub(r'(?<= d=")[^"]*', lambda match: shorten(match[0]), svg)
+        svg = re.sub(r'(?<= style=")[^"]*', lambda match: use_hues(match[0]), svg)
         return INK.sub("currentColor", re.sub(r"\s*\n\s*", "\n", svg))
 
     def _own_ids(self, svg):
@@ -73,6 +78,11 @@ class Page:
         # Not in <clipPath> or <pattern>: a browser looks for those in visible drawings only.
         svg = re.sub(r"<defs>(?:\s*<path [^>]*/>)+\s*</defs>", definitions, svg)
         return re.sub(r'(?<=href="#)[^"]+', lambda match: names.get(match[0], match[0]), svg)
+
+
+def use_hues(style):
+    """ "fill: #0072b2" is "fill: var(--figure-q)"."""
+    return re.sub(r"#\w{6}", lambda match: HUES.get(match[0].lower(), match[0]), style)
 
 
 def shorten(path):

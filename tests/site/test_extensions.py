@@ -1,0 +1,197 @@
+"""The Sphinx extensions that make the site, each in small."""
+
+import re
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tinycss2
+from fontTools.ttLib import TTFont
+from sphinx.errors import ExtensionError
+
+from tools import macros, site_assets, site_figures, site_fonts, site_math
+from tools.site_server import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+SVG = """<?xml version="1.0"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"
+ aria-label="A letter" viewBox="0 0 9 9">
+ <!-- made by hand -->
+ <defs> <path id="a" d="M 0 0 Q 1 1 2 0 z " transform="scale(0.1)"/> </defs>
+ <defs> <clipPath id="c"> <path d="M 0 0 L 9 0 L 9 9 z"/> </clipPath> </defs>
+ <g clip-path="url(#c)"> <use xlink:href="#a" style="fill: #767676"/> </g>
+ <path d="M 1 2 L 5 2 L 5 7 L 1 7 z " style="fill: #0072b2; stroke: #123456"/>
+</svg>"""
+
+
+# ---- Equations
+
+
+def test_macros_are_set_in_the_course_colours():
+    out = site_math.render(r"\Q\K^\top", display=False)
+    for name in "qk":
+        assert re.search(rf'class="enclosing math-{name}"|class="[^"]*math-{name}', out)
+    assert "katex-error" not in out and r"\Q" not in out
+    assert set(macros.KATEX) == {rf"\{letter}" for letter in "QKVOP"}
+
+
+@pytest.mark.parametrize("name", ("align", "gather", "equation", "alignat"))
+def test_rows_get_no_second_number(name):
+    size = "{1}" if name == "alignat" else ""
+    out = site_math.render(rf"\begin{{{name}}}{size} a = b \end{{{name}}}", display=True)
+    assert "katex-display" in out and "eqn-num" not in out and "tag" not in out
+
+
+def test_the_tex_itself_is_not_in_the_page():
+    assert r"\frac" not in site_math.render(r"\frac{a}{b}", display=True)
+
+
+def test_an_equation_that_cannot_be_set_is_a_warning(monkeypatch):
+    warnings = []
+    monkeypatch.setattr(site_math._log, "warning", lambda *a, **k: warnings.append((a, k)))
+    out = site_math.render(r"\frac{a", display=True, location="book/x.md:3")
+    assert out == r"<code>\frac{a</code>"
+    assert len(warnings) == 1 and warnings[0][1]["location"] == "book/x.md:3"
+
+
+# ---- Drawings
+
+
+def test_a_drawing_takes_the_theme_and_ids_of_its_own():
+    page = site_figures.Page()
+    first, second = page.inline(SVG), page.inline(SVG)
+    assert first.startswith("<svg") and "made by hand" not in first and "xlink" not in first
+    assert "fill: currentColor" in first and "#767676" not in first
+    assert "fill: var(--figure-q); stroke: #123456" in first
+    ids = [re.findall(r' id="([^"]+)"', svg) for svg in (first, second)]
+    assert not set(ids[0]) & set(ids[1])
+    for svg in (first, second):
+        clip = re.search(r"url\(#([^)]+)\)", svg)[1]
+        assert f'<clipPath id="{clip}">' in svg
+
+
+def test_a_letter_is_written_once_a_page():
+    page = site_figures.Page()
+    first, second = page.inline(SVG), page.inline(SVG)
+    (letter,) = re.findall(r'href="#([^"]+)"', first)
+    assert first.count(f' id="{letter}"') == 1 and second.count(f' id="{letter}"') == 0
+    assert f'href="#{letter}"' in second
+
+
+def test_a_drawing_without_words_is_refused():
+    mute = SVG.replace('aria-label="A letter"', "")
+    with pytest.raises(ValueError, match="alt text"):
+        site_figures.Page().inline(mute)
+    assert 'aria-label="one &lt; two"' in site_figures.Page().inline(mute, alt="one < two")
+
+
+@pytest.mark.parametrize(
+    "path, short",
+    [
+        ("M 1 2 L 5 2 L 5 7 L 1 7 z ", "M1 2H5V7H1z"),
+        ("M 0 0 L 3 4", "M0 0L3 4"),
+        ("M 1 1 L 1 5 M 2 5 L 2 5.5", "M1 1V5M2 5V5.5"),
+        ("M -1.5 2 L -1.5 -3", "M-1.5 2V-3"),
+        ("M 0 0 Q 1 1 2 0 z ", "M0 0Q1 1 2 0z"),
+        ("M0,0h5", "M0,0h5"),
+    ],
+)
+def test_shorter_paths(path, short):
+    assert site_figures.shorten(path) == short
+
+
+# ---- Styles
+
+
+def purged(css, words):
+    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+    return "".join(site_assets.purge(rules, set(words)))
+
+
+def test_only_rules_that_can_match_stay():
+    css = "a.on, a.off {color:red} .off{x:y} #on p{b:c} p{d:e} .on:not(.off){f:g} p.on.off{h:i}"
+    assert purged(css, ["on"]) == "a.on{color:red}#on p{b:c}p{d:e}.on:not(.off){f:g}"
+    assert purged("@media print{.off{a:b}}", []) == ""
+    assert purged("@media print{.on{a:b}.off{c:d}}", ["on"]) == "@media print{.on{a:b}}"
+    assert purged("@font-face{src:url(x)}", []) == "@font-face{src:url(x)}"
+
+
+def test_only_variables_that_are_read_stay():
+    css = ":root{--a:1;--b:var(--a);--c:url('x;y}');--d:2}p{x:var(--b)}"
+    assert (
+        site_assets.drop_variables(css, {"--d"}) == ":root{--a:1;--b:var(--a);--d:2}p{x:var(--b)}"
+    )
+
+
+@pytest.mark.parametrize("kind", ("css_files", "script_files"))
+def test_an_unknown_style_or_script_is_not_lost_in_silence(kind):
+    context = {"css_files": [], "script_files": []}
+    context[kind] = [SimpleNamespace(filename="_static/new-widget.js", attributes={})]
+    with pytest.raises(ExtensionError, match=r"new-widget\.js"):
+        site_assets.choose(None, "book/x", "page.html", context, None)
+
+
+def luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a, b):
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ("light", "dark"))
+def test_letters_of_equations_can_be_read(theme):
+    """axe-core cannot see these: equations are hidden from it behind their MathML."""
+    css = (ROOT / "book/_static/course.css").read_text("utf-8")
+    block = re.search(rf'html\[data-theme="{theme}"\] {{(.*?)}}', css, re.DOTALL)[1]
+    value = dict(re.findall(r"(--[\w-]+): (#\w+);", block))
+    value = {k: v if len(v) == 7 else "#" + "".join(c * 2 for c in v[1:]) for k, v in value.items()}
+    page, soft = value["--pst-color-background"], value["--course-soft"]
+    for name in ("q", "k", "v", "o", "p", "ink"):
+        assert contrast(value[f"--course-{name}"], page) >= 4.5, name
+        assert contrast(value[f"--course-{name}"], soft) >= 4.5, name
+    for name in "qkvop":  # areas and lines, not letters (WCAG asks 3); the output's is the palest
+        assert contrast(value[f"--figure-{name}"], page) >= (2.8 if name == "o" else 3), name
+    if theme == "light":
+        hues = {name.lower(): hue.lower() for name, hue in macros.COLOURS.items()}
+        assert hues == {name: value[f"--figure-{name}"] for name in "qkvop"}
+
+
+# ---- Fonts
+
+
+def test_fonts_hold_the_characters_in_use_and_no_others(tmp_path):
+    page = '<span class="mord mathnormal">x</span><span class="mord mathbf">Z</span>'
+    page += '<span class="mrel">&lt;</span><p>never</p>'
+    everything, special = site_fonts.characters([page])
+    assert (everything, special) == (" <Zx", "Z")
+    source = ROOT / "book/_static/vendor/katex/fonts"
+    site_fonts.cut(source, tmp_path, everything, special)
+    maps = {p.name: set(TTFont(p).getBestCmap()) for p in tmp_path.glob("*.woff2")}
+    assert maps["KaTeX_Math-Italic.woff2"] >= {ord("x")}
+    assert maps["KaTeX_Main-Bold.woff2"] == {ord("Z")}
+    assert ord("y") not in maps["KaTeX_Math-Italic.woff2"]
+
+
+# ---- The server
+
+
+def test_the_server_speaks_gzip_and_says_no(tmp_path):
+    (tmp_path / "index.html").write_text("<p>" + "hello " * 500)
+    with serving(tmp_path) as base:
+        request = urllib.request.Request(base + "/", headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request) as answer:
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert int(answer.headers["Content-Length"]) < 200
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(base + "/../../etc/hostname")
+
+
+def test_the_server_needs_a_built_site(tmp_path):
+    with pytest.raises(ValueError, match="make book"), serving(tmp_path):
+        pass
