@@ -98,7 +98,8 @@ def test_a_changed_notebook_reaches_the_page(made, page, tmp_path):
     root = shutil.copytree(made, tmp_path / "again", symlinks=True)
     path = root / "notebooks/cases.ipynb"
     path.write_text(path.read_text("utf-8").replace("stored, not", "changed, not"), "utf-8")
-    assert build(root, CI="true").returncode == 0
+    ran = build(root, CI="true")
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert "changed, not computed" in (root / "_build/html/book/cases.html").read_text("utf-8")
 
 
