@@ -1,5 +1,6 @@
 """Timings: the right number of runs, the median, the one printed form."""
 
+import configparser
 import re
 import time
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_the_pattern_hides_no_result():
         assert not re.search(TIME_PATTERN, line)
     # It ends with the spread: what stands behind it is still compared.
     assert re.sub(TIME_PATTERN, "", "[time] a: 1.000 ms ± 0.100, error 0.5") == ", error 0.5"
+
+
+def test_the_notebooks_sanitiser_knows_the_form_and_hides_nothing_else():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(SANITIZE, encoding="utf-8")
+    assert config.sections() == ["timing"]
+    regex, replace = config["timing"]["regex"], config["timing"]["replace"]
+    assert regex.replace("(", "").replace(")", "") == TIME_PATTERN.replace("(", "").replace(")", "")
+    a, b = (re.sub(regex, replace, format_time(f"dense{n}", Timing(n, n))) for n in (1, 2))
+    assert a.replace("dense1", "dense2") == b
+    assert a != b, "what was timed is still compared"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: events cannot be recorded")
