@@ -2,6 +2,7 @@
 
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("masking")   a mask to paint, and the weights that renormalise under it
+    explorable("sentence", tokens=..., heads=...)   a model's weights from the word one picks
 
 Each is one HTML output that carries all it needs: style, script, and a picture with a sentence for
 places that run no scripts, such as GitHub's viewer. The scripts are the .js files beside this one,
@@ -10,53 +11,80 @@ times as much as all of them. Their numbers equal `attention_src`'s; a browser t
 """
 
 import base64
-import html
+import inspect
 import json
 import re
+from collections.abc import Callable
+from html import escape
 from pathlib import Path
+from typing import Any
 
-from attention_src.explorables.pictures import EXPLORABLES
+from attention_src.explorables import masking, sentence, softmax
+from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
+MAKERS: dict[str, Callable[..., Explorable]] = {
+    "masking": masking.make,
+    "sentence": sentence.make,
+    "softmax": softmax.make,
+}
 
 
-def explorable(name: str) -> None:
+def explorable(name: str, **given: Any) -> None:
     """Show an explorable as the output of a notebook's cell.
 
     Args:
-        name: "softmax" or "masking"
+        name: "softmax", "masking" or "sentence"
+        given: for "sentence": tokens, a list of n words, and heads, a dict from a head's name to
+            its weights [n, n]. The others take nothing.
     Raises:
-        ValueError: there is no explorable of that name
+        ValueError: there is no explorable of that name, or `given` does not fit it
     """
     from IPython.display import display
 
-    page = explorable_html(name)
-    display({"text/html": page, "text/plain": EXPLORABLES[name].sentence}, raw=True)
+    page = explorable_html(name, **given)
+    display({"text/html": page, "text/plain": content(name, given).sentence}, raw=True)
 
 
-def explorable_html(name: str) -> str:
+def explorable_html(name: str, **given: Any) -> str:
     """The HTML of an explorable: the same bytes each time, with no address of another host.
 
     Args:
-        name: "softmax" or "masking"
+        name, given: as for `explorable`
     Raises:
-        ValueError: there is no explorable of that name
+        ValueError: there is no explorable of that name, or `given` does not fit it
     """
-    if name not in EXPLORABLES:
-        raise ValueError(f"name is {name!r}; it should be one of {', '.join(sorted(EXPLORABLES))}")
-    chosen = EXPLORABLES[name]
-    given = html.escape(json.dumps(chosen.given, ensure_ascii=False))
-    picture = base64.b64encode(chosen.picture().encode()).decode()
+    chosen = content(name, given)
+    data = escape(json.dumps(chosen.given, ensure_ascii=False))
+    picture = base64.b64encode(chosen.picture.encode()).decode()
     width, height = chosen.size
+    words = len(chosen.given.get("tokens", ()))
     return (
-        f'<div class="attention-explorable" data-explorable="{name}" data-given="{given}">\n'
+        f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}" '
+        f'style="--ae-words:{words}">\n'
         f"<style>\n{_read('explorable.css')}</style>\n"
         '<div class="ae-body" role="group" aria-label="Interactive figure: '
         f'{name}">\n<img src="data:image/svg+xml;base64,{picture}" width="{width}" '
-        f'height="{height}" alt="{html.escape(chosen.alt)}">\n'
-        f"<p>{html.escape(chosen.sentence)}</p>\n</div>\n"
+        f'height="{height}" alt="{escape(chosen.alt)}">\n'
+        f"<p>{escape(chosen.sentence)}</p>\n</div>\n"
         f'<script type="module">\n{bundle(name)}</script>\n</div>\n'
     )
+
+
+def content(name: str, given: dict) -> Explorable:
+    """The first state of an explorable: data, picture and words.
+
+    Raises:
+        ValueError: there is no explorable of that name, or `given` does not fit it
+    """
+    if name not in MAKERS:
+        raise ValueError(f"name is {name!r}; it should be one of {', '.join(MAKERS)}")
+    wanted = set(inspect.signature(MAKERS[name]).parameters)
+    if set(given) != wanted:
+        needs = " and ".join(sorted(wanted)) or "nothing else"
+        got = " and ".join(sorted(given)) or "nothing else"
+        raise ValueError(f"explorable({name!r}) takes {needs}; it was given {got}")
+    return MAKERS[name](**given)
 
 
 def bundle(name: str) -> str:

@@ -12,10 +12,18 @@ import numpy as np
 import pytest
 
 from attention_src.attention.masks import causal_mask
-from attention_src.explorables import EXPLORABLES, HERE, bundle, explorable, explorable_html
+from attention_src.explorables import HERE, MAKERS, bundle, content, explorable, explorable_html
 from attention_src.softmax.reference import softmax
 
-NAMES = sorted(EXPLORABLES)
+NAMES = list(MAKERS)
+GIVEN = {
+    "softmax": {},
+    "masking": {},
+    "sentence": {
+        "tokens": ["the", "“cat”", "<sat>"],
+        "heads": {"back": np.eye(3, k=-1), "even": np.full((3, 3), 1 / 3)},
+    },
+}
 
 
 @pytest.fixture(params=NAMES)
@@ -25,28 +33,33 @@ def name(request):
 
 def picture(name):
     """The static picture's texts, read from the image in the output."""
-    data = re.search(r'<img src="data:image/svg\+xml;base64,([^"]+)"', explorable_html(name))
+    data = re.search(
+        r'<img src="data:image/svg\+xml;base64,([^"]+)"', explorable_html(name, **GIVEN[name])
+    )
     root = ET.fromstring(base64.b64decode(data[1]))
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
 def test_the_names():
-    assert NAMES == ["masking", "softmax"]
+    assert NAMES == ["masking", "sentence", "softmax"]
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
-    code = f"from attention_src.explorables import explorable_html as e; print(e({name!r}), end='')"
+    code = (
+        "import sys; from numpy import array; from attention_src.explorables import *;"
+        f"sys.stdout.write(explorable_html({name!r}, **{GIVEN[name]!r}))"
+    )
     env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONIOENCODING": "utf-8"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
-    assert run.stdout.decode("utf-8") == explorable_html(name)
+    assert run.stdout.decode("utf-8") == explorable_html(name, **GIVEN[name])
 
 
 def test_the_output_is_small(name):
-    assert len(explorable_html(name).encode()) < 60_000
+    assert len(explorable_html(name, **GIVEN[name]).encode()) < 60_000
 
 
 def test_nothing_is_fetched_from_anywhere(name):
-    html = explorable_html(name)
+    html = explorable_html(name, **GIVEN[name])
     without_namespace = html.replace('"http://www.w3.org/2000/svg"', "")
     for word in ("http:", "https:", "//cdn", "@import", "url(", "fetch(", "import(", "XMLHttp"):
         assert word not in without_namespace, word
@@ -55,11 +68,11 @@ def test_nothing_is_fetched_from_anywhere(name):
 
 
 def test_no_id_can_clash(name):
-    assert not re.search(r"\bid=|\bid:|Math\.random|Date\b", explorable_html(name))
+    assert not re.search(r"\bid=|\bid:|Math\.random|Date\b", explorable_html(name, **GIVEN[name]))
 
 
 def test_the_script_is_one_module_that_cannot_end_early(name):
-    html = explorable_html(name)
+    html = explorable_html(name, **GIVEN[name])
     assert html.count("<script") == html.count("</script") == 1
     script = bundle(name)
     assert script in html
@@ -81,27 +94,26 @@ def test_the_files_are_real_modules():
 
 
 def test_without_scripts_there_is_a_sentence_and_a_described_picture(name):
-    page = explorable_html(name)
+    page = explorable_html(name, **GIVEN[name])
     body = unescape(page[page.index('<div class="ae-body"') : page.index("<script")])
-    assert EXPLORABLES[name].sentence in body
+    assert content(name, GIVEN[name]).sentence in body
     assert len(re.search(r'alt="([^"]{40,})"', body)[1]) < 250
     # Its size is known before it is drawn.
     assert re.search(r'<img [^>]*width="\d+" height="\d+"', body)
 
 
 def test_the_softmax_picture_shows_the_reference_s_numbers():
-    given = EXPLORABLES["softmax"].given
+    given = content("softmax", {}).given
     texts = picture("softmax")
     for label, weight in zip(given["labels"], softmax(given["scores"]), strict=False):
         assert label in texts
         assert f"{weight:.3f}" in texts
-        assert f"{label} " in EXPLORABLES["softmax"].alt and f"{weight:.3f}" in (
-            EXPLORABLES["softmax"].alt
-        )
+        assert f"{label} " in content("softmax", {}).alt
+        assert f"{weight:.3f}" in content("softmax", {}).alt
 
 
 def test_the_masking_picture_shows_the_reference_s_numbers():
-    given = EXPLORABLES["masking"].given
+    given = content("masking", {}).given
     mask = causal_mask(len(given["tokens"]))
     weights = softmax(np.where(mask, given["scores"], -np.inf))
     numbers = [text for text in picture("masking") if re.fullmatch(r"\d\.\d\d", text)]
@@ -111,14 +123,41 @@ def test_the_masking_picture_shows_the_reference_s_numbers():
 def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append((data, raw)))
-    assert explorable(name) is None
+    assert explorable(name, **GIVEN[name]) is None
     [(data, raw)] = shown
     assert raw is True
-    assert data == {"text/html": explorable_html(name), "text/plain": EXPLORABLES[name].sentence}
+    assert data == {
+        "text/html": explorable_html(name, **GIVEN[name]),
+        "text/plain": content(name, GIVEN[name]).sentence,
+    }
     assert "\n" not in data["text/plain"]
 
 
+def test_the_sentence_s_picture_and_data_are_what_was_given():
+    made = content("sentence", GIVEN["sentence"])
+    assert made.given["tokens"] == GIVEN["sentence"]["tokens"]
+    assert made.given["heads"]["even"] == [[0.3333] * 3] * 3
+    assert picture("sentence") == ["the", "1.00", "“cat”", "0.00", "<sat>", "0.00"]
+    assert "from ““cat””" in made.alt and "the 1.00" in made.alt
+
+
+UNKNOWN = "name is 'maks'; it should be one of masking, sentence, softmax"
+TWO = ["a", "b"]
+BAD = [
+    ("maks", {}, UNKNOWN),
+    ("softmax", {"tokens": TWO}, r"explorable\('softmax'\) takes nothing else; .* given tokens"),
+    ("sentence", {}, r"takes heads and tokens; it was given nothing else"),
+    ("sentence", {"tokens": [], "heads": {}}, "tokens holds 0 words; it should hold 1 to 12"),
+    ("sentence", {"tokens": ["a"] * 13, "heads": {}}, "tokens holds 13 words"),
+    ("sentence", {"tokens": TWO, "heads": {}}, "heads is empty"),
+    ("sentence", {"tokens": TWO, "heads": {"h": np.eye(3)}}, r"has shape \[3, 3\]; 2 tokens need"),
+    ("sentence", {"tokens": TWO, "heads": {"h": 2 * np.eye(2)}}, "each between 0 and 1"),
+    ("sentence", {"tokens": TWO, "heads": {"h": np.full((2, 2), np.nan)}}, "between 0 and 1"),
+]
+
+
 @pytest.mark.parametrize("call", [explorable, explorable_html])
-def test_an_unknown_name_is_told_the_names(call):
-    with pytest.raises(ValueError, match=r"name is 'maks'; it should be one of masking, softmax"):
-        call("maks")
+@pytest.mark.parametrize(("name", "given", "message"), BAD)
+def test_what_does_not_fit_is_a_clear_error(call, name, given, message):
+    with pytest.raises(ValueError, match=message):
+        call(name, **given)

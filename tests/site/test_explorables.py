@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attention_src.attention import masks
-from attention_src.explorables import EXPLORABLES, explorable_html
+from attention_src.explorables import content, explorable_html
 from attention_src.softmax import reference
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -22,7 +22,16 @@ RULES = {
     "hardmax": reference.hardmax,
     "sigmoid": reference.sigmoid_weights,
 }
-MASKING = EXPLORABLES["masking"].given
+MASKING = content("masking", {}).given
+SOFTMAX = content("softmax", {}).given
+SENTENCE = {
+    "tokens": ["[CLS]", "the", "cat", "sat", "on", "the", "mat", "[SEP]"],
+    "heads": {
+        "layer 0, head 2: looks one word back": np.eye(8, k=-1),
+        "layer 1, head 8: looks one word ahead": reference.softmax(np.eye(8, k=1) * 3 + np.arange(8) / 9),
+    },
+}
+GIVEN = {"softmax": {}, "masking": {}, "sentence": SENTENCE}
 N = len(MASKING["tokens"])
 PRESETS = {
     "everything": np.ones((N, N), bool),
@@ -54,7 +63,7 @@ def show(browser, tmp_path):
 
     def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
         head, body, scheme = page
-        parts = "".join(explorable_html(name) for name in names)
+        parts = "".join(explorable_html(name, **GIVEN[name]) for name in names)
         file = tmp_path / f"page{len(contexts)}.html"
         file.write_text(
             f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"
@@ -160,11 +169,11 @@ def test_keys_come_and_go_between_four_and_six(show):
         assert len(softmax_numbers(box)) == n
         assert_softmax_is_right(page)
     assert add.is_disabled()
-    assert box.locator(".ae-key").all_text_contents() == EXPLORABLES["softmax"].given["labels"]
+    assert box.locator(".ae-key").all_text_contents() == SOFTMAX["labels"]
     remove.click()
     assert len(softmax_numbers(box)) == 5
     box.get_by_text("Reset").click()
-    assert state(page, "softmax")["scores"] == EXPLORABLES["softmax"].given["scores"]
+    assert state(page, "softmax")["scores"] == SOFTMAX["scores"]
 
 
 def test_a_common_shift_leaves_softmax_and_moves_sigmoid(show):
@@ -388,17 +397,47 @@ def test_the_sentence_follows_the_row_one_points_at(show):
     assert said == f"“cat” looks at my {p[0]:.2f}, cat {p[1]:.2f}."
 
 
-# --- both ------------------------------------------------------------------------------------
+# --- sentence --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EXPLORABLES)
+def test_sentence_shows_the_head_and_the_word_that_one_picks(show):
+    page = show("sentence")
+    box = host(page, "sentence")
+    for head, weights in SENTENCE["heads"].items():
+        box.get_by_label("Head").select_option(head)
+        for i in range(8):
+            box.locator(".ae-word button").nth(i).click()
+            np.testing.assert_allclose(state(page, "sentence")["weights"], weights[i], atol=1e-4)
+            numbers = box.locator(".ae-number").all_text_contents()
+            assert numbers == [f"{weight:.2f}" for weight in weights[i]]
+            pressed = box.locator("button").evaluate_all("all => all.map(b => b.ariaPressed)")
+            assert pressed == ["true" if j == i else "false" for j in range(8)]
+    box.get_by_label("Head").select_option(next(iter(SENTENCE["heads"])))
+    box.get_by_text("mat", exact=True).focus()
+    page.keyboard.press("Enter")
+    assert box.locator(".ae-entropy").text_content() == "From “mat”, 100% goes to “the”."
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_a_weight_of_one_fills_its_bar(show, width):
+    page = show("sentence", width=width)
+    column = page.locator(".ae-column").nth(2).bounding_box()
+    assert page.locator(".ae-column .ae-fill").nth(2).bounding_box() == column
+    other = page.locator(".ae-column .ae-fill").nth(5).bounding_box()
+    assert other is None or min(other["width"], other["height"]) == 0
+
+
+# --- all ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GIVEN)
 def test_changes_are_announced_once_the_reader_pauses(show, name):
     page = show(name)
     spoken = host(page, name).locator('[aria-live="polite"]')
-    button = {"softmax": "All +1", "masking": "padding"}[name]
-    host(page, name).get_by_text(button).click()
+    button = {"softmax": "All +1", "masking": "padding", "sentence": "on"}[name]
+    host(page, name).get_by_text(button, exact=True).click()
     page.wait_for_timeout(600)
-    words = {"softmax": "apple 0.587", "masking": "filler"}[name]
+    words = {"softmax": "apple 0.587", "masking": "filler", "sentence": "goes to “sat”"}[name]
     assert words in spoken.text_content()
 
 
@@ -419,14 +458,49 @@ def test_two_of_a_kind_on_one_page_do_not_meddle(show):
     )
 
 
-@pytest.mark.parametrize("name", EXPLORABLES)
+@pytest.mark.parametrize("name", GIVEN)
 def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
     page = show(name, java_script_enabled=False)
     image = page.locator("[data-explorable] img")
     assert image.is_visible()
     assert image.bounding_box()["height"] > 100
-    assert page.get_by_text(EXPLORABLES[name].sentence).is_visible()
+    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
     assert page.locator("[data-explorable] :is(button, input, select)").count() == 0
+
+
+# What JupyterLab does to tables, pictures and paragraphs in an output.
+JUPYTERLAB = """
+.jp-RenderedHTMLCommon { font-size: 14px; line-height: 1.6 }
+.jp-RenderedHTMLCommon table { border-collapse: collapse; font-size: 12px; margin: 0 auto 1em }
+.jp-RenderedHTMLCommon :is(td, th, tr) { padding: 0.5em; border: none; text-align: right }
+.jp-RenderedHTMLCommon th { font-weight: bold }
+.jp-RenderedHTMLCommon tbody tr:nth-child(odd) { background: #fff }
+.jp-RenderedHTMLCommon tbody tr:nth-child(even) { background: #f5f5f5 }
+.jp-RenderedHTMLCommon tbody tr:hover { background: #e0f2ff }
+.jp-RenderedHTMLCommon p { text-align: left; margin: 0 0 1em }
+.jp-RenderedHTMLCommon :is(img, svg) { max-width: 100%; height: auto }
+"""
+LOOK = """() => [...document.querySelectorAll('.ae-body, .ae-body *')].map(e => {
+  const { backgroundColor, height, margin, padding, font, textAlign } = getComputedStyle(e);
+  return [e.tagName, e.className.baseVal ?? e.className,
+    backgroundColor, height, margin, padding, font, textAlign].join(' | ');
+})"""
+
+
+def test_jupyterlab_s_styles_change_nothing(show):
+    page = show("sentence", "softmax", "masking")
+    page.wait_for_timeout(200)
+    alone = page.evaluate(LOOK)
+    page.evaluate("document.querySelector('main').classList.add('jp-RenderedHTMLCommon')")
+    # As in JupyterLab: its own style sheet comes first.
+    page.evaluate(
+        "css => document.head.append(Object.assign(document.createElement('style'),"
+        " { textContent: css }))",
+        JUPYTERLAB,
+    )
+    page.wait_for_timeout(200)
+    changed = [pair for pair in zip(alone, page.evaluate(LOOK), strict=True) if pair[0] != pair[1]]
+    assert not changed, "\n".join("\n".join(pair) for pair in changed[:8])
 
 
 def background(page, name):
@@ -444,7 +518,7 @@ def test_dark_where_the_page_is_dark_and_light_where_it_is_light(show, where):
 
 @pytest.mark.parametrize("width", [320, 390, 700, 1280])
 def test_nothing_scrolls_sideways(show, width):
-    page = show("softmax", "masking", width=width)
+    page = show("sentence", "softmax", "masking", width=width)
     for _ in range(2):
         host(page, "softmax").get_by_text("Add key").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -461,7 +535,7 @@ def test_nothing_scrolls_sideways(show, width):
 
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
-    page = show("softmax", "masking", width=width)
+    page = show("sentence", "softmax", "masking", width=width)
     page.wait_for_timeout(300)
     shift = page.evaluate(
         """() => new Promise(done => {
@@ -473,7 +547,7 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     )
     assert shift == 0
     heights = []
-    for name in EXPLORABLES:
+    for name in GIVEN:
         body = page.locator(f'[data-explorable="{name}"] .ae-body')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         heights.append((body.bounding_box()["height"], reserved))
@@ -489,7 +563,7 @@ def axe(page):
 @pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_finds_nothing(show, pages, width):
-    page = show("softmax", "masking", width=width, page=pages["site"])
+    page = show("sentence", "softmax", "masking", width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
     assert axe(page) == []
     host(page, "softmax").get_by_label("Rule").select_option("sigmoid")
@@ -530,8 +604,20 @@ def test_on_the_masking_page(open_page, theme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("name", EXPLORABLES)
+def test_on_the_first_page(open_page):
+    page = open_page("book/intro.html")
+    box = host(page, "sentence")
+    tokens = box.locator(".ae-word button")
+    tokens.nth(2).click()
+    weights = state(page, "sentence")["weights"]
+    assert abs(sum(weights) - 1) < 0.01
+    assert box.locator(".ae-number").all_text_contents() == [f"{p:.2f}" for p in weights]
+    # Above the fold of a laptop.
+    assert box.bounding_box()["y"] + box.bounding_box()["height"] < 900
+
+
+@pytest.mark.parametrize("name", ["softmax", "masking"])
 def test_the_book_s_page_shows_the_picture_without_scripts(open_page, name):
     page = open_page(f"book/{name}.html", java_script_enabled=False)
     assert page.locator(f'[data-explorable="{name}"] img').is_visible()
-    assert page.get_by_text(EXPLORABLES[name].sentence).is_visible()
+    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()

@@ -1,0 +1,37 @@
+"""What an explorable consists of, and the few SVG shapes that its static picture is drawn with."""
+
+from dataclasses import dataclass
+from html import escape
+
+# Readable on white and on black: the picture does not know the page's theme.
+INK, WEIGHTS, KEYS, QUERIES = "#767676", "#7a5fc7", "#d55e00", "#0072b2"
+
+
+@dataclass(frozen=True)
+class Explorable:
+    """Its data, its picture (SVG) with size and alternative text, and one sentence about it."""
+
+    given: dict
+    picture: str
+    size: tuple[int, int]
+    alt: str
+    sentence: str
+
+
+def text(x: float, y: float, words: str, fill: str = INK, anchor: str = "start") -> str:
+    """Words; anchor is start, middle or end."""
+    return f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def rect(x: float, y: float, width: float, height: float, fill: str, extra: str = "") -> str:
+    """A rectangle; extra holds further attributes."""
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"{extra}/>'
+
+
+def svg(size: tuple[int, int], parts: list[str]) -> str:
+    """The whole picture."""
+    width, height = size
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="sans-serif" font-size="15">{"".join(parts)}</svg>'
+    )
