@@ -18,6 +18,7 @@ import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from attention_src.svg import to_svg
@@ -92,6 +93,19 @@ def show(fig, alt):
     display(bundle, raw=True)
 
 
+def steady(values):
+    """Round data to what can be seen, so that another processor's last bits draw the same figure.
+
+    Args:
+        values: array of finite numbers
+    Returns:
+        the same array with three digits of its largest entry
+    """
+    x = np.asarray(values, dtype=float)
+    largest = float(np.abs(x).max(initial=0.0))
+    return x if largest == 0 else np.round(x, 2 - math.floor(math.log10(largest)))
+
+
 def heatmap(ax, matrix, *, rows, columns, mask=None, vmax=None, annotate=False):
     """Draw weights as a map: the stronger the colour, the larger the weight.
 
@@ -118,10 +132,10 @@ def heatmap(ax, matrix, *, rows, columns, mask=None, vmax=None, annotate=False):
     strongest = 0.4 if annotate else 1.0
     alpha = strongest * np.clip(p / top, 0, 1)
 
-    # Below one step of an 8-bit screen a cell cannot be seen: leave it out.
-    drawn = np.argwhere(visible & (alpha >= 1 / 255))
-    rgba = [(PALETTE["weights"], round(float(alpha[i, j]), 3)) for i, j in drawn]
-    colors = [matplotlib.colors.to_rgba(color, a) for color, a in rgba]
+    # What would round to 0 cannot be seen: leave it out.
+    drawn = np.argwhere(visible & (alpha >= 0.005))
+    shades = [round(float(alpha[i, j]), 2) for i, j in drawn]
+    colors = [to_rgba(PALETTE["weights"], shade) for shade in shades]
     ax.add_collection(_cells(drawn, facecolors=colors or "none"))
     if not visible.all():
         hatched = _cells(np.argwhere(~visible), facecolors="none", edgecolors=PALETTE["ink"])
@@ -195,14 +209,14 @@ def bars(ax, values, labels, *, color="weights", decimals=2):
         raise ValueError(f"labels has {len(labels)} entries, but there are {len(heights)} values")
     colors = [color] * len(heights) if isinstance(color, str) else list(color)
     x = np.arange(len(heights))
-    ax.bar(x, heights, width=0.7, color=[PALETTE.get(c, c) for c in colors])
+    ax.bar(x, steady(heights), width=0.7, color=[PALETTE.get(c, c) for c in colors])
     ax.set_xticks(x, [str(label) for label in labels])
     ax.tick_params(axis="x", length=0)
     if decimals is not None:
         for i, height in enumerate(heights):
             ax.annotate(
                 f"{height:.{decimals}f}",
-                (i, height),
+                (i, steady(heights)[i]),
                 xytext=(0, 3 if height >= 0 else -3),
                 textcoords="offset points",
                 ha="center",
@@ -228,7 +242,7 @@ def lines(ax, x, series, *, colors=None):
     positions = np.asarray(x, dtype=float)
     ends = []
     for name, values in series.items():
-        y = np.asarray(values, dtype=float)
+        y = steady(values)
         if y.shape != positions.shape:
             raise ValueError(f"series[{name!r}] has shape {y.shape}, but x has {positions.shape}")
         chosen = colors[name] if colors is not None else None

@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from attention_src.figures import PALETTE, bars, figure, heatmap, lines, show
+from attention_src.figures import PALETTE, bars, figure, heatmap, lines, show, steady
 from attention_src.svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -110,7 +110,7 @@ def test_heatmap_opacity_is_the_weight():
     assert sorted(fills(to_svg(fig, "a map"))) == [0.25, 0.25, 0.5, 1.0]
     fig, top = make_map(vmax=2.0)
     assert top == 2.0
-    assert sorted(fills(to_svg(fig, "a map"))) == [0.125, 0.125, 0.25, 0.5]
+    assert sorted(fills(to_svg(fig, "a map"))) == [0.12, 0.12, 0.25, 0.5]
 
 
 def test_hidden_cells_carry_no_colour_and_no_number():
@@ -177,3 +177,24 @@ def test_names_of_lines_do_not_overlap():
     heights = sorted(text.xy[1] for text in ax.texts)
     assert np.diff(heights).min() >= 0.07 - 1e-9
     assert {text.get_text() for text in ax.texts} == {"one", "two", "three", "four"}
+
+
+def test_the_last_bits_of_another_processor_draw_the_same_figure():
+    y = np.random.default_rng(0).random((2, 17))
+    noise = 1 + 1e-6 * np.random.default_rng(1).standard_normal(y.shape)
+
+    def draw_all(y):
+        fig, (left, middle, right) = figure(4.5, 2, ncols=3)
+        heatmap(left, y, rows=None, columns=None)
+        lines(middle, range(17), {"one": y[0], "two": y[1]})
+        bars(right, y[0], list("abcdefghijklmnopq"))
+        return to_svg(fig, "noise")
+
+    assert draw_all(y) == draw_all(y * noise)
+
+
+def test_steady_keeps_three_digits_of_the_largest():
+    np.testing.assert_allclose(steady([0.123456, 0.00456]), [0.123, 0.005])
+    np.testing.assert_allclose(steady([12345.6, -3.0]), [12300, 0])
+    np.testing.assert_array_equal(steady(np.zeros(2)), np.zeros(2))
+    assert steady([]).shape == (0,)
