@@ -26,9 +26,9 @@ N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
 D_HEAD = D_MODEL // N_HEADS
 EPSILON = 1e-12
 
-# erf at 40,001 points, exact; straight lines between them are wrong by at most 1.1e-8.
-ERF_X = np.linspace(-6, 6, 40_001)
-ERF_Y = np.array([math.erf(x) for x in ERF_X])
+# erf at 40,001 points from -6 to 6, exact; straight lines between them are off by at most 1.1e-8.
+ERF_END, ERF_STEPS = 6.0, 40_000
+ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
 
 Head = tuple[int, int]  # (layer, head)
 
@@ -199,7 +199,9 @@ class MiniLM:
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function, to 2e-8, by a table of exact values."""
-    return np.interp(x, ERF_X, ERF_Y)
+    at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
+    left = np.minimum(at.astype(int), ERF_STEPS - 1)
+    return ERF[left] + (at - left) * (ERF[left + 1] - ERF[left])
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
