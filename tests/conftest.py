@@ -2,9 +2,14 @@
 
 import jaxtyping
 import pytest
+from hypothesis import settings
 
 # Before anything imports attention_src, so that every function is checked.
 jaxtyping.install_import_hook("attention_src", "typechecker.typechecked")
+
+# The same examples on every run, and no deadline: a busy machine is not a bug.
+settings.register_profile("course", derandomize=True, deadline=None)
+settings.load_profile("course")
 
 
 @pytest.fixture
