@@ -258,6 +258,20 @@ def test_lse_has_a_gradient_and_none_where_nothing_is_seen():
     assert nothing.shape == (2, 3, 3) and (nothing == -torch.inf).all()
 
 
+def test_no_backend_ever_meets_a_fully_masked_row(monkeypatch):
+    # What it would make of one differs between backends and versions.
+    seen = []
+
+    def fused(q, k, v, *, attn_mask, **options):
+        seen.append(attn_mask.any(dim=-1).all().item())
+        return q.new_ones(*q.shape[:-1], v.shape[-1])
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", fused)
+    o = attention(*make_qkv(7, 3, dtype=torch.float32), causal=True, impl="sdpa")
+    assert seen == [True]
+    assert (o[..., :4, :] == 0).all() and (o[..., 4:, :] == 1).all()
+
+
 def test_auto_is_sdpa():
     arguments = make_qkv(37, 41, dtype=torch.float32)
     auto, sdpa = attention(*arguments), attention(*arguments, impl="sdpa")
