@@ -38,8 +38,6 @@ least four named wrong answers, each of which must be rejected with a message ab
 
 import copy
 import inspect
-import tracemalloc
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,12 +48,12 @@ from attention_src.exercises.answers import (
     close,
     compare,
     how_to_start,
-    identical,
     kind,
     labelled,
     to_array,
     where_it_failed,
 )
+from attention_src.exercises.running import Outcome, attempt
 
 
 @dataclass(frozen=True)
@@ -90,25 +88,6 @@ class Result:
         """Show nothing: the message was printed already."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one call did: its answer or its exception, the inputs it changed, the memory it took."""
-
-    answer: Any = None
-    error: Exception | None = None
-    changed: tuple[int, ...] = ()
-    peak_bytes: int = 0
-    too_big: bool = False
-
-    @property
-    def blank(self) -> bool:
-        """True for an unfinished stub: NotImplementedError, None or ..., alone or in a tuple."""
-        parts = self.answer if isinstance(self.answer, tuple) else (self.answer,)
-        return isinstance(self.error, NotImplementedError) or (
-            self.error is None and all(part is None or part is ... for part in parts)
-        )
-
-
 @dataclass
 class Check:
     """One exercise. See the module's docstring for how to write it.
@@ -139,7 +118,7 @@ class Check:
                 f"f is {type(f).__name__}, it should be a function: pass its name without "
                 "calling it, as in check(my_function)"
             )
-        outcomes = [attempt(f, case) for case in self.cases]
+        outcomes = [attempt(f, case.args, case.max_bytes) for case in self.cases]
         if all(outcome.blank for outcome in outcomes):
             return report(
                 "not started", f"{self.name}: not started. {how_to_start(outcomes[0].error)}"
@@ -208,7 +187,7 @@ class Check:
         """The declared mistake that gives the learner's answers: on all cases, or on this one."""
         best, best_count = None, 0
         for mistake in self.mistakes:
-            wrong = [attempt(mistake.wrong, case) for case in self.cases]
+            wrong = [attempt(mistake.wrong, case.args, case.max_bytes) for case in self.cases]
             agree = [self._same(a, b) for a, b in zip(outcomes, wrong, strict=True)]
             # Exceptions and NaN have many causes: one case that agrees proves little.
             if outcomes[index].error:
@@ -235,26 +214,6 @@ class Check:
         except ValueError:
             return False
         return all(x.shape == y.shape and close(x, y, self.rtol).all() for x, y in pairs)
-
-
-def attempt(f: Callable, case: Case) -> Outcome:
-    """Call f on a fresh copy of the case's inputs and note everything that happened."""
-    args = copy.deepcopy(case.args)
-    measure = case.max_bytes is not None and not tracemalloc.is_tracing()
-    if measure:
-        tracemalloc.start()
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            answer, error = f(*args), None
-    except Exception as raised:
-        answer, error = None, raised
-    finally:
-        peak = tracemalloc.get_traced_memory()[1] if measure else 0
-        if measure:
-            tracemalloc.stop()
-    changed = tuple(i for i, arg in enumerate(args) if not identical(arg, case.args[i]))
-    return Outcome(answer, error, changed, peak, measure and peak > (case.max_bytes or 0))
 
 
 def report(status: str, message: str) -> Result:
