@@ -48,6 +48,9 @@ serve: book
 	@echo "http://127.0.0.1:$(PORT)/  (Ctrl-C stops it)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
+# Two processes on two cores: more threads in NumPy would only wait for each other.
+test notebooks: export OPENBLAS_NUM_THREADS = 1
+
 test: .venv/all book
 	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg tests notebooks
 
