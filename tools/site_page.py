@@ -29,6 +29,16 @@ REPAIRS = (
     (' id="proof-content"', ""),
     ('<div class="proof admonition" id="proof">', '<div class="proof admonition">'),
 )
+INDEX = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<meta http-equiv="refresh" content="0; url={first}">
+<link rel="canonical" href="{site}/{first}">
+<link rel="icon" href="_static/favicon.svg">
+<p><a href="{first}">To the first page</a></p>
+</html>
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -121,10 +131,17 @@ def page_context(app, pagename, templatename, context, doctree):
         context["notebook_file"] = chapter.notebook_name
 
 
-def copy_notebooks(app, error):
-    """Beside the pages, so that the download button needs no other host."""
+def write_files(app, error):
+    """The first page at the site's address; notebooks to download from the site itself."""
     if error or app.builder.format != "html":
         return
+    first = book_at(app.srcdir).pages[0]
+    text = INDEX.format(
+        first=f"{first.docname}.html",
+        site=book_at(app.srcdir).site,
+        title=app.config.html_title,
+    )
+    Path(app.outdir, "index.html").write_text(text, "utf-8")
     for chapter in book_at(app.srcdir).chapters:
         if chapter.notebook.is_file():
             copy = Path(app.outdir, chapter.notebook_name)
@@ -140,5 +157,5 @@ def setup(app):
     app.connect("doctree-resolved", make_folds)
     app.connect("doctree-resolved", drop_thebe, priority=900)
     app.connect("html-page-context", page_context)
-    app.connect("build-finished", copy_notebooks)
+    app.connect("build-finished", write_files, priority=900)  # after the theme's index.html
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -69,7 +69,8 @@ class Log:
 
     def console(self, message):
         if message.type in ("error", "warning"):
-            self.errors.append(f"console {message.type}: {message.text}")
+            where = message.location.get("url", "")
+            self.errors.append(f"console {message.type}: {message.text} {where}")
 
     def request(self, request):
         if not request.url.startswith((self.base + "/", "data:", "blob:")):
