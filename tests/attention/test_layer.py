@@ -270,6 +270,26 @@ def test_no_backend_ever_meets_a_fully_masked_row(monkeypatch):
     o = attention(*make_qkv(7, 3, dtype=torch.float32), causal=True, impl="sdpa")
     assert seen == [True]
     assert (o[..., :4, :] == 0).all() and (o[..., 4:, :] == 1).all()
+    for nothing in (dict(n_q=0, n_k=3), dict(n_q=3, n_k=0), dict(n_q=3, batch=0)):
+        attention(*make_qkv(**nothing, dtype=torch.float32), impl="sdpa")
+    assert len(seen) == 1, "nor an empty tensor"
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("function", ["dense", "sdpa", "weights", "lse"])
+def test_no_step_of_the_backward_pass_makes_a_nan(function):
+    q, k, v = (x.requires_grad_() for x in make_qkv(5, 3, dtype=torch.float32))
+    with torch.autograd.detect_anomaly(
+        check_nan=True
+    ):  # raises at the first NaN, even a hidden one
+        if function == "lse":
+            lse = attention_lse(q, k, causal=True)
+            lse.masked_fill(lse == -torch.inf, 0).sum().backward()
+        elif function == "weights":
+            attention_weights(q, k, causal=True).square().sum().backward()
+        else:
+            attention(q, k, v, causal=True, impl=function).square().sum().backward()
+    assert (q.grad[..., :2, :] == 0).all() and (q.grad[..., 3:, :] != 0).all()
 
 
 def test_auto_is_sdpa():
