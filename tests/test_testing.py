@@ -124,6 +124,8 @@ def test_infinities_and_nan_must_agree():
             assert_sharp(np.array(wrong), exact)
         with pytest.raises(AssertionError):
             assert_within_budget(np.array(wrong), exact, np.array([1.1, -np.inf]))
+    with pytest.raises(AssertionError, match=r"o: NaN at \(0,\)"):
+        assert_sharp(np.array([np.nan, -np.inf]), exact)
     nothing = np.full(2, -np.inf)
     assert_sharp(nothing, nothing)
     assert_sharp(np.zeros((0, 3)), np.zeros((0, 3)))
