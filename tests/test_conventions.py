@@ -42,8 +42,8 @@ def attentions(**options):
 
 
 def test_every_convention_has_its_test_and_every_test_its_convention():
-    rows = [line for line in section("conventions").splitlines() if line.startswith("| ")][1:]
-    named = [re.fullmatch(r"\| .+ \| `(test_\w+)` \|", row) for row in rows]
+    items = section("conventions").split("\n- ")[1:]
+    named = [re.fullmatch(r".+\\\n  `(test_\w+)`\s*", item) for item in items]
     assert all(named), "a convention without a test"
     stated = [match[1] for match in named]
     here = [name for name in vars(sys.modules[__name__]) if name.startswith("test_")]
