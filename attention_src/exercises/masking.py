@@ -35,6 +35,11 @@ def _in_place(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return masked_softmax(scores, mask)
 
 
+def _over_queries(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    visible = np.broadcast_to(mask, scores.shape)
+    return masked_softmax(scores.swapaxes(-1, -2), visible.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
 def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     e = np.where(mask, np.exp(scores), 0)
     l = e.sum(axis=-1, keepdims=True)
@@ -95,6 +100,12 @@ MASKED_SOFTMAX = Check(
             lambda s, m: stable_softmax(s * m),
             "You multiplied the scores by the mask. A hidden key then has score 0, and "
             "exp(0) = 1 is not nothing. Its score must become -inf.",
+        ),
+        Mistake(
+            "wrong axis",
+            _over_queries,
+            "You normalised over the queries: each column sums to 1. Each query has its own "
+            "budget, so each row should. Reduce over the last axis.",
         ),
         Mistake(
             "nan in a fully masked row",

@@ -108,7 +108,7 @@ WRONG_SOFTMAX = {
     "no maximum": (exp_without_shift, "Subtract the largest visible score"),
     "scores changed": (write_minus_infinity, "changed its input scores in place"),
     "mask changed": (multiply_in_place, "changed its input mask in place"),
-    "columns normalised": (lambda s, m: my_masked_softmax(s.mT, m.mT).mT, "expected"),
+    "columns normalised": (lambda s, m: my_masked_softmax(s.mT, m.mT).mT, "over the queries"),
     "nothing masked": (lambda s, m: softmax(s), "nothing was hidden"),
 }
 
