@@ -41,7 +41,7 @@ help:
 	@touch $@
 
 book: .venv/book
-	@$(BIN)/jupyter-book build . -W -n --keep-going
+	@$(BIN)/jupyter-book build . -q -W -n --keep-going
 	@echo "Open _build/html/index.html, or run: make serve"
 
 serve: book

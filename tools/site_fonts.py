@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import html
+import logging
 import re
 from pathlib import Path
 
 from fontTools import subset
 
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports each table that it cuts
 OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
 # In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
