@@ -15,6 +15,7 @@ from pathlib import Path
 
 import tinycss2
 from sphinx.errors import ExtensionError
+from sphinx.util.fileutil import copy_asset
 
 from tools import site_fonts
 
@@ -34,6 +35,7 @@ STYLES = (
 )
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
 
+OWN_FILES = "book/_static"
 KATEX_FONTS = "book/_static/vendor/katex/fonts"
 
 SCRIPTS = (
@@ -177,6 +179,8 @@ def write_css(app, error):
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
+    # Sphinx copies our files only when some page changed as well.
+    copy_asset(str(Path(app.srcdir, OWN_FILES)), str(out / "_static"))
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
     characters = site_fonts.characters(page_texts(out))
