@@ -100,7 +100,7 @@ def kind(value: Any) -> str:
 def how_to_start(error: Exception | None) -> str:
     """What to do with a stub: write it, or return its result."""
     if isinstance(error, NotImplementedError):
-        return "Replace `raise NotImplementedError` by your code, run that cell, then this one."
+        return "Fill in the cell above, then run both."
     return "Your function returns nothing yet. If you have written it, end it with `return`."
 
 
