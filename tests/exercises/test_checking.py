@@ -67,7 +67,7 @@ def test_a_stub_is_not_started_and_costs_no_hint(check, f):
 
 
 def test_a_stub_is_told_what_to_do(check):
-    assert "raise NotImplementedError" in check.run(stub).message
+    assert "Fill in the cell above" in check.run(stub).message
     assert "`return`" in check.run(lambda x: None).message
 
 
