@@ -45,8 +45,7 @@ book: .venv/book
 	@echo "Open _build/html/index.html, or run: make serve"
 
 serve: book
-	@echo "http://127.0.0.1:$(PORT)/  (Ctrl-C stops it)"
-	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+	@$(BIN)/python -m tools.site_server _build/html $(PORT)
 
 # Two processes on two cores: more threads in NumPy would only wait for each other.
 test notebooks: export OPENBLAS_NUM_THREADS = 1
