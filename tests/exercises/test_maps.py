@@ -4,17 +4,12 @@ The worked solutions are those that the chapter prints; a test compares the two.
 which words its message must hold, so that a learner is told about that mistake and no other.
 """
 
-import inspect
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
+from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
 
 from attention_src.exercises import maps as checks
 from attention_src.exercises import maps_rollout
-
-CHAPTER = Path(__file__).resolve().parents[2] / "book" / "maps.md"
 
 
 def my_previous_token_score(p):
@@ -49,25 +44,10 @@ def fresh_hints():
 
 
 @pytest.mark.parametrize(("check", "solution"), SOLVED)
-def test_the_worked_solution_passes_quickly(check, solution):
-    begin = time.perf_counter()
-    assert check(solution).status == "passed"
-    assert time.perf_counter() - begin < 1
-
-
-@pytest.mark.parametrize(("check", "solution"), SOLVED)
-def test_the_chapter_shows_this_solution_and_calls_this_check(check, solution):
-    chapter = CHAPTER.read_text()
-    assert inspect.getsource(solution).strip() in chapter
-    assert f"{check.__name__}({solution.__name__})" in chapter
-
-
-@pytest.mark.parametrize(("check", "solution"), SOLVED)
-def test_the_chapter_s_stub_is_not_started(check, solution):
-    def stub(*args):
-        raise NotImplementedError
-
-    assert check(stub).status == "not started"
+def test_worked_solutions_and_stubs(check, solution):
+    assert_passes_quickly(check, solution)
+    assert_chapter_shows("maps", check, solution)
+    assert_stub_is_not_started(check)
 
 
 def test_other_ways_to_be_right_pass():

@@ -1,12 +1,11 @@
 """The checks of the chapter on masking: the worked solutions pass, the usual mistakes do not."""
 
-import inspect
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
 
 from attention_src.attention import masks
 from attention_src.exercises import masking, masking_rules
@@ -186,15 +185,11 @@ WRONG_PACKED = {
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS)
-def test_worked_solution_passes_quickly(solution):
-    start = time.perf_counter()
-    assert SOLUTIONS[solution](solution).status == "passed"
-    assert time.perf_counter() - start < 1
-
-
-@pytest.mark.parametrize("solution", SOLUTIONS)
-def test_chapter_shows_the_worked_solution(solution):
-    assert f"```python\n{inspect.getsource(solution)}```" in CHAPTER.read_text()
+def test_worked_solutions_and_stubs(solution):
+    check = SOLUTIONS[solution]
+    assert_passes_quickly(check, solution)
+    assert_chapter_shows("masking", check, solution)
+    assert_stub_is_not_started(check)
 
 
 def test_the_package_passes_its_own_checks():
@@ -209,14 +204,6 @@ def test_torch_answers_are_accepted():
     torch_mask = check_window_mask(lambda *a: torch.from_numpy(my_window_mask(*a)))
     torch_weights = check_masked_softmax(lambda s, m: torch.from_numpy(my_masked_softmax(s, m)))
     assert torch_mask.status == torch_weights.status == "passed"
-
-
-@pytest.mark.parametrize("check", SOLUTIONS.values())
-def test_a_stub_is_not_started(check):
-    def stub(*args):
-        raise NotImplementedError
-
-    assert check(stub).status == "not started"
 
 
 def cases():
