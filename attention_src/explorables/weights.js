@@ -25,32 +25,32 @@ export function sigmoid(x) {
   return x.map((score) => 1 / (1 + Math.exp(-score)));
 }
 
-// p_j = max(x_j - tau, 0), with the one tau that makes the sum 1.
+// p_j = max(x_j - theta, 0), with the one theta that makes the sum 1.
 export function sparsemax(x) {
   const z = x.map((score) => score - highest(x));
   const ordered = [...z].sort((a, b) => b - a);
-  let tau = 0;
+  let theta = 0;
   ordered.forEach((score, i) => {
     // If the i + 1 largest were the support, this would be their threshold.
     const candidate = (sum(ordered.slice(0, i + 1)) - 1) / (i + 1);
-    if (candidate < score) tau = candidate;
+    if (candidate < score) theta = candidate;
   });
-  return z.map((score) => Math.max(score - tau, 0));
+  return z.map((score) => Math.max(score - theta, 0));
 }
 
-// p_j = max(x_j / 2 - tau, 0)^2, with the one tau that makes the sum 1.
+// p_j = max(x_j / 2 - theta, 0)^2, with the one theta that makes the sum 1.
 export function entmax15(x) {
   const z = x.map((score) => (score - highest(x)) / 2);
   const ordered = [...z].sort((a, b) => b - a);
-  let tau = 0;
+  let theta = 0;
   ordered.forEach((score, i) => {
     const part = ordered.slice(0, i + 1);
     const mean = sum(part) / part.length;
     const spread = sum(part.map((value) => (value - mean) ** 2));
     const candidate = mean - Math.sqrt(Math.max(1 - spread, 0) / part.length);
-    if (candidate < score) tau = candidate;
+    if (candidate < score) theta = candidate;
   });
-  return z.map((score) => Math.max(score - tau, 0) ** 2);
+  return z.map((score) => Math.max(score - theta, 0) ** 2);
 }
 
 export function entropyBits(p) {

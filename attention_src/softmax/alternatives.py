@@ -63,7 +63,7 @@ def hardmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
 def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """The point of the probability simplex that lies nearest to x: it has exact zeros.
 
-        p_j = max(x_j - tau, 0), with the one tau that makes the sum 1
+        p_j = max(x_j - theta, 0), with the one theta that makes the sum 1
 
     Args:
         x: [..., n_k]  scores
@@ -72,21 +72,21 @@ def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Raises:
         ValueError: x does not hold real numbers
     Cost: one sort, O(n_k log n_k) a row.
-    Source: Martins & Astudillo 2016, arXiv:1602.02068, Algorithm 1 (their z is our x).
+    Source: Martins & Astudillo 2016, arXiv:1602.02068, Algorithm 1 (their z is our x, their tau our theta).
     """
     z, hidden, dtype = _prepare(x, axis, divide_by=1)
     ordered = -np.sort(-z, axis=-1)
     count = np.arange(1, z.shape[-1] + 1)
     # If the `count` largest were the support, this would be their threshold.
-    tau = (np.cumsum(ordered, axis=-1) - 1) / count
-    p = np.maximum(z - _last_below(tau, ordered), 0)
+    theta = (np.cumsum(ordered, axis=-1) - 1) / count
+    p = np.maximum(z - _last_below(theta, ordered), 0)
     return _finish(p, hidden, axis, dtype)
 
 
 def entmax15(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """Halfway between softmax and sparsemax: exact zeros, and a smooth edge.
 
-        p_j = max(x_j / 2 - tau, 0)^2, with the one tau that makes the sum 1
+        p_j = max(x_j / 2 - theta, 0)^2, with the one theta that makes the sum 1
 
     Args:
         x: [..., n_k]  scores
@@ -101,10 +101,10 @@ def entmax15(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     ordered = -np.sort(-z, axis=-1)
     count = np.arange(1, z.shape[-1] + 1)
     mean = np.cumsum(ordered, axis=-1) / count
-    # Sum (z - tau)^2 = 1 over the `count` largest is a quadratic in tau; this is its lower root.
+    # Sum (z - theta)^2 = 1 over the `count` largest is a quadratic in theta; this is its lower root.
     spread = np.cumsum(ordered**2, axis=-1) - count * mean**2
-    tau = mean - np.sqrt(np.maximum(1 - spread, 0) / count)
-    p = np.maximum(z - _last_below(tau, ordered), 0) ** 2
+    theta = mean - np.sqrt(np.maximum(1 - spread, 0) / count)
+    p = np.maximum(z - _last_below(theta, ordered), 0) ** 2
     return _finish(p, hidden, axis, dtype)
 
 
@@ -123,13 +123,13 @@ def _prepare(
 
 
 def _last_below(
-    tau: Float[np.ndarray, "*rows n_k"], ordered: Float[np.ndarray, "*rows n_k"]
+    theta: Float[np.ndarray, "*rows n_k"], ordered: Float[np.ndarray, "*rows n_k"]
 ) -> Float[np.ndarray, "*rows b"]:
     """The threshold of the largest support whose smallest member is still above it."""
-    if tau.shape[-1] == 0:
-        return tau
-    size = (tau < ordered).sum(axis=-1, keepdims=True)
-    return np.take_along_axis(tau, np.maximum(size, 1) - 1, axis=-1)
+    if theta.shape[-1] == 0:
+        return theta
+    size = (theta < ordered).sum(axis=-1, keepdims=True)
+    return np.take_along_axis(theta, np.maximum(size, 1) - 1, axis=-1)
 
 
 def _finish(p: np.ndarray, hidden: np.ndarray, axis: int, dtype: np.dtype) -> np.ndarray:
