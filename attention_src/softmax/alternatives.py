@@ -72,7 +72,8 @@ def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Raises:
         ValueError: x does not hold real numbers
     Cost: one sort, O(n_k log n_k) a row.
-    Source: Martins & Astudillo 2016, arXiv:1602.02068, Algorithm 1 (their z is our x, their tau our theta).
+    Source: Martins & Astudillo 2016, arXiv:1602.02068, Algorithm 1 (their z is our x,
+        their tau our theta).
     """
     z, hidden, dtype = _prepare(x, axis, divide_by=1)
     ordered = -np.sort(-z, axis=-1)
@@ -101,7 +102,7 @@ def entmax15(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     ordered = -np.sort(-z, axis=-1)
     count = np.arange(1, z.shape[-1] + 1)
     mean = np.cumsum(ordered, axis=-1) / count
-    # Sum (z - theta)^2 = 1 over the `count` largest is a quadratic in theta; this is its lower root.
+    # Sum (z - theta)^2 = 1 over the `count` largest is a quadratic in theta: its lower root.
     spread = np.cumsum(ordered**2, axis=-1) - count * mean**2
     theta = mean - np.sqrt(np.maximum(1 - spread, 0) / count)
     p = np.maximum(z - _last_below(theta, ordered), 0) ** 2
