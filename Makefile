@@ -10,7 +10,7 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help book serve test lab notebooks check newest lowest colab clean
+.PHONY: help book serve test lab notebooks check gpu bench newest lowest colab clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -19,6 +19,7 @@ help:
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make notebooks  write notebooks/ from book/, running only what changed"
 	@echo "make check      lint, types, import rules and links: under a minute"
+	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make clean      remove everything that was built or installed"
 
 .venv/created:
@@ -66,6 +67,15 @@ check: .venv/all
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
+
+# On a machine with a GPU: needs torch, triton, numpy, pytest, hypothesis and jaxtyping, and nothing
+# of .venv, so that a borrowed machine will do. It uses the Python that has them.
+gpu:
+	@$(PYTHON) -m pytest -p no:cacheprovider $(wildcard tests/*/test_kernel*.py)
+	@$(PYTHON) -m benchmarks
+
+bench:
+	@$(PYTHON) -m benchmarks
 
 # The weekly questions. newest: the newest release of every dependency, package and notebooks
 # (outputs are run, not compared: a new version may print differently).

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attention_src"
 FILES = sorted(PACKAGE.rglob("*.py"))
 HELPERS = {"shapes", "costs", "timing", "testing", "figures", "svg"}
+HELPERS |= {"interpreter", "kernels", "kernel_compile"}
 
 # A topic may use the topics named here, and itself. Tuple order plays no part.
 TOPICS = {
@@ -31,7 +32,9 @@ TOPICS = {
     | {"kvcache", "ring", "models"},
 }
 # Files of mathematics: NumPy only.
-MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic"}
+MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic", "scaling"}
+# Besides layers and kernels, what stands on torch.
+ON_TORCH = ("kernel", "layer", "smollm2", "interpreter", "cache", "paged", "quantized", "tiled")
 
 
 def imports(path, *, top_level_only=False):
@@ -139,11 +142,7 @@ def module_of(path):
 
 def without_torch():
     """Every module that should work where neither torch nor triton is installed."""
-    names = [
-        module_of(path)
-        for path in FILES
-        if not path.stem.startswith(("kernel", "layer", "smollm2", "__init__"))
-    ]
+    names = [module_of(path) for path in FILES if not path.stem.startswith((*ON_TORCH, "__init__"))]
     return [re.sub(r"\.__init__$", "", name) for name in names]
 
 
