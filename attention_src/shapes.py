@@ -179,14 +179,16 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
     return size
 
 
-def check_impl(impl: str, choices: tuple[str, ...]) -> None:
-    """Check that impl is one of the choices; nothing is ever chosen in place of another.
+def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:
+    """Check that impl, or another argument of that kind, is one of the choices.
+
+    Nothing is ever chosen in place of another.
 
     Raises:
         ValueError: lists the choices
     """
     if impl not in choices:
-        raise ValueError(f"impl is {impl!r}; it should be one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name} is {impl!r}; it should be one of {', '.join(map(repr, choices))}")
 
 
 def shape(x: Any) -> str:
