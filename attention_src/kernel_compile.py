@@ -5,6 +5,7 @@ with TRITON_INTERPRET=0.
 """
 
 import re
+import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ MATRIX_INSTRUCTIONS = ("tcgen05.mma", "wgmma.mma_async", "mma.sync")
 # Shared memory that one program may have, in bytes (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability": the maximum per thread block).
 SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 90: 227 << 10, 100: 227 << 10}
+INSTRUCTION_BYTES = 16  # since Volta (sm_70)
+ELF_EXECUTABLE = 4  # SHF_EXECINSTR, the flag of a section that holds instructions
 _TYPES = {
     torch.float16: "fp16",
     torch.bfloat16: "bf16",
@@ -46,7 +49,8 @@ class Compiled:
         spill_bytes: of each thread, kept in slow local memory for want of registers
         shared_bytes: of each program
         matrix: the matrix instruction in use, or "" for none
-        instructions: how many the chip's program has
+        instructions: how many the chip's program has, with the padding behind its end
+        dots: how many matrix products its source has, after inlining and unrolling
     """
 
     capability: int
@@ -55,6 +59,7 @@ class Compiled:
     shared_bytes: int
     matrix: str
     instructions: int
+    dots: int
 
 
 def compile_launch(launch: Launch, capability: int) -> Compiled:
@@ -77,8 +82,7 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
         target=GPUTarget("cuda", capability, 32),
         options=dict(num_warps=launch.num_warps, num_stages=launch.num_stages),
     )
-    usage = _dump(compiled.asm["cubin"], "--dump-resource-usage")
-    sass = _dump(compiled.asm["cubin"], "--dump-sass")
+    usage = _resource_usage(compiled.asm["cubin"])
     (registers,) = map(int, re.findall(r"REG:(\d+)", usage))
     matrix = [name for name in MATRIX_INSTRUCTIONS if name in compiled.asm["ptx"]]
     return Compiled(
@@ -87,7 +91,8 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
         spill_bytes=sum(map(int, re.findall(r"(?:STACK|LOCAL):(\d+)", usage))),
         shared_bytes=compiled.metadata.shared,
         matrix=matrix[0] if matrix else "",
-        instructions=len(re.findall(r"^\s+/\*[0-9a-f]{4,}\*/", sass, flags=re.MULTILINE)),
+        instructions=_program_bytes(compiled.asm["cubin"]) // INSTRUCTION_BYTES,
+        dots=len(re.findall(r"\btt\.dot\b", compiled.asm["ttir"])),
     )
 
 
@@ -114,12 +119,26 @@ def _signature(kernel: Any, arguments: Mapping[str, Any]) -> tuple[dict, dict, d
     return signature, constants, hints
 
 
-def _dump(cubin: bytes, option: str) -> str:
+def _resource_usage(cubin: bytes) -> str:
     """What Triton's own copy of cuobjdump says of a compiled kernel."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        return subprocess.run(
-            [tool, option, path], capture_output=True, text=True, check=True
-        ).stdout
+        command = [tool, "--dump-resource-usage", path]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _program_bytes(cubin: bytes) -> int:
+    """The size of the sections that hold instructions, read from the table of a 64-bit ELF file.
+
+    Disassembling says the same, and takes as long as compiling.
+    """
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    entry_bytes, n_entries = struct.unpack_from("<HH", cubin, 0x3A)
+    size = 0
+    for at in range(table, table + n_entries * entry_bytes, entry_bytes):
+        (flags,) = struct.unpack_from("<Q", cubin, at + 8)
+        if flags & ELF_EXECUTABLE:
+            size += struct.unpack_from("<Q", cubin, at + 32)[0]
+    return size

@@ -1,61 +1,239 @@
-"""Softmax over the last axis in one kernel: each row is read once and written once."""
+"""Softmax over the last axis on a GPU, forward and backward, each one kernel.
+
+Softmax does few operations on each number, so its time is the time that the numbers need to travel.
+A row that fits in the registers of one program is read once and written once, the least possible.
+A longer one is read twice: maximum and sum online in a first walk over it, the weights in a second.
+"""
+
+import math
 
 import torch
 from torch import Tensor
 
-from attention_src.kernels import Launch, check_kernel_tensors, tl, triton
+from attention_src.kernels import Launch, capability, check_kernel_tensors, tl, triton
+from attention_src.shapes import shape
+
+# The longest rows (a power of two) that 16 warps keep in their registers: in the forward one number
+# for each score, in the backward two. The interpreter has short ones, so that tests reach the rest.
+ROW_FORWARD, ROW_BACKWARD, ROW_INTERPRETED = 32768, 16384, 128
 
 
 @triton.jit
-def softmax_forward_kernel(x_ptr, p_ptr, stride_x, stride_p, n, BLOCK: tl.constexpr):
+def softmax_forward_kernel(
+    x_ptr, p_ptr, stride_xr, stride_xn, n_rows, n, BLOCK_R: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Whole rows, BLOCK_R of them in each program."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)[:, None]
+    offs_n = tl.arange(0, BLOCK_N)[None, :].to(tl.int64)
+    mask = (row < n_rows) & (offs_n < n)
+    # [BLOCK_R, BLOCK_N]  reads each score once; what lies beyond the row gets no weight
+    x = tl.load(x_ptr + row * stride_xr + offs_n * stride_xn, mask=mask, other=-float("inf"))
+    x = x.to(tl.float32)
+    # [BLOCK_R, 1]
+    m = tl.max(x, axis=1, keep_dims=True)
+    p = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))
+    l = tl.sum(p, axis=1, keep_dims=True)
+    p *= 1.0 / tl.where(l == 0.0, 1.0, l)  # l = 0: every score is -inf, and so every weight 0
+    # [BLOCK_R, BLOCK_N]  writes each weight once
+    tl.store(p_ptr + row * n + offs_n, p.to(p_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def softmax_forward_long_kernel(x_ptr, p_ptr, stride_xr, stride_xn, n, BLOCK_N: tl.constexpr):
+    """One row, block by block."""
     row = tl.program_id(0).to(tl.int64)
-    offs = tl.arange(0, BLOCK)
-    mask = offs < n
-    # [BLOCK]  reads n numbers
-    x = tl.load(x_ptr + row * stride_x + offs, mask=mask, other=-float("inf")).to(tl.float32)
-    m = tl.max(x, 0)
-    e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))
-    l = tl.sum(e, 0)
-    p = e / tl.where(l == 0.0, 1.0, l)
-    tl.store(p_ptr + row * stride_p + offs, p.to(p_ptr.dtype.element_ty), mask=mask)
+    x_ptr += row * stride_xr
+    p_ptr += row * n
+    offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
+    m = -float("inf")
+    l = 0.0
+    for start in range(0, n, BLOCK_N):
+        # [BLOCK_N]  reads each score once
+        offs = start + offs_n
+        x = tl.load(x_ptr + offs * stride_xn, mask=offs < n, other=-float("inf")).to(tl.float32)
+        m_new = tl.maximum(m, tl.max(x, axis=0))
+        m_safe = tl.where(m_new == -float("inf"), 0.0, m_new)
+        l = l * tl.exp(m - m_safe) + tl.sum(tl.exp(x - m_safe), axis=0)
+        m = m_new
+    m = tl.where(m == -float("inf"), 0.0, m)
+    scale = 1.0 / tl.where(l == 0.0, 1.0, l)
+    # Backwards, because the end of the row was read last and may still be in the cache.
+    for start in range(0, n, BLOCK_N):
+        # [BLOCK_N]  reads each score a second time, writes each weight once
+        offs = (tl.cdiv(n, BLOCK_N) - 1) * BLOCK_N - start + offs_n
+        x = tl.load(x_ptr + offs * stride_xn, mask=offs < n, other=-float("inf")).to(tl.float32)
+        p = tl.exp(x - m) * scale
+        tl.store(p_ptr + offs, p.to(p_ptr.dtype.element_ty), mask=offs < n)
 
 
-def forward_launch(x: Tensor, p: Tensor) -> Launch:
-    rows, n = x.shape
-    return Launch(
-        softmax_forward_kernel,
-        (rows,),
-        dict(
-            x_ptr=x,
-            p_ptr=p,
-            stride_x=x.stride(0),
-            stride_p=p.stride(0),
-            n=n,
-            BLOCK=triton.next_power_of_2(n),
-        ),
+@triton.jit
+def softmax_backward_kernel(
+    p_ptr,
+    dp_ptr,
+    dx_ptr,
+    stride_pr,
+    stride_pn,
+    stride_dpr,
+    stride_dpn,
+    n_rows,
+    n,
+    BLOCK_R: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Whole rows, BLOCK_R of them in each program."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)[:, None]
+    offs_n = tl.arange(0, BLOCK_N)[None, :].to(tl.int64)
+    mask = (row < n_rows) & (offs_n < n)
+    # [BLOCK_R, BLOCK_N]  reads each weight and each gradient once
+    p = tl.load(p_ptr + row * stride_pr + offs_n * stride_pn, mask=mask, other=0.0)
+    dp = tl.load(dp_ptr + row * stride_dpr + offs_n * stride_dpn, mask=mask, other=0.0)
+    p, dp = p.to(tl.float32), dp.to(tl.float32)
+    # [BLOCK_R, 1]
+    delta = tl.sum(p * dp, axis=1, keep_dims=True)
+    dead = tl.sum(p, axis=1, keep_dims=True) == 0.0  # every score was -inf: no gradient
+    dx = tl.where(dead, 0.0, p * (dp - delta))
+    # [BLOCK_R, BLOCK_N]  writes each gradient once
+    tl.store(dx_ptr + row * n + offs_n, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def softmax_backward_long_kernel(
+    p_ptr, dp_ptr, dx_ptr, stride_pr, stride_pn, stride_dpr, stride_dpn, n, BLOCK_N: tl.constexpr
+):
+    """One row, block by block."""
+    row = tl.program_id(0).to(tl.int64)
+    p_ptr += row * stride_pr
+    dp_ptr += row * stride_dpr
+    dx_ptr += row * n
+    offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
+    delta = 0.0
+    l = 0.0
+    for start in range(0, n, BLOCK_N):
+        # [BLOCK_N]  reads each weight and each gradient once
+        offs = start + offs_n
+        p = tl.load(p_ptr + offs * stride_pn, mask=offs < n, other=0.0).to(tl.float32)
+        dp = tl.load(dp_ptr + offs * stride_dpn, mask=offs < n, other=0.0).to(tl.float32)
+        delta += tl.sum(p * dp, axis=0)
+        l += tl.sum(p, axis=0)
+    # Backwards, because the end of the row was read last and may still be in the cache.
+    for start in range(0, n, BLOCK_N):
+        # [BLOCK_N]  reads both a second time, writes each gradient once
+        offs = (tl.cdiv(n, BLOCK_N) - 1) * BLOCK_N - start + offs_n
+        p = tl.load(p_ptr + offs * stride_pn, mask=offs < n, other=0.0).to(tl.float32)
+        dp = tl.load(dp_ptr + offs * stride_dpn, mask=offs < n, other=0.0).to(tl.float32)
+        dx = tl.where(l == 0.0, 0.0, p * (dp - delta))
+        tl.store(dx_ptr + offs, dx.to(dx_ptr.dtype.element_ty), mask=offs < n)
+
+
+def forward_launch(x: Tensor, p: Tensor, *, capability: int) -> Launch:
+    """Softmax of x [n_rows, n], any strides, into p [n_rows, n], contiguous."""
+    arguments = dict(x_ptr=x, p_ptr=p, stride_xr=x.stride(0), stride_xn=x.stride(1))
+    longest = ROW_FORWARD if capability else ROW_INTERPRETED
+    return _launch(
+        softmax_forward_kernel, softmax_forward_long_kernel, arguments, x.shape, longest
     )
+
+
+def backward_launch(p: Tensor, dp: Tensor, dx: Tensor, *, capability: int) -> Launch:
+    """dx [n_rows, n], contiguous, from p and dp [n_rows, n], any strides."""
+    arguments = dict(p_ptr=p, dp_ptr=dp, dx_ptr=dx)
+    arguments |= dict(stride_pr=p.stride(0), stride_pn=p.stride(1))
+    arguments |= dict(stride_dpr=dp.stride(0), stride_dpn=dp.stride(1))
+    longest = ROW_BACKWARD if capability else ROW_INTERPRETED
+    return _launch(
+        softmax_backward_kernel, softmax_backward_long_kernel, arguments, p.shape, longest
+    )
+
+
+def _launch(whole, long, arguments: dict, size: tuple[int, ...], longest: int) -> Launch:
+    """Whole rows where they fit, several a program when they are short; else block by block."""
+    n_rows, n = size
+    if n > longest:
+        # Many threads a program: few rows under way at once, so that they stay in the cache.
+        block = dict(n=n, BLOCK_N=longest // 2)
+        return Launch(long, (n_rows,), arguments | block, num_warps=16)
+    block_n = triton.next_power_of_2(max(n, 1))
+    block_r = max(1, 4096 // block_n)
+    num_warps = min(16, max(8, block_n // 1024))  # 16 to 64 numbers a thread
+    block = dict(n_rows=n_rows, n=n, BLOCK_R=block_r, BLOCK_N=block_n)
+    grid = (triton.cdiv(n_rows, block_r) if n else 0,)
+    return Launch(whole, grid, arguments | block, num_warps=num_warps)
 
 
 @torch.library.custom_op("attention_src::softmax_forward", mutates_args=())
 def softmax_forward(x: Tensor) -> Tensor:
+    """Softmax over the last axis.
+
+        p_j = exp(x_j - m) / l,  m = max_i x_i,  l = sum_i exp(x_i - m)
+
+    Args:
+        x: [..., n]  scores in float16, bfloat16 or float32, any strides. It is copied only if the
+            axes before the last cannot be seen as one axis with one stride.
+    Returns: [..., n]  weights, contiguous, computed in float32. A row of −inf gives 0, a row with
+        a NaN gives NaN.
+    Raises:
+        ValueError: a dtype or device that kernels do not have; no axis
+    Cost: reads and writes each number once; rows above 32,768 are read twice.
+    Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3 for the longer rows (their d
+        is our l); fusion of shorter ones as in Triton's tutorial 02.
+    """
     check_kernel_tensors(x=x)
+    _check_row(x, "x")
     p = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    forward_launch(x, p).run()
+    forward_launch(_rows(x), _rows(p), capability=capability(x)).run()
     return p
 
 
+@torch.library.custom_op("attention_src::softmax_backward", mutates_args=())
+def softmax_backward(p: Tensor, dp: Tensor) -> Tensor:
+    """The gradient by the scores, from the weights and the gradient by the weights.
+
+        dx = p * (dp - delta),  delta = sum_j p_j dp_j
+
+    Args:
+        p: [..., n]  weights, as `softmax_forward` returns them
+        dp: [..., n]  gradient of the loss by the weights
+    Returns: [..., n]  dx, contiguous, computed in float32; 0 in a row without any weight
+    Raises:
+        ValueError: as `softmax_forward`; p and dp have different shapes
+    Cost: reads two numbers for each that it writes; in rows above 16,384, four.
+    Source: the Jacobian diag(p) - p p^T, multiplied by dp.
+    """
+    check_kernel_tensors(p=p, dp=dp)
+    _check_row(p, "p")
+    if p.shape != dp.shape:
+        raise ValueError(f"dp has shape {shape(dp)} but p has shape {shape(p)}; make them equal")
+    dx = torch.empty(p.shape, dtype=p.dtype, device=p.device)
+    backward_launch(_rows(p), _rows(dp), _rows(dx), capability=capability(p)).run()
+    return dx
+
+
+def _check_row(x: Tensor, name: str) -> None:
+    if x.ndim == 0:
+        raise ValueError(f"{name} is a single number; it should be a row of scores, [..., n]")
+
+
+def _rows(x: Tensor) -> Tensor:
+    """[..., n] as [n_rows, n]: a view, unless the strides forbid it."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 @softmax_forward.register_fake
-def _(x: Tensor) -> Tensor:
+def _(x):
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
-def _setup(ctx, inputs, output):
+@softmax_backward.register_fake
+def _(p, dp):
+    return torch.empty(p.shape, dtype=p.dtype, device=p.device)
+
+
+def _keep(ctx, inputs, output):
     ctx.save_for_backward(output)
 
 
-def _backward(ctx, dp):
-    (p,) = ctx.saved_tensors
-    return p * (dp - (p * dp).sum(-1, keepdim=True))
+def _gradient(ctx, dp):
+    return softmax_backward(ctx.saved_tensors[0], dp)
 
 
-softmax_forward.register_autograd(_backward, setup_context=_setup)
+softmax_forward.register_autograd(_gradient, setup_context=_keep)
