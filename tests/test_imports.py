@@ -33,6 +33,9 @@ TOPICS = {
 }
 # Files of mathematics: NumPy only.
 MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic", "scaling"}
+MATHEMATICS |= {"checks", "duality", "time_invariant"}
+MATHEMATICS |= {"quantization"}
+MATHEMATICS |= {"feature_maps", "forms", "decays", "gated", "delta"}
 # Besides layers and kernels, what stands on torch.
 ON_TORCH = ("kernel", "layer", "smollm2", "interpreter", "cache", "paged", "quantized", "tiled")
 

@@ -1,0 +1,237 @@
+"""State space models on torch tensors, with gradients. Same names and forms as in `reference`.
+
+float16 and bfloat16 are computed in float32 and answered in x's dtype: a state that is rounded
+after each step forgets small inputs.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_src.shapes import check_impl, check_size
+from attention_src.ssm.checks import check_scan, check_ssd
+
+SCAN_FORMS = ("recurrent", "associative")
+SSD_FORMS = ("recurrent", "parallel", "chunkwise")
+
+
+def selective_scan(
+    x: Float[Tensor, "*batch n d"],
+    dt: Float[Tensor, "*batch n d"],
+    A: Float[Tensor, "d N"],
+    B: Float[Tensor, "*batch n N"],
+    C: Float[Tensor, "*batch n N"],
+    D: Float[Tensor, " d"] | None = None,
+    *,
+    form: str = "recurrent",
+    initial_state: Float[Tensor, "*batch d N"] | None = None,
+) -> Float[Tensor, "*batch n d"]:
+    """Mamba's recurrence: what is written, kept and read depends on the token.
+
+        h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t,  y_t = C_t·h_t + D x_t
+
+    Args:
+        x: [..., n, d]  inputs
+        dt: [..., n, d]  step sizes, already positive (after softplus)
+        A: [d, N]  diagonal of the state matrix, negative
+        B, C: [..., n, N]  input and output matrices, shared by all channels
+        D: [d]  skip connection; None = 0
+        form: "recurrent" (one step after the other) or "associative" (log2(n) rounds)
+        initial_state: [..., d, N]  h_{-1}; None = 0
+    Returns: [..., n, d]  y, in x's dtype
+    Raises:
+        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form
+    Cost: recurrent about 7 n d N FLOP in n steps; associative O(n d N log n) in log2(n) rounds.
+        Gradients keep O(n d N) numbers in both.
+    Source: Gu & Dao 2023, arXiv:2312.00752, Algorithm 2 (their Δ is our dt).
+    """
+    y, _ = selective_scan_with_state(x, dt, A, B, C, D, form=form, initial_state=initial_state)
+    return y
+
+
+def selective_scan_with_state(
+    x: Float[Tensor, "*batch n d"],
+    dt: Float[Tensor, "*batch n d"],
+    A: Float[Tensor, "d N"],
+    B: Float[Tensor, "*batch n N"],
+    C: Float[Tensor, "*batch n N"],
+    D: Float[Tensor, " d"] | None = None,
+    *,
+    form: str = "recurrent",
+    initial_state: Float[Tensor, "*batch d N"] | None = None,
+) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch d N"]]:
+    """`selective_scan`, and the last state, from which the next token goes on.
+
+    Args: as for `selective_scan`
+    Returns: y [..., n, d] in x's dtype, h_{n-1} [..., d, N] in float32 at least
+    Raises:
+        ValueError: as `selective_scan`
+    """
+    check_impl(form, SCAN_FORMS, "form")
+    tensors = check_tensors(x=x, dt=dt, A=A, B=B, C=C, D=D, initial_state=initial_state)
+    check_scan(x, dt, A, B, C)
+    wide, dt, A, B, C, D, h = tensors
+    if D is not None and D.shape != (x.shape[-1],):
+        raise ValueError(f"D has shape {list(D.shape)}; it should be [d] = [{x.shape[-1]}]")
+    h = start_state(h, (*x.shape[:-2], *A.shape), wide)  # [..., d, N]
+    y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
+    return (y if D is None else y + D * wide).to(x.dtype), h
+
+
+def _recur(
+    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    rows = []
+    for t in range(x.shape[-2]):
+        step = dt[..., t, :, None]  # [..., d, 1]
+        h = torch.exp(step * A) * h + (step * x[..., t, :, None]) * B[..., t, None, :]
+        rows.append((h * C[..., t, None, :]).sum(dim=-1))  # [..., d]
+    return torch.stack(rows, dim=-2) if rows else x, h
+
+
+def _associate(
+    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    a = torch.exp(dt[..., None] * A)  # [..., n, d, N]  what each step keeps
+    b = (dt * x)[..., None] * B[..., :, None, :]  # [..., n, d, N]  what each step writes
+    n, reach = x.shape[-2], 1
+    while reach < n:  # entry t covers the last `reach` steps; put the ones before in front
+        joined = a[..., reach:, :, :] * b[..., :-reach, :, :] + b[..., reach:, :, :]
+        b = torch.cat([b[..., :reach, :, :], joined], dim=-3)
+        joined = a[..., reach:, :, :] * a[..., :-reach, :, :]
+        a = torch.cat([a[..., :reach, :, :], joined], dim=-3)
+        reach *= 2
+    states = a * h[..., None, :, :] + b  # [..., n, d, N]
+    return (states * C[..., :, None, :]).sum(dim=-1), states[..., -1, :, :] if n else h
+
+
+def ssd(
+    x: Float[Tensor, "*batch H n P"],
+    dt: Float[Tensor, "*batch H n"],
+    A: Float[Tensor, " H"],
+    B: Float[Tensor, "*batch n N"],
+    C: Float[Tensor, "*batch n N"],
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Float[Tensor, "*batch H P N"] | None = None,
+) -> Float[Tensor, "*batch H n P"]:
+    """Mamba-2's state space duality: a recurrence, and a causal attention without softmax.
+
+        h_t = exp(dt_t A) h_{t-1} + dt_t x_t B_t^T,  y_t = h_t C_t
+        y = (L * C B^T) (dt x),  L_ts = exp(A sum_{r=s+1..t} dt_r) for s <= t, else 0
+
+    Args:
+        x: [..., H, n, P]  inputs, P channels a head
+        dt: [..., H, n]  step sizes, already positive
+        A: [H]  one decay rate a head, negative
+        B, C: [..., n, N]  input and output matrices, shared by all heads: keys and queries
+        form: "recurrent", "parallel" (the n x n matrix) or "chunkwise" (the matrix within a chunk,
+            the state between chunks)
+        chunk: tokens of a chunk
+        initial_state: [..., H, P, N]  h_{-1}; None = 0
+    Returns: [..., H, n, P]  y, in x's dtype
+    Raises:
+        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form
+    Cost, a head: recurrent 5 n P N FLOP in n steps; parallel 2 n² (N + P);
+        chunkwise 2 n chunk (N + P) + 4 n P N.
+    Source: Dao & Gu 2024, arXiv:2405.21060, Eq. 5 to 7 and section 6 (their X is our dt x).
+    """
+    y, _ = ssd_with_state(x, dt, A, B, C, form=form, chunk=chunk, initial_state=initial_state)
+    return y
+
+
+def ssd_with_state(
+    x: Float[Tensor, "*batch H n P"],
+    dt: Float[Tensor, "*batch H n"],
+    A: Float[Tensor, " H"],
+    B: Float[Tensor, "*batch n N"],
+    C: Float[Tensor, "*batch n N"],
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Float[Tensor, "*batch H P N"] | None = None,
+) -> tuple[Float[Tensor, "*batch H n P"], Float[Tensor, "*batch H P N"]]:
+    """`ssd`, and the last state, from which the next token goes on.
+
+    Args: as for `ssd`
+    Returns: y [..., H, n, P] in x's dtype, h_{n-1} [..., H, P, N] in float32 at least
+    Raises:
+        ValueError: as `ssd`
+    """
+    check_impl(form, SSD_FORMS, "form")
+    chunk = check_size(chunk, "chunk", at_least=1)
+    tensors = check_tensors(x=x, dt=dt, A=A, B=B, C=C, initial_state=initial_state)
+    check_ssd(x, dt, A, B, C)
+    wide, dt, A, B, C, h = tensors
+    n = x.shape[-2]
+    h = start_state(h, (*x.shape[:-2], x.shape[-1], B.shape[-1]), wide)  # [..., H, P, N]
+    log_decay = dt * A[:, None]  # [..., H, n]
+    u = dt[..., None] * wide  # [..., H, n, P]
+    B, C = B[..., None, :, :], C[..., None, :, :]  # [..., 1, n, N]: one for all heads
+    size = {"recurrent": 1, "parallel": max(n, 1), "chunkwise": chunk}[form]
+    parts = []
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        y, h = _ssd_chunk(
+            u[..., part, :], log_decay[..., part], B[..., part, :], C[..., part, :], h
+        )
+        parts.append(y)
+    y = torch.cat(parts, dim=-2) if parts else u
+    return y.to(x.dtype), h
+
+
+def _ssd_chunk(
+    u: Tensor, log_decay: Tensor, B: Tensor, C: Tensor, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """One chunk of c tokens: what its own tokens write, and what the state brings along.
+
+    With c = 1 this is the recurrence, with c = n the matrix form.
+    """
+    total = log_decay.cumsum(dim=-1)  # [..., H, c]
+    # log L_ts sums from s + 1 to t. A difference of two long sums would lose float32's last digits.
+    c = log_decay.shape[-1]
+    gap = log_decay[..., :, None].expand(*log_decay.shape, c).tril(-1).cumsum(dim=-2)
+    future = torch.ones(c, c, dtype=torch.bool, device=gap.device).triu(1)
+    L = gap.masked_fill(future, -torch.inf).exp()  # [..., H, c, c]
+    scores = L * (C @ B.mT)  # [..., H, c, c]
+    y = scores @ u + total.exp()[..., None] * (C @ h.mT)  # [..., H, c, P]
+    left = (total[..., -1:] - total).exp()  # [..., H, c]  what is left of each at the chunk's end
+    h = total[..., -1].exp()[..., None, None] * h + (left[..., None] * u).mT @ B
+    return y, h
+
+
+def check_tensors(**tensors: Any) -> list[Any]:
+    """Check that all are floating-point tensors on one device; return them in float32 at least.
+
+    x may be float16 beside a float32 A: parameters are often kept wide.
+
+    Raises:
+        ValueError: names the argument
+    """
+    x = tensors["x"]
+    for name, value in tensors.items():
+        if value is None:
+            continue
+        if not isinstance(value, Tensor) or not value.dtype.is_floating_point:
+            kind = value.dtype if isinstance(value, Tensor) else type(value).__name__
+            raise ValueError(f"{name} is {kind}; it should be a floating-point tensor")
+        if value.device != x.device:
+            raise ValueError(f"{name} is on {value.device} but x is on {x.device}: {name}.to(x)")
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    return [None if value is None else value.to(dtype) for value in tensors.values()]
+
+
+def start_state(h: Tensor | None, shape: tuple[int, ...], x: Tensor) -> Tensor:
+    """h_{-1}: zeros, or what was given.
+
+    Raises:
+        ValueError: it has another shape
+    """
+    if h is None:
+        return x.new_zeros(shape)
+    if tuple(h.shape) != tuple(shape):
+        raise ValueError(f"initial_state has shape {list(h.shape)}; it should be {list(shape)}")
+    return h

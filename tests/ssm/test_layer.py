@@ -1,0 +1,305 @@
+"""State space models on tensors: the gates against the float64 reference, forward and gradients."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_src.ssm import reference
+from attention_src.ssm.layer import (
+    selective_scan,
+    selective_scan_with_state,
+    ssd,
+    ssd_with_state,
+)
+from attention_src.ssm.layer_mamba import MambaBlock
+from attention_src.testing import assert_sharp, assert_within_budget
+from ssm.cases import scan_arguments, ssd_arguments
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def tensors(arguments, dtype):
+    return [torch.from_numpy(np.ascontiguousarray(a)).to(dtype) for a in arguments]
+
+
+def as_given(arguments):
+    """The very numbers that the layer was given, in float64."""
+    return [a.double().numpy() for a in arguments]
+
+
+def plain_scan(x, dt, A, B, C, D):
+    """The recurrence in x's own dtype, rounded after every step."""
+    h = x.new_zeros(*x.shape[:-2], *A.shape)
+    y = torch.zeros_like(x)
+    for t in range(x.shape[-2]):
+        step = dt[..., t, :, None]
+        h = (step * A).exp() * h + step * B[..., t, None, :] * x[..., t, :, None]
+        y[..., t, :] = (h * C[..., t, None, :]).sum(dim=-1) + D * x[..., t, :]
+    return y
+
+
+def plain_ssd(x, dt, A, B, C):
+    """The same for ssd."""
+    h = x.new_zeros(*x.shape[:-2], x.shape[-1], B.shape[-1])
+    y = torch.zeros_like(x)
+    for t in range(x.shape[-2]):
+        decay = (dt[..., t] * A).exp()[..., None, None]
+        write = (dt[..., t, None] * x[..., t, :])[..., None] * B[..., None, t, None, :]
+        h = decay * h + write
+        y[..., t, :] = (h * C[..., None, t, None, :]).sum(dim=-1)
+    return y
+
+
+@pytest.mark.parametrize("form", ["recurrent", "associative"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "size", [((2,), 13, 3, 5), ((), 1, 1, 1), ((2, 1), 64, 2, 16), ((1,), 0, 3, 2)]
+)
+def test_scan_gates(form, dtype, size):
+    arguments = tensors(scan_arguments(*size), dtype)
+    exact = reference.selective_scan(*as_given(arguments))
+    y = selective_scan(*arguments, form=form)
+    assert y.dtype == dtype
+    assert_within_budget(y, exact, plain_scan(*arguments), name="y")
+    if dtype in (torch.float32, torch.float64):
+        assert_sharp(y, exact, name="y")
+
+
+@pytest.mark.parametrize("form", ["recurrent", "parallel", "chunkwise"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "size", [((2,), 13, 3, 5, 7), ((), 1, 1, 1, 1), ((2,), 65, 2, 8, 16), ((1,), 0, 2, 3, 2)]
+)
+def test_ssd_gates(form, dtype, size):
+    arguments = tensors(ssd_arguments(*size), dtype)
+    exact = reference.ssd(*as_given(arguments))
+    y = ssd(*arguments, form=form, chunk=16)
+    assert y.dtype == dtype
+    if dtype != torch.float64:  # the reference's own dtype: sums in another order
+        assert_within_budget(y, exact, plain_ssd(*arguments), name="y")
+    if dtype in (torch.float32, torch.float64):
+        assert_sharp(y, exact, name="y")
+
+
+def test_probe_of_ssd():
+    # With x = identity and B = C = 1 the output is L dt: what each token keeps of each earlier one.
+    n = 11
+    _, dt, A, _, _ = tensors(ssd_arguments((), n, 1), torch.float64)
+    x, ones = torch.eye(n, dtype=torch.float64)[None], torch.ones(n, 1, dtype=torch.float64)
+    for form in ("recurrent", "parallel", "chunkwise"):
+        w = ssd(x, dt, A, ones, ones, form=form, chunk=4)[0]
+        assert (w.triu(1) == 0).all()
+        sums = torch.tensor(
+            [[dt[0, s + 1 : t + 1].sum() for s in range(n)] for t in range(n)], dtype=torch.float64
+        )
+        torch.testing.assert_close(w, ((A * sums).exp() * dt[0]).tril())
+
+
+@settings(max_examples=200)
+@given(
+    n=st.integers(0, 21),
+    sizes=st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)),
+    chunk=st.integers(1, 24),
+    form=st.sampled_from(["recurrent", "parallel", "chunkwise"]),
+    seed=st.integers(0, 99),
+    strided=st.booleans(),
+)
+def test_ssd_and_all_gradients_equal_the_recurrence(n, sizes, chunk, form, seed, strided):
+    def run(function, **options):
+        leaves = [
+            a.requires_grad_() for a in tensors(ssd_arguments((2,), n, *sizes, seed), torch.float64)
+        ]
+        given = (
+            [torch.stack([a, (a * torch.nan).detach()], -1)[..., 0] for a in leaves]
+            if strided
+            else leaves
+        )
+        y, h = function(*given, **options)
+        weights = torch.linspace(-1, 2, y.numel(), dtype=y.dtype).reshape(y.shape)
+        return (
+            y,
+            h,
+            *torch.autograd.grad(
+                (weights * y).sum() + h.sin().sum(), leaves, materialize_grads=True
+            ),
+        )
+
+    for a, e in zip(
+        run(ssd_with_state, form=form, chunk=chunk),
+        run(ssd_with_state, form="recurrent"),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, e, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=200)
+@given(
+    n=st.integers(0, 21),
+    sizes=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    seed=st.integers(0, 99),
+    strided=st.booleans(),
+)
+def test_associative_scan_and_all_gradients_equal_the_recurrence(n, sizes, seed, strided):
+    def run(form):
+        leaves = [
+            a.requires_grad_()
+            for a in tensors(scan_arguments((2,), n, *sizes, seed), torch.float64)
+        ]
+        given = [a.mT.contiguous().mT if strided and a.ndim > 1 else a for a in leaves]
+        y, h = selective_scan_with_state(*given, form=form)
+        weights = torch.linspace(-1, 2, y.numel(), dtype=y.dtype).reshape(y.shape)
+        return (
+            y,
+            h,
+            *torch.autograd.grad(
+                (weights * y).sum() + h.sin().sum(), leaves, materialize_grads=True
+            ),
+        )
+
+    for a, e in zip(run("associative"), run("recurrent"), strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["recurrent", "associative"])
+def test_gradcheck_scan(form):
+    leaves = [a.requires_grad_() for a in tensors(scan_arguments((), 5, 2, 3), torch.float64)]
+    start = torch.randn(2, 3, dtype=torch.float64, generator=torch.manual_seed(0)).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda *a: selective_scan_with_state(*a[:-1], form=form, initial_state=a[-1]),
+        (*leaves, start),
+    )
+
+
+@pytest.mark.parametrize("form", ["recurrent", "parallel", "chunkwise"])
+def test_gradcheck_ssd(form):
+    leaves = [a.requires_grad_() for a in tensors(ssd_arguments((), 5, 2, 2, 3), torch.float64)]
+    start = torch.randn(2, 2, 3, dtype=torch.float64, generator=torch.manual_seed(0))
+    assert torch.autograd.gradcheck(
+        lambda *a: ssd_with_state(*a[:-1], form=form, chunk=2, initial_state=a[-1]),
+        (*leaves, start.requires_grad_()),
+    )
+
+
+def test_the_state_equals_the_reference():
+    arguments = scan_arguments()
+    _, expected = reference.selective_scan_with_state(*arguments)
+    for form in ("recurrent", "associative"):
+        _, h = selective_scan_with_state(*tensors(arguments, torch.float64), form=form)
+        np.testing.assert_allclose(h, expected, rtol=1e-12)
+    arguments = ssd_arguments()
+    _, expected = reference.ssd_with_state(*arguments)
+    _, h = ssd_with_state(*tensors(arguments, torch.float64), chunk=5)
+    np.testing.assert_allclose(h, expected, rtol=1e-11)
+
+
+def test_sharp_over_many_tokens_with_strong_decay():
+    # Long sums of log decays, whose differences float32 would lose.
+    x, dt, A, B, C = ssd_arguments((1,), 512, 2, 4, 4)
+    arguments = tensors((x, dt, 20 * A, B, C), torch.float32)
+    for form in ("parallel", "chunkwise"):
+        y = ssd(*arguments, form=form, chunk=128)
+        assert_sharp(y, reference.ssd(*as_given(arguments), form="recurrent"), name="y")
+
+
+def test_wide_parameters_beside_narrow_inputs():
+    x, dt, A, B, C, D = tensors(scan_arguments(), torch.float32)
+    y = selective_scan(x.bfloat16(), dt, A, B, C, D)
+    assert y.dtype == torch.bfloat16
+    expected = selective_scan(x.bfloat16().float(), dt, A, B, C, D)
+    torch.testing.assert_close(y.float(), expected, rtol=2**-8, atol=1e-3)
+
+
+def test_mamba_block_is_causal():
+    torch.manual_seed(0)
+    block = MambaBlock(8, N=4)
+    u = torch.randn(2, 9, 8)
+    out = block(u)
+    assert out.shape == u.shape
+    changed = u.clone()
+    changed[:, 5:] += 1.0
+    moved = (block(changed) - out).abs().amax(dim=(0, 2))
+    assert (moved[:5] == 0).all() and (moved[5:] > 0).all()
+    torch.testing.assert_close(block(u[:, :5]), out[:, :5])
+
+
+def test_mamba_block_starts_as_the_paper_says():
+    torch.manual_seed(0)
+    block = MambaBlock(8, N=4)
+    torch.testing.assert_close(-block.log_A.exp(), -torch.arange(1.0, 5).repeat(16, 1))
+    dt = torch.nn.functional.softplus(block.dt_proj.bias)
+    assert dt.min() > 0.00099 and dt.max() < 0.101
+    form = MambaBlock(8, N=4, form="associative")
+    form.load_state_dict(block.state_dict())
+    u = torch.randn(2, 9, 8)
+    torch.testing.assert_close(form(u), block(u))
+
+
+def test_a_mamba_block_learns_to_remember():
+    # Say the first token again at the end, past a row of distractors that share its alphabet.
+    torch.manual_seed(0)
+    embed, head = torch.nn.Embedding(8, 16), torch.nn.Linear(16, 8)
+    block = MambaBlock(16, N=8)
+    model = torch.nn.ModuleList([embed, block, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
+
+    def loss_and_accuracy():
+        tokens = torch.randint(1, 8, (64, 10))
+        tokens[:, -1] = 0  # the question
+        guess = head(block(embed(tokens))[:, -1])
+        right = (guess.argmax(-1) == tokens[:, 0]).float().mean()
+        return torch.nn.functional.cross_entropy(guess, tokens[:, 0]), right
+
+    assert loss_and_accuracy()[1] < 0.4
+    for _ in range(120):
+        loss, _ = loss_and_accuracy()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss_and_accuracy()[1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(x=np.ones((13, 3))), "x is ndarray; it should be a floating-point tensor"),
+        (dict(dt=torch.ones(2, 13, 3, dtype=torch.int64)), "dt is torch.int64"),
+        (dict(dt=-torch.ones(2, 13, 3)), "dt holds a number that is not positive"),
+        (dict(A=torch.ones(3)), "A has shape"),
+        (dict(B=torch.ones(2, 13, 4)), r"B has shape \[2, 13, 4\]; it should be"),
+        (dict(D=torch.ones(4)), r"D has shape \[4\]; it should be \[d\] = \[3\]"),
+        (dict(C=torch.ones(2, 13, 5, device="meta")), "C is on meta but x is on cpu"),
+        (dict(form="parallel"), "form is 'parallel'; it should be one of 'recurrent'"),
+        (dict(initial_state=torch.ones(2, 5, 3)), "initial_state has shape"),
+    ],
+)
+def test_bad_scan_arguments(untyped, change, message):
+    names = ("x", "dt", "A", "B", "C", "D")
+    arguments = dict(zip(names, tensors(scan_arguments(), torch.float32), strict=True))
+    with pytest.raises(ValueError, match=message):
+        selective_scan(**(arguments | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(x=torch.ones(13, 5)), "x has shape"),
+        (dict(A=torch.ones(2)), r"A has shape \[2\]; it should be \[H\] = \[3\]"),
+        (dict(dt=torch.zeros(2, 3, 13)), "not positive"),
+        (dict(chunk=1.5), "chunk is 1.5; it should be a whole number"),
+        (dict(form="associative"), "form is 'associative'"),
+        (dict(initial_state=torch.ones(2, 3, 7, 5)), "initial_state has shape"),
+    ],
+)
+def test_bad_ssd_arguments(untyped, change, message):
+    names = ("x", "dt", "A", "B", "C")
+    arguments = dict(zip(names, tensors(ssd_arguments(), torch.float32), strict=True))
+    with pytest.raises(ValueError, match=message):
+        ssd(**(arguments | change))
+
+
+def test_bad_block_sizes(untyped):
+    for options in (dict(N=0), dict(expand=0), dict(conv_width=0)):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} is 0"):
+            MambaBlock(8, **options)
