@@ -1,0 +1,1 @@
+"""Rotary positions: queries and keys turned by their position, and stretched to longer contexts."""

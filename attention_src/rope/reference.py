@@ -1,0 +1,167 @@
+"""Rotary positions in NumPy: pairs of components turned by an angle that grows with the position.
+
+Computed in float64 and answered in x's floating dtype. Positions count from 0; they may be
+fractional, negative or large.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attention_src.rope.scaling import amplitude, check_precision, check_width, frequencies
+from attention_src.shapes import real_array, shape
+
+
+def rotate(
+    x: Any,
+    positions: Any,
+    *,
+    base: float = 10000.0,
+    interleaved: bool = False,
+    scaling: Any = None,
+) -> Float[np.ndarray, "*batch n d"]:
+    """Turn each pair of components of x by its position times the pair's frequency.
+
+        angle = positions theta,  theta = frequencies(d)
+        y1 = x1 cos(angle) - x2 sin(angle)
+        y2 = x1 sin(angle) + x2 cos(angle)
+
+    As a matrix, y = R_m x at position m. Then (R_m q)·(R_n k) = q^T R_{n-m} k: a score depends on
+    positions only by their difference.
+
+    Args:
+        x: [..., n, d]  queries or keys; d even
+        positions: [n], or [..., n] that broadcasts to x's axes without d; real numbers
+        base: see `frequencies`
+        interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
+        scaling: None, or a PositionInterpolation, NTK or YaRN of `rope.scaling`. YaRN multiplies
+            cos and sin by its attention factor, so it changes lengths; the others keep them.
+    Returns: [..., n, d]  in x's dtype
+    Raises:
+        ValueError: d is odd; positions that do not fit, are not finite, or are float16
+    Cost: n d/2 cosines and sines; 3 d FLOP a vector.
+    Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2 (interleaved; their R_{Theta,m} is our
+        R_m); half-split pairs as in GPT-NeoX and Llama's checkpoints for transformers.
+    """
+    x, dtype = real_array(x, "x")
+    cos, sin = _cos_sin(x, positions, base, scaling)
+    return _turn(x, cos, sin, interleaved).astype(dtype)
+
+
+def rotate_backward(
+    dy: Any,
+    positions: Any,
+    *,
+    base: float = 10000.0,
+    interleaved: bool = False,
+    scaling: Any = None,
+) -> Float[np.ndarray, "*batch n d"]:
+    """The gradient by x from the gradient by y = rotate(x): the rotation by the negative angle.
+
+        dx = a R_{-m} dy  where  y = a R_m x;  a = 1, or YaRN's attention factor
+
+    Args:
+        dy: [..., n, d]  gradient of the loss by rotate's answer
+        positions, base, interleaved, scaling: as for `rotate`
+    Returns: [..., n, d]  dx, in dy's dtype
+    Raises:
+        ValueError: as `rotate`
+    Cost: as `rotate`.
+    Source: R_m is orthogonal, so its transpose is R_{-m}: Su et al. 2021, arXiv:2104.09864,
+        section 3.2.2.
+    """
+    dy, dtype = real_array(dy, "dy")
+    cos, sin = _cos_sin(dy, positions, base, scaling, name="dy")
+    return _turn(dy, cos, -sin, interleaved).astype(dtype)
+
+
+def half_split_order(d: int) -> Int[np.ndarray, "d"]:
+    """The order of components that leads from interleaved pairs to half-split pairs.
+
+        order = 0, 2, 4, ..., d - 2, 1, 3, 5, ..., d - 1
+        rotate(x, interleaved=True)[..., order] == rotate(x[..., order])
+
+    To convert a model, reorder the rows of W_Q and W_K within each head. `np.argsort(order)` leads
+    back. Scores do not change, because a dot product does not care about the order of its terms.
+
+    Args:
+        d: width of a query or key, even
+    Returns: int [d]  a permutation of 0 ... d - 1
+    Raises:
+        ValueError: d is odd or below 2
+    """
+    return np.arange(check_width(d)).reshape(-1, 2).T.reshape(-1)
+
+
+def sinusoids(positions: Any, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "*batch n d"]:
+    """The first Transformer's positions, made of the same angles but added to the input.
+
+        angle = positions theta,  theta = frequencies(d)
+        e = sin(angle_0), cos(angle_0), sin(angle_1), cos(angle_1), ...
+
+    Args:
+        positions: [..., n]  real numbers
+        d: width of a token's vector, even
+        base: see `frequencies`
+    Returns: [..., n, d]  float64
+    Raises:
+        ValueError: d is odd; positions that are not finite real numbers, or are float16
+    Cost: n d/2 cosines and sines.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+    angle = _positions(positions)[..., None] * frequencies(d, base=base)  # [..., n, d/2]
+    return _join(np.sin(angle), np.cos(angle), interleaved=True)
+
+
+def _positions(positions: Any) -> np.ndarray:
+    """positions in float64, checked."""
+    positions, dtype = real_array(positions, "positions")
+    check_precision(dtype)
+    if positions.ndim == 0:
+        raise ValueError(f"positions is {positions}; it should be a row of numbers, [n]")
+    if not np.isfinite(positions).all():
+        raise ValueError("positions holds a NaN or an infinity; it should hold finite numbers")
+    return positions
+
+
+def _cos_sin(
+    x: np.ndarray, positions: Any, base: float, scaling: Any, name: str = "x"
+) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of every angle, times YaRN's factor: [..., n, d/2]."""
+    if x.ndim < 2:
+        raise ValueError(f"{name} has shape {shape(x)}; it should be [..., n, d]")
+    theta = frequencies(x.shape[-1], base=base, scaling=scaling)
+    positions = _positions(positions)
+    try:
+        fits = np.broadcast_shapes(positions.shape, x.shape[:-1]) == x.shape[:-1]
+    except ValueError:
+        fits = False
+    if not fits or positions.shape[-1] != x.shape[-2]:
+        raise ValueError(
+            f"positions has shape {shape(positions)} but {name} has shape {shape(x)}; positions "
+            f"should be [n] = [{x.shape[-2]}], or broadcast to {list(x.shape[:-1])}"
+        )
+    angle = positions[..., None] * theta
+    return amplitude(scaling) * np.cos(angle), amplitude(scaling) * np.sin(angle)
+
+
+def _turn(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool) -> np.ndarray:
+    """Every pair of x turned by its angle."""
+    x1, x2 = _pairs(x, interleaved)
+    return _join(x1 * cos - x2 * sin, x1 * sin + x2 * cos, interleaved)
+
+
+def _pairs(x: np.ndarray, interleaved: bool) -> tuple[np.ndarray, np.ndarray]:
+    """First and second components of all pairs: each [..., n, d/2]."""
+    if interleaved:
+        return x[..., 0::2], x[..., 1::2]
+    half = x.shape[-1] // 2
+    return x[..., :half], x[..., half:]
+
+
+def _join(x1: np.ndarray, x2: np.ndarray, interleaved: bool) -> np.ndarray:
+    """The inverse of `_pairs`: [..., n, d]."""
+    if interleaved:
+        return np.stack([x1, x2], axis=-1).reshape(*x1.shape[:-1], -1)
+    return np.concatenate([x1, x2], axis=-1)
