@@ -1,0 +1,231 @@
+"""Flash attention backward: dq, dk, dv from the same tiles; the weights are made again from lse."""
+
+import math
+
+from torch import Tensor
+
+from attention_src.flash.kernel_blocks import (
+    key_spans,
+    keys_of,
+    load_tile,
+    query_block,
+    query_spans,
+    store_tile,
+    visible,
+)
+from attention_src.flash.kernel_config import (
+    Rule,
+    common_arguments,
+    dkdv_tiles,
+    dq_tiles,
+    strides,
+)
+from attention_src.kernels import Launch, tl, triton
+
+LOG2E = tl.constexpr(math.log2(math.e))
+
+
+@triton.jit
+def load_row(ptr, start, n_q, BLOCK_Q: tl.constexpr):
+    """Numbers from start of a contiguous vector [n_q], as [BLOCK_Q] with zeros behind its end."""
+    offs = tl.arange(0, BLOCK_Q)
+    return tl.load(ptr + start + offs, mask=offs < n_q - start, other=0.0)
+
+
+@triton.jit
+def load_lse_log2(ptr, start, n_q, BLOCK_Q: tl.constexpr):
+    """lse in base 2, [BLOCK_Q]; +inf for a row that sees nothing, so that exp2(s − lse) is 0."""
+    lse = load_row(ptr, start, n_q, BLOCK_Q)
+    return tl.where(lse == -float("inf"), float("inf"), lse * LOG2E)
+
+
+@triton.jit
+def flash_dq_kernel(
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr, delta_ptr, dq_ptr,
+    stride_qb, stride_qh, stride_qn, stride_qd,
+    stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd,
+    stride_dob, stride_doh, stride_don, stride_dod,
+    n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
+    q_ptr += b * stride_qb + h * stride_qh
+    k_ptr += b * stride_kb + h // group * stride_kh
+    v_ptr += b * stride_vb + h // group * stride_vh
+    do_ptr += b * stride_dob + h * stride_doh
+    row = (b * n_heads + h) * n_q  # of o, lse, dlse, delta and dq
+    key_length = keys_of(key_lengths_ptr, b, n_k)
+    first_t = start_q + n_k - n_q
+    offs_q = tl.arange(0, BLOCK_Q)
+
+    # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True)
+    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True)
+    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True)
+    # [BLOCK_Q]  reads 2 and writes 1 BLOCK_Q numbers; flash_dkdv_kernel reads delta
+    lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)
+    dlse = load_row(dlse_ptr + row, start_q, n_q, BLOCK_Q)
+    delta = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse
+    delta = tl.where(lse_log2 == float("inf"), 0.0, delta)
+    tl.store(delta_ptr + row + start_q + offs_q, delta, mask=offs_q < n_q - start_q)
+
+    dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
+    starts, stops = key_spans(first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW)
+    for SPAN in tl.static_range(0 if WINDOW else 2, 4):
+        MASKED: tl.constexpr = SPAN != 2
+        for block in range(starts[SPAN], stops[SPAN]):
+            start_k = block * BLOCK_K
+            # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers
+            k = load_tile(
+                k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, MASKED
+            )
+            v = load_tile(
+                v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, MASKED
+            )
+            s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
+            p = tl.exp2(s * scale_log2 - lse_log2[:, None])
+            if MASKED:
+                t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
+                p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
+            dp = tl.dot(do, tl.trans(v), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
+            ds = (p * (dp - delta[:, None])).to(k.dtype)
+            dq = tl.dot(ds, k, dq, input_precision=PRECISION)
+    # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
+    store_tile(dq_ptr + row * D_K, dq * scale, start_q, n_q, BLOCK_Q, D_K, BLOCK_DK)
+
+
+@triton.jit
+def flash_dkdv_kernel(
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, lse_ptr, do_ptr, delta_ptr, dk_ptr, dv_ptr,
+    stride_qb, stride_qh, stride_qn, stride_qd,
+    stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd,
+    stride_dob, stride_doh, stride_don, stride_dod,
+    n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    # The first keys are seen by the most queries, so they come first.
+    n_blocks, n_kv_heads = tl.cdiv(n_k, BLOCK_K), n_heads // group
+    start_k = tl.program_id(0) % n_blocks * BLOCK_K
+    head = tl.program_id(0) // n_blocks
+    b, h_kv = (head // n_kv_heads).to(tl.int64), (head % n_kv_heads).to(tl.int64)
+    k_ptr += b * stride_kb + h_kv * stride_kh
+    v_ptr += b * stride_vb + h_kv * stride_vh
+    row_k = head.to(tl.int64) * n_k  # of dk and dv
+    key_length = keys_of(key_lengths_ptr, b, n_k)
+    shift = n_k - n_q  # query i is at position i + shift
+    offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
+
+    # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
+    k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, True)
+    v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, True)
+    dk = tl.zeros([BLOCK_K, BLOCK_DK], tl.float32)
+    dv = tl.zeros([BLOCK_K, BLOCK_DV], tl.float32)
+    starts, stops = query_spans(
+        start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+    )
+    for h in range(h_kv * group, h_kv * group + group):
+        q_head = q_ptr + b * stride_qb + h * stride_qh
+        do_head = do_ptr + b * stride_dob + h * stride_doh
+        row = (b * n_heads + h) * n_q  # of lse and delta
+        for SPAN in tl.static_range(3):
+            MASKED: tl.constexpr = SPAN != 1
+            for block in range(starts[SPAN], stops[SPAN]):
+                start_q = block * BLOCK_Q
+                # [BLOCK_Q, d_k] and [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + d_v) numbers
+                q = load_tile(
+                    q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED
+                )
+                do = load_tile(
+                    do_head, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, MASKED
+                )
+                # [BLOCK_Q]  reads 2 BLOCK_Q numbers
+                lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)
+                delta = load_row(delta_ptr + row, start_q, n_q, BLOCK_Q)
+                s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
+                p = tl.exp2(s * scale_log2 - lse_log2[None, :])
+                if MASKED:
+                    t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
+                    p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
+                dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
+                dp = tl.dot(v, tl.trans(do), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
+                ds = (p * (dp - delta[None, :])).to(q.dtype)
+                dk = tl.dot(ds, q, dk, input_precision=PRECISION)
+    # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
+    store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
+    store_tile(dv_ptr + row_k * D_V, dv, start_k, n_k, BLOCK_K, D_V, BLOCK_DV)
+
+
+def dq_launch(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    o: Tensor,
+    lse: Tensor,
+    do: Tensor,
+    dlse: Tensor,
+    delta: Tensor,
+    dq: Tensor,
+    rule: Rule,
+    *,
+    capability: int,
+) -> Launch:
+    """One program for each block of queries of each head.
+
+    Args:
+        q, k, v, key_lengths, do: any strides
+        o, lse, dlse: contiguous
+        delta: float32 [B, H, n_q], contiguous, to be written
+        dq: [B, H, n_q, d_k], contiguous, to be written
+        rule: who sees whom
+        capability: the chip
+    Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less what the rule hides.
+    """
+    tiles = dq_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
+    arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, do_ptr=do, dlse_ptr=dlse, delta_ptr=delta, dq_ptr=dq)
+    arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
+    grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
+    return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
+
+
+def dkdv_launch(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    lse: Tensor,
+    do: Tensor,
+    delta: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+    rule: Rule,
+    *,
+    capability: int,
+) -> Launch:
+    """One program for each block of keys of each key/value head, after `dq_launch` has run.
+
+    The program adds up all query heads that share its keys, in a fixed order: no copies of k and
+    v, no atomics, and the same bits on every run.
+
+    Args:
+        q, k, v, key_lengths, do: any strides
+        lse, delta: contiguous
+        dk: [B, H_kv, n_k, d_k], contiguous, to be written
+        dv: [B, H_kv, n_k, d_v], contiguous, to be written
+        rule: who sees whom
+        capability: the chip
+    Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides.
+    """
+    tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
+    arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
+    arguments |= dict(lse_ptr=lse, do_ptr=do, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
+    grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
+    return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
