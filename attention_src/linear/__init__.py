@@ -1,0 +1,1 @@
+"""Attention without softmax: a state of fixed size in place of a growing cache."""

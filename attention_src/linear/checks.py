@@ -1,0 +1,93 @@
+"""What every function of this topic asks of its arguments, arrays and tensors alike."""
+
+from typing import Any
+
+from attention_src.shapes import check_impl, check_size
+
+FORMS = ("parallel", "recurrent", "chunkwise")
+FEATURE_MAPS = ("elu", "relu", "taylor", None)
+
+
+def check_form(form: str, chunk: int) -> int:
+    """Check the form, and return the chunk as an int.
+
+    Raises:
+        ValueError: not a form, or a chunk below 1
+    """
+    check_impl(form, FORMS, "form")
+    return check_size(chunk, "chunk", at_least=1)
+
+
+def check_feature_map(feature_map: str | None) -> None:
+    """Check that there is such a feature map.
+
+    Raises:
+        ValueError: lists those that there are
+    """
+    if not any(feature_map is name or feature_map == name for name in FEATURE_MAPS):
+        raise ValueError(
+            f"feature_map is {feature_map!r}; it should be one of "
+            f"{', '.join(map(repr, FEATURE_MAPS))}"
+        )
+
+
+def check_same_length(q: Any, k: Any) -> None:
+    """Check that each position has one query and one key.
+
+    Raises:
+        ValueError: says what to do with earlier keys
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if n_q != n_k:
+        raise ValueError(
+            f"k has n_k={n_k} but q has n_q={n_q}: in a causal sequence each position brings one "
+            "query and one key. Earlier keys enter as initial_state (return_state=True gives it)"
+        )
+
+
+def check_shape(x: Any, name: str, axes: str, wanted: tuple[int, ...]) -> None:
+    """Check that x has exactly the wanted shape, whose axes are called so.
+
+    Raises:
+        ValueError: "beta has shape [7]; it should be [..., n] = [2, 3, 7]"
+    """
+    if tuple(x.shape) != tuple(wanted):
+        raise ValueError(f"{name} has shape {list(x.shape)}; it should be {axes} = {list(wanted)}")
+
+
+def check_log_gates(highest: float) -> None:
+    """Check the highest of all log gates: NaN passes, and makes the answer NaN.
+
+    Raises:
+        ValueError: above 0
+    """
+    if highest > 0:
+        raise ValueError(
+            f"log_gates has the entry {highest}; they should be at most 0, the logarithms of "
+            "gates in [0, 1]. Are these the gates themselves? Pass their log"
+        )
+
+
+def check_decay(gamma: Any, leading: tuple[int, ...]) -> None:
+    """Check that γ is in (0, 1], one number or one for each head.
+
+    Raises:
+        ValueError: out of range, or a shape that is neither
+    """
+    heads = leading[-1:]
+    if tuple(gamma.shape) not in ((), heads):
+        raise ValueError(
+            f"decay has shape {list(gamma.shape)}; it should be one number, or one for each head: "
+            f"[H] = {list(heads)}"
+        )
+
+
+def check_decay_values(lowest: float, highest: float) -> None:
+    """Check that every γ is in (0, 1].
+
+    Raises:
+        ValueError: names the value
+    """
+    for value in (lowest, highest):
+        if not 0 < value <= 1:
+            raise ValueError(f"decay has the value {value}; it should be above 0 and at most 1")
