@@ -1,0 +1,197 @@
+"""Decoding: one query per head attends to a cache, whatever kind of cache it is."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_src import interpreter  # noqa: F401  before anything imports triton
+from attention_src.attention.layer import attention, attention_lse, check_tensors
+from attention_src.kvcache.cache import (
+    Cache,
+    KVCache,
+    PagedKVCache,
+    QuantizedKVCache,
+    WindowedKVCache,
+)
+from attention_src.shapes import check_groups, check_impl, check_scale
+
+IMPLS = ("auto", "dense", "split", "triton")
+CHUNK = 256  # keys in a part of impl "split"
+KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def decode_attention(
+    q: Float[Tensor, "B H one d_k"],
+    cache: Cache,
+    *,
+    scale: float | None = None,
+    impl: str = "auto",
+) -> Float[Tensor, "B H one d_v"]:
+    """The newest token's queries attend to all that a cache holds.
+
+        o = softmax(scale * q k^T) v,  k, v = cache.read()
+
+    No mask: append the token's own key and value first, and all that is held may be seen.
+
+    Args:
+        q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
+        cache: of the same B, d_k, dtype and device
+        scale: None = d_k ** -0.5
+        impl: "dense": read, then attend; for every cache. "split": the same in parts of 256 keys
+            that are joined by `merge_partials`, as the kernels do it. "triton": a kernel attends to
+            the cache's own storage, which is read once and never copied: contiguous, windowed and
+            paged caches, and those held as symmetric 8-bit codes without a residual; no gradients.
+            "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such a cache and
+            a query that needs no gradient, else "dense".
+    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for a sequence that has no tokens. A cache without
+        any append does not know d_v: it is taken to be d_k.
+    Raises:
+        ValueError: more than one query; shapes, dtype or device other than the cache's; an impl
+            that does not exist, or "triton" for a cache without a kernel
+    Cost: 2 B H n (d_k + d_v) FLOP, and one pass over the B H_kv n (d_k + d_v) numbers of the cache:
+        2 H / H_kv FLOP a number, so memory is the limit.
+    Source: Shazeer 2019, arXiv:1911.02150, section 2.4. "split": Dao et al. 2023, Flash-Decoding.
+    """
+    check_impl(impl, IMPLS)
+    _check_query(q, cache)
+    scale = check_scale(scale, q.shape[-1])
+    if impl == "triton" and not has_kernel(cache):
+        raise ValueError(
+            f"impl is 'triton', but {_describe(cache)} has no kernel; choose 'dense' or 'split', "
+            "or QuantizedKVCache(8)"
+        )
+    if cache.layout is None:
+        return torch.zeros_like(q)
+    if impl == "auto":
+        impl = "triton" if _prefers_kernel(q, cache) else "dense"
+    if impl == "triton":
+        return _triton(q, cache, scale)
+    return _dense(q, cache, scale) if impl == "dense" else _split(q, cache, scale)
+
+
+def merge_partials(
+    o_parts: Float[Tensor, "S *rows d_v"], lse_parts: Float[Tensor, "S *rows"]
+) -> tuple[Float[Tensor, "*rows d_v"], Float[Tensor, "*rows"]]:
+    """Join what was attended to in separate parts of the keys into attention over all of them.
+
+        lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
+
+    Args:
+        o_parts: [S, ..., d_v]  each part's own attention output
+        lse_parts: [S, ...]  natural log of each part's softmax denominator; −inf = nothing seen,
+            and then its o is ignored, whatever it holds
+    Returns: o [..., d_v], lse [...] in float32 at least; where no part saw anything, 0 and −inf
+    Raises:
+        ValueError: shapes that do not belong together
+    Cost: 2 S d_v FLOP a row.
+    Source: Dao et al. 2023, Flash-Decoding for long-context inference (the last step).
+    """
+    if o_parts.ndim < 2 or o_parts.shape[:-1] != lse_parts.shape:
+        raise ValueError(
+            f"lse_parts has shape {list(lse_parts.shape)} but o_parts has {list(o_parts.shape)}; "
+            "they should be [S, ...] and [S, ..., d_v]"
+        )
+    dtype = torch.promote_types(o_parts.dtype, torch.float32)
+    lse_parts = lse_parts.to(dtype)
+    lse = lse_parts.logsumexp(dim=0)  # [...]
+    share = (lse_parts - lse.masked_fill(lse == -torch.inf, 0)).exp()[..., None]  # [S, ..., 1]
+    o = (share * o_parts.to(dtype).masked_fill(share == 0, 0)).sum(dim=0)
+    return o, lse
+
+
+def has_kernel(cache: Cache) -> bool:
+    """Whether a kernel attends to this cache's storage.
+
+    Args:
+        cache: any of the caches
+    Returns: True for contiguous, windowed and paged caches, and for symmetric 8 bits without a
+        residual
+    """
+    if isinstance(cache, QuantizedKVCache):
+        return cache.is_int8
+    return isinstance(cache, KVCache | WindowedKVCache | PagedKVCache)
+
+
+def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
+    needs_gradient = torch.is_grad_enabled() and q.requires_grad
+    return q.is_cuda and q.dtype in KERNEL_DTYPES and has_kernel(cache) and not needs_gradient
+
+
+def _check_query(q: Tensor, cache: Cache) -> None:
+    check_tensors(q=q)
+    if not isinstance(cache, Cache):
+        raise ValueError(f"cache is a {type(cache).__name__}; it should be one of kvcache.cache")
+    if q.ndim != 4 or q.shape[-2] != 1:
+        raise ValueError(
+            f"q has shape {list(q.shape)}; it should be [B, H, 1, d_k]. For several queries at "
+            "once, a prefill, use attention.layer.attention(q, *cache.read(), causal=True)"
+        )
+    known = cache.layout
+    if known is None:
+        return
+    if (q.shape[0], q.shape[3]) != (cache.batch, known.d_k):
+        raise ValueError(
+            f"q has B={q.shape[0]} and d_k={q.shape[3]}, but the cache holds B={cache.batch} and "
+            f"d_k={known.d_k}"
+        )
+    check_groups(q.shape[1], known.H_kv)
+    if (q.dtype, q.device) != (known.dtype, known.device):
+        raise ValueError(
+            f"q is {q.dtype} on {q.device}, but the cache holds {known.dtype} on {known.device}"
+        )
+
+
+def _describe(cache: Cache) -> str:
+    if isinstance(cache, QuantizedKVCache):
+        return (
+            f"QuantizedKVCache with bits={cache.bits}, scheme={cache.scheme!r}, "
+            f"residual={cache.residual}"
+        )
+    return type(cache).__name__
+
+
+def _visible(cache: Cache, n: int) -> Tensor | None:
+    """bool [B, 1, 1, n]  what lies before each sequence's end; None = everything."""
+    if not isinstance(cache, PagedKVCache):
+        return None
+    lengths = cache.lengths
+    return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None]
+
+
+def _dense(q: Tensor, cache: Cache, scale: float) -> Tensor:
+    """Read all, attend to all."""
+    k, v = cache.read()
+    return attention(q, k, v, mask=_visible(cache, k.shape[-2]), scale=scale, impl="dense")
+
+
+def _split(q: Tensor, cache: Cache, scale: float) -> Tensor:
+    """Attend to each part of the keys by itself, as if nothing else existed, and join the answers.
+
+    Here the parts follow each other; on a GPU they run side by side, which is their purpose.
+    """
+    k, v = cache.read()
+    visible = _visible(cache, k.shape[-2])
+    wide = torch.promote_types(q.dtype, torch.float32)  # partial answers are not rounded
+    q_wide = q.to(wide)
+    o_parts, lse_parts = [], []
+    for start in range(0, max(1, k.shape[-2]), CHUNK):
+        part = slice(start, start + CHUNK)
+        k_part, v_part = k[:, :, part].to(wide), v[:, :, part].to(wide)
+        mask = None if visible is None else visible[..., part]
+        o_parts.append(attention(q_wide, k_part, v_part, mask=mask, scale=scale, impl="dense"))
+        lse_parts.append(attention_lse(q_wide, k_part, mask=mask, scale=scale))
+    o, _ = merge_partials(torch.stack(o_parts), torch.stack(lse_parts))
+    return o.to(q.dtype)
+
+
+def _triton(q: Tensor, cache: Cache, scale: float) -> Tensor:
+    """A kernel on the cache's own storage."""
+    from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
+
+    if isinstance(cache, PagedKVCache):
+        pages = cache.k_pages, cache.v_pages
+        return decode_paged(q, *pages, cache.block_table, cache.lengths, scale)
+    if isinstance(cache, QuantizedKVCache):
+        return decode_int8(q, *cache.stored_int8(), cache.lengths, scale)
+    k, v = cache.stored() if isinstance(cache, WindowedKVCache) else cache.read()
+    return decode_contiguous(q, k, v, cache.lengths, scale)

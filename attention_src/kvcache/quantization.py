@@ -1,0 +1,245 @@
+"""Keys and values in 8 or 4 bits: the mathematics, in NumPy. The torch twins are in `quantized`.
+
+A group of numbers shares a grid, and each is stored as its place on that grid, its code.
+
+    symmetric     x ≈ codes * scale          codes −127 … 127, or −7 … 7;  0 stays 0
+    asymmetric    x ≈ codes * scale + zero   codes 0 … 255, or 0 … 15;     no code is wasted
+
+Rounding moves a number by half a step at most, and the step is `scale`: whoever shares a group with
+an outlier gets the outlier's coarse step. So the question is who shares. Steps are stored, and
+therefore computed, in float32, as the torch twins do: both give the same codes. A group that holds
+NaN or an infinity is answered by NaN throughout.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32, Int8, UInt8
+
+from attention_src.shapes import check_impl, check_size, real_array
+
+BITS = (4, 8)
+SCHEMES = ("per_token", "per_channel")
+
+
+def quantize_symmetric(
+    x: Any, bits: int = 8
+) -> tuple[Int8[np.ndarray, "*rows d"], Float32[np.ndarray, "*rows 1"]]:
+    """Round each row to a grid around zero.
+
+        scale = max_d |x_d| / (2^(bits-1) - 1)        codes = round(x / scale)
+
+    Args:
+        x: [..., d]  one token's key or value in each row
+        bits: 8, or 4 (codes −7 … 7, not yet packed)
+    Returns: codes int8 [..., d] and scale float32 [..., 1]; a row of zeros has scale 0
+    Raises:
+        ValueError: bits is neither 4 nor 8; x does not hold real numbers
+    Error: |codes * scale − x| <= scale / 2, plus the rounding of float32.
+    """
+    levels = 2 ** (check_bits(bits) - 1) - 1
+    x = _float32(x, "x")
+    with np.errstate(invalid="ignore"):  # infinities and NaN end as NaN, in the scale
+        scale = np.abs(x).max(axis=-1, keepdims=True, initial=0) / np.float32(levels)
+        codes = np.rint(x / np.where(scale == 0, np.float32(1), scale))
+        return np.clip(codes, -levels, levels).astype(np.int8), scale
+
+
+def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d"]:
+    """The numbers that the codes stand for.
+
+        x = codes * scale
+
+    Args:
+        codes: int8 [..., d]
+        scale: float32 [..., 1]
+    Returns: float32 [..., d]
+    """
+    return np.asarray(codes).astype(np.float32) * np.asarray(scale, dtype=np.float32)
+
+
+def quantize_asymmetric(
+    x: Any, bits: int = 4, axis: int = -1
+) -> tuple[UInt8[np.ndarray, "..."], Float32[np.ndarray, "..."], Float32[np.ndarray, "..."]]:
+    """Round to a grid from the smallest to the largest number along one axis.
+
+        zero = min x    scale = (max x - min x) / (2^bits - 1)    codes = round((x - zero) / scale)
+
+    Args:
+        x: array of real numbers, at least one along `axis`
+        bits: 4 (codes 0 … 15, not yet packed) or 8 (0 … 255)
+        axis: who shares a grid: -1 the channels of a token; -2 the tokens of a channel
+    Returns: codes uint8 of x's shape; scale and zero float32, with 1 along `axis`
+    Raises:
+        ValueError: bits is neither 4 nor 8; x does not hold real numbers
+    Error: |codes * scale + zero − x| <= scale / 2, plus the rounding of float32.
+    Source: Liu et al. 2024 (KIVI), arXiv:2402.02750; their z_X and s_X are our zero and scale.
+    """
+    levels = 2 ** check_bits(bits) - 1
+    x = _float32(x, "x")
+    with np.errstate(invalid="ignore", over="ignore"):  # a range that is not finite ends as NaN
+        zero = x.min(axis=axis, keepdims=True)
+        scale = (x.max(axis=axis, keepdims=True) - zero) / np.float32(levels)
+        codes = np.rint((x - zero) / np.where(scale == 0, np.float32(1), scale))
+        return np.clip(codes, 0, levels).astype(np.uint8), scale, zero
+
+
+def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "..."]:
+    """The numbers that the codes stand for.
+
+        x = codes * scale + zero
+
+    Args:
+        codes: uint8, as from `quantize_asymmetric`
+        scale, zero: float32, broadcast against codes
+    Returns: float32 of the codes' shape
+    """
+    with np.errstate(invalid="ignore"):
+        return np.asarray(codes).astype(np.float32) * np.asarray(scale) + np.asarray(zero)
+
+
+def quantize_per_channel(
+    x: Any, bits: int = 4, group: int = 32
+) -> tuple[
+    UInt8[np.ndarray, "*rows n d"],
+    Float32[np.ndarray, "*rows n_groups d"],
+    Float32[np.ndarray, "*rows n_groups d"],
+]:
+    """Each channel on its own grid, anew for every `group` tokens: for keys, whose outliers keep
+    to a few channels.
+
+    Args:
+        x: [..., n, d], n a multiple of group
+        bits: 4 or 8
+        group: how many neighbouring tokens share a grid
+    Returns: codes uint8 [..., n, d], scale and zero float32 [..., n / group, d]
+    Raises:
+        ValueError: as `quantize_asymmetric`; group does not divide n
+    Source: Liu et al. 2024 (KIVI), arXiv:2402.02750, Algorithm 1; their G is our group.
+    """
+    group = check_size(group, "group", at_least=1)
+    x = _float32(x, "x")
+    if x.ndim < 2 or x.shape[-2] % group:
+        raise ValueError(
+            f"x has shape {list(x.shape)}; it should be [..., n, d] with n a multiple of "
+            f"group={group}"
+        )
+    *rows, n, d = x.shape
+    grouped = x.reshape(*rows, n // group, group, d)
+    codes, scale, zero = quantize_asymmetric(grouped, bits, axis=-2)
+    return codes.reshape(x.shape), scale.squeeze(-2), zero.squeeze(-2)
+
+
+def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "*rows n d"]:
+    """The numbers that the codes of `quantize_per_channel` stand for.
+
+    Args:
+        codes: uint8 [..., n, d]
+        scale, zero: float32 [..., n / group, d]
+    Returns: float32 [..., n, d]
+    """
+    codes, scale, zero = np.asarray(codes), np.asarray(scale), np.asarray(zero)
+    group = codes.shape[-2] // max(1, scale.shape[-2])
+    scale, zero = (np.repeat(x, group, axis=-2) for x in (scale, zero))
+    return dequantize_asymmetric(codes, scale, zero)
+
+
+def pack_int4(codes: Any) -> UInt8[np.ndarray, "*rows half"]:
+    """Two codes of 4 bits in each byte: even places in the low half, odd ones in the high half.
+
+        packed_i = codes_{2i} + 16 codes_{2i+1}
+
+    Args:
+        codes: whole numbers 0 … 15, [..., d]
+    Returns: uint8 [..., ceil(d / 2)]; when d is odd the last high half is 0
+    Raises:
+        ValueError: a code that needs more than 4 bits
+    """
+    codes = np.asarray(codes)
+    if codes.dtype.kind not in "iu" or ((codes < 0) | (codes > 15)).any():
+        raise ValueError("codes do not fit in 4 bits; they should be whole numbers from 0 to 15")
+    padding = [(0, 0)] * (codes.ndim - 1) + [(0, codes.shape[-1] % 2)]
+    codes = np.pad(codes, padding).astype(np.uint8)
+    return codes[..., 0::2] | codes[..., 1::2] << 4
+
+
+def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
+    """Undo `pack_int4`.
+
+    Args:
+        packed: uint8 [..., ceil(d / 2)]
+        d: how many codes there were
+    Returns: uint8 [..., d], 0 … 15
+    Raises:
+        ValueError: packed does not have ceil(d / 2) bytes a row
+    """
+    packed = np.asarray(packed)
+    if packed.shape[-1] != (check_size(d, "d") + 1) // 2:
+        raise ValueError(
+            f"packed has {packed.shape[-1]} bytes a row; for d={d} codes it should have "
+            f"{(d + 1) // 2}"
+        )
+    both = np.stack([packed & 15, packed >> 4], axis=-1)  # [..., half, 2]
+    return both.reshape(*packed.shape[:-1], -1)[..., :d]
+
+
+def quantized_tokens(n: int, group: int, residual: int) -> int:
+    """How many of n tokens are stored in few bits: whole groups, and never the newest `residual`.
+
+        n_quantized = group * floor(max(0, n - residual) / group)
+
+    So the newest `residual` to `residual + group − 1` tokens are kept as they came. A group must
+    be full before its range is known, and recent tokens matter most.
+    """
+    return max(0, n - residual) // group * group
+
+
+def read_quantized(
+    k: Any, v: Any, bits: int, *, scheme: str, group: int = 1, residual: int = 0
+) -> tuple[Float[np.ndarray, "*rows n d_k"], Float[np.ndarray, "*rows n d_v"]]:
+    """What a quantised cache answers after k and v were appended, in whatever portions.
+
+    Args:
+        k: [..., n, d_k]; v: [..., n, d_v]
+        bits: 4 or 8
+        scheme: "per_token": both symmetric, one scale a token; "per_channel": keys asymmetric, per
+            channel over `group` tokens, and values asymmetric, one grid a token
+        group: tokens in a key's group; 1 for "per_token"
+        residual: the newest tokens that stay as they are, at least
+    Returns: k, v  in their own dtypes
+    Raises:
+        ValueError: as the functions above
+    Source: "per_channel": Liu et al. 2024 (KIVI), arXiv:2402.02750, Algorithm 1, simplified: there
+        keys and values become codes at slightly different times, here together; and there the
+        channels of a value share a grid in groups, here all of them do.
+    """
+    check_impl(scheme, SCHEMES, "scheme")
+    k, v = np.asarray(k), np.asarray(v)
+    n = quantized_tokens(k.shape[-2], group, residual)
+    old_k, old_v = k[..., :n, :], v[..., :n, :]
+    if scheme == "per_token":
+        old_k = dequantize_symmetric(*quantize_symmetric(old_k, bits))
+        old_v = dequantize_symmetric(*quantize_symmetric(old_v, bits))
+    else:
+        old_k = dequantize_per_channel(*quantize_per_channel(old_k, bits, group))
+        old_v = dequantize_asymmetric(*quantize_asymmetric(old_v, bits))
+    return (
+        np.concatenate([old_k.astype(k.dtype), k[..., n:, :]], axis=-2),
+        np.concatenate([old_v.astype(v.dtype), v[..., n:, :]], axis=-2),
+    )
+
+
+def check_bits(bits: int) -> int:
+    """Check that bits is 4 or 8.
+
+    Raises:
+        ValueError: says so
+    """
+    if check_size(bits, "bits") not in BITS:
+        raise ValueError(f"bits is {bits}; it should be 4 or 8")
+    return bits
+
+
+def _float32(x: Any, name: str) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return real_array(x, name)[0].astype(np.float32)

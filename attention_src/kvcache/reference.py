@@ -1,0 +1,212 @@
+"""Caches of keys and values in NumPy: what each of them answers, and attention over it.
+
+A cache changes where keys and values lie, or which of them are kept, or how precisely; never what
+attention does with them. So each cache is stated here by what its `read` gives back after `k` and
+`v` were appended, and `decode` attends to that. Rounding to few bits is in `quantization`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attention_src.attention.masks import padding_mask
+from attention_src.attention.reference import attention
+from attention_src.kvcache.quantization import (
+    dequantize_asymmetric,
+    dequantize_per_channel,
+    dequantize_symmetric,
+    pack_int4,
+    quantize_asymmetric,
+    quantize_per_channel,
+    quantize_symmetric,
+    quantized_tokens,
+    read_quantized,
+    unpack_int4,
+)
+from attention_src.shapes import check_heads, check_size, real_array
+from attention_src.softmax.reference import log_sum_exp
+
+__all__ = [
+    "decode",
+    "dequantize_asymmetric",
+    "dequantize_per_channel",
+    "dequantize_symmetric",
+    "merge_partials",
+    "pack_int4",
+    "pages_for",
+    "quantize_asymmetric",
+    "quantize_per_channel",
+    "quantize_symmetric",
+    "quantized_tokens",
+    "read_contiguous",
+    "read_paged",
+    "read_quantized",
+    "read_windowed",
+    "unpack_int4",
+    "window_positions",
+]
+
+
+def decode(
+    q: Any, k: Any, v: Any, *, lengths: Any = None, scale: float | None = None
+) -> Float[np.ndarray, "B H 1 d_v"]:
+    """One query per head attends to all that a cache has read out: no mask, it is the newest token.
+
+        o = softmax(scale * q k^T) v
+
+    Args:
+        q: [B, H, 1, d_k]  the newest token's queries
+        k: [B, H_kv, n, d_k]; v: [B, H_kv, n, d_v]  the cache, the newest token included; query head
+            h uses head h // (H / H_kv)
+        lengths: int [B]  how many tokens of each sequence are real; None = n for all
+        scale: None = d_k ** -0.5
+    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for a sequence without tokens
+    Raises:
+        ValueError: shapes that do not fit; more than one query
+    Cost: 2 B H n (d_k + d_v) FLOP for B H_kv n (d_k + d_v) numbers read: H / H_kv multiply-adds a
+        number, which is why decoding waits for memory.
+    Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (incremental) and 3 (one head for many).
+    """
+    q, k, v = (np.asarray(x) for x in (q, k, v))
+    check_heads(q, k, v)
+    if q.shape[-2] != 1:
+        raise ValueError(f"q has n_q={q.shape[-2]}; decoding takes one query a head")
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    mask = None if lengths is None else padding_mask(lengths, k.shape[-2])
+    if mask is not None:
+        v = np.where(mask.swapaxes(-1, -2), v, 0)  # whatever lies there, 0 · NaN included
+        k = np.where(mask.swapaxes(-1, -2), k, 0)
+    return attention(q, k, v, mask=mask, scale=scale)
+
+
+def merge_partials(
+    o_parts: Any, lse_parts: Any
+) -> tuple[Float[np.ndarray, "*rows d_v"], Float[np.ndarray, "*rows"]]:
+    """Join what was attended to in separate parts of the keys into attention over all of them.
+
+        lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
+
+    Each part's o_s is weighted by its share of the softmax denominator. The order of the parts
+    plays no role, so they can be computed at the same time.
+
+    Args:
+        o_parts: [S, ..., d_v]  each part's own attention output
+        lse_parts: [S, ...]  natural log of each part's own softmax denominator; −inf = nothing
+            seen, and then its o is ignored, whatever it holds
+    Returns: o [..., d_v], lse [...]; where no part saw anything, o = 0 and lse = −inf
+    Raises:
+        ValueError: shapes that do not belong together
+    Cost: 2 S d_v FLOP a row.
+    Source: Dao et al. 2023, Flash-Decoding for long-context inference (the last step). The rule is
+        that of online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, section 3.1.
+    """
+    o_parts, dtype = real_array(o_parts, "o_parts")
+    lse_parts, _ = real_array(lse_parts, "lse_parts")
+    if o_parts.ndim < 2 or o_parts.shape[:-1] != lse_parts.shape:
+        raise ValueError(
+            f"lse_parts has shape {list(lse_parts.shape)} but o_parts has {list(o_parts.shape)}; "
+            "they should be [S, ...] and [S, ..., d_v]"
+        )
+    lse = log_sum_exp(lse_parts, axis=0)  # [...]
+    share = np.exp(lse_parts - np.where(lse == -np.inf, 0, lse))[..., None]  # [S, ..., 1]
+    o = (share * np.where(share > 0, o_parts, 0)).sum(axis=0)
+    return o.astype(dtype), lse.astype(dtype)
+
+
+def read_contiguous(
+    blocks: Sequence[tuple[Any, Any]],
+) -> tuple[Float[np.ndarray, "*rows n d_k"], Float[np.ndarray, "*rows n d_v"]]:
+    """What the plain cache answers: everything appended, one after the other.
+
+    Args:
+        blocks: pairs k [..., n_i, d_k], v [..., n_i, d_v], in the order of appending
+    Returns: k [..., n, d_k], v [..., n, d_v], n the sum of all n_i
+    """
+    k, v = zip(*blocks, strict=True)
+    return np.concatenate(k, axis=-2), np.concatenate(v, axis=-2)
+
+
+def window_positions(n: int, window: int, sinks: int = 0) -> Int[np.ndarray, "held"]:
+    """Which of n tokens a cache still holds: the first `sinks` and the last `window`.
+
+        held = {j : j < sinks or n - j <= window}
+
+    Args:
+        n: how many tokens were appended
+        window: at least 1
+        sinks: how many of the first tokens stay for good
+    Returns: int [min(n, sinks + window)]  0-based positions, ascending: exactly what the last query
+        sees under `attention.masks.window_mask`
+    Raises:
+        ValueError: a window below 1, or negative or fractional sizes
+    Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, section 3.2.
+    """
+    n, sinks = check_size(n, "n"), check_size(sinks, "sinks")
+    window = check_size(window, "window", at_least=1)
+    j = np.arange(n)
+    return j[(j < sinks) | (n - j <= window)]
+
+
+def read_windowed(
+    k: Any, v: Any, window: int, sinks: int = 0
+) -> tuple[Float[np.ndarray, "*rows held d_k"], Float[np.ndarray, "*rows held d_v"]]:
+    """What a windowed cache answers: the held tokens, in the order of their positions.
+
+    Args:
+        k: [..., n, d_k]; v: [..., n, d_v]  everything appended so far
+        window, sinks: as for `window_positions`
+    Returns: k [..., held, d_k], v [..., held, d_v]
+    Raises:
+        ValueError: as `window_positions`
+    """
+    k, v = np.asarray(k), np.asarray(v)
+    held = window_positions(k.shape[-2], window, sinks)
+    return k[..., held, :], v[..., held, :]
+
+
+def pages_for(n: int, page_size: int) -> int:
+    """How many pages n tokens take: the last one may be partly empty.
+
+    pages = ceil(n / page_size)
+    """
+    return -(-n // page_size)
+
+
+def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, "B H_kv n d"]:
+    """Read sequences whose tokens lie scattered over pages, through a table of page numbers.
+
+        x[b, :, j] = pages[block_table[b, j // page_size], :, j % page_size]  for j < lengths[b]
+
+    Args:
+        pages: [n_pages, H_kv, page_size, d]  the storage of all sequences
+        block_table: int [B, max_pages]  which page holds each sequence's next page_size tokens;
+            behind a sequence's last page anything may stand
+        lengths: int [B]  tokens of each sequence
+    Returns: [B, H_kv, max(lengths), d], 0 behind each sequence's end
+    Raises:
+        ValueError: shapes that do not fit, or a sequence longer than its row of the table
+    Source: Kwon et al. 2023 (vLLM), arXiv:2309.06180, section 4.1 and Eq. 4; a page is their KV
+        block.
+    """
+    pages, table, lengths = np.asarray(pages), np.asarray(block_table), np.asarray(lengths)
+    if pages.ndim != 4 or table.ndim != 2 or lengths.shape != table.shape[:1]:
+        raise ValueError(
+            f"pages, block_table and lengths have shapes {list(pages.shape)}, {list(table.shape)} "
+            f"and {list(lengths.shape)}; they should be [n_pages, H_kv, page_size, d], "
+            "[B, max_pages] and [B]"
+        )
+    page_size = pages.shape[2]
+    longest = int(lengths.max(initial=0))
+    if pages_for(longest, page_size) > table.shape[1]:
+        raise ValueError(
+            f"lengths is {lengths}, but block_table has {table.shape[1]} pages of {page_size} "
+            "tokens a sequence; it should have room for the longest"
+        )
+    x = np.zeros((len(lengths), pages.shape[1], longest, pages.shape[3]), dtype=pages.dtype)
+    for b, n in enumerate(lengths):
+        j = np.arange(n)
+        x[b, :, :n] = pages[table[b, j // page_size], :, j % page_size].swapaxes(0, 1)
+    return x
