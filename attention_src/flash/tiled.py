@@ -4,6 +4,8 @@ The query heads that share a key/value head are stacked into the rows of one til
 values are never repeated. Tiles are computed in float32 at least.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -44,10 +46,22 @@ def tiled_attention(
     return _Tiled.apply(q, k, v, key_lengths, rule, scale)
 
 
+def _without_autocast(method: Callable) -> Callable:
+    """Tiles keep their dtype under torch.autocast: lse and p must come from the same scores."""
+
+    @functools.wraps(method)
+    def run(ctx: Any, first: Tensor, *rest: Any) -> Any:
+        with torch.autocast(first.device.type, enabled=False):
+            return method(ctx, first, *rest)
+
+    return run
+
+
 class _Tiled(torch.autograd.Function):
     """Saves q, k, v, o and lse; a tile of scores lives only until the next."""
 
     @staticmethod
+    @_without_autocast
     def forward(
         ctx: Any,
         q: Tensor,
@@ -81,6 +95,7 @@ class _Tiled(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @_without_autocast
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, o, lse, key_lengths = ctx.saved_tensors
         dq = torch.empty_like(q)
