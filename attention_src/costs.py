@@ -2,7 +2,7 @@
 
 import math
 
-from attention_src.shapes import check_groups, check_size
+from attention_src.shapes import check_groups, check_impl, check_size
 
 
 def attention_flops(
@@ -56,7 +56,7 @@ def attention_bytes(
     n_q, n_k, d_k, d_v, n_heads, batch = sizes
     n_kv_heads = n_heads if n_kv_heads is None else check_size(n_kv_heads, "n_kv_heads", at_least=1)
     check_groups(n_heads, n_kv_heads)
-    return _bytes(batch * (n_heads * n_q + n_kv_heads * n_k) * (d_k + d_v), dtype_bytes)
+    return stored_bytes(batch * (n_heads * n_q + n_kv_heads * n_k) * (d_k + d_v), dtype_bytes)
 
 
 def kv_cache_bytes(
@@ -89,7 +89,125 @@ def kv_cache_bytes(
         n_layers=n_layers, n_kv_heads=n_kv_heads, d_k=d_k, d_v=d_v, n_tokens=n_tokens, batch=batch
     )
     n_layers, n_kv_heads, d_k, d_v, n_tokens, batch = sizes
-    return _bytes(batch * n_layers * n_kv_heads * n_tokens * (d_k + d_v), dtype_bytes)
+    return stored_bytes(batch * n_layers * n_kv_heads * n_tokens * (d_k + d_v), dtype_bytes)
+
+
+def paged_kv_cache_bytes(
+    n_layers: int,
+    n_kv_heads: int,
+    d_k: int,
+    d_v: int,
+    n_tokens: int,
+    page_size: int,
+    *,
+    dtype_bytes: float = 2,
+    batch: int = 1,
+) -> int:
+    """Bytes that a paged cache keeps: whole pages, and where to find them.
+
+        bytes = kv_cache_bytes(tokens rounded up to whole pages) + n_layers block_table_bytes
+
+    Args:
+        n_layers, n_kv_heads, d_k, d_v, n_tokens, dtype_bytes, batch: as for `kv_cache_bytes`
+        page_size: tokens in a page
+    Returns: bytes kept. Reading touches filled places only: kv_cache_bytes and the table.
+    Raises:
+        ValueError: as `kv_cache_bytes`; a page of no tokens
+    Source: Kwon et al. 2023, arXiv:2309.06180, counted out (their block is our page).
+    """
+    table = block_table_bytes(n_tokens, page_size, batch=batch)  # checks the sizes
+    n_places = _whole(n_tokens, page_size) * page_size
+    places = kv_cache_bytes(
+        n_layers, n_kv_heads, d_k, d_v, n_places, dtype_bytes=dtype_bytes, batch=batch
+    )
+    return places + n_layers * table
+
+
+def block_table_bytes(n_tokens: int, page_size: int, *, batch: int = 1) -> int:
+    """Bytes that say where a paged cache has its tokens: 4 for each page, 4 for each length.
+
+        bytes = 4 batch (ceil(n_tokens / page_size) + 1)
+
+    Args:
+        n_tokens: tokens in the cache, per sequence
+        page_size: tokens in a page
+        batch: number of sequences
+    Returns: bytes
+    Raises:
+        ValueError: a size that is not a whole number, or negative; a page of no tokens
+    """
+    n_tokens, batch = _sizes(n_tokens=n_tokens, batch=batch)
+    page_size = check_size(page_size, "page_size", at_least=1)
+    return 4 * batch * (_whole(n_tokens, page_size) + 1)
+
+
+def quantized_kv_cache_bytes(
+    n_layers: int,
+    n_kv_heads: int,
+    d_k: int,
+    d_v: int,
+    n_tokens: int,
+    *,
+    bits: int = 8,
+    scheme: str | None = None,
+    group: int | None = None,
+    residual: int | None = None,
+    dtype_bytes: float = 2,
+    batch: int = 1,
+) -> int:
+    """Bytes of a cache in few bits: the codes, and the float32 numbers that say what they mean.
+
+        per_token      each key and each value: codes, and 4 for its scale
+        per_channel    each value: codes, and 8 for its scale and zero
+                       each key: codes, and 8 d_k for each whole group
+
+    Args:
+        n_layers, n_kv_heads, d_k, d_v, n_tokens, batch: as for `kv_cache_bytes`
+        bits: 8 or 4; two codes of 4 bits share a byte
+        scheme: None = "per_token" for 8 bits, "per_channel" for 4
+        group: tokens that share the grids of their keys' channels; None = 32; not for "per_token"
+        residual: the newest tokens, which stay as they are, until they fill a whole group; None =
+            32 for "per_channel", 0 for "per_token"
+        dtype_bytes: bytes of one number of the tokens that stay as they are
+    Returns: bytes
+    Raises:
+        ValueError: as `kv_cache_bytes`; bits or scheme not among the choices; a group where there
+            is none
+    Source: per_channel: Liu et al. 2024 (KIVI), arXiv:2402.02750, counted out.
+    """
+    sizes = dict(n_layers=n_layers, n_kv_heads=n_kv_heads, d_k=d_k, d_v=d_v, n_tokens=n_tokens)
+    n_layers, n_kv_heads, d_k, d_v, n_tokens, batch = _sizes(**sizes, batch=batch)
+    if bits not in (4, 8):
+        raise ValueError(f"bits is {bits!r}; it should be 4 or 8")
+    scheme = ("per_token" if bits == 8 else "per_channel") if scheme is None else scheme
+    check_impl(scheme, ("per_token", "per_channel"), "scheme")
+    codes = _whole(d_k * bits, 8) + _whole(d_v * bits, 8)  # of one key and one value
+    if scheme == "per_token":
+        if group is not None:
+            raise ValueError(f"group is {group}; per_token has no groups: it should be None")
+        group, bytes_per_group, usual_residual = 1, codes + 4 + 4, 0
+    else:
+        group = 32 if group is None else check_size(group, "group", at_least=1)
+        bytes_per_group, usual_residual = group * (codes + 8) + 8 * d_k, 32
+    residual = usual_residual if residual is None else check_size(residual, "residual")
+    n_groups = max(0, n_tokens - residual) // group
+    newest = stored_bytes((n_tokens - n_groups * group) * (d_k + d_v), dtype_bytes)
+    return batch * n_layers * n_kv_heads * (n_groups * bytes_per_group + newest)
+
+
+def stored_bytes(n_numbers: int, dtype_bytes: float = 2) -> int:
+    """Bytes of so many numbers; a part of a byte takes a whole one.
+
+    Args:
+        n_numbers: how many
+        dtype_bytes: bytes of one: 4 for float32, 2 for float16, 0.5 for 4 bits
+    Returns: bytes
+    Raises:
+        ValueError: a count that is not a whole number, or negative; bytes that are not positive
+    """
+    if not (math.isfinite(dtype_bytes) and dtype_bytes > 0):
+        raise ValueError(f"dtype_bytes is {dtype_bytes}; it should be positive: 2 for float16")
+    return math.ceil(check_size(n_numbers, "n_numbers") * dtype_bytes)
 
 
 def arithmetic_intensity(flops: float, n_bytes: float) -> float:
@@ -117,7 +235,6 @@ def _sizes(**sizes: int) -> tuple[int, ...]:
     return tuple(check_size(value, name) for name, value in sizes.items())
 
 
-def _bytes(n_numbers: int, dtype_bytes: float) -> int:
-    if not (math.isfinite(dtype_bytes) and dtype_bytes > 0):
-        raise ValueError(f"dtype_bytes is {dtype_bytes}; it should be positive: 2 for float16")
-    return math.ceil(n_numbers * dtype_bytes)
+def _whole(n: int, size: int) -> int:
+    """How many pieces of `size` hold n, the last one perhaps not full."""
+    return -(-n // size)

@@ -13,6 +13,7 @@ PACKAGE = ROOT / "attention_src"
 FILES = sorted(PACKAGE.rglob("*.py"))
 HELPERS = {"shapes", "costs", "timing", "testing", "figures", "svg"}
 HELPERS |= {"interpreter", "kernels", "kernel_compile"}
+HELPERS |= {"roofline", "workloads", "workloads_flash"}
 
 # A topic may use the topics named here, and itself. Tuple order plays no part.
 TOPICS = {
@@ -33,6 +34,7 @@ TOPICS = {
 }
 # Files of mathematics: NumPy only.
 MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic", "scaling"}
+MATHEMATICS |= {"roofline", "workloads", "workloads_flash"}
 MATHEMATICS |= {"checks", "duality", "time_invariant"}
 MATHEMATICS |= {"quantization"}
 MATHEMATICS |= {"feature_maps", "forms", "decays", "gated", "delta"}

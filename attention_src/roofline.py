@@ -1,0 +1,143 @@
+"""How fast could it be? A cost in operations and bytes, a chip's peaks, and the roof over both.
+
+    time >= max(flops / peak, n_bytes / bandwidth)
+
+A program whose intensity (FLOP per byte) is below the chip's ridge waits for memory; above it, for
+the arithmetic. The roof is what no program on that chip can pass, and good ones come near.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from attention_src.costs import arithmetic_intensity
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip as its data sheet has it: dense products, without structured sparsity.
+
+    Args:
+        name: of the product, with its form and memory where there are several
+        capability: the compute capability as one number, 75 for 7.5
+        flops_per_s: the peak by dtype: "fp16", "bf16", "tf32" and "int8" on the matrix units where
+            it has them for that dtype, "fp32" outside them; FLOP per second, operations for int8
+        bytes_per_s: bandwidth of the main memory
+        memory_bytes: size of the main memory
+        shared_bytes: fast memory that one program of a kernel may have
+    """
+
+    name: str
+    capability: int
+    flops_per_s: Mapping[str, float]
+    bytes_per_s: float
+    memory_bytes: int
+    shared_bytes: int
+
+    def peak(self, dtype: str = "fp16") -> float:
+        """Operations per second in a dtype.
+
+        Raises:
+            ValueError: a dtype that this chip has no unit for, or an unknown one
+        """
+        if dtype not in self.flops_per_s:
+            choices = ", ".join(map(repr, self.flops_per_s))
+            raise ValueError(f"dtype is {dtype!r}; for {self.name} it should be one of {choices}")
+        return self.flops_per_s[dtype]
+
+    def ridge(self, dtype: str = "fp16") -> float:
+        """The intensity at which arithmetic and memory take equally long, in FLOP per byte.
+
+            ridge = peak / bandwidth
+
+        Raises:
+            ValueError: as `peak`
+        Source: Williams, Waterman & Patterson 2009, Roofline (their ridge point).
+        """
+        return self.peak(dtype) / self.bytes_per_s
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an algorithm does and moves. Costs of steps done one after the other add: a + b.
+
+    Args:
+        flops: operations, FLOP; a multiplication and an addition count as two
+        n_bytes: bytes read from and written to main memory
+    Raises:
+        ValueError: a count below 0
+    """
+
+    flops: int
+    n_bytes: int
+
+    def __post_init__(self) -> None:
+        for name, count in (("flops", self.flops), ("n_bytes", self.n_bytes)):
+            if not count >= 0:
+                raise ValueError(f"{name} is {count}; it should not be negative")
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.flops + other.flops, self.n_bytes + other.n_bytes)
+
+    @property
+    def intensity(self) -> float:
+        """FLOP per byte; below the chip's ridge, memory is the limit.
+
+        Raises:
+            ValueError: it moves no bytes
+        """
+        return arithmetic_intensity(self.flops, self.n_bytes)
+
+    def time_s(self, chip: Chip, dtype: str = "fp16") -> float:
+        """The roof: the least time in seconds that the chip could need.
+
+            time_s = max(flops / peak, n_bytes / bandwidth)
+
+        Args:
+            chip: one of CHIPS, or your own
+            dtype: of the arithmetic, a key of chip.flops_per_s
+        Returns: seconds, as if reading, writing and computing went on all at once and at full speed
+        Raises:
+            ValueError: a dtype that the chip has no unit for
+        Source: Williams, Waterman & Patterson 2009, Roofline.
+        """
+        return max(self.flops / chip.peak(dtype), self.n_bytes / chip.bytes_per_s)
+
+
+def _tera(**peaks: float) -> Mapping[str, float]:
+    """Peaks given in 10^12 operations per second."""
+    return MappingProxyType({dtype: peak * 1e12 for dtype, peak in peaks.items()})
+
+
+_HOPPER = _tera(fp16=989.4, bf16=989.4, tf32=494.7, fp32=66.9, int8=1978.9)
+
+# By short name. Each line's source is NVIDIA's; "with sparsity" figures are halved.
+#   T4     T4 Tensor Core GPU data sheet (peaks) and product brief PB-09256 (320 GB/s)
+#   A100   A100 80GB data sheet, SXM column
+#   H100   H100 Tensor Core GPU Architecture white paper, table 2, SXM5; data sheet (3.35 TB/s)
+#   H200   H200 data sheet, SXM column; the same chip as H100 with more and faster memory
+#   B200   Blackwell Architecture Technical Brief, HGX B200, one of eight; DGX B200 data sheet
+# shared_bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+CHIPS = MappingProxyType(
+    {
+        "T4": Chip("T4", 75, _tera(fp16=65, fp32=8.1, int8=130), 320e9, 16 * 10**9, 64 << 10),
+        "A100": Chip(
+            "A100 SXM 80 GB",
+            80,
+            _tera(fp16=312, bf16=312, tf32=156, fp32=19.5, int8=624),
+            2.039e12,
+            80 * 10**9,
+            163 << 10,
+        ),
+        "H100": Chip("H100 SXM", 90, _HOPPER, 3.35e12, 80 * 10**9, 227 << 10),
+        "H200": Chip("H200 SXM", 90, _HOPPER, 4.8e12, 141 * 10**9, 227 << 10),
+        "B200": Chip(
+            "B200 SXM",
+            100,
+            _tera(fp16=2250, bf16=2250, tf32=1100, fp32=80, int8=4500),
+            8e12,
+            180 * 10**9,
+            227 << 10,
+        ),
+    }
+)
