@@ -48,8 +48,8 @@ def delta_rule(
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
         ValueError: shapes that do not fit; a form or chunk that does not exist
-    Cost: parallel O(n²) memory and a triangular solve, n² (3 d_k + 2 d_v) FLOP; recurrent
-        6 n d_k d_v FLOP; chunkwise n (chunk (3 d_k + 2 d_v) + 6 d_k d_v) FLOP.
+    Cost: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP; recurrent
+        6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
     Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
         triangular solve, their W and U our `erase` and `write`).
     """

@@ -1,0 +1,132 @@
+"""The delta rule on torch tensors, with gradients, with and without a gate for each position."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_src.linear.checks import check_form, check_same_length
+from attention_src.linear.layer_decays import between, from_start, of_all, to_end
+from attention_src.linear.layer_forms import IMPLS, answer, beside, gates, initial, run, tensors
+from attention_src.shapes import check_impl
+
+
+def delta_rule(
+    q: Float[Tensor, "B H n d_k"],
+    k: Float[Tensor, "B H n d_k"],
+    v: Float[Tensor, "B H n d_v"],
+    beta: Float[Tensor, "B H n"],
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Any = None,
+    return_state: bool = False,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
+    """Replace, by a fraction β, the value that the state holds for a key.
+
+        S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = S_t q_t
+
+    Args:
+        q: [B, H, n, d_k]  queries; they are not scaled
+        k: [B, H, n, d_k]  keys; used as they are. Normalise them: with β |k|² above 2 the state
+            grows without bound
+        v: [B, H, n, d_v]  values
+        beta: [B, H, n]  β, how much of the old value is replaced: 0 none, 1 all (if |k| = 1); any
+            floating dtype
+        form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
+        chunk: positions in a chunk, for "chunkwise"
+        initial_state: [B, H, d_k, d_v]  S^T that earlier positions left; None = nothing. It is
+            kept transposed, because a state of this topic has a row for each channel of the key
+        return_state: whether to return the state S^T after the last position too
+        impl: "torch", or "auto", which is "torch" for every input
+    Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state in float32 at
+        least
+    Raises:
+        ValueError: shapes, dtypes or devices that do not fit; a form, chunk or impl that does not
+            exist
+    Cost: for each head: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP;
+        recurrent 6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
+    Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
+        triangular solve, their W and U our `erase` and `write`).
+    """
+    check_impl(impl, IMPLS)
+    chunk = check_form(form, chunk)
+    (q, k, v), dtype = tensors(q, k, v)
+    ungated = k.new_zeros(k.shape[:-1])
+    o, state = _delta(q, k, v, beta, ungated, form, chunk, initial_state)
+    return answer(o, state, dtype, return_state)
+
+
+def gated_delta_rule(
+    q: Float[Tensor, "B H n d_k"],
+    k: Float[Tensor, "B H n d_k"],
+    v: Float[Tensor, "B H n d_v"],
+    beta: Float[Tensor, "B H n"],
+    log_gates: Float[Tensor, "B H n"],
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Any = None,
+    return_state: bool = False,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
+    """The delta rule on a state that decays first, by one gate for each position.
+
+        S_t = g_t S_{t−1} + β_t (v_t − g_t S_{t−1} k_t) k_t^T,   o_t = S_t q_t,   g = exp(log_gates)
+
+    Args:
+        q, k, v, beta: as for `delta_rule`
+        log_gates: [B, H, n]  natural logarithms of the gates, at most 0; −inf forgets all; any
+            floating dtype. Under torch.compile their values are not looked at
+        form, chunk, initial_state, return_state, impl: as for `delta_rule`
+    Returns: as `delta_rule`
+    Raises:
+        ValueError: as `delta_rule`; a log gate above 0
+    Cost: as `delta_rule`.
+    Source: Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464, section 3.1 (their α_t is our g_t).
+    """
+    check_impl(impl, IMPLS)
+    chunk = check_form(form, chunk)
+    (q, k, v), dtype = tensors(q, k, v)
+    log_gates = gates(log_gates, "[B, H, n]", k, k.shape[:-1])
+    o, state = _delta(q, k, v, beta, log_gates, form, chunk, initial_state)
+    return answer(o, state, dtype, return_state)
+
+
+def _delta(q: Tensor, k: Tensor, v: Tensor, beta: Any, log_gates: Tensor, form, chunk, state):
+    """What both functions do once there are gates."""
+    check_same_length(q, k)
+    beta = beside(beta, "beta", "[B, H, n]", k, k.shape[:-1])
+    sequences = [q, k, v, beta[..., None], log_gates[..., None]]
+    return run(form, chunk, _token, _block, sequences, initial(state, k, v))
+
+
+def _token(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor):
+    """One position: q, k [B, H, d_k], v [B, H, d_v], beta, log_gates [B, H, 1]."""
+    state = log_gates.exp()[..., None] * state  # [B, H, d_k, d_v]
+    held = torch.einsum("bhk,bhkv->bhv", k, state)  # the value held for this key
+    state = state + k[..., :, None] * (beta * (v - held))[..., None, :]
+    return torch.einsum("bhk,bhkv->bhv", q, state), state
+
+
+def _block(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor):
+    """n positions at once: q, k [B, H, n, d_k], v [B, H, n, d_v], beta, log_gates [B, H, n, 1].
+
+    Position i finds what the state held, and what each earlier j of the block added:
+
+        added_i = β_i (v_i − G_i S^T k_i − Σ_{j<i} (k_i·k_j) G_ij added_j)
+
+    with G_i, G_ij the gates since the block's start and since j: a triangular system. Its solution
+    is linear in the state, so `write` and `erase` do without it: all blocks could do them at once.
+    """
+    since_start, since = from_start(log_gates), between(log_gates)[..., 0]
+    overlap = beta * (k @ k.mT) * since  # [B, H, n, n]; only below the diagonal is it read
+    targets = beta * torch.cat([v, since_start * k], dim=-1)  # [B, H, n, d_v + d_k]
+    solution = torch.linalg.solve_triangular(overlap, targets, upper=False, unitriangular=True)
+    write, erase = solution.split([v.shape[-1], k.shape[-1]], dim=-1)
+    added = write - erase @ state  # [B, H, n, d_v]
+    o = ((q @ k.mT) * since) @ added + since_start * (q @ state)
+    state = of_all(log_gates)[..., None] * state + (k * to_end(log_gates)).mT @ added
+    return o, state
