@@ -34,7 +34,12 @@ class Timing:
 
 
 def measure(
-    f: Callable[[], Any], *, repeats: int = 11, warmup: int = 2, device: str = "cpu"
+    f: Callable[[], Any],
+    *,
+    repeats: int = 11,
+    warmup: int = 2,
+    device: str = "cpu",
+    before: Callable[[], Any] = lambda: None,
 ) -> Timing:
     """Run f many times and say how long one run takes.
 
@@ -44,20 +49,24 @@ def measure(
         warmup: runs before that: caches fill, kernels compile
         device: "cpu" (clock), or "cuda" and "cuda:1" (events recorded on the GPU itself, because
             a launch returns before its work is done)
+        before: called before each run and not timed, to empty a cache for instance
     Returns: Timing, in milliseconds
     Raises:
-        ValueError: f is not callable, repeats below 2, or a device that is not there
+        ValueError: f or before is not callable, repeats below 2, or a device that is not there
     Cost: (warmup + repeats) runs of f.
     """
-    if not callable(f):
-        raise ValueError(f"f is a {type(f).__name__}; it should be a function without arguments")
+    for argument, value in (("f", f), ("before", before)):
+        if not callable(value):
+            raise ValueError(
+                f"{argument} is a {type(value).__name__}; it should be a function without arguments"
+            )
     repeats = check_size(repeats, "repeats", at_least=2)
     warmup = check_size(warmup, "warmup")
     name = str(device)
     if name == "cpu":
-        times_ms = _times_by_clock(f, repeats, warmup)
+        times_ms = _times_by_clock(f, before, repeats, warmup)
     elif re.fullmatch(r"cuda(:\d+)?", name):
-        times_ms = _times_by_event(f, repeats, warmup, name)
+        times_ms = _times_by_event(f, before, repeats, warmup, name)
     else:
         raise ValueError(f"device is {name!r}; it should be 'cpu', 'cuda' or 'cuda:<index>'")
     low, median, high = statistics.quantiles(times_ms, n=4, method="inclusive")
@@ -95,18 +104,23 @@ def print_time(name: str, f: Callable[[], Any], **options: Any) -> Timing:
     return timing
 
 
-def _times_by_clock(f: Callable[[], Any], repeats: int, warmup: int) -> list[float]:
+def _times_by_clock(
+    f: Callable[[], Any], before: Callable[[], Any], repeats: int, warmup: int
+) -> list[float]:
     for _ in range(warmup):
         f()
     times_ms = []
     for _ in range(repeats):
+        before()
         start_ns = time.perf_counter_ns()
         f()
         times_ms.append((time.perf_counter_ns() - start_ns) / 1e6)
     return times_ms
 
 
-def _times_by_event(f: Callable[[], Any], repeats: int, warmup: int, device: str) -> list[float]:
+def _times_by_event(
+    f: Callable[[], Any], before: Callable[[], Any], repeats: int, warmup: int, device: str
+) -> list[float]:
     try:
         import torch
     except ImportError:
@@ -124,6 +138,7 @@ def _times_by_event(f: Callable[[], Any], repeats: int, warmup: int, device: str
             for _ in range(repeats)
         ]
         for start, end in events:
+            before()
             start.record()
             f()
             end.record()

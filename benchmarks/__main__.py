@@ -1,0 +1,81 @@
+"""Measure the kernels on this machine's GPU, print the tables, keep the results.
+
+python -m benchmarks                 every topic
+python -m benchmarks flash decode    some of them
+python -m benchmarks --smoke         anywhere: run every script at tiny sizes, measure nothing
+"""
+
+import argparse
+import importlib
+import sys
+
+import torch
+
+from attention_src import interpreter
+from benchmarks.record import format_table, provenance, save
+from benchmarks.running import Bench
+
+TOPICS = ("softmax", "rope", "flash", "decode")
+
+
+def main() -> int:
+    """Returns: 0; 1 if a kernel of ours failed; 2 if there is nothing to measure on."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("topics", nargs="*", help=f"some of: {', '.join(TOPICS)}; none = all")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is measured")
+    options = parser.parse_args()
+    if unknown := set(options.topics) - set(TOPICS):
+        parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(TOPICS)}")
+    why_not = _why_not()
+    if why_not and not options.smoke:
+        print(f"{why_not} Nothing was measured or recorded.", file=sys.stderr)
+        return 2
+    bench, source = Bench(options.smoke), provenance()
+    if not options.smoke:
+        print("\n".join(f"{name:15}{value}" for name, value in source.items()))
+    results = {topic: _run(topic, bench, source) for topic in options.topics or TOPICS}
+    if not options.smoke:
+        print(goals(results))
+    failed = [row for rows in results.values() for row in rows if row["impl"] == "triton"]
+    return int(any(row["error"] for row in failed))
+
+
+def goals(results: dict[str, list[dict]]) -> str:
+    """How many goals were met in each topic, and every one that was not."""
+    lines = ["", "Goals"]
+    for topic, rows in results.items():
+        judged = [row for row in rows if row.get("goal")]
+        met = [row for row in judged if row["goal"].endswith(": met")]
+        lines.append(f"{topic}: {len(met)} of {len(judged)} met")
+        missed = [row for row in judged if row not in met]
+        if missed:
+            lines.append(format_table(missed))
+    return "\n".join(lines)
+
+
+def _run(topic: str, bench: Bench, source: dict) -> list[dict]:
+    """Run one topic's script; print its table, and record it unless this is a trial."""
+    rows = importlib.import_module(f"benchmarks.{topic}").run(bench)
+    if bench.smoke:
+        labels = ("ms", "spread_ms", "gb_per_s", "of_copy", "tflop_per_s", "triton_is", "goal")
+        tried = [{k: v for k, v in row.items() if k not in labels} for row in rows]
+        tried = [row | {"error": row["error"] or "ran"} for row in tried]
+        print(f"\n{topic}: tried at tiny sizes, not measured\n{format_table(tried)}")
+    else:
+        print(f"\n{topic}\n{format_table(rows)}")
+        print(f"kept in {save(topic, rows, source)}")
+    return rows
+
+
+def _why_not() -> str:
+    """Why nothing can be measured here, or nothing."""
+    if not torch.cuda.is_available():
+        return "No CUDA GPU here, so there is nothing to measure on."
+    if interpreter.interpreted():
+        return "TRITON_INTERPRET is set, so kernels would be interpreted; unset it to measure."
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

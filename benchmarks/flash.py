@@ -1,0 +1,133 @@
+"""Exact attention against every backend of torch's SDPA and against FlexAttention.
+
+Sizes as in the FlashAttention-3 paper (Shah et al. 2024, arXiv:2407.08608, section 4.1): 16k tokens
+in all, heads of together 2,048 numbers; a causal mask halves the operations; backward counts as 2.5
+times forward. The forward is timed as in training, with what the backward needs kept.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+from attention_src.costs import attention_flops
+from attention_src.flash.layer import flash_attention
+from benchmarks.running import Bench, add_goal, faster
+
+N_TOKENS, WIDTH = 16384, 2048
+SIZES = {128: (1024, 2048, 4096, 8192, 16384), 64: (1024, 4096, 16384)}
+# How many times as fast as each rival, at d = 128 and these lengths.
+GOALS = {
+    ("forward", "sdpa flash"): 1.3,
+    ("forward", "sdpa cudnn"): 0.9,
+    ("backward", "sdpa flash"): 1.1,
+}
+GOAL_D, GOAL_N = 128, (4096, 16384)
+BACKENDS = {
+    "sdpa flash": SDPBackend.FLASH_ATTENTION,
+    "sdpa efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "sdpa cudnn": SDPBackend.CUDNN_ATTENTION,
+    "sdpa math": SDPBackend.MATH,
+}
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def run(bench: Bench) -> list[dict]:
+    """A row for each head size, mask, length, implementation and direction."""
+    rows = []
+    for d, lengths in bench.size(SIZES, {16: (40,)}).items():
+        for causal in (False, True):
+            for n in lengths:
+                rows += _case(bench, d, causal, n)
+    return rows
+
+
+def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
+    """Every implementation at one size, forward, then backward."""
+    batch, n_heads = bench.size((N_TOKENS // n, WIDTH // d), (2, 2))
+    q, k, v, do = (bench.randn(batch, n_heads, n, d) for _ in range(4))
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    labels = dict(d=d, causal=causal, n=n)
+    flops = attention_flops(n, n, d, d, n_heads=n_heads, batch=batch) / (2 if causal else 1)
+
+    def right(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    with torch.no_grad():
+        o = right(*leaves)
+    gradients = torch.autograd.grad(right(*leaves), leaves, do)
+    forward, backward = [], []
+    for impl, attend in _implementations(bench, causal, n).items():
+        there = dict(direction="forward", **labels, impl=impl)
+        forward.append(bench.row(lambda f=attend: f(*leaves), like=o, **there))
+        back = dict(direction="backward", **labels, impl=impl)
+        backward.append(_backward_row(bench, attend, leaves, do, gradients, back))
+    return _judged(forward, flops) + _judged(backward, 2.5 * flops)
+
+
+def _backward_row(
+    bench: Bench, attend: Attend, leaves: list[Tensor], do: Tensor, gradients: tuple, labels: dict
+) -> dict:
+    graph: list[Tensor] = []  # made by the first call, which is not timed
+
+    def backward() -> tuple[Tensor, ...]:
+        if not graph:
+            graph.append(attend(*leaves))
+        return torch.autograd.grad(graph[0], leaves, do, retain_graph=True)
+
+    return bench.row(backward, like=gradients, **labels)
+
+
+def _implementations(bench: Bench, causal: bool, n: int) -> dict[str, Attend]:
+    """Ours first, then each rival."""
+
+    def triton(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return flash_attention(q, k, v, causal=causal, impl="triton")
+
+    rivals = {impl: _sdpa(backend, causal) for impl, backend in BACKENDS.items()}
+    return {"triton": triton, **rivals, "flex": _flex(bench, causal, n)}
+
+
+def _sdpa(backend: SDPBackend, causal: bool) -> Attend:
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with sdpa_kernel(backend):
+            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return attend
+
+
+def _flex(bench: Bench, causal: bool, n: int) -> Attend:
+    """FlexAttention, compiled for this size alone; the mask's blocks are found beforehand."""
+    torch._dynamo.reset()  # else, after a few sizes, it would run uncompiled
+    backend = bench.size("inductor", "eager")
+    compiled = torch.compile(flex_attention, fullgraph=True, dynamic=False, backend=backend)
+
+    def visible(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return j <= i
+
+    mask = create_block_mask(visible, None, None, n, n, device=bench.device) if causal else None
+    return lambda q, k, v: compiled(q, k, v, block_mask=mask)
+
+
+def _judged(rows: list[dict], flops: float) -> list[dict]:
+    """Rows with their TFLOP/s; each rival's with how many times as fast ours is, and the goal."""
+    ours, *_ = rows
+    judged = []
+    for row in rows:
+        row = row | dict(tflop_per_s=None if row["ms"] is None else flops / row["ms"] / 1e9)
+        if row["impl"] != "triton":
+            row["triton_is"] = faster(ours, row)
+            at_least = goal(row)
+            row = add_goal(row, at_least, row["triton_is"]) if at_least else row
+        judged.append(row)
+    return judged
+
+
+def goal(row: dict) -> float | None:
+    """How many times as fast as this row's implementation ours should be."""
+    if row["d"] != GOAL_D or row["n"] not in GOAL_N:
+        return None
+    return GOALS.get((row["direction"], row["impl"]))

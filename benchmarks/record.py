@@ -1,0 +1,118 @@
+"""Where a measurement comes from, the table that is printed, the file that is kept."""
+
+import hashlib
+import json
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+UNKNOWN = "unknown"
+
+
+def provenance() -> dict[str, Any]:
+    """What somebody needs to know to believe a number, or to measure it again.
+
+    Returns: date, chip, driver, versions; the commit, and whether anything but results differed
+        from it; a digest of the sources, which tells what ran where there was no git
+    """
+    commit = _says("git", "rev-parse", "HEAD")
+    changes = _says("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
+    return dict(
+        date_utc=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
+        chip=torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        driver=_driver(),
+        cuda=torch.version.cuda or "none",
+        torch=torch.__version__,
+        triton=_version("triton"),
+        python=platform.python_version(),
+        commit=commit or UNKNOWN,
+        dirty=UNKNOWN if commit is None or changes is None else bool(changes),
+        sources_sha256=sources_digest(),
+    )
+
+
+def sources_digest() -> str:
+    """SHA-256 over the names and contents of every Python file that a benchmark can reach."""
+    digest = hashlib.sha256()
+    for folder in ("attention_src", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(ROOT).as_posix()} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RESULTS) -> Path:
+    """Keep the rows of one topic; a later run on the same chip takes their place.
+
+    Args:
+        topic: what was measured
+        rows: its results
+        source: from `provenance`
+        folder: where
+    Returns: the file, <chip>-<topic>.json
+    """
+    chip = re.sub(r"[^a-z0-9]+", "-", source["chip"].lower()).strip("-")
+    path = folder / f"{chip}-{topic}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_json({"topic": topic, **source}, rows), encoding="utf-8")
+    return path
+
+
+def as_json(head: dict[str, Any], rows: Iterable[dict]) -> str:
+    """JSON with one line for each row, so that a change is seen where it happened."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    body = ",\n".join(f"    {json.dumps(row)}" for row in rows)
+    return "\n".join(["{", *lines, '  "rows": [', body, "  ]", "}", ""])
+
+
+def format_table(rows: Sequence[dict]) -> str:
+    """The rows as aligned text; a column for each key that any row has, a dash where it has not."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, *([_shown(row.get(name)) for name in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={x}" for name, x in value.items()) or "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _driver() -> str:
+    """NVIDIA's driver, as nvidia-smi names it."""
+    query = ("--query-gpu=driver_version", "--format=csv,noheader")
+    return (_says("nvidia-smi", *query) or UNKNOWN).splitlines()[0]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _says(*command: str) -> str | None:
+    """What a program prints; None if it is missing or fails."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
