@@ -5,9 +5,11 @@ import math
 from torch import Tensor
 
 from attention_src.flash.kernel_blocks import (
+    count_blocks,
     key_spans,
     keys_of,
     load_tile,
+    nth_block,
     query_block,
     query_spans,
     store_tile,
@@ -49,7 +51,7 @@ def flash_dq_kernel(
     n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
@@ -62,9 +64,9 @@ def flash_dq_kernel(
     offs_q = tl.arange(0, BLOCK_Q)
 
     # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
-    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True)
-    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True)
-    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True)
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
+    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
+    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
     # [BLOCK_Q]  reads 2 and writes 1 BLOCK_Q numbers; flash_dkdv_kernel reads delta
     lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)
     dlse = load_row(dlse_ptr + row, start_q, n_q, BLOCK_Q)
@@ -73,17 +75,36 @@ def flash_dq_kernel(
     tl.store(delta_ptr + row + start_q + offs_q, delta, mask=offs_q < n_q - start_q)
 
     dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
-    starts, stops = key_spans(first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW)
-    for SPAN in tl.static_range(0 if WINDOW else 2, 4):
-        MASKED: tl.constexpr = SPAN != 2
-        for block in range(starts[SPAN], stops[SPAN]):
-            start_k = block * BLOCK_K
+    sink_stop, left, full, right, stop = key_spans(
+        first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+    )
+    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+        for index in range(0, count_blocks(sink_stop, left, full, right, stop, MASKED)):
+            start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers
             k = load_tile(
-                k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, MASKED
+                k_ptr,
+                start_k,
+                key_length,
+                stride_kn,
+                stride_kd,
+                BLOCK_K,
+                D_K,
+                BLOCK_DK,
+                MASKED,
+                WIDE,
             )
             v = load_tile(
-                v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, MASKED
+                v_ptr,
+                start_k,
+                key_length,
+                stride_vn,
+                stride_vd,
+                BLOCK_K,
+                D_V,
+                BLOCK_DV,
+                MASKED,
+                WIDE,
             )
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
             p = tl.exp2(s * scale_log2 - lse_log2[:, None])
@@ -107,7 +128,7 @@ def flash_dkdv_kernel(
     n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     # The first keys are seen by the most queries, so they come first.
     n_blocks, n_kv_heads = tl.cdiv(n_k, BLOCK_K), n_heads // group
@@ -122,27 +143,39 @@ def flash_dkdv_kernel(
     offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
 
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
-    k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, True)
-    v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, True)
+    k = load_tile(
+        k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, True, WIDE
+    )
+    v = load_tile(
+        v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, True, WIDE
+    )
     dk = tl.zeros([BLOCK_K, BLOCK_DK], tl.float32)
     dv = tl.zeros([BLOCK_K, BLOCK_DV], tl.float32)
-    starts, stops = query_spans(
+    first, full, right, stop = query_spans(
         start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
     for h in range(h_kv * group, h_kv * group + group):
         q_head = q_ptr + b * stride_qb + h * stride_qh
         do_head = do_ptr + b * stride_dob + h * stride_doh
         row = (b * n_heads + h) * n_q  # of lse and delta
-        for SPAN in tl.static_range(3):
-            MASKED: tl.constexpr = SPAN != 1
-            for block in range(starts[SPAN], stops[SPAN]):
-                start_q = block * BLOCK_Q
+        for MASKED in tl.static_range(2):
+            for index in range(0, count_blocks(0, first, full, right, stop, MASKED)):
+                start_q = nth_block(index, 0, first, full, right, MASKED) * BLOCK_Q
                 # [BLOCK_Q, d_k] and [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + d_v) numbers
                 q = load_tile(
-                    q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED
+                    q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE
                 )
                 do = load_tile(
-                    do_head, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, MASKED
+                    do_head,
+                    start_q,
+                    n_q,
+                    stride_don,
+                    stride_dod,
+                    BLOCK_Q,
+                    D_V,
+                    BLOCK_DV,
+                    MASKED,
+                    WIDE,
                 )
                 # [BLOCK_Q]  reads 2 BLOCK_Q numbers
                 lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)

@@ -14,6 +14,7 @@ def load_tile(
     D: tl.constexpr,
     BLOCK_D: tl.constexpr,
     CHECK_ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
 ):
     """Rows from start of a matrix [n, D], as a tile [BLOCK_N, BLOCK_D] with zeros outside."""
     rows, columns = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
@@ -22,9 +23,11 @@ def load_tile(
         inside &= (rows < n - start)[:, None]
     if D < BLOCK_D:
         inside &= (columns < D)[None, :]
-    ptr += tl.cast(start, tl.int64) * stride_n
-    offs = rows.to(tl.int64)[:, None] * stride_n + columns.to(tl.int64)[None, :] * stride_d
-    return tl.load(ptr + offs, mask=inside, other=0.0)
+    # Where a tile starts needs 64 bits; inside of it 32 do, unless its rows are very far apart.
+    if WIDE:
+        rows, columns = rows.to(tl.int64), columns.to(tl.int64)
+    offs = rows[:, None] * stride_n + columns[None, :] * stride_d
+    return tl.load(ptr + tl.cast(start, tl.int64) * stride_n + offs, mask=inside, other=0.0)
 
 
 @triton.jit
@@ -84,11 +87,11 @@ def key_spans(
 ):
     """The key blocks that a block of queries visits; its first query is at position first_t.
 
-    Returns: where the four spans start, and where they stop
-        0   the sinks, with a mask
-        1   the left border of the window, with a mask
-        2   every query sees every key: no mask
-        3   the diagonal, and the last keys of the sequence, with a mask
+    Returns: the borders of four spans of blocks
+        0 … sink_stop      with a mask: the sinks
+        left … full        with a mask: the left border of the window
+        full … right       every query sees every key
+        right … stop       with a mask: the diagonal, and the last keys of the sequence
     """
     last_t = first_t + BLOCK_Q - 1
     # In keys. Some query sees those from low to high; every query, from full_low to full_high.
@@ -105,7 +108,7 @@ def key_spans(
     full = tl.minimum(tl.cdiv(full_low, BLOCK_K), stop)
     right = tl.maximum(full_high // BLOCK_K, full)
     sink_stop = tl.minimum(tl.cdiv(sinks, BLOCK_K), left)
-    return (0, left, full, right), (sink_stop, full, right, stop)
+    return sink_stop, left, full, right, stop
 
 
 @triton.jit
@@ -123,10 +126,10 @@ def query_spans(
 ):
     """The query blocks that see a block of keys; query i is at position i + shift.
 
-    Returns: where the three spans start, and where they stop
-        0   the diagonal, with a mask
-        1   every query sees every key: no mask
-        2   the far border of the window, and the last queries, with a mask
+    Returns: the borders of three spans of blocks
+        first … full       with a mask: the diagonal
+        full … right       every query sees every key
+        right … stop       with a mask: the far border of the window, and the last queries
     """
     last_k = start_k + BLOCK_K - 1
     first, full, right, stop = 0, 0, n_q // BLOCK_Q, tl.cdiv(n_q, BLOCK_Q)
@@ -141,6 +144,26 @@ def query_spans(
         stop = 0
     if last_k >= key_length:  # some are padding: no block without a mask
         right = 0
-    full = tl.minimum(full, stop)
-    right = tl.maximum(right, full)
-    return (first, full, right), (full, right, stop)
+    first, full = tl.minimum(first, stop), tl.minimum(full, stop)
+    return first, full, tl.minimum(tl.maximum(right, full), stop), stop
+
+
+@triton.jit
+def count_blocks(sink_stop, left, full, right, stop, MASKED: tl.constexpr):
+    """How many blocks there are in the spans with a mask, or in the one without."""
+    if MASKED:
+        count = sink_stop + (full - left) + (stop - right)
+    else:
+        count = right - full
+    return count
+
+
+@triton.jit
+def nth_block(index, sink_stop, left, full, right, MASKED: tl.constexpr):
+    """Which block is number index, counting through the spans with a mask, or the one without."""
+    if MASKED:
+        block = index + tl.where(index < sink_stop, 0, left - sink_stop)
+        block += tl.where(block < full, 0, right - full)
+    else:
+        block = index + full
+    return block

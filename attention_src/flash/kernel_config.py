@@ -66,6 +66,7 @@ def common_arguments(
         BLOCK_DK=triton.next_power_of_2(d_k),
         BLOCK_DV=triton.next_power_of_2(d_v),
         PRECISION=precision(q.dtype, capability),
+        WIDE=max(q.stride(2), k.stride(2), v.stride(2)) * 256 >= 2**31,
     )
 
 

@@ -6,9 +6,11 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel_blocks import (
+    count_blocks,
     key_spans,
     keys_of,
     load_tile,
+    nth_block,
     query_block,
     store_tile,
     visible,
@@ -28,7 +30,7 @@ def flash_forward_kernel(
     n_heads, group, n_q, n_k, window, sinks, scale_log2,
     NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
@@ -40,20 +42,30 @@ def flash_forward_kernel(
     offs_q = tl.arange(0, BLOCK_Q)
 
     # [BLOCK_Q, d_k]  reads BLOCK_Q d_k numbers, once
-    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True)
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
     if NEGATIVE:  # the sign of the scale moves into q: the largest product, the largest score
         q = -q
     m_log2 = tl.full([BLOCK_Q], -float("inf"), tl.float32)
     l = tl.zeros([BLOCK_Q], tl.float32)
     acc = tl.zeros([BLOCK_Q, BLOCK_DV], tl.float32)
-    starts, stops = key_spans(first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW)
-    for SPAN in tl.static_range(0 if WINDOW else 2, 4):
-        MASKED: tl.constexpr = SPAN != 2
-        for block in range(starts[SPAN], stops[SPAN]):
-            start_k = block * BLOCK_K
+    sink_stop, left, full, right, stop = key_spans(
+        first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+    )
+    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+        for index in range(0, count_blocks(sink_stop, left, full, right, stop, MASKED)):
+            start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k]  reads BLOCK_K d_k numbers
             k = load_tile(
-                k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, MASKED
+                k_ptr,
+                start_k,
+                key_length,
+                stride_kn,
+                stride_kd,
+                BLOCK_K,
+                D_K,
+                BLOCK_DK,
+                MASKED,
+                WIDE,
             )
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
             if MASKED:
@@ -68,7 +80,16 @@ def flash_forward_kernel(
             l = l * alpha + tl.sum(p, 1)
             # [BLOCK_K, d_v]  reads BLOCK_K d_v numbers
             v = load_tile(
-                v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, MASKED
+                v_ptr,
+                start_k,
+                key_length,
+                stride_vn,
+                stride_vd,
+                BLOCK_K,
+                D_V,
+                BLOCK_DV,
+                MASKED,
+                WIDE,
             )
             acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision=PRECISION)
             m_log2 = m_new
