@@ -1,4 +1,4 @@
-"""Costs against counting: a profiler's count, a product's bytes, and figures worked out by hand."""
+"""Costs against counting: a profiler's, the bytes of tensors and caches, and known figures."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,13 @@ from attention_src.costs import (
     arithmetic_intensity,
     attention_bytes,
     attention_flops,
+    block_table_bytes,
     kv_cache_bytes,
+    paged_kv_cache_bytes,
+    quantized_kv_cache_bytes,
+    stored_bytes,
 )
+from attention_src.kvcache.cache import KVCache, PagedKVCache, QuantizedKVCache
 from attention_src.testing import make_qkv
 
 
@@ -53,6 +58,77 @@ def test_cache_bytes():
     assert kv_cache_bytes(1, 1, 1, 0, 3, dtype_bytes=0.5) == 2  # half a byte is not stored
 
 
+def filled(cache, n, batch=2, dtype=torch.float16):
+    """The cache after n tokens for each of 3 heads, d_k = 5 and d_v = 7, in two portions."""
+    _, k, v = make_qkv(1, n, 5, 7, batch=batch, n_heads=3, dtype=dtype)
+    half = n // 2
+    cache.append(k[:, :, :half], v[:, :, :half])
+    cache.append(k[:, :, half:], v[:, :, half:])
+    return cache
+
+
+LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 97]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_cache_bytes_are_those_of_the_caches(n):
+    layers = 3 * kv_cache_bytes(1, 3, 5, 7, n, batch=2)
+    assert kv_cache_bytes(3, 3, 5, 7, n, batch=2) == layers
+    assert filled(KVCache(), n).nbytes == layers // 3
+    wide = filled(KVCache(), n, dtype=torch.float32)
+    assert wide.nbytes == kv_cache_bytes(1, 3, 5, 7, n, batch=2, dtype_bytes=4)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("page_size", [1, 3, 16])
+def test_paged_bytes_are_those_of_the_cache(n, page_size):
+    cache = filled(PagedKVCache(page_size, n_pages=200), n)
+    paged = paged_kv_cache_bytes(1, 3, 5, 7, n, page_size, batch=2)
+    assert paged == cache.nbytes
+    assert paged_kv_cache_bytes(4, 3, 5, 7, n, page_size, batch=2) == 4 * paged
+    table = block_table_bytes(n, page_size, batch=2)
+    assert table == sum(x.numel() * x.element_size() for x in (cache.block_table, cache.lengths))
+    unused = -n % page_size
+    assert paged - table == kv_cache_bytes(1, 3, 5, 7, n + unused, batch=2)
+
+
+SCHEMES = [
+    dict(bits=8),
+    dict(bits=4),
+    dict(bits=4, scheme="per_token"),
+    dict(bits=8, scheme="per_channel"),
+    dict(bits=8, residual=10),
+    dict(bits=4, group=16, residual=0),
+    dict(bits=4, group=7, residual=9),
+]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+def test_quantized_bytes_are_those_of_the_cache(n, scheme):
+    cache = filled(QuantizedKVCache(**scheme), n, dtype=torch.float32)
+    sizes = dict(batch=2, dtype_bytes=4)
+    one = quantized_kv_cache_bytes(1, 3, 5, 7, n, **scheme, **sizes)
+    assert one == cache.nbytes
+    assert quantized_kv_cache_bytes(4, 3, 5, 7, n, **scheme, **sizes) == 4 * one
+
+
+def test_fewer_bits():
+    sizes = (80, 8, 128, 128, 32_768)
+    # Per token and head: 2 x 128 codes and two float32 scales, against 2 x 128 numbers of 2 bytes.
+    assert quantized_kv_cache_bytes(*sizes) / kv_cache_bytes(*sizes) == (128 + 4) / 256
+    few = quantized_kv_cache_bytes(*sizes, bits=4) / kv_cache_bytes(*sizes)
+    # Codes 64 and 64; the value's scale and zero 8; the key's share of its group's, 8 x 128 / 32.
+    assert few == pytest.approx((64 + 64 + 8 + 32) / 512, rel=0.01)
+    unchanged = quantized_kv_cache_bytes(1, 2, 3, 5, 31, bits=4)
+    assert unchanged == kv_cache_bytes(1, 2, 3, 5, 31)
+
+
+def test_stored_bytes():
+    assert [stored_bytes(n, 0.5) for n in range(5)] == [0, 1, 1, 2, 2]
+    assert stored_bytes(7) == 14
+
+
 def test_intensity():
     assert arithmetic_intensity(6, 4) == 1.5
     prefill = attention_flops(4096, 4096, 128, 128), attention_bytes(4096, 4096, 128, 128)
@@ -70,6 +146,18 @@ BAD = [
     (lambda: attention_bytes(1, 2, 3, 4, dtype_bytes=0), "dtype_bytes is 0"),
     (lambda: kv_cache_bytes(1, 2, 3, 4, "5"), "n_tokens is '5'"),
     (lambda: kv_cache_bytes(1, 2, 3, 4, 5, dtype_bytes=float("nan")), "dtype_bytes is nan"),
+    (lambda: stored_bytes(-1), "n_numbers is -1"),
+    (lambda: stored_bytes(1, -2), "dtype_bytes is -2"),
+    (lambda: paged_kv_cache_bytes(1, 2, 3, 4, 5, 0), "page_size is 0; it should be at least 1"),
+    (lambda: paged_kv_cache_bytes(-1, 2, 3, 4, 5, 6), "n_layers is -1"),
+    (lambda: block_table_bytes(1.5, 6), "n_tokens is 1.5"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, bits=3), "bits is 3; it should be 4 or 8"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, scheme="kivi"), "scheme is 'kivi'"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, group=2), "group is 2; per_token has no"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, bits=4, group=0), "group is 0"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, residual=-1), "residual is -1"),
+    (lambda: quantized_kv_cache_bytes(1, -2, 3, 4, 5), "n_kv_heads is -2"),
+    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, residual=9, dtype_bytes=0), "dtype_bytes"),
     (lambda: arithmetic_intensity(1, 0), "n_bytes is 0; it should be finite and positive"),
     (lambda: arithmetic_intensity(-1, 1), "flops is -1"),
 ]
