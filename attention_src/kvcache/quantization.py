@@ -40,7 +40,7 @@ def quantize_symmetric(
     levels = 2 ** (check_bits(bits) - 1) - 1
     x = _float32(x, "x")
     with np.errstate(invalid="ignore"):  # infinities and NaN end as NaN, in the scale
-        scale = np.abs(x).max(axis=-1, keepdims=True, initial=0) / np.float32(levels)
+        scale = _known(np.abs(x).max(axis=-1, keepdims=True, initial=0) / np.float32(levels))
         codes = np.rint(x / np.where(scale == 0, np.float32(1), scale))
         return np.clip(codes, -levels, levels).astype(np.int8), scale
 
@@ -79,7 +79,7 @@ def quantize_asymmetric(
     x = _float32(x, "x")
     with np.errstate(invalid="ignore", over="ignore"):  # a range that is not finite ends as NaN
         zero = x.min(axis=axis, keepdims=True)
-        scale = (x.max(axis=axis, keepdims=True) - zero) / np.float32(levels)
+        scale = _known((x.max(axis=axis, keepdims=True) - zero) / np.float32(levels))
         codes = np.rint((x - zero) / np.where(scale == 0, np.float32(1), scale))
         return np.clip(codes, 0, levels).astype(np.uint8), scale, zero
 
@@ -180,7 +180,7 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
             f"{(d + 1) // 2}"
         )
     both = np.stack([packed & 15, packed >> 4], axis=-1)  # [..., half, 2]
-    return both.reshape(*packed.shape[:-1], -1)[..., :d]
+    return both.reshape(*packed.shape[:-1], 2 * packed.shape[-1])[..., :d]
 
 
 def quantized_tokens(n: int, group: int, residual: int) -> int:
@@ -238,6 +238,11 @@ def check_bits(bits: int) -> int:
     if check_size(bits, "bits") not in BITS:
         raise ValueError(f"bits is {bits}; it should be 4 or 8")
     return bits
+
+
+def _known(scale: np.ndarray) -> np.ndarray:
+    """NaN in place of an infinite step, which no code can be counted in."""
+    return np.where(np.isfinite(scale), scale, np.float32(np.nan))
 
 
 def _float32(x: Any, name: str) -> np.ndarray:

@@ -15,7 +15,7 @@ def quantize_symmetric(
     """As `quantization.quantize_symmetric`: codes * scale ≈ x, one scale a row."""
     levels = 2 ** (check_bits(bits) - 1) - 1
     x = x.float()
-    scale = x.abs().amax(dim=-1, keepdim=True) / levels
+    scale = _known(x.abs().amax(dim=-1, keepdim=True) / levels)
     codes = (x / scale.masked_fill(scale == 0, 1)).round()
     return codes.clamp(-levels, levels).to(torch.int8), scale
 
@@ -27,7 +27,7 @@ def quantize_asymmetric(
     levels = 2 ** check_bits(bits) - 1
     x = x.float()
     zero = x.amin(dim=axis, keepdim=True)
-    scale = (x.amax(dim=axis, keepdim=True) - zero) / levels
+    scale = _known((x.amax(dim=axis, keepdim=True) - zero) / levels)
     codes = ((x - zero) / scale.masked_fill(scale == 0, 1)).round()
     return codes.clamp(0, levels).to(torch.uint8), scale, zero
 
@@ -41,6 +41,11 @@ def pack_int4(codes: UInt8[Tensor, "*rows d"]) -> UInt8[Tensor, "*rows half"]:
 def unpack_int4(packed: UInt8[Tensor, "*rows half"], d: int) -> UInt8[Tensor, "*rows d"]:
     """As `quantization.unpack_int4`."""
     return torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2)[..., :d]
+
+
+def _known(scale: Tensor) -> Tensor:
+    """NaN in place of an infinite step, which no code can be counted in."""
+    return scale.masked_fill(scale.isinf(), torch.nan)
 
 
 class SymmetricStore:

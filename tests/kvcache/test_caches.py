@@ -1,0 +1,334 @@
+"""Every cache against the NumPy statement of what it answers, and what all of them promise."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_src.costs import kv_cache_bytes
+from attention_src.kvcache import reference as r
+from attention_src.kvcache.cache import (
+    Cache,
+    KVCache,
+    PagedKVCache,
+    QuantizedKVCache,
+    WindowedKVCache,
+)
+from attention_src.testing import make_qkv
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+MAKERS = {
+    "contiguous": lambda: KVCache(),
+    "windowed": lambda: WindowedKVCache(5),
+    "windowed with sinks": lambda: WindowedKVCache(4, sinks=2),
+    "int8": lambda: QuantizedKVCache(8),
+    "int8 and a residual": lambda: QuantizedKVCache(8, residual=3),
+    "int8 per channel": lambda: QuantizedKVCache(8, scheme="per_channel", group=4, residual=1),
+    "int4": lambda: QuantizedKVCache(4, group=4, residual=3),
+    "int4 without a residual": lambda: QuantizedKVCache(4, group=3, residual=0),
+    "int4 per token": lambda: QuantizedKVCache(4, scheme="per_token"),
+    "paged": lambda: PagedKVCache(3, 200),
+}
+every_cache = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def expected(cache, k, v):
+    """What the NumPy statement answers for this cache, as float64."""
+    # NumPy has no bfloat16: its values pass through float32, and the answer is rounded to it below.
+    k32, v32 = (x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy() for x in (k, v))
+    if isinstance(cache, WindowedKVCache):
+        read = r.read_windowed(k32, v32, cache.window, cache.sinks)
+    elif isinstance(cache, QuantizedKVCache):
+        options = dict(scheme=cache.scheme, group=cache.group, residual=cache.residual)
+        read = r.read_quantized(k32, v32, cache.bits, **options)
+    elif isinstance(cache, PagedKVCache):
+        table, lengths = cache.block_table.numpy(), cache.lengths.numpy()
+        pages = (p.float() if p.dtype == torch.bfloat16 else p for p in cache_pages(cache))
+        read = [r.read_paged(p.numpy(), table, lengths) for p in pages]
+        assert all(np.array_equal(x, y) for x, y in zip(read, (k32, v32), strict=True))
+    else:
+        read = r.read_contiguous([(k32, v32)])
+    return [torch.from_numpy(np.ascontiguousarray(x)).to(k.dtype) for x in read]
+
+
+def cache_pages(cache):
+    return cache.k_pages, cache.v_pages
+
+
+def portions(k, v, sizes):
+    """k and v cut into portions of these sizes."""
+    return zip(k.split(sizes, dim=2), v.split(sizes, dim=2), strict=True)
+
+
+def check(cache, k, v):
+    read = cache.read()
+    for name, ours, right in zip("kv", read, expected(cache, k, v), strict=True):
+        assert ours.dtype == k.dtype and torch.equal(ours, right), name
+    n = k.shape[2]
+    held = expected(cache, k, v)[0].shape[2]
+    assert len(cache) == held == read[0].shape[2] and cache.n_seen == n
+    window, sinks = getattr(cache, "window", n + 1), getattr(cache, "sinks", 0)
+    assert cache.positions.tolist() == r.window_positions(n, window, sinks).tolist()
+    assert cache.lengths.tolist() == [held] * k.shape[0] and cache.lengths.dtype == torch.int32
+
+
+sizes = st.lists(st.integers(0, 9), min_size=1, max_size=7)
+widths = st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 7), st.integers(1, 7))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def poisoned_storage():
+    """All storage begins as NaN, so that whatever is read and was not written is seen."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(sorted(MAKERS)),
+    sizes,
+    widths,
+    st.sampled_from(DTYPES),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_what_is_read_is_what_was_appended(name, sizes, widths, dtype, strided, seed):
+    cache, (batch, heads, d_k, d_v) = MAKERS[name](), widths
+    options = dict(batch=batch, n_heads=heads, seed=seed, dtype=torch.float32)
+    _, k, v = make_qkv(1, sum(sizes), d_k, d_v, **options)
+    k, v = k.to(dtype), v.to(dtype)
+    if strided:
+        k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (k, v))
+    seen = 0
+    for k_new, v_new in portions(k, v, sizes):
+        cache.append(k_new, v_new)
+        seen += k_new.shape[2]
+        check(cache, k[:, :, :seen], v[:, :, :seen])
+
+
+@every_cache
+def test_portions_do_not_matter(make):
+    _, k, v = make_qkv(1, 60, 8, 6, dtype=torch.float32)
+    whole, token_by_token = make(), make()
+    whole.append(k, v)
+    for k_new, v_new in portions(k, v, 1):
+        token_by_token.append(k_new, v_new)
+    for ours, theirs in zip(whole.read(), token_by_token.read(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert whole.nbytes == token_by_token.nbytes
+
+
+@every_cache
+def test_later_changes_to_what_was_appended_do_not_matter(make):
+    _, k, v = make_qkv(1, 7, dtype=torch.float32)
+    cache, k_new, v_new = make(), k.clone(), v.clone()
+    cache.append(k_new, v_new)
+    before = [x.clone() for x in cache.read()]
+    k_new.zero_(), v_new.zero_()
+    assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
+
+
+@every_cache
+def test_no_graph_is_kept(make):
+    _, k, v = make_qkv(1, 7, dtype=torch.float32)
+    cache = make()
+    cache.append(k.requires_grad_(), 2 * v.requires_grad_())
+    cache.append(k[:, :, :1], v[:, :, :1])
+    assert not any(x.requires_grad for x in cache.read())
+
+
+@every_cache
+def test_an_empty_cache(make):
+    cache = make()
+    assert len(cache) == cache.n_seen == cache.nbytes == cache.allocated_nbytes == 0
+    for ask in (cache.read, lambda: cache.positions, lambda: cache.lengths):
+        with pytest.raises(ValueError, match="no append yet"):
+            ask()
+    cache.append(torch.ones(2, 3, 0, 4), torch.ones(2, 3, 0, 5))
+    k, v = cache.read()
+    assert k.shape == (2, 3, 0, 4) and v.shape == (2, 3, 0, 5) and len(cache) == 0
+    assert cache.positions.tolist() == [] and cache.lengths.tolist() == [0, 0]
+
+
+CHANGES = {
+    "B=3": dict(k=(3, 2, 1, 4), v=(3, 2, 1, 5)),
+    "H_kv=1": dict(k=(2, 1, 1, 4), v=(2, 1, 1, 5)),
+    "d_k=6": dict(k=(2, 2, 1, 6), v=(2, 2, 1, 5)),
+    "d_v=7": dict(k=(2, 2, 1, 4), v=(2, 2, 1, 7)),
+    r"v has shape \[2, 2, 2, 5\] but k has \[2, 2, 1, 4\]": dict(k=(2, 2, 1, 4), v=(2, 2, 2, 5)),
+    r"k has shape \[2, 1, 4\]": dict(k=(2, 1, 4), v=(2, 1, 5)),
+    "d_v=0": dict(k=(2, 2, 1, 4), v=(2, 2, 1, 0)),
+}
+
+
+@every_cache
+@pytest.mark.parametrize("message", CHANGES)
+def test_what_does_not_fit_is_refused_and_changes_nothing(make, message, untyped):
+    cache = make()
+    cache.append(torch.ones(2, 2, 3, 4), torch.ones(2, 2, 3, 5))
+    before = [x.clone() for x in cache.read()]
+    with pytest.raises(ValueError, match=message):
+        cache.append(*(torch.ones(shape) for shape in CHANGES[message].values()))
+    assert len(cache) == 3 and cache.n_seen == 3
+    assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
+
+
+@every_cache
+def test_dtypes_and_devices_are_kept(make, untyped):
+    cache, one = make(), torch.ones(1, 1, 1, 2)
+    for k, v, message in (
+        (one, one.half(), "v is torch.float16"),
+        (one.int(), one.int(), "k has dtype torch.int32"),
+        (one.numpy(), one, "k is a ndarray"),
+        (one, one.to("meta"), "v is torch.float32 on meta"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cache.append(k, v)
+    assert cache.layout is None and cache.batch is None
+    cache.append(one, one)
+    with pytest.raises(ValueError, match=r"dtype=torch\.float64, not torch\.float32"):
+        cache.append(one.double(), one.double())
+    with pytest.raises(ValueError, match="device=meta, not cpu"):
+        cache.append(one.to("meta"), one.to("meta"))
+
+
+def test_constructors_refuse(untyped):
+    for make, message in (
+        (lambda: WindowedKVCache(0), "window is 0; it should be at least 1"),
+        (lambda: WindowedKVCache(2.5), "window is 2.5"),
+        (lambda: WindowedKVCache(3, sinks=-1), "sinks is -1"),
+        (lambda: QuantizedKVCache(2), "bits is 2; it should be 4 or 8"),
+        (lambda: QuantizedKVCache(4, scheme="int4"), "scheme is 'int4'"),
+        (lambda: QuantizedKVCache(4, group=0), "group is 0"),
+        (lambda: QuantizedKVCache(4, residual=-1), "residual is -1"),
+        (lambda: QuantizedKVCache(8, group=32), "group is 32.*it should be None"),
+        (lambda: PagedKVCache(0, 4), "page_size is 0"),
+        (lambda: PagedKVCache(4, 0), "n_pages is 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+    with pytest.raises(TypeError, match="abstract"):
+        Cache()
+
+
+def filled(cache, dtype, n=37, batch=2, heads=3, d_k=16, d_v=8):
+    _, k, v = make_qkv(1, n, d_k, d_v, batch=batch, n_heads=heads, dtype=torch.float32)
+    for k_new, v_new in portions(k.to(dtype), v.to(dtype), 1):
+        cache.append(k_new, v_new)
+    return cache
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_bytes_are_those_of_the_formula(dtype):
+    size = dict(dtype_bytes=dtype.itemsize, batch=2)
+    cache = filled(KVCache(), dtype)
+    assert cache.nbytes == kv_cache_bytes(1, 3, 16, 8, 37, **size)
+    assert cache.nbytes <= cache.allocated_nbytes < 2 * cache.nbytes
+
+    cache = filled(WindowedKVCache(10, sinks=4), dtype)
+    assert cache.nbytes == cache.allocated_nbytes == kv_cache_bytes(1, 3, 16, 8, 14, **size)
+
+    cache = filled(PagedKVCache(8, 40), dtype)
+    table = 2 * 5 * 4 + 2 * 4  # int32: five pages a sequence, and a length
+    assert cache.nbytes == kv_cache_bytes(1, 3, 16, 8, 40, **size) + table
+    assert cache.allocated_nbytes == kv_cache_bytes(1, 3, 16, 8, 40 * 8 // 2, **size) + table
+
+
+def test_bytes_of_quantised_caches():
+    heads, n = 2 * 3, 37
+    scales = 4 * heads * n
+    cache = filled(QuantizedKVCache(8), torch.float16)
+    assert cache.nbytes == kv_cache_bytes(1, 3, 16, 8, n, dtype_bytes=1, batch=2) + 2 * scales
+    cache = filled(QuantizedKVCache(4, scheme="per_token"), torch.float16)
+    assert cache.nbytes == kv_cache_bytes(1, 3, 16, 8, n, dtype_bytes=0.5, batch=2) + 2 * scales
+
+    cache = filled(QuantizedKVCache(4, group=8, residual=4), torch.float16)
+    old = 32  # four groups; five tokens stay in float16
+    codes = kv_cache_bytes(1, 3, 16, 8, old, dtype_bytes=0.5, batch=2)
+    grids = heads * (old // 8 * 16 * 8 + old * 8)  # keys: a channel and group; values: a token
+    assert cache.nbytes == codes + grids + kv_cache_bytes(1, 3, 16, 8, 5, batch=2)
+    assert cache.nbytes <= cache.allocated_nbytes
+
+
+def test_growth_copies_little():
+    cache, storages = KVCache(), set()
+    one = torch.ones(1, 1, 1, 2)
+    for _ in range(1000):
+        cache.append(one, one)
+        storages.add(cache.read()[0].data_ptr())
+    assert len(storages) <= math.ceil(math.log2(1000)) + 1
+    assert cache.read()[0].data_ptr() == cache.read()[0].data_ptr()  # a view, no copy
+    assert (cache.read()[0] == 1).all() and cache.allocated_nbytes == 2 * 1024 * 2 * 4
+
+
+def test_a_window_never_grows():
+    cache = WindowedKVCache(6, sinks=2)
+    sizes = set()
+    for size in (1, 1, 30, 1, 5):
+        cache.append(torch.ones(1, 1, size, 2), torch.ones(1, 1, size, 2))
+        sizes.add(cache.allocated_nbytes)
+    assert sizes == {8 * 2 * 2 * 4} and cache.n_seen == 38 and len(cache) == 8
+    assert cache.positions.tolist() == [0, 1, *range(32, 38)]
+    # The order of storage is another one: the ring goes round.
+    places = WindowedKVCache(3, sinks=1)
+    for j in range(6):
+        places.append(torch.full((1, 1, 1, 1), float(j)), torch.full((1, 1, 1, 1), float(j)))
+    assert places.stored()[0].flatten().tolist() == [0, 4, 5, 3]
+    assert places.read()[0].flatten().tolist() == [0, 3, 4, 5]
+
+
+def test_the_newest_tokens_are_exact_until_their_group_is_full():
+    cache = QuantizedKVCache(4, group=4, residual=2)
+    _, k, v = make_qkv(1, 23, 5, 3, dtype=torch.float32)
+    for n, (k_new, v_new) in enumerate(portions(k, v, 1), start=1):
+        cache.append(k_new, v_new)
+        old = r.quantized_tokens(n, 4, 2)
+        for ours, x in zip(cache.read(), (k, v), strict=True):
+            assert torch.equal(ours[:, :, old:], x[:, :, old:n])
+            assert not old or not torch.equal(ours[:, :, :old], x[:, :, :old])
+
+
+def test_defaults_of_the_quantised_cache():
+    for bits, scheme, group, residual in ((8, "per_token", 1, 0), (4, "per_channel", 32, 32)):
+        cache = QuantizedKVCache(bits)
+        assert (cache.scheme, cache.group, cache.residual) == (scheme, group, residual)
+    assert QuantizedKVCache(8).is_int8 and not QuantizedKVCache(4, scheme="per_token").is_int8
+    with pytest.raises(ValueError, match="only 8 bits"):
+        filled(QuantizedKVCache(4), torch.float32).stored_int8()
+
+
+def test_int8_storage_is_codes_and_scales():
+    cache = filled(QuantizedKVCache(8), torch.float32)
+    k, k_scale, v, v_scale = cache.stored_int8()
+    assert k.dtype == v.dtype == torch.int8 and k_scale.dtype == v_scale.dtype == torch.float32
+    k_read, v_read = cache.read()
+    assert torch.equal(k * k_scale[..., None], k_read)
+    assert torch.equal(v * v_scale[..., None], v_read)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_quantised_from_its_own_numbers(dtype):
+    _, k, v = make_qkv(1, 64, 16, 8, dtype=torch.float32)
+    k, v = k.to(dtype), v.to(dtype)
+    cache = QuantizedKVCache(8)
+    cache.append(k, v)
+    for ours, x in zip(cache.read(), (k, v), strict=True):
+        step = x.float().abs().amax(dim=-1, keepdim=True) / 127
+        rounding = torch.finfo(dtype).eps / 2 * x.float().abs()
+        assert ours.dtype == dtype
+        assert ((ours.float() - x.float()).abs() <= 0.5001 * step + 1.01 * rounding).all()
+
+
+def test_transformers_cache_reads_the_same():
+    transformers = pytest.importorskip("transformers")
+    theirs, ours = transformers.DynamicCache(), KVCache()
+    _, k, v = make_qkv(1, 40, 8, dtype=torch.float32)
+    for k_new, v_new in portions(k, v, [13, 1, 1, 25]):
+        right = theirs.update(k_new, v_new, 0)
+        ours.append(k_new, v_new)
+        assert all(torch.equal(x, y) for x, y in zip(ours.read(), right, strict=True))
+    assert len(ours) == theirs.get_seq_length()

@@ -1,0 +1,426 @@
+"""decode_attention over every cache: the three gates, token by token, grouped heads, refusals."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_src import interpreter
+from attention_src.attention.layer import attention
+from attention_src.attention.masks import window_mask
+from attention_src.kvcache import layer, reference
+from attention_src.kvcache.cache import (
+    KVCache,
+    PagedKVCache,
+    QuantizedKVCache,
+    WindowedKVCache,
+)
+from attention_src.kvcache.layer import decode_attention, has_kernel, merge_partials
+from attention_src.testing import assert_sharp, assert_within_budget, make_qkv, probe_mask
+
+IMPLS = ("dense", "split")
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+SHARP = {torch.float32: 1e-5, torch.float64: 1e-13}
+MAKERS = {
+    "contiguous": lambda: KVCache(),
+    "windowed": lambda: WindowedKVCache(7, sinks=3),
+    "int8": lambda: QuantizedKVCache(8),
+    "int4": lambda: QuantizedKVCache(4, group=8, residual=5),
+    "int4 per token": lambda: QuantizedKVCache(4, scheme="per_token"),
+    "paged": lambda: PagedKVCache(5, 800),
+}
+WITH_KERNEL = ("contiguous", "windowed", "int8", "paged")
+every_cache = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+every_impl = pytest.mark.parametrize("impl", IMPLS)
+
+# n, d_k, d_v, H, H_kv: one token, primes, one beside a part of "split", grouped heads.
+SIZES = [
+    (1, 3, 2, 2, 2),
+    (7, 11, 13, 3, 3),
+    (37, 17, 19, 6, 2),
+    (255, 8, 8, 5, 1),
+    (256, 5, 3, 2, 2),
+    (257, 64, 64, 4, 2),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def poisoned_storage():
+    """All storage begins as NaN, so that whatever is read and was not written is seen."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def fill(cache, k, v):
+    cache.append(k, v)
+    return cache
+
+
+def inputs(size, dtype, scale_of_q=1.0):
+    n, d_k, d_v, n_heads, n_kv_heads = size
+    heads = dict(n_heads=n_heads, n_kv_heads=n_kv_heads)
+    return make_qkv(1, n, d_k, d_v, **heads, dtype=dtype, size=scale_of_q)
+
+
+def exact(q, cache, **options):
+    """In float64 from the oracle, on the very numbers that the cache holds."""
+    k, v = (x.double().cpu().numpy() for x in cache.read())
+    lengths = cache.lengths.cpu().numpy()
+    return reference.decode(q.double().cpu().numpy(), k, v, lengths=lengths, **options)
+
+
+def plain(q, cache, scale=None):
+    """The equation in q's own dtype, rounded after every step."""
+    k, v = cache.read()
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+    s = (q @ k.mT) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    past_end = torch.arange(k.shape[2], device=q.device) >= cache.lengths[:, None, None, None]
+    return s.masked_fill(past_end, -torch.inf).softmax(dim=-1) @ v
+
+
+@every_cache
+@every_impl
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_budget_and_sharp(make, impl, dtype):
+    for size in SIZES:
+        q, k, v = inputs(size, dtype)
+        cache = fill(make(), k, v)
+        for options in (dict(), dict(scale=0.3)):
+            o = decode_attention(q, cache, impl=impl, **options)
+            assert o.dtype == dtype and o.shape == (*q.shape[:3], v.shape[-1])
+            right = exact(q, cache, **options)
+            if dtype in SHARP:
+                assert_sharp(o, right, rtol=SHARP[dtype])
+            if dtype != torch.float64:  # which is the oracle's own
+                assert_within_budget(o, right, plain(q, cache, **options))
+
+
+@every_cache
+@every_impl
+def test_logits_of_1e4(make, impl):
+    q, k, v = inputs((300, 7, 3, 4, 2), torch.float32, scale_of_q=1e4)
+    cache = fill(make(), k, v)
+    assert (q @ cache.read()[0].repeat_interleave(2, dim=1).mT / 7**0.5).abs().max() > 1e4
+    o = decode_attention(q, cache, impl=impl)
+    assert_within_budget(o, exact(q, cache), plain(q, cache))
+
+
+@every_impl
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n", [1, 6, 11, 300])
+def test_probe(impl, dtype, n):
+    def probe(make, visible):
+        probe_mask(
+            lambda q, k, v: decode_attention(q, fill(make(), k, v), impl=impl), visible, dtype=dtype
+        )
+
+    everything = np.ones((1, n), dtype=bool)
+    probe(KVCache, everything)
+    probe(lambda: PagedKVCache(4, 100), everything)
+    for window, sinks in ((1, 0), (4, 0), (3, 2)):
+        probe(lambda w=window, s=sinks: WindowedKVCache(w, s), window_mask(1, n, window, sinks))
+
+
+@every_impl
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_probe_over_ragged_lengths(impl, n):
+    def attend(q, k, v):
+        # A second sequence, longer and full of other numbers, makes this one the shorter.
+        cache = PagedKVCache(4, 30)
+        both = [torch.cat([x, torch.full_like(x, 9.0)]) for x in (k, v)]
+        cache.append(*both, lengths=[n, 12])
+        return decode_attention(q.repeat(2, 1, 1, 1), cache, impl=impl)[:1]
+
+    visible = np.arange(12)[None] < n
+    probe_mask(attend, visible, dtype=torch.float32)
+
+
+@every_impl
+@pytest.mark.parametrize(
+    "make", [KVCache, lambda: PagedKVCache(4, 60)], ids=["contiguous", "paged"]
+)
+def test_token_by_token_is_causal_attention(make, impl):
+    q, k, v = make_qkv(41, d_k=8, d_v=6, n_heads=6, n_kv_heads=2, dtype=torch.float64)
+    full, cache = attention(q, k, v, causal=True, impl="dense"), make()
+    for t in range(41):
+        now = slice(t, t + 1)
+        cache.append(k[:, :, now], v[:, :, now])
+        o = decode_attention(q[:, :, now], cache, impl=impl)
+        np.testing.assert_allclose(o, full[:, :, now], rtol=1e-12, atol=1e-15)
+        uncached = attention(q[:, :, now], k[:, :, : t + 1], v[:, :, : t + 1], impl="dense")
+        if impl == "dense":
+            assert torch.equal(o, uncached)  # the same numbers in the same order: the same bits
+
+
+@every_impl
+@pytest.mark.parametrize(("window", "sinks"), [(1, 0), (5, 0), (4, 3), (50, 1)])
+def test_token_by_token_is_attention_under_the_window_mask(window, sinks, impl):
+    q, k, v = make_qkv(29, d_k=8, d_v=6, n_heads=4, n_kv_heads=2, dtype=torch.float64)
+    full = attention(q, k, v, mask=window_mask(29, 29, window, sinks), impl="dense")
+    for portion in (1, 3):  # a query may stand behind several tokens appended at once
+        cache = WindowedKVCache(window, sinks)
+        for t in range(portion - 1, 29, portion):
+            new = slice(t + 1 - portion, t + 1)
+            cache.append(k[:, :, new], v[:, :, new])
+            o = decode_attention(q[:, :, t : t + 1], cache, impl=impl)
+            np.testing.assert_allclose(o, full[:, :, t : t + 1], rtol=1e-12, atol=1e-15)
+
+
+def test_a_windowed_prefill_attends_first_and_appends_then():
+    # As the cache's description says: what was held before, then the new tokens, under the mask.
+    q, k, v = make_qkv(20, d_k=4, dtype=torch.float64)
+    full = attention(q, k, v, mask=window_mask(20, 20, 5, 2), impl="dense")
+    cache, done = WindowedKVCache(5, sinks=2), 0
+    for n in (9, 8, 3):
+        new = slice(done, done + n)
+        k_all, v_all, at = k[:, :, new], v[:, :, new], torch.arange(done, done + n)
+        if done:
+            k_held, v_held = cache.read()
+            k_all, v_all = torch.cat([k_held, k_all], dim=2), torch.cat([v_held, v_all], dim=2)
+            at = torch.cat([cache.positions, at])
+        mask = window_mask(20, 20, 5, 2)[new][:, at.numpy()]
+        o = attention(q[:, :, new], k_all, v_all, mask=mask, impl="dense")
+        np.testing.assert_allclose(o, full[:, :, new], rtol=1e-12, atol=1e-15)
+        cache.append(k[:, :, new], v[:, :, new])
+        done += n
+
+
+@pytest.mark.parametrize("name", ["int8", "int4", "int4 per token"])
+def test_token_by_token_is_attention_within_half_a_step(name):
+    """If every score is off by e at most, each weight is off by a factor within exp(±2 e), so
+    |o' - o| <= (exp(2 e) - 1) max|v| + max|v' - v|; and e <= scale sum|q| max|k' - k|."""
+    q, k, v = make_qkv(60, d_k=8, d_v=6, n_heads=4, n_kv_heads=2, dtype=torch.float64)
+    full, cache, different = attention(q, k, v, causal=True, impl="dense"), MAKERS[name](), 0
+    for t in range(60):
+        now = slice(t, t + 1)
+        cache.append(k[:, :, now], v[:, :, now])
+        o = decode_attention(q[:, :, now], cache, impl="dense")
+        steps = [half_steps(cache, x[:, :, : t + 1], key) for key, x in ((True, k), (False, v))]
+        e = 8**-0.5 * q[:, :, now].abs().sum(dim=-1).max() * steps[0]
+        allowed = torch.expm1(2 * e) * v[:, :, : t + 1].abs().max() + steps[1]
+        error = (o - full[:, :, now]).abs().max()
+        assert error <= allowed + 1e-6
+        different += bool(error > 1e-6)
+    assert different > 20  # so it was quantised
+
+
+def half_steps(cache, x, key):
+    """The largest half step that the documentation allows, from the numbers themselves."""
+    old = x[:, :, : reference.quantized_tokens(x.shape[2], cache.group, cache.residual)]
+    if old.numel() == 0:
+        return 0.0
+    if cache.scheme == "per_token":
+        return (old.abs().amax(dim=-1) / (2 ** (cache.bits - 1) - 1) / 2).max()
+    if key:
+        old = old.unflatten(2, (-1, cache.group)).transpose(-1, -2)
+    return ((old.amax(dim=-1) - old.amin(dim=-1)) / (2**cache.bits - 1) / 2).max()
+
+
+ragged = st.lists(st.integers(0, 20), min_size=1, max_size=3)
+
+
+@settings(max_examples=200)
+@given(
+    ragged,
+    st.sampled_from([(1, 1), (2, 2), (6, 2), (4, 1)]),
+    st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    st.integers(1, 7),
+    st.sampled_from(IMPLS),
+    st.integers(0, 99),
+)
+def test_ragged_sequences(lengths, heads, widths, page_size, impl, seed):
+    (n_heads, n_kv_heads), batch = heads, len(lengths)
+    options = dict(batch=batch, n_heads=n_heads, n_kv_heads=n_kv_heads, seed=seed)
+    q, k, v = make_qkv(1, max(lengths), *widths, **options, dtype=torch.float64)
+    cache = PagedKVCache(page_size, 70)
+    first = torch.tensor([n // 2 for n in lengths])
+    cache.append(k, v, lengths=first)
+    rest = [n - int(half) for n, half in zip(lengths, first, strict=True)]
+    at = (first[:, None] + torch.arange(max(rest))).clamp(max=max(0, max(lengths) - 1))
+    at = at[:, None, :, None].expand(-1, n_kv_heads, -1, -1)
+    k_rest = k.gather(2, at.expand(-1, -1, -1, widths[0]))
+    cache.append(k_rest, v.gather(2, at.expand(-1, -1, -1, widths[1])), lengths=rest)
+    right = reference.decode(q.numpy(), k.numpy(), v.numpy(), lengths=lengths)
+    np.testing.assert_allclose(decode_attention(q, cache, impl=impl), right, rtol=1e-11, atol=1e-14)
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from(sorted(MAKERS)),
+    st.integers(0, 40),
+    st.sampled_from([(1, 1), (2, 2), (6, 2), (4, 1)]),
+    st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    st.sampled_from(DTYPES),
+    st.sampled_from(IMPLS),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_any_cache_of_any_shape(name, n, heads, widths, dtype, impl, strided, seed):
+    options = dict(n_heads=heads[0], n_kv_heads=heads[1], seed=seed)
+    q, k, v = make_qkv(1, n, *widths, **options, dtype=dtype)
+    if strided:
+        q = q.transpose(1, 3).contiguous().transpose(1, 3)
+    cache = fill(MAKERS[name](), k, v)
+    o = decode_attention(q, cache, impl=impl)
+    assert_within_budget(o, exact(q, cache), plain(q, cache))
+
+
+def test_grouped_heads_share_neighbours():
+    q, k, v = make_qkv(1, 9, n_heads=6, n_kv_heads=2, dtype=torch.float64)
+    for make in (KVCache, lambda: PagedKVCache(2, 20)):
+        o = decode_attention(q, fill(make(), k, v))
+        for h in range(6):
+            own = [x[:, h // 3 : h // 3 + 1] for x in (k, v)]
+            alone = decode_attention(q[:, h : h + 1], fill(KVCache(), *own))
+            np.testing.assert_allclose(o[:, h : h + 1], alone, rtol=1e-12)
+
+
+@every_cache
+@pytest.mark.parametrize("impl", ["auto", *IMPLS])
+def test_nothing_to_see_gives_zero(make, impl):
+    q = torch.randn(2, 4, 1, 3)
+    cache = make()
+    assert torch.equal(decode_attention(q, cache, impl=impl), torch.zeros(2, 4, 1, 3))
+    cache.append(torch.ones(2, 2, 0, 3), torch.ones(2, 2, 0, 5))
+    assert torch.equal(decode_attention(q, cache, impl=impl), torch.zeros(2, 4, 1, 5))
+
+
+@every_impl
+def test_gradients_reach_the_query(impl):
+    q, k, v = make_qkv(1, 9, n_heads=4, n_kv_heads=2, dtype=torch.float64)
+    cache = fill(WindowedKVCache(4, sinks=1), k, v)
+    assert torch.autograd.gradcheck(
+        lambda x: decode_attention(x, cache, impl=impl), (q.requires_grad_(),)
+    )
+
+
+def test_sdpa_answers_the_same():
+    q, k, v = make_qkv(1, 300, 32, n_heads=8, n_kv_heads=2, dtype=torch.float32)
+    theirs = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    for make in (KVCache, lambda: PagedKVCache(16, 60)):
+        for impl in IMPLS:
+            o = decode_attention(q, fill(make(), k, v), impl=impl)
+            np.testing.assert_allclose(o, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_split_joins_parts(monkeypatch):
+    # As many parts as tokens, and one part: the same answer.
+    q, k, v = make_qkv(1, 13, dtype=torch.float64)
+    cache = fill(KVCache(), k, v)
+    right = decode_attention(q, cache, impl="dense")
+    for chunk in (1, 4, 13):
+        calls = []
+        monkeypatch.setattr(layer, "CHUNK", chunk)
+        monkeypatch.setattr(
+            layer, "attention", lambda *x, calls=calls, **o: calls.append(1) or attention(*x, **o)
+        )
+        o = decode_attention(q, cache, impl="split")
+        assert len(calls) == -(-13 // chunk)
+        np.testing.assert_allclose(o, right, rtol=1e-12)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 4), st.integers(1, 4))
+def test_merge_partials_is_the_reference(seed, parts, rows, d_v):
+    rng = np.random.default_rng(seed)
+    o_parts, lse_parts = rng.standard_normal((parts, rows, d_v)), rng.normal(0, 40, (parts, rows))
+    hidden = rng.random((parts, rows)) < 0.4
+    o_parts[hidden], lse_parts[hidden] = np.nan, -np.inf
+    ours = merge_partials(torch.from_numpy(o_parts), torch.from_numpy(lse_parts))
+    for x, right in zip(ours, reference.merge_partials(o_parts, lse_parts), strict=True):
+        np.testing.assert_allclose(x, right, rtol=1e-12, atol=1e-300)
+
+
+def test_refusals(untyped):
+    q, k, v = make_qkv(1, 5, 4, n_heads=4, n_kv_heads=2, dtype=torch.float32)
+    cache = fill(KVCache(), k, v)
+    for arguments, message in (
+        ((q.repeat(1, 1, 2, 1), cache), r"q has shape \[2, 4, 2, 4\].*\[B, H, 1, d_k\]"),
+        ((q[0], cache), r"q has shape \[4, 1, 4\]"),
+        ((q[:1], cache), "q has B=1 and d_k=4, but the cache holds B=2 and d_k=4"),
+        ((q[..., :3], cache), "d_k=3, but the cache holds B=2 and d_k=4"),
+        ((q[:, :3], cache), "H_kv=2 heads, which does not divide the H=3"),
+        ((q.double(), cache), "q is torch.float64 on cpu, but the cache holds torch.float32"),
+        ((q.to("meta"), cache), "q is torch.float32 on meta, but"),
+        ((q.numpy(), cache), "q is a ndarray"),
+        ((q.int(), cache), "q has dtype torch.int32"),
+        ((q, (k, v)), "cache is a tuple"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            decode_attention(*arguments)
+    for options, message in (
+        (dict(impl="flash"), "'auto', 'dense', 'split', 'triton'"),
+        (dict(scale="1"), "scale is '1'"),
+        (dict(scale=float("nan")), "scale is nan"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            decode_attention(q, cache, **options)
+    with pytest.raises(ValueError, match="they should be"):
+        merge_partials(torch.ones(2, 3, 4), torch.ones(2, 4))
+
+
+@pytest.mark.parametrize(
+    "cache",
+    [
+        QuantizedKVCache(4),
+        QuantizedKVCache(4, scheme="per_token"),
+        QuantizedKVCache(8, scheme="per_channel"),
+        QuantizedKVCache(8, residual=2),
+    ],
+    ids=["int4", "int4 per token", "int8 per channel", "int8 and a residual"],
+)
+def test_a_cache_without_a_kernel_is_never_read_in_another_way(cache):
+    q, k, v = make_qkv(1, 5, 4, dtype=torch.float32)
+    for ready in (cache, fill(cache, k, v)):
+        assert not has_kernel(ready)
+        with pytest.raises(ValueError, match=r"QuantizedKVCache with bits=.*has no kernel"):
+            decode_attention(q, ready, impl="triton")
+
+
+def test_auto_is_dense_on_a_cpu():
+    q, k, v = make_qkv(1, 5, 4, dtype=torch.float32)
+    for make in MAKERS.values():
+        cache = fill(make(), k, v)
+        dense = decode_attention(q, cache, impl="dense")
+        assert torch.equal(decode_attention(q, cache), dense)
+
+
+def test_the_kernel_takes_each_cache_from_its_storage(monkeypatch):
+    """impl="triton" over storage that is NaN wherever no token lies, after forks and wraps."""
+    pytest.importorskip("triton")
+    device = "cpu" if interpreter.interpreted() else "cuda"
+    for dtype in (torch.float16, torch.float32):
+        q, k, v = make_qkv(1, 75, 16, 24, n_heads=6, n_kv_heads=2, dtype=dtype)
+        q, k, v = q.to(device), k.to(device), v.to(device)
+        for name in WITH_KERNEL:
+            cache = MAKERS[name]()
+            for portion in (slice(0, 70), slice(70, 74), slice(74, 75)):
+                cache.append(k[:, :, portion], v[:, :, portion])
+            assert has_kernel(cache)
+            check_kernel(q, cache, monkeypatch)
+        ragged = PagedKVCache(8, 60)
+        ragged.append(k, v, lengths=[75, 3])
+        fork = ragged.fork([1, 0])
+        fork.append(k[:, :, :9], v[:, :, :9], lengths=[9, 0])
+        ragged.free([0])
+        for cache in (ragged, fork):
+            check_kernel(q, cache, monkeypatch)
+
+
+def check_kernel(q, cache, monkeypatch):
+    right, rounded = exact(q, cache, scale=0.3), plain(q, cache, scale=0.3)
+    if isinstance(cache, QuantizedKVCache):  # the kernel does not round what the codes stand for
+        k, k_scale, v, v_scale = (x.double().cpu() for x in cache.stored_int8())
+        k, v = k * k_scale[..., None], v * v_scale[..., None]
+        right = reference.decode(q.double().cpu().numpy(), k.numpy(), v.numpy(), scale=0.3)
+    with monkeypatch.context() as no_reading:
+        if not isinstance(cache, KVCache):  # whose read is its storage
+            no_reading.setattr(type(cache), "read", None)
+        o = decode_attention(q, cache, scale=0.3, impl="triton")
+    assert o.dtype == q.dtype
+    assert_within_budget(o, right, rounded)
+    if q.dtype == torch.float32:
+        assert_sharp(o, right)
