@@ -11,58 +11,43 @@ from attention_src.kvcache.quantized import quantize_symmetric
 from benchmarks.running import Bench, add_goal, add_rate, add_share, faster
 
 GOAL = 0.85  # of the copy's bytes per second
-GOAL_INT8 = 1.6  # times as fast as float16
+GOAL_INT8 = 1.6  # times as fast as over float16
 SIZE = dict(batch=64, n_heads=64, n_kv_heads=8, n=16384, d=128)
 TINY = dict(batch=2, n_heads=4, n_kv_heads=2, n=48, d=16)
 PAGE = 16  # tokens
 
 
 def run(bench: Bench) -> list[dict]:
-    """A row for each cache and for torch's own function over the contiguous one."""
-    size = bench.size(SIZE, TINY)
-    q = bench.randn(size["batch"], size["n_heads"], 1, size["d"], dtype=torch.float16)
-    k, v = (_keys(bench, **size) for _ in range(2))
-    lengths = torch.full((size["batch"],), size["n"], dtype=torch.int32, device=bench.device)
-    scale = size["d"] ** -0.5
-    o = scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    """A copy's row and the kernel's for each cache, and torch's own over the contiguous one."""
+    batch, n_heads, n_kv_heads, n, d = bench.size(SIZE, TINY).values()
+    q = bench.randn(batch, n_heads, 1, d, dtype=torch.float16)
+    k, v = (bench.randn(batch, n_kv_heads, n, d, dtype=torch.float16) for _ in range(2))
+    lengths = torch.full((batch,), n, dtype=torch.int32, device=bench.device)
+    scale = d**-0.5
 
-    def row(impl: str, cache: str, f: Callable[[], Tensor], *read: Tensor) -> tuple[dict, dict]:
-        """The copy's row and f's; what f reads is nearly all that it moves."""
+    def sdpa() -> Tensor:
+        return scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    o = sdpa()
+
+    def pair(cache: str, f: Callable[[], Tensor], *read: Tensor) -> list[dict]:
+        """The copy's row and the kernel's; what it reads is nearly all that it moves."""
         n_bytes = sum(x.nbytes for x in (q, *read, o))
         copy = bench.copy_row(n_bytes, cache=cache)
-        timed = bench.row(f, like=o, impl=impl, cache=cache)
-        return copy, add_share(add_rate(timed, n_bytes), copy)
+        row = add_rate(bench.row(f, like=o, impl="triton", cache=cache), n_bytes)
+        row = add_share(row, copy)
+        return [copy, add_goal(row, GOAL, row["of_copy"])]
 
-    def judged(cache: str, f: Callable[[], Tensor], *read: Tensor) -> list[dict]:
-        copy, ours = row("triton", cache, f, *read)
-        return [copy, add_goal(ours, GOAL, ours["of_copy"])]
-
-    rows = judged("contiguous", lambda: decode_contiguous(q, k, v, lengths, scale), k, v)
-    ours = rows[1]
-    sdpa = row(
-        "sdpa",
-        "contiguous",
-        lambda: scaled_dot_product_attention(q, k, v, enable_gqa=True),
-        k,
-        v,
-    )[1]
-    rows.append(sdpa | dict(triton_is=faster(ours, sdpa)))
-    codes = [_codes(x) for x in (k, v)]
     pages = _paged(k, v)
-    del k, v
-    rows += judged("paged", lambda: decode_paged(q, *pages, lengths, scale), *pages)
-    (k8, k_scale), (v8, v_scale) = codes
-    copy, int8 = judged(
-        "int8",
-        lambda: decode_int8(q, k8, k_scale, v8, v_scale, lengths, scale),
-        *(k8, k_scale, v8, v_scale),
-    )
-    ratio = faster(int8, ours)
-    return [*rows, copy, add_goal(int8 | dict(of_float16=ratio), GOAL_INT8, ratio)]
-
-
-def _keys(bench: Bench, *, batch: int, n_kv_heads: int, n: int, d: int, n_heads: int) -> Tensor:
-    return bench.randn(batch, n_kv_heads, n, d, dtype=torch.float16)
+    codes = (*_codes(k), *_codes(v))
+    contiguous = pair("contiguous", lambda: decode_contiguous(q, k, v, lengths, scale), k, v)
+    paged = pair("paged", lambda: decode_paged(q, *pages, lengths, scale), *pages)
+    copy, int8 = pair("int8", lambda: decode_int8(q, *codes, lengths, scale), *codes)
+    ratio = faster(int8, contiguous[1])
+    int8 = add_goal(int8 | dict(over_float16=ratio), GOAL_INT8, ratio)
+    rival = bench.row(sdpa, impl="sdpa", cache="contiguous")
+    rival["triton_is"] = faster(contiguous[1], rival)
+    return [*contiguous, rival, *paged, copy, int8]
 
 
 def _codes(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,12 +58,14 @@ def _codes(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def _paged(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """k and v cut into pages in random order, and the block table that finds them."""
-    batch, n_kv_heads, n, d = k.shape
-    order = torch.randperm(batch * n // PAGE, device=k.device)
+    batch, _, n, _ = k.shape
+    n_blocks = n // PAGE
+    order = torch.randperm(batch * n_blocks, device=k.device)
     pages = []
     for x in (k, v):
-        cut = x.unflatten(2, (n // PAGE, PAGE)).transpose(1, 2).flatten(0, 1)
-        page = torch.empty_like(cut, memory_format=torch.contiguous_format)
+        cut = x.unflatten(2, (n_blocks, PAGE)).transpose(1, 2).flatten(0, 1)
+        page = torch.empty_like(cut)
         page[order] = cut
         pages.append(page)
-    return *pages, order.reshape(batch, n // PAGE).to(torch.int32)
+    k_pages, v_pages = pages
+    return k_pages, v_pages, order.reshape(batch, n_blocks).to(torch.int32)

@@ -1,4 +1,4 @@
-"""Softmax's launches, for compiling ahead of time: short rows, the longest whole ones, a long one."""
+"""Softmax launches for compiling ahead of time: short rows, the longest whole ones, a long one."""
 
 import torch
 

@@ -93,7 +93,8 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return " ".join(f"{name}={x}" for name, x in value.items()) or "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 100 else text[:99] + "…"  # of an error; the file has it whole
 
 
 def _driver() -> str:
