@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.shapes import check_impl, check_size
 from attention_src.ssm.checks import check_scan, check_ssd
 
@@ -25,8 +26,9 @@ def selective_scan(
     C: Float[Tensor, "*batch n N"],
     D: Float[Tensor, " d"] | None = None,
     *,
-    form: str = "recurrent",
+    form: str = "associative",
     initial_state: Float[Tensor, "*batch d N"] | None = None,
+    impl: str = "auto",
 ) -> Float[Tensor, "*batch n d"]:
     """Mamba's recurrence: what is written, kept and read depends on the token.
 
@@ -40,14 +42,18 @@ def selective_scan(
         D: [d]  skip connection; None = 0
         form: "recurrent" (one step after the other) or "associative" (log2(n) rounds)
         initial_state: [..., d, N]  h_{-1}; None = 0
+        impl: "torch", "triton" (the associative form, on a GPU or interpreted) or "auto": "triton"
+            for CUDA tensors of float16, bfloat16 or float32 in the associative form, else "torch"
     Returns: [..., n, d]  y, in x's dtype
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form
+        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form or
+            impl; "triton" with what its kernel does not take
     Cost: recurrent about 7 n d N FLOP in n steps; associative O(n d N log n) in log2(n) rounds.
         Gradients keep O(n d N) numbers in both.
     Source: Gu & Dao 2023, arXiv:2312.00752, Algorithm 2 (their Δ is our dt).
     """
-    y, _ = selective_scan_with_state(x, dt, A, B, C, D, form=form, initial_state=initial_state)
+    options = dict(form=form, initial_state=initial_state, impl=impl)
+    y, _ = selective_scan_with_state(x, dt, A, B, C, D, **options)
     return y
 
 
@@ -59,8 +65,9 @@ def selective_scan_with_state(
     C: Float[Tensor, "*batch n N"],
     D: Float[Tensor, " d"] | None = None,
     *,
-    form: str = "recurrent",
+    form: str = "associative",
     initial_state: Float[Tensor, "*batch d N"] | None = None,
+    impl: str = "auto",
 ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch d N"]]:
     """`selective_scan`, and the last state, from which the next token goes on.
 
@@ -72,12 +79,46 @@ def selective_scan_with_state(
     check_impl(form, SCAN_FORMS, "form")
     tensors = check_tensors(x=x, dt=dt, A=A, B=B, C=C, D=D, initial_state=initial_state)
     check_scan(x, dt, A, B, C)
+    given = (dt, A, B, C, D)
     wide, dt, A, B, C, D, h = tensors
     if D is not None and D.shape != (x.shape[-1],):
         raise ValueError(f"D has shape {list(D.shape)}; it should be [d] = [{x.shape[-1]}]")
     h = start_state(h, (*x.shape[:-2], *A.shape), wide)  # [..., d, N]
+    if _scan_impl(impl, form, x) == "triton":
+        return _scan_kernel(x, *given, h)
     y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
     return (y if D is None else y + D * wide).to(x.dtype), h
+
+
+def _scan_impl(impl: str, form: str, x: Tensor) -> str:
+    """ "torch" or "triton", by the rule that `selective_scan` documents."""
+    check_impl(impl, ("auto", "torch", "triton"))
+    if impl == "triton" and form != "associative":
+        raise ValueError(f'form is {form!r}; impl="triton" has the "associative" form only')
+    if impl != "auto":
+        return impl
+    fits = x.is_cuda and x.dtype != torch.float64 and form == "associative"
+    return "triton" if fits else "torch"
+
+
+def _scan_kernel(
+    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The kernel takes [B, n, d]: put all leading axes into one."""
+    from attention_src.ssm.kernel import selective_scan_forward
+
+    n, d = x.shape[-2:]
+    D = A.new_zeros(d) if D is None else D
+    y, h_last = selective_scan_forward(
+        x.reshape(-1, n, d),
+        dt.reshape(-1, n, d),
+        A,
+        B.reshape(-1, n, A.shape[1]),
+        C.reshape(-1, n, A.shape[1]),
+        D,
+        h.reshape(-1, *A.shape),
+    )
+    return y.reshape(x.shape), h_last.reshape(h.shape)
 
 
 def _recur(

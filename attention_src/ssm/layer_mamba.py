@@ -38,7 +38,7 @@ class MambaBlock(nn.Module):
         N: int = 16,
         expand: int = 2,
         conv_width: int = 4,
-        form: str = "recurrent",
+        form: str = "associative",
     ) -> None:
         super().__init__()
         check_size(d_model, "d_model", at_least=1)

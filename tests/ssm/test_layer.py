@@ -230,7 +230,7 @@ def test_mamba_block_starts_as_the_paper_says():
     torch.testing.assert_close(-block.log_A.exp(), -torch.arange(1.0, 5).repeat(16, 1))
     dt = torch.nn.functional.softplus(block.dt_proj.bias)
     assert dt.min() > 0.00099 and dt.max() < 0.101
-    form = MambaBlock(8, N=4, form="associative")
+    form = MambaBlock(8, N=4, form="recurrent")
     form.load_state_dict(block.state_dict())
     u = torch.randn(2, 9, 8)
     torch.testing.assert_close(form(u), block(u))
@@ -272,6 +272,8 @@ def test_a_mamba_block_learns_to_remember():
         (dict(C=torch.ones(2, 13, 5, device="meta")), "C is on meta but x is on cpu"),
         (dict(form="parallel"), "form is 'parallel'; it should be one of 'recurrent'"),
         (dict(initial_state=torch.ones(2, 5, 3)), "initial_state has shape"),
+        (dict(impl="cuda"), "impl is 'cuda'; it should be one of 'auto'"),
+        (dict(impl="triton", form="recurrent"), "form is 'recurrent'; impl=\"triton\" has"),
     ],
 )
 def test_bad_scan_arguments(untyped, change, message):
