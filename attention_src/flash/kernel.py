@@ -103,10 +103,10 @@ def flash_backward(
     check_kernel_tensors(lse=lse, dlse=dlse)
     o, lse, dlse = o.contiguous(), lse.contiguous(), dlse.contiguous()
     dq, dk, dv = _gradients(q, k, v)
-    delta = torch.empty_like(lse)
-    chip = capability(q)
-    dq_launch(q, k, v, key_lengths, o, lse, do, dlse, delta, dq, rule, capability=chip).run()
-    dkdv_launch(q, k, v, key_lengths, lse, do, delta, dk, dv, rule, capability=chip).run()
+    lse_log2, delta = torch.empty_like(lse), torch.empty_like(lse)
+    given, chip = (q, k, v, key_lengths), capability(q)
+    dq_launch(*given, o, lse, do, dlse, lse_log2, delta, dq, rule, capability=chip).run()
+    dkdv_launch(*given, do, lse_log2, delta, dk, dv, rule, capability=chip).run()
     return dq, dk, dv
 
 

@@ -28,22 +28,19 @@ LOG2E = tl.constexpr(math.log2(math.e))
 
 
 @triton.jit
-def load_row(ptr, start, n_q, BLOCK_Q: tl.constexpr):
-    """Numbers from start of a contiguous vector [n_q], as [BLOCK_Q] with zeros behind its end."""
-    offs = tl.arange(0, BLOCK_Q)
-    return tl.load(ptr + start + offs, mask=offs < n_q - start, other=0.0)
-
-
-@triton.jit
-def load_lse_log2(ptr, start, n_q, BLOCK_Q: tl.constexpr):
-    """lse in base 2, [BLOCK_Q]; +inf for a row that sees nothing, so that exp2(s − lse) is 0."""
-    lse = load_row(ptr, start, n_q, BLOCK_Q)
-    return tl.where(lse == -float("inf"), float("inf"), lse * LOG2E)
+def load_row(ptr, start, n, BLOCK_N: tl.constexpr, CHECK_ROWS: tl.constexpr):
+    """Numbers from start of a contiguous vector [n], as [BLOCK_N] with zeros behind its end."""
+    offs = tl.arange(0, BLOCK_N)
+    inside = tl.full([BLOCK_N], True, tl.int1)
+    if CHECK_ROWS:
+        inside &= offs < n - start
+    return tl.load(ptr + start + offs, mask=inside, other=0.0)
 
 
 @triton.jit
 def flash_dq_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr, delta_ptr, dq_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr,
+    lse_log2_ptr, delta_ptr, dq_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
@@ -67,11 +64,13 @@ def flash_dq_kernel(
     q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
     do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
     o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
-    # [BLOCK_Q]  reads 2 and writes 1 BLOCK_Q numbers; flash_dkdv_kernel reads delta
-    lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)
-    dlse = load_row(dlse_ptr + row, start_q, n_q, BLOCK_Q)
-    delta = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse
-    delta = tl.where(lse_log2 == float("inf"), 0.0, delta)
+    # [BLOCK_Q]  reads 2 BLOCK_Q numbers; writes 2 BLOCK_Q, for flash_dkdv_kernel
+    lse = load_row(lse_ptr + row, start_q, n_q, BLOCK_Q, True)
+    dlse = load_row(dlse_ptr + row, start_q, n_q, BLOCK_Q, True)
+    blind = lse == -float("inf")  # sees nothing: no weights, no gradients
+    lse_log2 = tl.where(blind, float("inf"), lse * LOG2E)
+    delta = tl.where(blind, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
+    tl.store(lse_log2_ptr + row + start_q + offs_q, lse_log2, mask=offs_q < n_q - start_q)
     tl.store(delta_ptr + row + start_q + offs_q, delta, mask=offs_q < n_q - start_q)
 
     dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
@@ -111,16 +110,17 @@ def flash_dq_kernel(
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
                 p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
-            dp = tl.dot(do, tl.trans(v), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
-            ds = (p * (dp - delta[:, None])).to(k.dtype)
-            dq = tl.dot(ds, k, dq, input_precision=PRECISION)
+            # [BLOCK_Q, BLOCK_K]  dp − delta
+            dp = tl.zeros([BLOCK_Q, BLOCK_K], tl.float32) - delta[:, None]
+            dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
+            dq = tl.dot((p * dp).to(k.dtype), k, dq, input_precision=PRECISION)
     # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
     store_tile(dq_ptr + row * D_K, dq * scale, start_q, n_q, BLOCK_Q, D_K, BLOCK_DK)
 
 
 @triton.jit
 def flash_dkdv_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, lse_ptr, do_ptr, delta_ptr, dk_ptr, dv_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, do_ptr, lse_log2_ptr, delta_ptr, dk_ptr, dv_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
@@ -154,41 +154,34 @@ def flash_dkdv_kernel(
     first, full, right, stop = query_spans(
         start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
-    for h in range(h_kv * group, h_kv * group + group):
+    for member in range(0, group):  # the query heads that share this key/value head
+        h = h_kv * group + member
         q_head = q_ptr + b * stride_qb + h * stride_qh
         do_head = do_ptr + b * stride_dob + h * stride_doh
-        row = (b * n_heads + h) * n_q  # of lse and delta
+        row = (b * n_heads + h) * n_q  # of lse_log2 and delta
         for MASKED in tl.static_range(2):
             for index in range(0, count_blocks(0, first, full, right, stop, MASKED)):
                 start_q = nth_block(index, 0, first, full, right, MASKED) * BLOCK_Q
-                # [BLOCK_Q, d_k] and [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + d_v) numbers
+                # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
                 q = load_tile(
                     q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE
                 )
-                do = load_tile(
-                    do_head,
-                    start_q,
-                    n_q,
-                    stride_don,
-                    stride_dod,
-                    BLOCK_Q,
-                    D_V,
-                    BLOCK_DV,
-                    MASKED,
-                    WIDE,
-                )
-                # [BLOCK_Q]  reads 2 BLOCK_Q numbers
-                lse_log2 = load_lse_log2(lse_ptr + row, start_q, n_q, BLOCK_Q)
-                delta = load_row(delta_ptr + row, start_q, n_q, BLOCK_Q)
+                lse_log2 = load_row(lse_log2_ptr + row, start_q, n_q, BLOCK_Q, MASKED)
                 s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
                 p = tl.exp2(s * scale_log2 - lse_log2[None, :])
                 if MASKED:
                     t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
-                    p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
+                    seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                    p = tl.where(seen, p, 0.0)
+                # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
+                do = load_tile(do_head, start_q, n_q, stride_don, stride_dod,
+                               BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
+                delta = load_row(delta_ptr + row, start_q, n_q, BLOCK_Q, MASKED)
                 dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
-                dp = tl.dot(v, tl.trans(do), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
-                ds = (p * (dp - delta[None, :])).to(q.dtype)
-                dk = tl.dot(ds, q, dk, input_precision=PRECISION)
+                # [BLOCK_K, BLOCK_Q]  dp − delta
+                dp = tl.zeros([BLOCK_K, BLOCK_Q], tl.float32) - delta[None, :]
+                dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
+                dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
     store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
     store_tile(dv_ptr + row_k * D_V, dv, start_k, n_k, BLOCK_K, D_V, BLOCK_DV)
@@ -203,6 +196,7 @@ def dq_launch(
     lse: Tensor,
     do: Tensor,
     dlse: Tensor,
+    lse_log2: Tensor,
     delta: Tensor,
     dq: Tensor,
     rule: Rule,
@@ -214,7 +208,7 @@ def dq_launch(
     Args:
         q, k, v, key_lengths, do: any strides
         o, lse, dlse: contiguous
-        delta: float32 [B, H, n_q], contiguous, to be written
+        lse_log2, delta: float32 [B, H, n_q], contiguous, to be written
         dq: [B, H, n_q, d_k], contiguous, to be written
         rule: who sees whom
         capability: the chip
@@ -222,7 +216,8 @@ def dq_launch(
     """
     tiles = dq_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
     arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, do_ptr=do, dlse_ptr=dlse, delta_ptr=delta, dq_ptr=dq)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, do_ptr=do, dlse_ptr=dlse)
+    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
     arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
@@ -233,8 +228,8 @@ def dkdv_launch(
     k: Tensor,
     v: Tensor,
     key_lengths: Tensor | None,
-    lse: Tensor,
     do: Tensor,
+    lse_log2: Tensor,
     delta: Tensor,
     dk: Tensor,
     dv: Tensor,
@@ -249,7 +244,7 @@ def dkdv_launch(
 
     Args:
         q, k, v, key_lengths, do: any strides
-        lse, delta: contiguous
+        lse_log2, delta: as `dq_launch` wrote them
         dk: [B, H_kv, n_k, d_k], contiguous, to be written
         dv: [B, H_kv, n_k, d_v], contiguous, to be written
         rule: who sees whom
@@ -258,7 +253,7 @@ def dkdv_launch(
     """
     tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
     arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
-    arguments |= dict(lse_ptr=lse, do_ptr=do, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(do_ptr=do, lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
     arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
     grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
     return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

@@ -151,11 +151,7 @@ def query_spans(
 @triton.jit
 def count_blocks(sink_stop, left, full, right, stop, MASKED: tl.constexpr):
     """How many blocks there are in the spans with a mask, or in the one without."""
-    if MASKED:
-        count = sink_stop + (full - left) + (stop - right)
-    else:
-        count = right - full
-    return count
+    return sink_stop + (full - left) + (stop - right) if MASKED else right - full
 
 
 @triton.jit
