@@ -27,7 +27,7 @@ from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
 from attention_src.linear.layer_features import features
 from attention_src.linear.layer_forms import IMPLS, answer, initial, run, tensors
 from attention_src.linear.layer_gated import gated_linear_attention
-from attention_src.shapes import check_impl, real_array
+from attention_src.shapes import check_impl
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
 
@@ -146,10 +146,12 @@ def _gamma(decay: Any, q: Tensor, causal: bool) -> Float[Tensor, "*heads 1 1"]:
             "decay is given but causal is False: γ^(i−j) grows without bound for later keys. "
             "decay should be None, or causal True"
         )
-    if isinstance(decay, Tensor):
-        gamma = decay.to(q)
-    else:
-        gamma = torch.from_numpy(real_array(decay, "decay")[0]).to(q)
+    try:
+        gamma = torch.as_tensor(decay, dtype=q.dtype, device=q.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            f"decay is {decay!r}; it should be a number, or one for each head"
+        ) from None
     check_decay(gamma, q.shape[:2])
     if gamma.numel() and not torch.compiler.is_compiling():
         check_decay_values(float(gamma.detach().min()), float(gamma.detach().max()))
