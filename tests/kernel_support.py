@@ -20,7 +20,9 @@ needs_interpreter = pytest.mark.skipif(not INTERPRETED, reason="about the interp
 def huge_tensor(folder, shape, strides, dtype):
     """A tensor that spans more than 2**31 elements but, on a CPU, only uses the pages it touches.
 
-    Its storage is a sparse file there, and memory of the GPU otherwise.
+    Its storage is a sparse file there, and memory of the GPU otherwise. Let each stride stay below
+    2**31: a larger one is a 64-bit number by itself, and makes one of what it is multiplied with,
+    so that a missing cast would not be seen.
     """
     size = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     assert size > 2**31
