@@ -1,10 +1,18 @@
-"""Multi-head attention as a PyTorch module."""
+"""Multi-head attention as PyTorch modules: MHA, GQA and MQA in one, and latent attention (MLA)."""
 
+from typing import Any
+
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_src.attention.layer import IMPLS, attention
+from attention_src.flash.layer import IMPLS
+from attention_src.multihead.layer_cache import attend, attend_with_cache, check_cache
+from attention_src.multihead.layer_latent import MultiHeadLatentAttention
+from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.shapes import check_groups, check_impl, check_size
+
+__all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 
 
 class MultiHeadAttention(nn.Module):
@@ -19,13 +27,15 @@ class MultiHeadAttention(nn.Module):
         n_kv_heads: H_kv, the key/value heads, which divides H; None = H
         d_k: width of a query and a key; None = d_model / H
         d_v: width of a value; None = d_k
-        rope: rotary positions; needs the topic `rope`
+        rope: True turns queries and keys by their positions; a `Rotary` says how
         bias: whether the four projections have a bias
-        impl: as in `attention.layer.attention`
+        impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
+            in `flash.layer.flash_attention`
     Raises:
-        ValueError: sizes that do not divide, an unknown impl, rope without its topic
-    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. Grouped heads: Ainslie et al.
-        2023, arXiv:2305.13245.
+        ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. H_kv = 1: Shazeer 2019,
+        arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023, arXiv:2305.13245. Rotation: Su et al.
+        2021, arXiv:2104.09864.
     """
 
     def __init__(
@@ -36,17 +46,12 @@ class MultiHeadAttention(nn.Module):
         n_kv_heads: int | None = None,
         d_k: int | None = None,
         d_v: int | None = None,
-        rope: bool = False,
+        rope: bool | Rotary = False,
         bias: bool = False,
         impl: str = "auto",
     ):
         super().__init__()
         check_impl(impl, IMPLS)
-        if rope:
-            raise ValueError(
-                "rope is True, but this version has no topic attention_src.rope yet; "
-                "it should be False"
-            )
         self.d_model = check_size(d_model, "d_model", at_least=1)
         self.n_heads = check_size(n_heads, "n_heads", at_least=1)
         self.n_kv_heads = self.n_heads
@@ -62,6 +67,7 @@ class MultiHeadAttention(nn.Module):
             self.d_model // self.n_heads if d_k is None else check_size(d_k, "d_k", at_least=1)
         )
         self.d_v = self.d_k if d_v is None else check_size(d_v, "d_v", at_least=1)
+        self.rope = rotary_of(rope, self.d_k)
         self.impl = impl
         self.q_proj = nn.Linear(self.d_model, self.n_heads * self.d_k, bias=bias)
         self.k_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_k, bias=bias)
@@ -73,9 +79,10 @@ class MultiHeadAttention(nn.Module):
         x: Float[Tensor, "B n_q d_model"],
         context: Float[Tensor, "B n_k d_model"] | None = None,
         *,
-        mask: object = None,
+        mask: Any = None,
         causal: bool = False,
-        cache: object = None,
+        cache: Any = None,
+        positions: Any = None,
     ) -> Float[Tensor, "B n_q d_model"]:
         """Let each token of x look at the tokens of context.
 
@@ -85,25 +92,99 @@ class MultiHeadAttention(nn.Module):
             mask: bool, broadcast to [B, H, n_q, n_k], True = may attend; a mask [B, 1, n_q, n_k]
                 serves all heads
             causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
-            cache: keys and values of earlier tokens; needs the topic `kvcache`
+            cache: of `kvcache.cache`: the keys and values of earlier tokens, which these see too;
+                afterwards it holds those of x. It carries no gradient.
+            positions: [n_q], or [B, n_q] for sequences of different lengths: for rope; None = 0,
+                1, 2 … after what the cache has seen
         Returns: [B, n_q, d_model]
         Raises:
-            ValueError: shapes that do not fit; as `attention`; a cache without its topic
+            ValueError: shapes that do not fit; as `attention`; a cache beside a context, or for
+                several tokens without causal; rope beside a context; positions without rope
         Cost: four projections and `attention`.
         """
-        if cache is not None:
-            raise ValueError(
-                "cache is given, but this version has no topic attention_src.kvcache yet; "
-                "it should be None"
-            )
+        self._check_arguments(x, context, causal, cache, positions)
         context = x if context is None else context
-        for name, source in (("x", x), ("context", context)):
-            self._check_input(name, source)
         q = self._split(self.q_proj(x), self.n_heads)  # [B, H, n_q, d_k]
         k = self._split(self.k_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_k]
         v = self._split(self.v_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_v]
-        o = attention(q, k, v, mask=mask, causal=causal, impl=self.impl)  # [B, H, n_q, d_v]
+        if self.rope is not None:
+            q, k = self.rope(q, k, positions_of(positions, x.shape[1], cache))
+        if cache is None:
+            o = attend(q, k, v, mask=mask, causal=causal, impl=self.impl)  # [B, H, n_q, d_v]
+        else:
+            o = attend_with_cache(q, k, v, cache, mask=mask, impl=self.impl)
         return self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, H * d_v]
+
+    @classmethod
+    def from_torch(cls, theirs: nn.MultiheadAttention, **options: Any) -> "MultiHeadAttention":
+        """A module with the weights of a torch.nn.MultiheadAttention.
+
+        Args:
+            theirs: with keys and values as wide as queries, without add_bias_kv or add_zero_attn
+            options: n_heads, d_model and bias are taken from it; others as for the class
+        Returns: the same function of x, for batches first
+        Raises:
+            ValueError: a module that this one cannot express
+        """
+        if theirs.in_proj_weight is None or theirs.bias_k is not None or theirs.add_zero_attn:
+            raise ValueError(
+                "theirs has its own widths for keys and values, add_bias_kv or add_zero_attn; it "
+                "should have none of them"
+            )
+        bias = theirs.in_proj_bias is not None
+        ours = cls(theirs.embed_dim, theirs.num_heads, bias=bias, **options)
+        weights = [*theirs.in_proj_weight.chunk(3), theirs.out_proj.weight]
+        biases = [*theirs.in_proj_bias.chunk(3), theirs.out_proj.bias] if bias else None
+        return ours._load(weights, biases)
+
+    @classmethod
+    def from_llama(cls, theirs: Any, **options: Any) -> "MultiHeadAttention":
+        """A module with the weights of a transformers LlamaAttention.
+
+        Args:
+            theirs: anything with q_proj, k_proj, v_proj, o_proj, head_dim and a config that names
+                its heads and the rotation's base (rope_parameters, or rope_theta before version 5)
+            options: impl, for example, or rope to overrule the config's
+        Returns: the same function of x, with the same rotation (half-split pairs)
+        Raises:
+            ValueError: a scaled rotation, which has to be given as rope=
+        """
+        config = theirs.config
+        if "rope" not in options:
+            options["rope"] = Rotary.of_config(config)
+        d_model = theirs.q_proj.in_features
+        bias = theirs.q_proj.bias is not None
+        heads = dict(n_kv_heads=config.num_key_value_heads, d_k=theirs.head_dim)
+        ours = cls(d_model, config.num_attention_heads, bias=bias, **heads, **options)
+        parts = [getattr(theirs, name) for name in ("q_proj", "k_proj", "v_proj", "o_proj")]
+        return ours._load([p.weight for p in parts], [p.bias for p in parts] if bias else None)
+
+    @torch.no_grad()
+    def _load(self, weights: list[Tensor], biases: list[Tensor] | None) -> "MultiHeadAttention":
+        """Copy into q_proj, k_proj, v_proj and o_proj, in that order; return self."""
+        self.to(weights[0])
+        for i, part in enumerate((self.q_proj, self.k_proj, self.v_proj, self.o_proj)):
+            part.weight.copy_(weights[i])
+            if biases is not None:
+                part.bias.copy_(biases[i])
+        return self
+
+    def _check_arguments(
+        self, x: Tensor, context: Tensor | None, causal: bool, cache: Any, positions: Any
+    ) -> None:
+        self._check_input("x", x)
+        if context is not None:
+            self._check_input("context", context)
+            for name, given in (("cache", cache), ("rope", self.rope)):
+                if given is not None:
+                    raise ValueError(
+                        f"context is given, but {name} is about the tokens of one sequence; "
+                        "context should be None"
+                    )
+        if cache is not None:
+            check_cache(cache, causal, x.shape[1])
+        if positions is not None and self.rope is None:
+            raise ValueError("positions is given, but this module was made with rope=False")
 
     def _check_input(self, name: str, x: Tensor) -> None:
         dtype = self.q_proj.weight.dtype

@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from attention_src.attention.masks import causal_mask, padding_mask
+from attention_src.kvcache.cache import KVCache
 from attention_src.multihead.layer import MultiHeadAttention
 from attention_src.multihead.reference import multihead_attention
 
-IMPLS = ("auto", "dense", "sdpa")
+IMPLS = ("auto", "dense", "sdpa")  # those that take a mask; the others are below
 
 
 def random(*shape, seed=0):
@@ -114,6 +115,28 @@ def test_trains():
     assert losses[-1] < 0.5 * losses[0]
 
 
+def test_a_rotation_needs_one_sequence(untyped):
+    with pytest.raises(ValueError, match="context is given, but rope is about"):
+        MultiHeadAttention(8, 2, rope=True)(X, X)
+
+
+@pytest.mark.parametrize("impl", ["tiled", "triton"])
+@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
+def test_flash_implementations_agree(impl, n_kv_heads):
+    torch.manual_seed(0)
+    module = MultiHeadAttention(64, 4, n_kv_heads=n_kv_heads, rope=True)
+    x = torch.randn(2, 7, 64, requires_grad=True)
+    results = []
+    for module.impl in ("dense", impl):
+        y = module(x, causal=True)
+        leaves = (x, *module.parameters())
+        results.append((y, *torch.autograd.grad((y * y.detach().cos()).sum(), leaves)))
+    for wanted, mine in zip(*results, strict=True):
+        torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=f"mask is given, but impl is '{impl}'"):
+        module(x, mask=torch.ones(7, 7) > 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_dtypes(dtype):
     module = MultiHeadAttention(8, 2).to(dtype)
@@ -135,8 +158,9 @@ BAD_SIZES = [
     (dict(d_model=8, n_heads=4, n_kv_heads=0), "n_kv_heads is 0"),
     (dict(d_model=8, n_heads=2, d_k=0), "d_k is 0"),
     (dict(d_model=8, n_heads=2, d_v=-1), "d_v is -1"),
-    (dict(d_model=8, n_heads=2, impl="triton"), "impl is 'triton'.*'auto', 'dense', 'sdpa'"),
-    (dict(d_model=8, n_heads=2, rope=True), r"rope is True.*attention_src\.rope"),
+    (dict(d_model=8, n_heads=2, impl="cuda"), "impl is 'cuda'.*'auto', 'dense', 'sdpa'"),
+    (dict(d_model=8, n_heads=2, rope="yes"), "rope is 'yes'; it should be True, False or a Rotary"),
+    (dict(d_model=8, n_heads=2, d_k=3, rope=True), "d_k is 3, but rope turns pairs"),
 ]
 
 
@@ -157,7 +181,10 @@ BAD = [
     ((X.numpy(),), {}, "x is ndarray"),
     ((X,), dict(mask=torch.zeros(3, 3)), "mask has dtype torch.float32.*Pass mask == 0"),
     ((X,), dict(mask=torch.ones(2, 1, 3, 4) > 0), "mask has shape"),
-    ((X,), dict(cache=object()), r"cache is given.*attention_src\.kvcache"),
+    ((X,), dict(cache=object(), causal=True), r"cache is a object; .*attention_src\.kvcache"),
+    ((X,), dict(cache=KVCache()), "causal is False, but x has 3 tokens"),
+    ((X, X), dict(cache=KVCache(), causal=True), "context is given, but cache is about"),
+    ((X,), dict(positions=[0, 1, 2]), "positions is given, but .* rope=False"),
 ]
 
 

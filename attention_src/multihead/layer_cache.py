@@ -1,0 +1,134 @@
+"""New tokens attend to what a cache holds and to themselves; then the cache holds them too."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_src.attention.layer import attention
+from attention_src.attention.masks import combine
+from attention_src.flash.layer import flash_attention
+from attention_src.kvcache.cache import WindowedKVCache
+from attention_src.kvcache.cache_storage import Cache
+from attention_src.kvcache.layer import decode_attention
+
+
+def attend(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n_k d_k"],
+    v: Float[Tensor, "B H_kv n_k d_v"],
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n_q d_v"]:
+    """`attention.layer.attention`, or `flash.layer.flash_attention` for its implementations.
+
+    Args:
+        q, k, v, mask, causal, scale: as for `attention`
+        impl: "dense", "sdpa" or "auto" as there; "tiled" or "triton" as in `flash_attention`
+    Returns: [B, H, n_q, d_v]
+    Raises:
+        ValueError: as those two; a mask for "tiled" or "triton", which know causal only
+    """
+    if impl not in ("tiled", "triton"):
+        return attention(q, k, v, mask=mask, causal=causal, scale=scale, impl=impl)
+    if mask is not None:
+        raise ValueError(
+            f"mask is given, but impl is {impl!r}, which never makes a matrix of scores to mask; "
+            'it should be None, or impl "dense" or "sdpa"'
+        )
+    return flash_attention(q, k, v, causal=causal, scale=scale, impl=impl)
+
+
+def attend_with_cache(
+    q: Float[Tensor, "B H n d_k"],
+    k: Float[Tensor, "B H_kv n d_k"],
+    v: Float[Tensor, "B H_kv n d_v"],
+    cache: Any,
+    *,
+    mask: Any = None,
+    scale: float | None = None,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n d_v"]:
+    """n new tokens, causally: each sees what the cache holds and the new ones up to itself.
+
+    A windowed cache also hides what has left each token's window. One new token without a mask goes
+    through `decode_attention`, several through `attend`.
+
+    Args:
+        q, k, v: of the new tokens, rotated already
+        cache: of `kvcache.cache`, for this layer; afterwards it holds the new tokens
+        mask: bool, broadcast to [B, H, n, n_k], for the n_k keys in order of position; True = may
+            attend
+        scale: None = d_k ** -0.5
+        impl: as for `attend`
+    Returns: [B, H, n, d_v]. What comes out of the cache carries no gradient.
+    Raises:
+        ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed
+    """
+    n = q.shape[-2]
+    if n == 1 and mask is None:
+        cache.append(k, v)
+        return decode_attention(q, cache, scale=scale, impl=_decode_impl(impl))
+    if isinstance(cache, WindowedKVCache):
+        keys, values, visible = _append_windowed(k, v, cache)
+    else:
+        keys, values, visible = _append(k, v, cache)
+    options: dict[str, Any] = dict(scale=scale, impl=impl)
+    if visible is None:
+        return attend(q, keys, values, mask=mask, causal=True, **options)
+    mask = None if mask is None else torch.as_tensor(mask, device=q.device)
+    return attend(q, keys, values, mask=combine(mask, visible), **options)
+
+
+def check_cache(cache: Any, causal: bool, n: int) -> None:
+    """Check a module's cache, for n new tokens.
+
+    Raises:
+        ValueError: not a cache; several tokens that would see later ones
+    """
+    if not isinstance(cache, Cache):
+        raise ValueError(
+            f"cache is a {type(cache).__name__}; it should be one of attention_src.kvcache.cache"
+        )
+    if not causal and n > 1:
+        raise ValueError(
+            f"causal is False, but x has {n} tokens that follow what the cache holds, and a token "
+            "cannot see later ones through a cache; it should be True"
+        )
+
+
+def _decode_impl(impl: str) -> str:
+    """What `decode_attention` calls it: its "split" is the tiled way, and "dense" reads as sdpa."""
+    return {"sdpa": "dense", "tiled": "split"}.get(impl, impl)
+
+
+def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """All keys and values; a mask only if the sequences of the batch have different lengths."""
+    n = k.shape[-2]
+    cache.append(k, v)
+    keys, values = cache.read()
+    lengths = cache.lengths.to(k.device)
+    if bool((lengths == keys.shape[-2]).all()):
+        return keys, values, None
+    t = lengths[:, None, None, None] - n + torch.arange(n, device=k.device)[:, None]  # of the query
+    return keys, values, torch.arange(keys.shape[-2], device=k.device) <= t  # [B, 1, n, n_k]
+
+
+def _append_windowed(
+    k: Tensor, v: Tensor, cache: WindowedKVCache
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Held and new keys together: appending may evict what the first new tokens still see."""
+    start, n = cache.n_seen, k.shape[-2]
+    t = start + torch.arange(n, device=k.device)
+    keys, values, j = k, v, t
+    if start:
+        held_k, held_v = cache.read()
+        keys, values = torch.cat([held_k, k], dim=-2), torch.cat([held_v, v], dim=-2)
+        j = torch.cat([cache.positions.to(k.device), t])
+    cache.append(k, v)
+    t = t[:, None]
+    return keys, values, (j <= t) & ((t - j < cache.window) | (j < cache.sinks))  # [n, n_k]

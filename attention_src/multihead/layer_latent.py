@@ -1,0 +1,162 @@
+"""Multi-head latent attention (MLA): all heads share, and cache, one short vector a token."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_src.flash.layer import IMPLS
+from attention_src.multihead.layer_cache import attend, check_cache
+from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
+from attention_src.shapes import check_impl, check_size
+
+
+class MultiHeadLatentAttention(nn.Module):
+    """Keys and values of all heads from one latent vector c a token, beside one rotated key.
+
+        c = kv_down(x)            k_rope = rotate(k_rope_proj(x))           cached: (c, k_rope)
+        q, q_rope = q_proj(x)     k = [k_up(c), k_rope]    v = v_up(c)
+        y = o_proj(merge(attention([q, rotate(q_rope)], k, v)))
+
+    The absorb identity: q·(W_uk c) = (W_uk^T q)·c and sum_j p_j (W_uv c_j) = W_uv sum_j p_j c_j. So
+    with `absorb` the heads attend to c itself, as one shared key/value head of width d_latent, and
+    keys and values of single heads are never made.
+
+    Args:
+        d_model: width of x and of the answer
+        n_heads: H
+        d_latent: width of c
+        d_rope: width of the rotated part of a query and of the key that all heads share; even, or
+            0 for none
+        d_k: width of the other part; None = d_model / H
+        d_v: width of a value; None = d_k
+        rope: True, or a `Rotary` that says how the d_rope components turn
+        bias: whether the projections have a bias; those that are absorbed never do
+        impl: as for `MultiHeadAttention`
+    Raises:
+        ValueError: sizes that do not divide, an odd d_rope, an unknown impl
+    Cost: a cache of d_latent + d_rope numbers a token, whatever H is. Not absorbed, each token of
+        the cache costs 2 H d_latent (d_k + d_v) FLOP again at every call.
+    Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2 and 2.1.3, Eq. 9 to 19 (their W^DKV,
+        W^UK, W^UV, W^KR are kv_down, k_up, v_up, k_rope_proj), with a full-rank query projection
+        and without the norms that their models have on c.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_latent: int,
+        d_rope: int = 0,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        rope: bool | Rotary = True,
+        bias: bool = False,
+        impl: str = "auto",
+    ):
+        super().__init__()
+        check_impl(impl, IMPLS)
+        self.d_model = check_size(d_model, "d_model", at_least=1)
+        self.n_heads = H = check_size(n_heads, "n_heads", at_least=1)
+        self.d_latent = check_size(d_latent, "d_latent", at_least=1)
+        self.d_rope = check_size(d_rope, "d_rope")
+        if d_k is None and self.d_model % H:
+            raise ValueError(f"n_heads is {H}, which does not divide d_model={d_model}; give d_k")
+        self.d_k = self.d_model // H if d_k is None else check_size(d_k, "d_k", at_least=1)
+        self.d_v = self.d_k if d_v is None else check_size(d_v, "d_v", at_least=1)
+        if self.d_rope % 2:
+            raise ValueError(f"d_rope is {d_rope}, but rope turns pairs; it should be even")
+        self.rope = rotary_of(rope, self.d_rope) if self.d_rope else None
+        self.impl = impl
+        self.scale = (self.d_k + self.d_rope) ** -0.5
+        self.q_proj = nn.Linear(self.d_model, H * (self.d_k + self.d_rope), bias=bias)
+        self.kv_down = nn.Linear(self.d_model, self.d_latent, bias=bias)
+        self.k_rope_proj = nn.Linear(self.d_model, self.d_rope, bias=bias)
+        self.k_up = nn.Linear(self.d_latent, H * self.d_k, bias=False)
+        self.v_up = nn.Linear(self.d_latent, H * self.d_v, bias=False)
+        self.o_proj = nn.Linear(H * self.d_v, self.d_model, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B n d_model"],
+        *,
+        mask: Any = None,
+        causal: bool = False,
+        cache: Any = None,
+        positions: Any = None,
+        absorb: bool = False,
+    ) -> Float[Tensor, "B n d_model"]:
+        """Let each token of x look at the others, and at those that the cache holds.
+
+        Args:
+            x: [B, n, d_model]
+            mask: bool, broadcast to [B, H, n, n_k], True = may attend
+            causal: bottom-right; with a cache and n > 1 it must be True
+            cache: of `kvcache.cache`, which holds c as keys and k_rope as values of one head and
+                gives back all that it was given; d_rope should not be 0
+            positions: [n]; None = 0, 1, 2 … after what the cache has seen
+            absorb: attend to c itself. The same function, to rounding.
+        Returns: [B, n, d_model]
+        Raises:
+            ValueError: shapes or dtypes that do not fit; a cache that has lost tokens, or holds
+                sequences of different lengths
+        """
+        self._check_arguments(x, causal, cache)
+        q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        q, q_rope = q.split((self.d_k, self.d_rope), dim=-1)  # [B, H, n, d_k], [B, H, n, d_rope]
+        c = self.kv_down(x)[:, None]  # [B, 1, n, d_latent]
+        k_rope = self.k_rope_proj(x)[:, None]  # [B, 1, n, d_rope]
+        if self.rope is not None:
+            q_rope, k_rope = self.rope(q_rope, k_rope, positions_of(positions, x.shape[1], cache))
+        if cache is not None:
+            cache.append(c, k_rope)
+            c, k_rope = cache.read()  # [B, 1, n_k, d_latent], [B, 1, n_k, d_rope]
+        form = self._absorbed if absorb else self._expanded
+        o = form(q, q_rope, c, k_rope, dict(mask=mask, causal=causal))  # [B, H, n, d_v]
+        return self.o_proj(o.transpose(1, 2).flatten(start_dim=2))
+
+    def _expanded(
+        self, q: Tensor, q_rope: Tensor, c: Tensor, k_rope: Tensor, options: dict
+    ) -> Tensor:
+        """Make the keys and values of every head, then attend."""
+        H = self.n_heads
+        k = self.k_up(c[:, 0]).unflatten(-1, (H, -1)).transpose(1, 2)  # [B, H, n_k, d_k]
+        v = self.v_up(c[:, 0]).unflatten(-1, (H, -1)).transpose(1, 2)  # [B, H, n_k, d_v]
+        k = torch.cat([k, k_rope.expand(-1, H, -1, -1)], dim=-1)
+        q = torch.cat([q, q_rope], dim=-1)
+        return attend(q, k, v, scale=self.scale, impl=self.impl, **options)
+
+    def _absorbed(
+        self, q: Tensor, q_rope: Tensor, c: Tensor, k_rope: Tensor, options: dict
+    ) -> Tensor:
+        """Move k_up to the queries and v_up behind the sum: one key/value head, which is c."""
+        W_uk = self.k_up.weight.unflatten(0, (self.n_heads, self.d_k))  # [H, d_k, d_latent]
+        W_uv = self.v_up.weight.unflatten(0, (self.n_heads, self.d_v))  # [H, d_v, d_latent]
+        q = torch.cat([q @ W_uk, q_rope], dim=-1)  # [B, H, n, d_latent + d_rope]
+        k = torch.cat([c, k_rope], dim=-1)  # [B, 1, n_k, d_latent + d_rope]
+        o = attend(q, k, c, scale=self.scale, impl=self.impl, **options)  # [B, H, n, d_latent]
+        return o @ W_uv.mT  # [B, H, n, d_v]
+
+    def _check_arguments(self, x: Any, causal: bool, cache: Any) -> None:
+        dtype = self.q_proj.weight.dtype
+        if not isinstance(x, Tensor) or x.dtype != dtype:
+            what = x.dtype if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"x is {what}; it should be a tensor of this module's {dtype}")
+        if x.ndim != 3 or x.shape[-1] != self.d_model:
+            raise ValueError(
+                f"x has shape {list(x.shape)}; it should be [B, n, d_model={self.d_model}]"
+            )
+        if cache is None:
+            return
+        check_cache(cache, causal, x.shape[1])
+        if not self.d_rope:
+            raise ValueError("cache is given, but d_rope is 0; a cache needs a key and a value")
+        if cache.layout is not None:
+            lengths = cache.lengths
+            if cache.n_seen != len(cache) or bool((lengths != len(cache)).any()):
+                raise ValueError(
+                    "the cache has dropped tokens, or holds sequences of different lengths; it "
+                    "should hold every token of equally long ones"
+                )

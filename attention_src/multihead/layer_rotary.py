@@ -1,0 +1,75 @@
+"""Rotary positions inside a module: how to turn, and which positions the tokens have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.rope.layer import rotate_qk
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Turns queries and keys as `rope.layer.rotate_qk`; frozen, so that modules may share it.
+
+    Args:
+        base, interleaved, scaling, impl: as for `rotate_qk`
+    """
+
+    base: float = 10000.0
+    interleaved: bool = False
+    scaling: Any = None
+    impl: str = "auto"
+
+    def __call__(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """q [B, H, n, d] and k [B, H_kv, n, d], turned by positions [n] or [B, n]."""
+        options: dict[str, Any] = dict(interleaved=self.interleaved, scaling=self.scaling)
+        return rotate_qk(q, k, positions, base=self.base, impl=self.impl, **options)
+
+    @classmethod
+    def of_config(cls, config: Any) -> "Rotary":
+        """The rotation that a transformers config asks for.
+
+        Raises:
+            ValueError: it is scaled: give a `Rotary` with that scaling instead
+        """
+        parameters = getattr(config, "rope_parameters", None)
+        if parameters is None:  # before version 5
+            parameters = dict(rope_theta=config.rope_theta)
+            if getattr(config, "rope_scaling", None) is not None:
+                parameters["rope_type"] = str(config.rope_scaling)
+        kind = parameters.get("rope_type", "default")
+        if kind != "default":
+            raise ValueError(
+                f"the config's rotation is scaled ({kind}); pass rope=Rotary(base, scaling=...)"
+            )
+        return cls(base=float(parameters["rope_theta"]))
+
+
+def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
+    """What a module's `rope` argument means; None = no rotation.
+
+    Raises:
+        ValueError: neither a bool nor a `Rotary`; an odd d_k, which has no pairs
+    """
+    if not isinstance(rope, bool | Rotary):
+        raise ValueError(f"rope is {rope!r}; it should be True, False or a Rotary")
+    if rope is False:
+        return None
+    if d_k % 2:
+        raise ValueError(f"d_k is {d_k}, but rope turns pairs of components; it should be even")
+    return Rotary() if rope is True else rope
+
+
+def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
+    """[n] or [B, n]  where n new tokens stand: as given, or after all that the cache has seen."""
+    if positions is not None:
+        return torch.as_tensor(positions)
+    new = torch.arange(n)
+    if cache is None or cache.layout is None:
+        return new
+    lengths = cache.lengths
+    if bool((lengths != lengths[:1]).any()):
+        return lengths[:, None] + new.to(lengths.device)
+    return cache.n_seen + new
