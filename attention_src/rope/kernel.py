@@ -118,7 +118,7 @@ def rope_launch(
     H_kv = k.shape[1]
     # 1024 pairs of a head are 8 for each of 128 threads: in fp16 two loads of 16 bytes, the widest
     # there are. Four heads keep enough bytes in flight. Interpreted, small tests cross the blocks.
-    pairs, heads = (1024, 4) if capability else (128, 2)
+    pairs, heads = (1024, 4) if capability else (256, 2)
     block_p = triton.next_power_of_2(d // 2)
     block_n = max(1, pairs // block_p)
     programs = B * triton.cdiv(n, block_n) * (triton.cdiv(H, heads) + triton.cdiv(H_kv, heads))

@@ -163,5 +163,5 @@ def _pairs(x: np.ndarray, interleaved: bool) -> tuple[np.ndarray, np.ndarray]:
 def _join(x1: np.ndarray, x2: np.ndarray, interleaved: bool) -> np.ndarray:
     """The inverse of `_pairs`: [..., n, d]."""
     if interleaved:
-        return np.stack([x1, x2], axis=-1).reshape(*x1.shape[:-1], -1)
+        return np.stack([x1, x2], axis=-1).reshape(*x1.shape[:-1], 2 * x1.shape[-1])
     return np.concatenate([x1, x2], axis=-1)

@@ -161,20 +161,18 @@ class YaRN:
 
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
         """theta [d/2] for the longer context."""
-        low, high = self._ramp(2 * len(theta), base)
-        r = np.clip((np.arange(len(theta)) - low) / (high - low), 0, 1)
+        n_pairs = len(theta)
+        low = max(math.floor(self._pair_that_turns(self.beta_fast, n_pairs, base)), 0)
+        high: float = min(
+            math.ceil(self._pair_that_turns(self.beta_slow, n_pairs, base)), 2 * n_pairs - 1
+        )
+        high = max(high, low + 1e-3)  # a ramp of no length is a step
+        r = np.clip((np.arange(n_pairs) - low) / (high - low), 0, 1)
         return (1 - r) * theta + r * theta / self.factor
 
-    def _ramp(self, d: int, base: float) -> tuple[float, float]:
-        """The pairs between which the ramp runs; it is never empty."""
-
-        def pair_that_turns(times: float) -> float:
-            # base ** (-2 i / d) original_context = 2 pi times, solved for i
-            return d / 2 * math.log(self.original_context / (2 * math.pi * times), base)
-
-        low = max(math.floor(pair_that_turns(self.beta_fast)), 0)
-        high = min(math.ceil(pair_that_turns(self.beta_slow)), d - 1)
-        return low, max(high, low + 1e-3)
+    def _pair_that_turns(self, times: float, n_pairs: int, base: float) -> float:
+        """The i, fractional, of base ** (-i / n_pairs) * original_context = 2 pi times."""
+        return n_pairs * math.log(self.original_context / (2 * math.pi * times), base)
 
 
 def check_width(d: Any) -> int:

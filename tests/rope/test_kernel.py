@@ -1,0 +1,281 @@
+"""The fused kernel against the reference: gates, strides, offsets, registration, refusals."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+
+from attention_src.kernels import capability
+from attention_src.rope.kernel import rope_backward, rope_forward, rope_launch
+from attention_src.rope.layer import cos_sin, rotate_qk
+from attention_src.rope.scaling import YaRN
+from attention_src.testing import assert_sharp, assert_within_budget
+
+from .cases import NAMES, exact, plain, results, tensors
+
+PAIRINGS = pytest.mark.parametrize("interleaved", [False, True])
+# B, H, H_kv, n, d: distinct primes; one token, none; no keys; grouped heads; a token beside a block
+# (64 pairs make 4 tokens a block interpreted and 16 on a chip); widths that are no power of two.
+SIZES = [
+    (2, 3, 5, 7, 22),
+    (1, 7, 1, 17, 80),
+    (3, 5, 2, 1, 2),
+    (2, 3, 1, 0, 4),
+    (2, 2, 0, 5, 6),
+    (0, 2, 2, 5, 6),
+    (1, 4, 2, 15, 128),
+    (1, 6, 3, 63, 32),
+    (1, 2, 1, 65, 32),
+    (2, 1, 1, 3, 256),
+    (1, 1, 2, 5, 576),
+]
+
+
+def check(q, k, dq_out, dk_out, positions, *, interleaved, scaling=None):
+    """All three gates that apply: forward and both gradients against the reference."""
+    options = dict(interleaved=interleaved, scaling=scaling)
+    inputs = q, k, dq_out, dk_out
+    cos, sin = cos_sin(positions.to(DEVICE), q.shape[-1], scaling=scaling)
+    actual = results(lambda q, k: rope_forward(q, k, cos, sin, interleaved), *inputs)
+    right = exact(*inputs, positions.cpu(), **options)
+    for name, a, e, p in zip(
+        NAMES, actual, right, plain(*inputs, cos, sin, interleaved), strict=True
+    ):
+        assert a.dtype == q.dtype and a.device == q.device and a.is_contiguous()
+        assert_within_budget(a, e, p, name=name)
+        if q.dtype == torch.float32:
+            assert_sharp(a, e, rtol=1e-6, name=name)
+
+
+@PAIRINGS
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_budget_and_sharp(poisoned, size, dtype, interleaved):
+    B, _, _, n, d = size
+    inputs = tensors(*size, dtype, DEVICE)
+    check(*inputs, 131072 - torch.arange(n), interleaved=interleaved)
+    each = torch.from_numpy(np.random.default_rng(n).random((B, n)) * 1e5)
+    scaling = YaRN(4.0, 64) if d > 2 else None
+    check(*inputs, each, interleaved=interleaved, scaling=scaling)
+
+
+@PAIRINGS
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_probe(poisoned, dtype, interleaved):
+    # Unit vectors in: the answer is the rotation itself, and zero exactly off the pairs.
+    d, m = 22, 5.0
+    unit = torch.eye(d, dtype=dtype, device=DEVICE)[None, None]
+    q, k = rotate_qk(unit, unit, np.full(d, m), interleaved=interleaved, impl="triton")
+    i = np.arange(d)
+    partner = i ^ 1 if interleaved else (i + d // 2) % d
+    for x in (q, k):
+        nonzero = x[0, 0].cpu().numpy() != 0
+        expected = np.eye(d, dtype=bool)
+        expected[i, partner] = True
+        assert np.array_equal(nonzero, expected)
+
+
+@PAIRINGS
+def test_scores_depend_on_distance_only(interleaved):
+    q, k, _, _ = tensors(1, 2, 2, 1, 64, torch.float32, DEVICE)
+
+    def score(m, n):
+        turned_q, _ = rotate_qk(q, k, [m], interleaved=interleaved, impl="triton")
+        _, turned_k = rotate_qk(q, k, [n], interleaved=interleaved, impl="triton")
+        return (turned_q.double() * turned_k.double()).sum(-1)
+
+    torch.testing.assert_close(score(131072, 131079), score(0, 7), rtol=0, atol=1e-5)
+    assert (score(0, 7) - score(7, 0)).abs().max() > 0.1
+
+
+@st.composite
+def strided(draw, shape, dtype, seed):
+    """A random tensor: its axes in any order in memory, gaps, an offset, repeated axes."""
+    order = draw(st.permutations(range(4)))
+    steps = draw(st.tuples(*4 * [st.integers(1, 3)]))
+    repeated = [draw(st.integers(0, 5)) == 0 for _ in shape]
+    kept = [1 if again else n for n, again in zip(shape, repeated, strict=True)]
+    stored = [kept[axis] * steps[axis] for axis in order]
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(stored, generator=generator).to(dtype).to(DEVICE)
+    x = x.permute(*np.argsort(order).tolist())
+    x = x[tuple(slice(step - 1, None, step) for step in steps)]
+    return x.expand(shape)
+
+
+@st.composite
+def rotations(draw):
+    """Inputs of `check`."""
+    B, H, H_kv = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    n, d = draw(st.integers(0, 17)), 2 * draw(st.integers(1, 20))
+    dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 9))
+    shapes = 2 * [(B, H, n, d), (B, H_kv, n, d)]
+    inputs = [draw(strided(shape, dtype, seed + i)) for i, shape in enumerate(shapes)]
+    rng = np.random.default_rng(seed)
+    far = draw(st.sampled_from([9, 1e6]))
+    positions = far * rng.random((B, n) if draw(st.booleans()) else (n,))
+    scaling = YaRN(draw(st.floats(1, 50)), 4096) if draw(st.booleans()) else None
+    options = dict(interleaved=draw(st.booleans()), scaling=scaling)
+    return inputs, torch.from_numpy(positions), options
+
+
+@settings(max_examples=200)
+@given(rotations())
+def test_any_shape_and_strides(rotation):
+    inputs, positions, options = rotation
+    check(*inputs, positions, **options)
+
+
+@pytest.mark.parametrize("axis", range(4), ids="bhnd")
+@PAIRINGS
+def test_offsets_beyond_32_bits(tmp_path, axis, interleaved):
+    # A stride below 2**31, so that nothing but its product with an index is beyond.
+    shape, dtype = (3, 3, 5, 4), torch.float16
+    strides = [60, 20, 4, 1]
+    strides[axis] = 2**31 // (shape[axis] - 1) + 64
+    q, k, _, _ = tensors(3, 3, 1, 5, 4, dtype, DEVICE)
+    far, far_out = (huge_tensor(tmp_path, shape, strides, dtype) for _ in range(2))
+    far.copy_(q)
+    cos, sin = cos_sin(torch.arange(5, device=DEVICE), 4)
+    expected, expected_k = rope_forward(q, k, cos, sin, interleaved)
+    launch = dict(interleaved=interleaved, capability=capability(q))
+    rope_launch(far, k, far_out, torch.empty_like(k), cos, sin, **launch).run()
+    assert torch.equal(far_out, expected)
+    # The same as k: its offsets are made elsewhere.
+    far_out.zero_()
+    rope_launch(k, far, torch.empty_like(k), far_out, cos, sin, **launch).run()
+    assert torch.equal(far_out, expected)
+    assert torch.equal(rope_forward(k, far, cos, sin, interleaved)[0], expected_k)
+
+
+def test_tables_beyond_32_bits(tmp_path):
+    q, k, _, _ = tensors(3, 2, 1, 3, 4, torch.float32, DEVICE)
+    cos, sin = cos_sin(torch.arange(9, device=DEVICE).reshape(3, 3), 4)
+    strides = (2**30 + 64, 2, 1)
+    far_cos, far_sin = (huge_tensor(tmp_path, (3, 3, 2), strides, torch.float32) for _ in range(2))
+    far_cos.copy_(cos)
+    far_sin.copy_(sin)
+    outs = torch.empty_like(q), torch.empty_like(k)
+    options = dict(interleaved=False, capability=capability(q))
+    rope_launch(q, k, *outs, far_cos, far_sin, **options).run()
+    for actual, expected in zip(outs, rope_forward(q, k, cos, sin, False), strict=True):
+        assert torch.equal(actual, expected)
+
+
+@PAIRINGS
+def test_opcheck(interleaved):
+    q, k, dq_out, dk_out = tensors(2, 3, 1, 5, 6, DTYPES[0], DEVICE)
+    for positions in (torch.arange(5, device=DEVICE), torch.rand(2, 5, device=DEVICE)):
+        tables = cos_sin(positions, 6)
+        arguments = (q.mT.contiguous().mT.requires_grad_(), k.clone().requires_grad_(), *tables)
+        torch.library.opcheck(rope_forward, (*arguments, interleaved))
+    torch.library.opcheck(rope_backward, (dq_out, dk_out, *tables, interleaved))
+
+
+def test_gradients_of_gradients():
+    # The gradient of the gradient's gradient is a rotation again: there and back keeps dq.
+    q, k, dq_out, dk_out = tensors(1, 2, 1, 5, 6, torch.float32, DEVICE)
+    leaves = [x.requires_grad_() for x in (q, k, dq_out, dk_out)]
+    cos, sin = cos_sin(torch.arange(5, device=DEVICE), 6)
+    turned = rope_forward(q, k, cos, sin, True)
+    gradients = torch.autograd.grad(turned, leaves[:2], leaves[2:], create_graph=True)
+    again = torch.autograd.grad(gradients, leaves[2:], [q.detach(), k.detach()])
+    for a, b in zip(again, turned, strict=True):
+        torch.testing.assert_close(a, b.detach())
+
+
+def test_a_gradient_by_only_one_of_both():
+    q, k, dq_out, _ = tensors(1, 2, 1, 5, 6, torch.float32, DEVICE)
+    cos, sin = cos_sin(torch.arange(5, device=DEVICE), 6)
+    q.requires_grad_()
+    turned, _ = rope_forward(q, k, cos, sin, False)
+    (dq,) = torch.autograd.grad(turned, q, dq_out)
+    expected, _ = rope_backward(dq_out, torch.zeros_like(k), cos, sin, False)
+    assert torch.equal(dq, expected)
+
+
+def test_compiled(untyped):
+    q, k, dq_out, dk_out = tensors(1, 3, 1, 5, 6, torch.float32, DEVICE)
+    positions, scaling = torch.arange(5, device=DEVICE), YaRN(4.0, 64)
+
+    def turn(q, k):
+        turned = rotate_qk(2 * q, k, positions, scaling=scaling, impl="triton")
+        return turned[0] + 1, turned[1]
+
+    eager = results(turn, q, k, dq_out, dk_out)
+    compiled = results(torch.compile(turn, fullgraph=True), q, k, dq_out, dk_out)
+    for a, b in zip(compiled, eager, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@PAIRINGS
+def test_impl(interleaved):
+    q, k, _, _ = tensors(1, 3, 1, 5, 6, torch.float32, DEVICE)
+    by = {
+        impl: rotate_qk(q, k, range(5), interleaved=interleaved, impl=impl)
+        for impl in ("auto", "torch", "triton")
+    }
+    for x, y, chosen in zip(by["torch"], by["triton"], by["auto"], strict=True):
+        torch.testing.assert_close(x, y)
+        assert torch.equal(chosen, y if DEVICE == "cuda" else x)
+    with pytest.raises(ValueError, match=r"q has dtype torch\.float64.*Choose another impl"):
+        rotate_qk(q.double(), k.double(), range(5), impl="triton")
+    assert rotate_qk(q.double(), k.double(), range(5))[0].dtype == torch.float64
+
+
+Q, K = torch.zeros(2, 3, 5, 4, device=DEVICE), torch.zeros(2, 1, 5, 4, device=DEVICE)
+COS = torch.zeros(5, 2, device=DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "cos", "sin", "message"),
+    [
+        (Q.double(), K.double(), COS, COS, r"q has dtype torch\.float64; kernels take float16"),
+        (Q, K.half(), COS, COS, r"k is torch\.float16 on .* but q is torch\.float32"),
+        (Q[..., :3], K[..., :3], COS, COS, r"d is 3; it should be even"),
+        (Q[0], K, COS, COS, r"q has shape \[3, 5, 4\]; it should be \[B, H, n, d\]"),
+        (Q, K[:1], COS, COS, r"k has B=1 but q has B=2"),
+        (Q, K[:, :, :4], COS, COS, r"k has n=4 but q has n=5"),
+        (Q, K, COS[:4], COS, r"cos has shape \[4, 2\]"),
+        (Q, K, COS, COS.expand(2, 5, 2), r"sin has shape \[2, 5, 2\] but cos has shape"),
+        (Q, K, COS.expand(3, 5, 2), COS, r"cos has shape \[3, 5, 2\]"),
+        (Q, K, COS.double(), COS, r"cos is torch\.float64 on .*; it should be torch\.float32"),
+    ],
+)
+def test_refusals(untyped, q, k, cos, sin, message):
+    with pytest.raises(ValueError, match=message):
+        rope_forward(q, k, cos, sin, False)
+    with pytest.raises(ValueError, match=message):
+        rope_backward(q, k, cos, sin, True)
+
+
+@needs_interpreter
+def test_bfloat16_is_refused_where_it_would_be_wrong():
+    with pytest.raises(
+        ValueError, match=r"q has dtype torch\.bfloat16, which Triton's interpreter"
+    ):
+        rotate_qk(Q.bfloat16(), K.bfloat16(), range(5), impl="triton")
+
+
+@needs_gpu
+def test_other_devices_are_refused():
+    with pytest.raises(ValueError, match=r"q is on cpu, but kernels run on cuda"):
+        rope_forward(Q.cpu(), K.cpu(), COS.cpu(), COS.cpu(), False)
+    with pytest.raises(ValueError, match=r"sin is torch\.float32 on cpu; it should be"):
+        rope_forward(Q, K, COS, COS.cpu(), False)
+
+
+@needs_gpu
+@PAIRINGS
+def test_the_same_every_time(interleaved):
+    q, k, dq_out, dk_out = tensors(2, 16, 4, 1021, 128, torch.bfloat16, DEVICE)
+    cos, sin = cos_sin(torch.arange(1021, device=DEVICE), 128)
+    first = rope_forward(q, k, cos, sin, interleaved)
+    back = rope_backward(dq_out, dk_out, cos, sin, interleaved)
+    for _ in range(200):
+        again = rope_forward(q, k, cos, sin, interleaved)
+        back_again = rope_backward(dq_out, dk_out, cos, sin, interleaved)
+        for a, b in zip((*first, *back), (*again, *back_again), strict=True):
+            assert torch.equal(a, b)
