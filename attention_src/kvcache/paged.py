@@ -226,7 +226,7 @@ class PagedKVCache(Cache):
     def _check_sequences(self, sequences: Sequence[int] | None) -> list[int]:
         if sequences is None:
             return list(range(len(self._tables)))
-        checked = [check_size(b, "each of sequences") for b in sequences]
+        checked = _whole_numbers(sequences, "sequences")
         if any(b >= len(self._tables) for b in checked):
             raise ValueError(
                 f"sequences is {checked}, but the cache has {len(self._tables)} sequences; each "
@@ -239,9 +239,17 @@ def _check_lengths(lengths: Any, batch: int, n: int) -> list[int]:
     """How many of n tokens belong to each sequence."""
     if lengths is None:
         return [n] * batch
-    checked = [check_size(x, "each of lengths") for x in lengths]
+    checked = _whole_numbers(lengths, "lengths")
     if len(checked) != batch or any(x > n for x in checked):
         raise ValueError(
             f"lengths is {checked}; it should be B={batch} whole numbers between 0 and n={n}"
         )
     return checked
+
+
+def _whole_numbers(values: Any, name: str) -> list[int]:
+    try:
+        values = list(values)
+    except TypeError:
+        raise ValueError(f"{name} is {values!r}; it should be a row of whole numbers") from None
+    return [check_size(value, f"each of {name}") for value in values]

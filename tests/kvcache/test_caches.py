@@ -128,7 +128,8 @@ def test_later_changes_to_what_was_appended_do_not_matter(make):
     cache, k_new, v_new = make(), k.clone(), v.clone()
     cache.append(k_new, v_new)
     before = [x.clone() for x in cache.read()]
-    k_new.zero_(), v_new.zero_()
+    k_new.zero_()
+    v_new.zero_()
     assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
 
 

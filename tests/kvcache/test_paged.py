@@ -224,7 +224,7 @@ def test_a_refused_first_append_settles_nothing():
     assert len(cache) == 1
 
 
-@pytest.mark.parametrize("bad", [[2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab"])
+@pytest.mark.parametrize("bad", [[2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab", 1])
 def test_lengths_are_checked(bad, untyped):
     cache = PagedKVCache(2, 3)
     with pytest.raises(ValueError, match="lengths"):
@@ -232,7 +232,7 @@ def test_lengths_are_checked(bad, untyped):
     assert cache.n_free_pages == 3 and cache.layout is None
 
 
-@pytest.mark.parametrize("bad", [[1], [-1], [0.5]])
+@pytest.mark.parametrize("bad", [[1], [-1], [0.5], 0])
 def test_sequences_are_checked(bad, untyped):
     cache = PagedKVCache(2, 3)
     cache.append(*one(1))

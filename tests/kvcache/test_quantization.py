@@ -143,6 +143,10 @@ def test_what_is_not_finite_spoils_its_group_and_no_other(bad):
     assert np.isnan(found[0]).all() and np.array_equal(found[1], x[1])
     found = r.dequantize_asymmetric(*r.quantize_asymmetric(x))
     assert np.isnan(found[0]).all() and np.array_equal(found[1], x[1])
+    for quantize in (r.quantize_symmetric, r.quantize_asymmetric):
+        twin = getattr(quantized, quantize.__name__)
+        for scale in (quantize(x)[1], twin(torch.from_numpy(x))[1].numpy()):
+            assert np.isnan(scale[0]) and np.isfinite(scale[1])
     k = torch.from_numpy(x)[None, None]
     for bits, scheme in ((4, "per_token"), (8, "per_token"), (4, "per_channel")):
         cache = quantized.QuantizedKVCache(bits, scheme=scheme, residual=0)
@@ -169,5 +173,5 @@ def test_refusals(untyped):
         r.unpack_int4(np.zeros((3, 2), dtype=np.uint8), 5)
     with pytest.raises(ValueError, match="x is a torch tensor"):
         r.quantize_symmetric(torch.ones(3))
-    with pytest.raises(ValueError, match="scheme is 'kivi'.*'per_token', 'per_channel'"):
+    with pytest.raises(ValueError, match=r"scheme is 'kivi'.*'per_token', 'per_channel'"):
         r.read_quantized(np.ones((1, 2)), np.ones((1, 2)), 8, scheme="kivi")

@@ -1,5 +1,7 @@
 """The NumPy statements: decoding, joining partial answers, windows and pages."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,7 +50,7 @@ def test_decode_takes_one_query():
 def test_partial_answers_join_to_the_whole(seed, sizes, size):
     q, k, v = make_qkv(2, sum(sizes), 3, 4, size=size, seed=seed)
     bounds = np.cumsum([0, *sizes])
-    parts = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
     o_parts = np.stack([attention(q, k[:, :, s], v[:, :, s]) for s in parts])
     lse_parts = np.stack([attention_lse(q, k[:, :, s]) for s in parts])
     o, lse = r.merge_partials(o_parts, lse_parts)
