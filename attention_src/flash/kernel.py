@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel_backward import dkdv_launch, dq_launch
-from attention_src.flash.kernel_config import Rule
+from attention_src.flash.kernel_config import TALLEST
 from attention_src.flash.kernel_forward import forward_launch
+from attention_src.flash.masks import Rule
 from attention_src.kernels import capability, check_kernel_tensors
 from attention_src.shapes import check_heads, check_scale, check_size, shape
 
@@ -51,7 +52,7 @@ def flash_forward(
     """
     rule = check_arguments(q, k, v, key_lengths, causal, window, sinks, scale)
     o, lse = _outputs(q, v)
-    forward_launch(q, k, v, key_lengths, o, lse, rule, capability=capability(q)).run()
+    forward_launch(q, k, v, key_lengths, o, lse, rule, scale, capability=capability(q)).run()
     return o, lse
 
 
@@ -103,10 +104,11 @@ def flash_backward(
     check_kernel_tensors(lse=lse, dlse=dlse)
     o, lse, dlse = o.contiguous(), lse.contiguous(), dlse.contiguous()
     dq, dk, dv = _gradients(q, k, v)
-    lse_log2, delta = torch.empty_like(lse), torch.empty_like(lse)
+    n_padded = TALLEST * -(-q.shape[2] // TALLEST)  # whole tiles, so that reading needs no mask
+    lse_log2, delta = (lse.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
     given, chip = (q, k, v, key_lengths), capability(q)
-    dq_launch(*given, o, lse, do, dlse, lse_log2, delta, dq, rule, capability=chip).run()
-    dkdv_launch(*given, do, lse_log2, delta, dk, dv, rule, capability=chip).run()
+    dq_launch(*given, o, lse, do, dlse, lse_log2, delta, dq, rule, scale, capability=chip).run()
+    dkdv_launch(*given, do, lse_log2, delta, dk, dv, rule, scale, capability=chip).run()
     return dq, dk, dv
 
 
@@ -140,13 +142,9 @@ def check_arguments(
                 f"key_lengths is {shape(key_lengths)} {key_lengths.dtype} on {key_lengths.device}; "
                 f"it should be [B] = [{q.shape[0]}] torch.int32 on {q.device}"
             )
+    check_scale(scale, q.shape[3])
     check_size(window, "window")
-    check_size(sinks, "sinks")
-    if sinks and not window:
-        raise ValueError(
-            f"sinks is {sinks} without a window, where nothing is far enough to need it"
-        )
-    return Rule(causal, window, sinks, check_scale(scale, q.shape[3]))
+    return Rule(q.shape[2], k.shape[2], causal, window or None, sinks)
 
 
 def _outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

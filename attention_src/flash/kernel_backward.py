@@ -15,26 +15,11 @@ from attention_src.flash.kernel_blocks import (
     store_tile,
     visible,
 )
-from attention_src.flash.kernel_config import (
-    Rule,
-    common_arguments,
-    dkdv_tiles,
-    dq_tiles,
-    strides,
-)
+from attention_src.flash.kernel_config import common_arguments, dkdv_tiles, dq_tiles
+from attention_src.flash.masks import Rule
 from attention_src.kernels import Launch, tl, triton
 
 LOG2E = tl.constexpr(math.log2(math.e))
-
-
-@triton.jit
-def load_row(ptr, start, n, BLOCK_N: tl.constexpr, CHECK_ROWS: tl.constexpr):
-    """Numbers from start of a contiguous vector [n], as [BLOCK_N] with zeros behind its end."""
-    offs = tl.arange(0, BLOCK_N)
-    inside = tl.full([BLOCK_N], True, tl.int1)
-    if CHECK_ROWS:
-        inside &= offs < n - start
-    return tl.load(ptr + start + offs, mask=inside, other=0.0)
 
 
 @triton.jit
@@ -45,7 +30,7 @@ def flash_dq_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
+    n_heads, group, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
@@ -55,7 +40,7 @@ def flash_dq_kernel(
     k_ptr += b * stride_kb + h // group * stride_kh
     v_ptr += b * stride_vb + h // group * stride_vh
     do_ptr += b * stride_dob + h * stride_doh
-    row = (b * n_heads + h) * n_q  # of o, lse, dlse, delta and dq
+    row = (b * n_heads + h) * n_q  # of o, lse, dlse and dq
     key_length = keys_of(key_lengths_ptr, b, n_k)
     first_t = start_q + n_k - n_q
     offs_q = tl.arange(0, BLOCK_Q)
@@ -65,13 +50,15 @@ def flash_dq_kernel(
     do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
     o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
     # [BLOCK_Q]  reads 2 BLOCK_Q numbers; writes 2 BLOCK_Q, for flash_dkdv_kernel
-    lse = load_row(lse_ptr + row, start_q, n_q, BLOCK_Q, True)
-    dlse = load_row(dlse_ptr + row, start_q, n_q, BLOCK_Q, True)
-    blind = lse == -float("inf")  # sees nothing: no weights, no gradients
+    inside = offs_q < n_q - start_q
+    lse = tl.load(lse_ptr + row + start_q + offs_q, mask=inside, other=-float("inf"))
+    dlse = tl.load(dlse_ptr + row + start_q + offs_q, mask=inside, other=0.0)
+    blind = lse == -float("inf")  # sees nothing: p = exp2(s − inf) = 0, and no gradient
     lse_log2 = tl.where(blind, float("inf"), lse * LOG2E)
     delta = tl.where(blind, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
-    tl.store(lse_log2_ptr + row + start_q + offs_q, lse_log2, mask=offs_q < n_q - start_q)
-    tl.store(delta_ptr + row + start_q + offs_q, delta, mask=offs_q < n_q - start_q)
+    padded = (b * n_heads + h) * n_padded + start_q
+    tl.store(lse_log2_ptr + padded + offs_q, lse_log2)
+    tl.store(delta_ptr + padded + offs_q, delta)
 
     dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
     sink_stop, left, full, right, stop = key_spans(
@@ -110,8 +97,8 @@ def flash_dq_kernel(
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
                 p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
-            # [BLOCK_Q, BLOCK_K]  dp − delta
-            dp = tl.zeros([BLOCK_Q, BLOCK_K], tl.float32) - delta[:, None]
+            # [BLOCK_Q, BLOCK_K]  dp − delta: the sum of products starts at −delta
+            dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
             dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
             dq = tl.dot((p * dp).to(k.dtype), k, dq, input_precision=PRECISION)
     # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
@@ -125,7 +112,7 @@ def flash_dkdv_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, group, n_q, n_k, window, sinks, scale, scale_log2,
+    n_heads, group, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
@@ -158,7 +145,7 @@ def flash_dkdv_kernel(
         h = h_kv * group + member
         q_head = q_ptr + b * stride_qb + h * stride_qh
         do_head = do_ptr + b * stride_dob + h * stride_doh
-        row = (b * n_heads + h) * n_q  # of lse_log2 and delta
+        row = (b * n_heads + h) * n_padded  # of lse_log2 and delta
         for MASKED in tl.static_range(2):
             for index in range(0, count_blocks(0, first, full, right, stop, MASKED)):
                 start_q = nth_block(index, 0, first, full, right, MASKED) * BLOCK_Q
@@ -166,7 +153,7 @@ def flash_dkdv_kernel(
                 q = load_tile(
                     q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE
                 )
-                lse_log2 = load_row(lse_log2_ptr + row, start_q, n_q, BLOCK_Q, MASKED)
+                lse_log2 = tl.load(lse_log2_ptr + row + start_q + offs_q)
                 s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
                 p = tl.exp2(s * scale_log2 - lse_log2[None, :])
                 if MASKED:
@@ -176,10 +163,10 @@ def flash_dkdv_kernel(
                 # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
                 do = load_tile(do_head, start_q, n_q, stride_don, stride_dod,
                                BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
-                delta = load_row(delta_ptr + row, start_q, n_q, BLOCK_Q, MASKED)
+                delta = tl.load(delta_ptr + row + start_q + offs_q)
                 dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
                 # [BLOCK_K, BLOCK_Q]  dp − delta
-                dp = tl.zeros([BLOCK_K, BLOCK_Q], tl.float32) - delta[None, :]
+                dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
                 dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
                 dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
@@ -200,6 +187,7 @@ def dq_launch(
     delta: Tensor,
     dq: Tensor,
     rule: Rule,
+    scale: float,
     *,
     capability: int,
 ) -> Launch:
@@ -208,17 +196,21 @@ def dq_launch(
     Args:
         q, k, v, key_lengths, do: any strides
         o, lse, dlse: contiguous
-        lse_log2, delta: float32 [B, H, n_q], contiguous, to be written
+        lse_log2, delta: float32 [B, H, n_padded], contiguous, to be written; n_padded is n_q or
+            more, a multiple of TALLEST
         dq: [B, H, n_q, d_k], contiguous, to be written
         rule: who sees whom
+        scale: of the scores
         capability: the chip
     Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less what the rule hides.
     """
     tiles = dq_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, do_ptr=do, dlse_ptr=dlse)
+    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, dlse_ptr=dlse)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
-    arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
+    arguments |= dict(
+        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
+    )
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
 
@@ -234,6 +226,7 @@ def dkdv_launch(
     dk: Tensor,
     dv: Tensor,
     rule: Rule,
+    scale: float,
     *,
     capability: int,
 ) -> Launch:
@@ -248,12 +241,15 @@ def dkdv_launch(
         dk: [B, H_kv, n_k, d_k], contiguous, to be written
         dv: [B, H_kv, n_k, d_v], contiguous, to be written
         rule: who sees whom
+        scale: of the scores
         capability: the chip
     Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides.
     """
     tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(q, k, v, key_lengths, rule, capability) | strides(do=do)
-    arguments |= dict(do_ptr=do, lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
-    arguments |= dict(scale=rule.scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
+    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(
+        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
+    )
     grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
     return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

@@ -1,4 +1,4 @@
-"""How the flash kernels are launched: the rule of who sees whom, tile sizes, common arguments."""
+"""How the flash kernels are launched: tile sizes for every chip, and the arguments in common."""
 
 import math
 from dataclasses import dataclass
@@ -7,26 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.flash.masks import Rule
 from attention_src.kernels import triton
 
 LOG2E = math.log2(math.e)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Which keys a query sees, and how its scores are scaled.
-
-    Args:
-        causal: only keys up to the query's own position, bottom-right
-        window: causal, and only the last `window` keys; 0 = no window
-        sinks: with a window, the first `sinks` keys stay visible
-        scale: of the scores
-    """
-
-    causal: bool
-    window: int
-    sinks: int
-    scale: float
+TALLEST = 128  # rows of a tile
 
 
 @dataclass(frozen=True)
@@ -40,43 +25,51 @@ class Tiles:
 
 
 def common_arguments(
-    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, rule: Rule, capability: int
+    key_lengths: Tensor | None, rule: Rule, scale: float, capability: int, **strided: Tensor
 ) -> dict[str, Any]:
-    """The arguments that all flash kernels take, by name."""
-    n_k, d_k, d_v = k.shape[2], q.shape[3], v.shape[3]
-    # A window of all keys hides none but the later ones.
-    window = rule.window if rule.window < n_k else 0
+    """The arguments that all flash kernels take, by name.
+
+    Args:
+        key_lengths, rule, scale, capability: as for the launches
+        strided: q, k, v, and what else is [B, H, n, d] of any strides
+    """
+    q, k, v = (strided[name] for name in "qkv")
+    window = rule.window or 0
+    window = window if window < rule.n_k else 0  # it hides nothing that causal does not
     return dict(
-        q_ptr=q,
-        k_ptr=k,
-        v_ptr=v,
+        **{f"{name}_ptr": x for name, x in strided.items()},
+        **strides(**strided),
         key_lengths_ptr=key_lengths,
-        **strides(q=q, k=k, v=v),
         n_heads=q.shape[1],
         group=q.shape[1] // k.shape[1],
-        n_q=q.shape[2],
-        n_k=n_k,
+        n_q=rule.n_q,
+        n_k=rule.n_k,
         window=window,
-        sinks=min(rule.sinks, n_k),
-        scale_log2=rule.scale * LOG2E,
-        CAUSAL=rule.causal or rule.window > 0,
+        sinks=min(rule.sinks, rule.n_k),
+        scale_log2=scale * LOG2E,
+        CAUSAL=rule.looks_back_only,
         WINDOW=window > 0,
-        D_K=d_k,
-        D_V=d_v,
-        BLOCK_DK=triton.next_power_of_2(d_k),
-        BLOCK_DV=triton.next_power_of_2(d_v),
+        D_K=k.shape[3],
+        D_V=v.shape[3],
+        BLOCK_DK=triton.next_power_of_2(k.shape[3]),
+        BLOCK_DV=triton.next_power_of_2(v.shape[3]),
         PRECISION=precision(q.dtype, capability),
-        WIDE=max(q.stride(2), k.stride(2), v.stride(2)) * 256 >= 2**31,
+        WIDE=any(tile_span(x) >= 2**31 for x in strided.values()),
     )
 
 
 def strides(**tensors: Tensor) -> dict[str, int]:
-    """stride_qb, stride_qh, stride_qn, stride_qd for q [B, H, n, d], and so on: in elements."""
+    """stride_qb, stride_qh, stride_qn, stride_qd for q [B, H, n, d], and so on, in elements."""
     return {
         f"stride_{name}{axis}": x.stride(index)
         for name, x in tensors.items()
         for index, axis in enumerate("bhnd")
     }
+
+
+def tile_span(x: Tensor) -> int:
+    """How many elements lie between the first and the last of the tallest tile of x, at most."""
+    return TALLEST * x.stride(2) + x.shape[3] * x.stride(3)
 
 
 def precision(dtype: torch.dtype, capability: int) -> str:

@@ -15,7 +15,8 @@ from attention_src.flash.kernel_blocks import (
     store_tile,
     visible,
 )
-from attention_src.flash.kernel_config import Rule, common_arguments, forward_tiles
+from attention_src.flash.kernel_config import common_arguments, forward_tiles
+from attention_src.flash.masks import Rule
 from attention_src.kernels import Launch, tl, triton
 
 LN2 = tl.constexpr(math.log(2))
@@ -109,6 +110,7 @@ def forward_launch(
     o: Tensor,
     lse: Tensor,
     rule: Rule,
+    scale: float,
     *,
     capability: int,
 ) -> Launch:
@@ -118,15 +120,16 @@ def forward_launch(
         q, k, v, key_lengths: as for `kernel.flash_forward`; any strides
         o, lse: contiguous, to be written
         rule: who sees whom
+        scale: of the scores
         capability: the chip
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides. Each program reads its q once
         and the k and v that it sees: 2 B H n_q n_k (d_k + d_v) / BLOCK_Q bytes in float16, most
         of them from the cache.
     """
     tiles = forward_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(q, k, v, key_lengths, rule, capability)
+    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v)
     arguments |= dict(o_ptr=o, lse_ptr=lse, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
-    arguments["NEGATIVE"] = rule.scale < 0
+    arguments["NEGATIVE"] = scale < 0
     # Not 0: a hidden score is −inf, and −inf * 0 is NaN.
     arguments["scale_log2"] = max(abs(arguments["scale_log2"]), torch.finfo(torch.float32).tiny)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)

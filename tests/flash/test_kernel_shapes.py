@@ -1,0 +1,195 @@
+"""The flash kernels on any shape and any layout in memory: no copies, no neighbours, 64 bits."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+
+from attention_src.flash.kernel import flash_backward, flash_forward
+from flash.oracle import arguments, results
+
+from .test_kernel import attend, check_sizes, on_device
+
+
+def lay_out(x, order=(0, 1, 2, 3), steps=(1, 1, 1, 1), repeated=()):
+    """The same numbers: in another order of axes, with gaps full of NaN, or one row for all."""
+    for axis in repeated:
+        assert x.shape[axis] <= 1 or (x.narrow(axis, 0, 1) == x).all()
+        x = x.narrow(axis, 0, min(1, x.shape[axis]))
+    stored = [x.shape[axis] * steps[axis] for axis in order]
+    room = torch.full(stored, torch.nan, dtype=x.dtype, device=x.device)
+    room = room.permute(*np.argsort(order).tolist())
+    return room[tuple(slice(step - 1, None, step) for step in steps)].copy_(x)
+
+
+@st.composite
+def rules(draw, n_k, batch):
+    """Who sees whom, and a scale: keyword arguments of `attend`."""
+    rule = dict(causal=draw(st.booleans()))
+    if draw(st.booleans()):
+        rule |= dict(window=draw(st.integers(1, n_k + 3)), sinks=draw(st.integers(0, n_k + 3)))
+    if draw(st.booleans()):
+        rule["key_lengths"] = draw(st.lists(st.integers(0, n_k), min_size=batch, max_size=batch))
+    if draw(st.booleans()):
+        rule["scale"] = draw(st.floats(-0.5, 0.5, width=32))
+    return rule
+
+
+@st.composite
+def problems(draw):
+    """Arguments of `check_sizes`: tensors of any size, dtype and layout; a rule."""
+    batch, n_kv_heads, group = (draw(st.integers(1, 2)) for _ in range(3))
+    n_q, n_k = draw(st.integers(0, 50)), draw(st.integers(0, 50))
+    d_k, d_v = draw(st.integers(16, 40)), draw(st.integers(16, 40))
+    size = (n_q, n_k, d_k, d_v, n_kv_heads * group, n_kv_heads)
+    options = dict(batch=batch, seed=draw(st.integers(0, 99)))
+    options["scale_of_q"] = draw(st.sampled_from([0.1, 1.0, 10.0]))
+    *tensors, dlse = arguments(size, draw(st.sampled_from(DTYPES)), **options)
+    laid_out = []
+    for x in tensors:
+        order, steps = draw(st.permutations(range(4))), draw(st.tuples(*4 * [st.integers(1, 2)]))
+        repeated = draw(st.sampled_from([(), (), (0,), (1,), (2,), (3,)]))
+        for axis in repeated:
+            x = x.narrow(axis, 0, min(1, x.shape[axis])).expand(x.shape)
+        kept = lay_out(x.to(DEVICE), order, steps, repeated)
+        laid_out.append(kept.expand(x.shape))
+    return [*laid_out, dlse.to(DEVICE)], draw(rules(n_k, batch))
+
+
+@settings(max_examples=200)
+@given(problems())
+def test_any_problem(problem):
+    """o and lse of the forward operator; dq, dk and dv of the backward operator."""
+    inputs, rule = problem
+    # Rounded: p and ds and the answer in half precision; every step in float32.
+    units = 4 if inputs[0].dtype != torch.float32 else 16
+    check_sizes(inputs, units=units, **rule)
+
+
+LAYOUTS = {
+    "[B, n, H, d]": dict(order=(0, 2, 1, 3)),
+    "[d, n, H, B]": dict(order=(3, 2, 1, 0)),
+    "every second row and column": dict(steps=(1, 1, 2, 2)),
+    "every third head": dict(steps=(2, 3, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_layouts_do_not_change_a_bit(poisoned, dtype, layout):
+    q, k, v, do, dlse = on_device(*arguments((37, 41, 16, 24, 4, 2), dtype))
+    expected = results(attend, q, k, v, do, dlse, window=19, sinks=3)
+    given = [lay_out(x, **LAYOUTS[layout]) for x in (q, k, v, do)]
+    assert not any(x.is_contiguous() for x in given)
+    actual = results(attend, *given, dlse.mT.contiguous().mT, window=19, sinks=3)
+    assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+
+
+def test_gradients_that_are_one_number_everywhere(poisoned):
+    """sum().backward() hands over a do and a dlse whose strides are all 0."""
+    q, k, v, do, dlse = on_device(*arguments((33, 37, 16, 24, 2, 1), torch.float32))
+    ones = torch.ones((), device=DEVICE)
+    expected = results(attend, q, k, v, torch.ones_like(do), torch.ones_like(dlse), causal=True)
+    actual = results(attend, q, k, v, ones.expand(do.shape), ones.expand(dlse.shape), causal=True)
+    assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+
+
+@pytest.mark.parametrize("n_q, n_k", [(0, 0), (0, 5), (5, 0), (1, 1)])
+def test_no_queries_no_keys(poisoned, n_q, n_k):
+    for batch, n_heads in ((2, 2), (0, 2), (2, 0)):
+        size = (n_q, n_k, 16, 17, n_heads, 2)
+        inputs = on_device(*arguments(size, torch.float32, batch=batch))
+        for rule in (dict(), dict(causal=True), dict(window=2, sinks=1)):
+            o, lse, dq, dk, dv = results(attend, *inputs, **rule)
+            assert o.shape == (batch, n_heads, n_q, 17) and dq.shape == (batch, n_heads, n_q, 16)
+            assert dk.shape == inputs[1].shape and dv.shape == inputs[2].shape
+            if not n_k:
+                assert not o.any() and not dq.any() and (lse == -torch.inf).all()
+            if not n_q or not n_heads:
+                assert not dk.any() and not dv.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_padding_is_never_read(poisoned, dtype):
+    q, k, v, do, dlse = on_device(*arguments((37, 70, 16, 24, 4, 2), dtype))
+    lengths = [33, 5]
+    for rule in (dict(), dict(window=40, sinks=2)):
+        expected = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
+        for x, b in ((k, 0), (k, 1), (v, 0), (v, 1)):
+            x[b, :, lengths[b] :] = torch.nan
+        actual = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
+        assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+        assert not actual[3][0, :, 33:].any() and not actual[4][1, :, 5:].any()
+
+
+def test_lengths_beyond_the_keys_count_as_all_of_them_or_none(poisoned):
+    inputs = on_device(*arguments((17, 37, 16, 16, 2, 1), torch.float32))
+    actual = results(attend, *inputs, key_lengths=[10**9, -7])
+    expected = results(attend, *inputs, key_lengths=[37, 0])
+    assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+
+
+@needs_interpreter  # whose blocks are known here: 16 and 32
+def test_blocks_that_nobody_sees_are_not_read(poisoned):
+    inputs = on_device(*arguments((64, 192, 16, 16, 1, 1), torch.float32, batch=1))
+    expected = results(attend, *inputs, window=17, sinks=5)
+    for x in inputs[1:3]:  # the sinks are in block 0; the first query is at position 128
+        x[:, :, 32:96] = torch.nan
+    actual = results(attend, *inputs, window=17, sinks=5)
+    unread = [a[:, :, 96:] if a.shape[2] == 192 else a for a in actual]
+    wanted = [e[:, :, 96:] if e.shape[2] == 192 else e for e in expected]
+    assert all(torch.equal(a, e) for a, e in zip(unread, wanted, strict=True))
+    inputs = on_device(*arguments((128, 128, 16, 16, 1, 1), torch.float32, batch=1))
+    expected = results(attend, *inputs, window=17)
+    for x in (inputs[0], inputs[3]):  # queries; keys 32 … 63 are seen by queries 32 … 79
+        x[:, :, :32], x[:, :, 80:] = torch.nan, torch.nan
+    actual = results(attend, *inputs, window=17)
+    for a, e in zip(actual[3:], expected[3:], strict=True):
+        assert torch.equal(a[:, :, 32:64], e[:, :, 32:64])
+
+
+@pytest.mark.parametrize("axis", range(4), ids="bhnd")
+def test_offsets_beyond_31_bits(tmp_path, axis):
+    # A stride below 2**31, so that nothing but its product with an index is beyond.
+    shape = (3, 3, 5, 16)
+    strides = [3 * 5 * 16, 5 * 16, 16, 1]
+    strides[axis] = 2**31 // (shape[axis] - 1) + 64
+    near = on_device(*arguments((5, 5, 16, 16, 3, 3), torch.float16, batch=3))
+    far = [huge_tensor(tmp_path, shape, strides, torch.float16).copy_(x) for x in near[:4]]
+    rule = (None, True, 0, 0, 0.25)
+    o, lse = flash_forward(*near[:3], *rule)
+    gradients = flash_backward(*near[:3], None, o, lse, *near[3:], *rule[1:])
+    for index in range(4):
+        mixed = [*near[:index], far[index], *near[index + 1 : 4]]
+        if index < 3:
+            again = flash_forward(*mixed[:3], *rule)
+            assert torch.equal(again[0], o) and torch.equal(again[1], lse)
+        again = flash_backward(*mixed[:3], None, o, lse, mixed[3], near[4], *rule[1:])
+        assert all(torch.equal(a, e) for a, e in zip(again, gradients, strict=True))
+
+
+@needs_gpu
+def test_answers_beyond_31_bits(poisoned):
+    """o and dq of more than 2**31 numbers, then dk and dv: the same row again and again."""
+    n, d = 2**31 // 256 + 131, 256
+    one, few = (torch.randn(1, 1, m, d, dtype=torch.bfloat16, device=DEVICE) for m in (1, 5))
+    many, rule = one.expand(1, 1, n, d), (None, False, 0, 0, 0.1)
+    for q, k, small_q, small_k in ((many, few, one, few), (few, many, few, one)):
+        o, lse = flash_forward(q, k, k, *rule)
+        dlse = torch.zeros_like(lse)
+        dq, dk, dv = flash_backward(q, k, k, None, o, lse, q, dlse, *rule[1:])
+        right, right_lse = flash_forward(small_q, small_k, small_k, *rule)
+        given = small_q, small_k, small_k, None, right, right_lse, small_q
+        right_dq, right_dk, right_dv = flash_backward(
+            *given, torch.zeros_like(right_lse), *rule[1:]
+        )
+        if q is many:
+            pairs = ((o, right), (dq, right_dq))
+        else:
+            pairs = ((dk * n, right_dk), (dv * n, right_dv))
+        for large, small in pairs:
+            torch.testing.assert_close(large[:, :, -1:], small[:, :, -1:], rtol=2e-2, atol=2e-2)
+            assert (large == large[:, :, :1]).all()
+        del o, dq, dk, dv
