@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_support import needs_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_src.flash import layer, tiled
@@ -87,6 +88,29 @@ def test_every_impl_is_the_oracle(case):
         assert_close(actual, right, sizes, units=16, context=impl)
         alone = flash_attention(*tensors[:3], impl=impl, **rule)
         assert_close([alone], right[:1], sizes[:1], units=16, context=impl)
+
+
+@needs_interpreter
+def test_the_kernel_is_reached_with_every_argument():
+    *tensors, dlse = arguments((19, 35, 16, 24, 4, 2), torch.float32)
+    tensors[0] = with_strides(tensors[0], "heads inside")
+    for rule in (dict(causal=True, scale=0.3), dict(window=6, sinks=3, key_lengths=[35, 20])):
+        right, sizes = exact(*tensors, dlse, **rule)
+        actual = results(flash_attention_with_lse, *tensors, dlse, impl="triton", **rule)
+        assert_close(actual, right, sizes, units=16, context="triton")
+        alone = flash_attention(*tensors[:3], impl="triton", **rule)
+        assert torch.equal(alone, actual[0])
+
+
+@needs_interpreter
+def test_the_kernel_refuses_what_it_cannot_take():
+    for d, dtype, message in (
+        (8, torch.float32, "d_k is 8"),
+        (16, torch.float64, "dtype torch.float64.*another impl"),
+        (16, torch.bfloat16, "dtype torch.bfloat16.*another impl"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            flash_attention(*make_qkv(5, d_k=d, dtype=dtype), impl="triton")
 
 
 @pytest.mark.parametrize("impl", IMPLS)
