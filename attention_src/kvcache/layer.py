@@ -18,6 +18,7 @@ from attention_src.shapes import check_groups, check_impl, check_scale
 IMPLS = ("auto", "dense", "split", "triton")
 CHUNK = 256  # keys in a part of impl "split"
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+KERNEL_MAX_D = 256
 
 
 def decode_attention(
@@ -40,11 +41,11 @@ def decode_attention(
         impl: "dense": read, then attend; for every cache. "split": the same in parts of 256 keys
             that are joined by `merge_partials`, as the kernels do it. "triton": a kernel attends to
             the cache's own storage, which is read once and never copied: contiguous, windowed and
-            paged caches, and those held as symmetric 8-bit codes without a residual; no gradients.
+            paged caches, and those held as symmetric 8-bit codes without a residual.
             "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such a cache and
-            a query that needs no gradient, else "dense".
-    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for a sequence that has no tokens. A cache without
-        any append does not know d_v: it is taken to be d_k.
+            d_k and d_v of at most 256 (8-bit codes: an even d_v), else "dense".
+    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q; 0 for a sequence that has no
+        tokens. A cache without any append does not know d_v: it is taken to be d_k.
     Raises:
         ValueError: more than one query; shapes, dtype or device other than the cache's; an impl
             that does not exist, or "triton" for a cache without a kernel
@@ -113,8 +114,12 @@ def has_kernel(cache: Cache) -> bool:
 
 
 def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
-    needs_gradient = torch.is_grad_enabled() and q.requires_grad
-    return q.is_cuda and q.dtype in KERNEL_DTYPES and has_kernel(cache) and not needs_gradient
+    known = cache.layout
+    assert known is not None
+    fits = max(known.d_k, known.d_v) <= KERNEL_MAX_D
+    if isinstance(cache, QuantizedKVCache):
+        fits = fits and known.d_v % 2 == 0
+    return q.is_cuda and q.dtype in KERNEL_DTYPES and has_kernel(cache) and fits
 
 
 def _check_query(q: Tensor, cache: Cache) -> None:
