@@ -35,7 +35,7 @@ TOPICS = {
 # Files of mathematics: NumPy only.
 MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic", "scaling"}
 MATHEMATICS |= {"roofline", "workloads", "workloads_flash"}
-MATHEMATICS |= {"checks", "duality", "time_invariant", "reference_latent"}
+MATHEMATICS |= {"checks", "duality", "time_invariant", "reference_latent", "placement"}
 MATHEMATICS |= {"quantization"}
 MATHEMATICS |= {"feature_maps", "forms", "decays", "gated", "delta"}
 # Besides layers and kernels, what stands on torch.

@@ -1,0 +1,1 @@
+"""Ring attention: one sequence over several devices, keys and values passed round."""

@@ -1,0 +1,157 @@
+"""Ring attention in 2, 3 and 4 processes started by torchrun, against attention on one device."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention_src.ring.layer import ring_attention, shard
+from attention_src.ring.layer_wire import Wire
+
+ROOT = Path(__file__).parents[2]
+WORKER = Path(__file__).with_name("worker.py")
+
+
+def torchrun(n_ranks, *arguments):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
+    return subprocess.run(
+        [*command, f"--nproc-per-node={n_ranks}", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.parametrize("n_ranks", [2, 3, 4])
+def test_equal_to_one_device(n_ranks, tmp_path):
+    done = torchrun(n_ranks, WORKER, "equal", tmp_path / "found.json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert len(found) == 4 * 3 * 2 * 2 * 2
+    limits = {"torch.float64": 1e-13, "torch.float32": 2e-6, "torch.bfloat16": 0.02}
+    for case in found:
+        for name, error in zip(("o", "dq", "dk", "dv"), case["errors"], strict=True):
+            assert error < limits[case["dtype"]], (name, case)
+        for sent in case["bytes"]:  # every rank sends what the formula says
+            assert sent == case["counted"], case
+
+
+@pytest.mark.parametrize("way", ["dies", "dies_in_backward"])
+def test_a_dead_rank_ends_the_job(way):
+    begin = time.monotonic()
+    done = torchrun(3, WORKER, way, "none")
+    assert done.returncode != 0
+    assert "exitcode  : 3" in done.stderr and "rank      : 1" in done.stderr, done.stderr[-3000:]
+    assert time.monotonic() - begin < 120
+
+
+@pytest.mark.parametrize("way", ["dies", "dies_in_backward"])
+def test_the_others_say_whom_they_lost(way):
+    # Without torchrun, which would end them before they can speak.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ring = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="3")
+    ring |= dict(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, WORKER, way, "none"],
+            env=os.environ | ring | dict(RANK=str(rank)),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(3)
+    ]
+    errors = [rank.communicate(timeout=120)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [1, 3, 1], errors
+    assert "RuntimeError: ring attention: rank 0 lost its neighbour, rank 2 or 1" in errors[0]
+    assert "RuntimeError: ring attention: rank 2 lost its neighbour, rank 1 or 0" in errors[2]
+
+
+def test_ranks_that_disagree_say_so():
+    done = torchrun(2, WORKER, "disagrees", "none")
+    assert done.returncode == 0, done.stderr[-3000:]
+    for rank in (0, 1):
+        line = next(x for x in done.stdout.splitlines() if x.startswith(f"rank {rank} refused"))
+        assert "should be the same on every rank" in line
+        assert "rank 0: [1, 1, 6, 4" in line and "rank 1: [1, 1, 4, 4" in line
+
+
+def test_demonstration():
+    done = torchrun(2, "-m", "attention_src.ring", "--tokens", "64", "--causal")
+    assert done.returncode == 0, done.stderr[-3000:]
+    for name in ("o", "dq", "dk", "dv"):
+        assert f"{name}: largest difference from one device" in done.stdout
+    # Forward 1, backward 1 + 2 gradients in float32, of 4 heads x 32 tokens x (64 + 64) numbers.
+    assert f"2 ranks, {4 * 4 * 32 * 128 * 4:,} bytes sent by each" in done.stdout
+
+
+def test_demonstration_without_torchrun():
+    done = subprocess.run(
+        [sys.executable, "-m", "attention_src.ring"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 2 and "start it with torchrun" in done.stderr
+
+
+@pytest.fixture
+def one_rank(tmp_path):
+    """A group of this process alone."""
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1
+    )
+    yield
+    torch.distributed.destroy_process_group()
+
+
+def test_a_ring_of_one(one_rank):
+    q, k, v = (torch.randn(1, 2, 6, 4, dtype=torch.float64) for _ in range(3))
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    assert torch.autograd.gradcheck(lambda *x: ring_attention(*x, causal=True), leaves)
+    assert torch.equal(shard(q), q)
+    wire = Wire()
+    ring_attention(*leaves, wire=wire).sum().backward()
+    assert wire.bytes_sent == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(q=torch.ones(6, 4)), "q has shape"),
+        (dict(k=torch.ones(1, 1, 6, 3)), "k has d_k=3 but q has d_k=4"),
+        (dict(k=torch.ones(1, 1, 5, 4), v=torch.ones(1, 1, 5, 4)), "k has n_k=5 but q has n_q=6"),
+        (dict(v=torch.ones(1, 1, 6, 4).double()), r"v is torch\.float64"),
+        (dict(impl="cuda"), "impl is 'cuda'"),
+        (dict(placement="striped"), "placement is 'striped'; it should be one of 'zigzag'"),
+        (dict(scale=float("nan")), "scale is nan"),
+    ],
+)
+def test_bad_input(untyped, one_rank, change, message):
+    x = torch.ones(1, 1, 6, 4)
+    with pytest.raises(ValueError, match=message):
+        ring_attention(**(dict(q=x, k=x, v=x, causal=True) | change))
+
+
+def test_an_odd_shard_cannot_be_zigzag(untyped, one_rank):
+    x = torch.ones(1, 1, 5, 4)
+    with pytest.raises(ValueError, match=r"q has n=5 tokens, but a zigzag shard is two equal"):
+        ring_attention(x, x, x, causal=True)
+    assert ring_attention(x, x, x, causal=True, placement="contiguous").shape == x.shape
+    with pytest.raises(ValueError, match="n is 5, which zigzag placement on 1 ranks cannot cut"):
+        shard(x)
+
+
+def test_without_a_group(untyped):
+    x = torch.ones(1, 1, 6, 4)
+    for call in (lambda: ring_attention(x, x, x), lambda: shard(x)):
+        with pytest.raises(
+            ValueError, match=r"torch\.distributed is not running; start .*torchrun"
+        ):
+            call()
