@@ -36,7 +36,7 @@ _TYPES = {
     torch.int16: "i16",
     torch.int32: "i32",
     torch.int64: "i64",
-    torch.bool: "i1",
+    torch.bool: "u1",
 }
 
 
@@ -116,7 +116,7 @@ def _signature(kernel: Any, arguments: Mapping[str, Any]) -> tuple[dict, dict, d
             if value % 16 == 0:
                 hints[(index,)] = [["tt.divisibility", 16]]
         else:
-            signature[name] = "i1" if isinstance(value, bool) else "fp32"
+            signature[name] = "u1" if isinstance(value, bool) else "fp32"
     return signature, constants, hints
 
 
