@@ -30,6 +30,19 @@ def test_the_median_and_spread_of_known_times(monkeypatch):
     assert measure(f, repeats=5, warmup=0) == Timing(median_ms=3.0, spread_ms=1.0)
 
 
+def test_what_comes_before_a_run_is_not_timed(monkeypatch):
+    now, calls = [0], []
+
+    def take(name, milliseconds):
+        calls.append(name)
+        now[0] += int(milliseconds * 1e6)
+
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now[0])
+    timing = measure(lambda: take("run", 1), repeats=2, warmup=1, before=lambda: take("before", 10))
+    assert timing == Timing(median_ms=1.0, spread_ms=0.0)
+    assert calls == ["run", "before", "run", "before", "run"]
+
+
 def test_sleeping_takes_as_long_as_it_takes():
     assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 500
 
@@ -70,6 +83,7 @@ def test_a_gpu_is_timed_by_its_own_events():
 
 BAD = [
     (lambda: measure(3), "f is a int; it should be a function"),
+    (lambda: measure(print, before=3), "before is a int; it should be a function"),
     (lambda: measure(print, repeats=1), "repeats is 1; it should be at least 2"),
     (lambda: measure(print, warmup=-1), "warmup is -1"),
     (lambda: measure(print, device="tpu"), "device is 'tpu'; it should be 'cpu', 'cuda'"),
