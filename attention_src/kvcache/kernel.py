@@ -116,7 +116,7 @@ def decode_int8(
         q: [B, H, 1, d_k]
         k, v: int8 [B, H_kv, N, d_k] and [B, H_kv, N, d_v]. Values are read in pairs: d_v, and v's
             strides but the last, which is 1, are even
-        k_scale, v_scale: float32 [B, H_kv, N], v_scale not negative
+        k_scale, v_scale: float32 [B, H_kv, N]
         lengths, scale, n_splits: as for `decode_contiguous`
     Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
     Raises:

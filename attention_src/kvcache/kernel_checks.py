@@ -1,4 +1,4 @@
-"""What the decode operators accept: ValueErrors that name the argument, what it was, and the fix."""
+"""What the decode operators accept: ValueErrors that name the argument, its value and the fix."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ MAX_CAPACITY = 2**30  # so that a position, and one beyond, is an int32
 def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
     """Check the arguments of `decode_contiguous`."""
     check_kernel_tensors(q=q, k=k, v=v)
-    _check_cache(q, k, v, "N")
+    _check_cache(q, k, v)
     _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
     _check_capacity(k.shape[2])
 
@@ -34,9 +34,7 @@ def check_paged(
         raise ValueError("k_pages has page_size=0; a page should hold at least one key")
     _check_query(q, k_pages, v_pages)
     if block_table.ndim != 2:
-        raise ValueError(
-            f"block_table has shape {shape(block_table)}; it should be [B, max_pages]"
-        )
+        raise ValueError(f"block_table has shape {shape(block_table)}; it should be [B, max_pages]")
     _check_integers("block_table", block_table, q, (q.shape[0], block_table.shape[1]), "[B, ...]")
     _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
     _check_capacity(paged_capacity(k_pages, block_table))
@@ -47,7 +45,7 @@ def check_int8(
 ) -> None:
     """Check the arguments of `decode_int8`."""
     check_kernel_tensors(q=q)
-    _check_cache(q, k, v, "N")
+    _check_cache(q, k, v)
     for name, x in (("k", k), ("v", v)):
         _check_dtype(name, x, q, torch.int8)
     for name, x in (("k_scale", k_scale), ("v_scale", v_scale)):
@@ -82,7 +80,8 @@ def refuse_cache_gradient(**tensors: Tensor) -> None:
             )
 
 
-def _check_cache(q: Tensor, k: Tensor, v: Tensor, keys: str) -> None:
+def _check_cache(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """q [B, H, 1, d_k], k [B, H_kv, N, d_k], v [B, H_kv, N, d_v]."""
     check_heads(q, k, v)
     _check_query(q, k, v)
 
@@ -108,9 +107,7 @@ def _check_dtype(name: str, x: Tensor, q: Tensor, dtype: torch.dtype) -> None:
         )
 
 
-def _check_integers(
-    name: str, x: Tensor, q: Tensor, expected: tuple[int, ...], axes: str
-) -> None:
+def _check_integers(name: str, x: Tensor, q: Tensor, expected: tuple[int, ...], axes: str) -> None:
     _check_dtype(name, x, q, torch.int32)
     if tuple(x.shape) != expected:
         raise ValueError(f"{name} has shape {shape(x)}; it should be {axes} = {list(expected)}")

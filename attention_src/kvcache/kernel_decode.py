@@ -75,10 +75,11 @@ def decode_contiguous_kernel(
 
 
 @triton.jit
-def page_rows(table_ptr, stride_tn, start, n_pages, mask_k, PAGE: tl.constexpr, BLOCK: tl.constexpr):
-    """Which page, and which place on it, holds each key of a block; and whether there is such a
-    page. Reads 4 bytes a key, most of them from cache."""
-    offs_k = start + tl.arange(0, BLOCK)
+def find_rows(table_ptr, stride_tn, offs_k, mask_k, n_pages, PAGE: tl.constexpr):
+    """The page of each key, its place there, and whether there is such a page.
+
+    Reads 4 bytes a page. Beyond `mask_k` the answer may be nonsense: nobody uses it.
+    """
     page = tl.load(table_ptr + (offs_k // PAGE).to(tl.int64) * stride_tn, mask=mask_k)
     exists = (page >= 0) & (page < n_pages)
     return tl.where(exists, page, 0).to(tl.int64), (offs_k % PAGE).to(tl.int64), exists
@@ -144,8 +145,9 @@ def decode_paged_kernel(
     l = tl.zeros([BLOCK_G], tl.float32) + l_start
 
     for start in range(first, last, BLOCK_K):
-        mask_k = start + tl.arange(0, BLOCK_K) < last  # beyond, nothing may be there
-        page, place, exists = page_rows(table_ptr, stride_tn, start, n_pages, mask_k, PAGE, BLOCK_K)
+        offs_k = start + tl.arange(0, BLOCK_K)
+        mask_k = offs_k < last  # beyond, the table may end, and a page hold anything
+        page, place, exists = find_rows(table_ptr, stride_tn, offs_k, mask_k, n_pages, PAGE)
         k_rows = k_ptr + page * stride_kp + place * stride_kn
         v_rows = v_ptr + page * stride_vp + place * stride_vn
         # [BLOCK_K, d_k], [BLOCK_K, d_v]  reads BLOCK_K * (d_k + d_v) numbers

@@ -50,7 +50,7 @@ def take_in_int8(
     scales are not lost among fp16's smallest numbers.
     """
     p, shrink, m_log2, l = online_weights(s_log2, m_log2, l)
-    largest = tl.max(v_scale, 0)
+    largest = tl.max(tl.abs(v_scale), 0)
     p *= (v_scale / tl.where(largest == 0.0, 1.0, largest))[None, :]
     if not WIDE:
         p = p.to(tl.float16)

@@ -15,7 +15,7 @@ MAX_SPLITS = 128  # the merge holds all splits of a query in one tile
 PROGRAMS_AT_ONCE = 2  # of each multiprocessor: what fits beside each other in shared memory
 # Bytes of one tile of keys, from which capability on. A program has `num_stages - 1` such tiles of
 # keys, and as many of values, on their way: together they must cover bandwidth times latency.
-TILE_BYTES = {75: 4 << 10, 80: 8 << 10, 90: 16 << 10}
+TILE_BYTES = {75: 2 << 10, 80: 8 << 10, 90: 16 << 10}
 
 
 def choose_splits(n_programs: int, capacity: int, n_multiprocessors: int) -> int:
@@ -59,7 +59,7 @@ def contiguous_launch(
     o is fp32 [B, H, n_splits, d_v] with lse_log2 fp32 [B, H, n_splits], or the answer itself
     [B, H, 1, d_v] with None; both contiguous.
     """
-    arguments = dict(k_ptr=k, v_ptr=v, capacity=k.shape[2])
+    arguments: dict[str, Any] = dict(k_ptr=k, v_ptr=v, capacity=k.shape[2])
     arguments |= _strides(q, "q", "bh_d") | _strides(k, "k", "bhnd") | _strides(v, "v", "bhnd")
     common = _common(q, k, v, lengths, o, lse_log2, scale, capability)
     return _launch(decode_contiguous_kernel, q, k, o, arguments | common, capability)
@@ -80,7 +80,9 @@ def paged_launch(
     """Launch decoding over pages [n_pages, H_kv, page_size, d]; o and lse_log2 as for
     `contiguous_launch`."""
     n_pages, _, page_size, _ = k_pages.shape
-    arguments = dict(k_ptr=k_pages, v_ptr=v_pages, table_ptr=block_table, n_pages=n_pages)
+    arguments: dict[str, Any] = dict(
+        k_ptr=k_pages, v_ptr=v_pages, table_ptr=block_table, n_pages=n_pages
+    )
     arguments |= dict(capacity=paged_capacity(k_pages, block_table), PAGE=page_size)
     arguments |= _strides(q, "q", "bh_d") | _strides(block_table, "t", "bn")
     arguments |= _strides(k_pages, "k", "phnd") | _strides(v_pages, "v", "phnd")
@@ -105,7 +107,7 @@ def int8_launch(
     `contiguous_launch`."""
     common = _common(q, k, v, lengths, o, lse_log2, scale, capability)
     v = v.view(torch.int16)  # pairs
-    arguments = dict(k_ptr=k, v_ptr=v, k_scale_ptr=k_scale, v_scale_ptr=v_scale)
+    arguments: dict[str, Any] = dict(k_ptr=k, v_ptr=v, k_scale_ptr=k_scale, v_scale_ptr=v_scale)
     arguments |= dict(capacity=k.shape[2], WIDE=q.dtype == torch.float32)
     arguments |= _strides(q, "q", "bh_d") | _strides(k, "k", "bhnd") | _strides(v, "v", "bhnd")
     arguments |= _strides(k_scale, "ks", "bhn") | _strides(v_scale, "vs", "bhn")
@@ -142,6 +144,7 @@ def _common(
     group = q.shape[1] // n_kv_heads
     block_dk = max(16, triton.next_power_of_2(d_k))
     block_dv = max(32, triton.next_power_of_2(d_v))  # int8 values come as pairs
+    block_g = _block_g(group)
     return dict(
         q_ptr=q,
         lengths_ptr=lengths,
@@ -154,8 +157,8 @@ def _common(
         d_k=d_k,
         d_v=d_v,
         scale_log2=scale * LOG2_E,
-        BLOCK_G=_block_g(group),
-        BLOCK_K=_block_k(q, k, max(block_dk, block_dv), capability),
+        BLOCK_G=block_g,
+        BLOCK_K=_block_k(q, k, block_g, max(block_dk, block_dv), capability),
         BLOCK_DK=block_dk,
         BLOCK_DV=block_dv,
         EVEN_DK=block_dk == d_k,
@@ -165,25 +168,29 @@ def _common(
     )
 
 
-def _block_k(q: Tensor, k: Tensor, block_d: int, capability: int) -> int:
-    """Keys of a tile. In float32 every number takes registers of its own, int8 or not."""
+def _block_k(q: Tensor, k: Tensor, block_g: int, block_d: int, capability: int) -> int:
+    """Keys of a tile: fewer where there are many queries, or numbers that take a register each."""
     if capability == 0:
         return 32  # interpreted: small tests cross borders
     tile_bytes = max((known, size) for known, size in TILE_BYTES.items() if known <= capability)[1]
-    number_bytes = 4 if q.dtype == torch.float32 else k.element_size()
-    return min(128, max(16, tile_bytes // (number_bytes * block_d)))
+    number_bytes = 8 if q.dtype == torch.float32 else k.element_size()
+    if block_g > 16:
+        tile_bytes //= 2
+    most = 128 if k.dtype == torch.int8 else 64
+    return min(most, max(16, tile_bytes // (number_bytes * block_d)))
 
 
 def _launch(
     kernel: Any, q: Tensor, k: Tensor, o: Tensor, arguments: dict[str, Any], capability: int
 ) -> Launch:
     grid = (q.shape[0] * k.shape[1] * arguments["n_tiles"] * o.shape[2],)
-    # Pages take one stage more, because a tile waits for its page numbers. Chips without matrix
-    # units keep whole rows of both factors in registers, and have more of them with more warps.
+    # More warps have more registers: for many queries, and for chips without matrix units, where a
+    # thread holds whole rows. Pages take two stages more: a tile waits for its page numbers.
+    many = capability < 80 or arguments["BLOCK_G"] > 16
     return Launch(
         kernel,
         grid,
         arguments,
-        num_warps=8 if capability < 80 or arguments["BLOCK_G"] > 16 else 4,
-        num_stages=4 if "table_ptr" in arguments else 3,
+        num_warps=8 if many else 4,
+        num_stages=5 if "table_ptr" in arguments else 3,
     )

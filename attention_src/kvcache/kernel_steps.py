@@ -39,17 +39,10 @@ def split_range(lengths_ptr, b, split, n_splits, capacity, BLOCK_K: tl.constexpr
 def load_rows(rows, offs_d, stride_d, mask_rows, mask_d):
     """A tile [rows, d] from the address of each row. What a mask hides is not read, and is 0."""
     x_ptr = rows[:, None] + offs_d[None, :] * stride_d
-    if mask_rows is None:
-        if mask_d is None:
-            x = tl.load(x_ptr)
-        else:
-            x = tl.load(x_ptr, mask=mask_d[None, :], other=0)
-    else:
-        if mask_d is None:
-            x = tl.load(x_ptr, mask=mask_rows[:, None], other=0)
-        else:
-            x = tl.load(x_ptr, mask=mask_rows[:, None] & mask_d[None, :], other=0)
-    return x
+    mask = mask_rows[:, None]
+    if mask_d is not None:  # d fills its tile only in part
+        mask = mask & mask_d[None, :]
+    return tl.load(x_ptr, mask=mask, other=0)
 
 
 @triton.jit
@@ -71,9 +64,9 @@ def take_in(s_log2, v, o, m_log2, l, PRECISION: tl.constexpr):
 
 @triton.jit
 def store_split(o_ptr, lse_log2_ptr, o, m_log2, l, rows, mask_g, offs_d, d_v):
-    """Write o [BLOCK_G, d_v] of a split and, for the merge, its lse; a split of no keys has 0, -inf.
+    """Write o [BLOCK_G, d_v] of a split and its lse [BLOCK_G]; without keys, 0 and -inf.
 
-    Writes group * d_v numbers of o, and group of lse unless this split is the only one.
+    Writes group * d_v numbers of o and, for the merge, group of lse.
     """
     none = l == 0.0
     o = o / tl.where(none, 1.0, l)[:, None]

@@ -1,0 +1,227 @@
+"""The three gates for the decode kernels, and what they must never look at."""
+
+import numpy as np
+import pytest
+import torch
+from kernel_support import DEVICE, DTYPES, needs_gpu
+
+from attention_src.kvcache.kernel import decode_contiguous, decode_paged
+from attention_src.kvcache.kernel_launch import MAX_SPLITS, choose_splits
+from attention_src.kvcache.kernel_merge import merge_launch
+from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
+from kvcache.decoding import (
+    OPERATORS,
+    as_seen,
+    contiguous,
+    exact,
+    paged,
+    plain,
+    random_problem,
+    to_pages,
+)
+
+pytestmark = pytest.mark.usefixtures("poisoned")
+names = pytest.mark.parametrize("name", OPERATORS)
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+# B, H, H_kv, N, d_k, d_v, lengths, splits. Interpreted, a block has 32 keys.
+SIZES = [
+    (2, 6, 2, 37, 17, 22, (37, 5), 1),
+    (1, 1, 1, 1, 16, 16, (1,), None),
+    (2, 2, 2, 65, 64, 32, (65, 0), 2),
+    (3, 3, 1, 97, 8, 2, (97, 31, 64), 3),
+    (1, 17, 1, 33, 24, 40, (33,), 2),
+    (1, 5, 5, 31, 3, 100, (29,), 4),
+    (1, 142, 2, 40, 16, 8, (39,), 1),
+    (1, 2, 1, 35, 256, 256, (34,), 1),
+]
+
+
+def check(name, problem, n_splits):
+    """Both tolerance gates for one operator on one problem."""
+    q, k, v, lengths = problem
+    o = OPERATORS[name](*problem, n_splits=n_splits)
+    assert o.dtype == q.dtype and o.shape == (*q.shape[:3], v.shape[3])
+    k, v = as_seen(name, k), as_seen(name, v)
+    right = exact(q, k, v, lengths)
+    if q.dtype == torch.float32:
+        assert_sharp(o, right)
+    else:
+        rounded = plain(q, k.to(q.dtype), v.to(q.dtype), lengths)
+        assert_within_budget(o, right, rounded)
+
+
+@names
+@dtypes
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_budget_and_sharp(name, dtype, size):
+    *axes, n_splits = size
+    check(name, random_problem(*axes, dtype), n_splits)
+
+
+@names
+def test_logits_of_1e4(name):
+    q, k, v, lengths = random_problem(2, 4, 2, 41, 8, 4, (41, 33), torch.float32, size=2e4)
+    assert (0.37 * q @ k.repeat_interleave(2, dim=1).mT).abs().max() > 1e4
+    o = OPERATORS[name](q, k, v, lengths, n_splits=2)
+    k, v = as_seen(name, k), as_seen(name, v)
+    # One weight is all but 1, so the products with keys, 1e4 with an error of 1e-3, hardly matter.
+    rounded = plain(q, k.float(), v.float(), lengths)
+    assert_within_budget(o, exact(q, k, v, lengths), rounded)
+
+
+def sequences(decode, lengths):
+    """`decode` for probe_mask: its queries become one sequence each, of these lengths."""
+
+    def attend(q, k, v):
+        batch = q.shape[2]
+        q, k, v = (x.to(DEVICE) for x in (q, k, v))
+        k, v = (x.expand(batch, -1, -1, -1) for x in (k, v))
+        o = decode(q.transpose(0, 2), k, v, torch.tensor(lengths, dtype=torch.int32, device=DEVICE))
+        return o.transpose(0, 2)
+
+    return attend
+
+
+# Around the borders of blocks of 32, and with them of splits; nothing, one key, all keys.
+BORDERS = (0, 1, 31, 32, 33, 63, 64, 65, 66)
+
+
+@dtypes
+@names
+@pytest.mark.parametrize("n_splits", [1, 2, 3])
+def test_probe(name, dtype, n_splits):
+    visible = np.arange(66) < np.array(BORDERS)[:, None]
+
+    def decode(q, k, v, lengths):
+        return OPERATORS[name](q, k, v, lengths, n_splits=n_splits)
+
+    probe_mask(sequences(decode, BORDERS), visible, dtype=dtype)
+
+
+@pytest.mark.parametrize("page_size", [1, 3, 16, 32, 64])
+def test_probe_of_page_borders(page_size):
+    lengths = (0, 1, page_size - 1, page_size, page_size + 1, 65)
+    visible = np.arange(66) < np.array(lengths)[:, None]
+
+    def decode(q, k, v, lengths):
+        return paged(q, k, v, lengths, n_splits=2, page_size=page_size)
+
+    probe_mask(sequences(decode, lengths), visible, dtype=torch.float32)
+
+
+@names
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_a_sequence_without_keys_gives_zero(name, n_splits):
+    problem = random_problem(2, 2, 1, 33, 16, 16, (0, 0), torch.float32)
+    assert (OPERATORS[name](*problem, n_splits=n_splits) == 0).all()
+    problem = random_problem(2, 2, 1, 0, 16, 16, (0, 0), torch.float32)
+    assert (OPERATORS[name](*problem) == 0).all()
+
+
+@names
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_an_impossible_length_gives_nan_there_only(name, n_splits):
+    q, k, v, lengths = random_problem(4, 2, 1, 33, 16, 16, (33, -1, 90, 20), torch.float32)
+    possible = lengths.clamp(0, 33)
+    o = OPERATORS[name](q, k, v, possible, n_splits=n_splits)
+    if name == "paged":
+        o_wrong = decode_paged(q, *to_pages(k, v, possible, 5), lengths, 0.37, n_splits)
+    else:
+        o_wrong = OPERATORS[name](q, k, v, lengths, n_splits=n_splits)
+    assert o_wrong[1:3].isnan().all()
+    assert torch.equal(o_wrong[[0, 3]], o[[0, 3]])
+
+
+@pytest.mark.parametrize("page", [-1, 1 << 30])
+def test_a_page_that_does_not_exist_gives_nan_there_only(page):
+    q, k, v, lengths = random_problem(2, 2, 1, 40, 16, 16, (40, 40), torch.float32)
+    k_pages, v_pages, table = to_pages(k, v, lengths, 8)
+    o = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
+    table[1, 4] = page
+    o_wrong = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
+    assert o_wrong[1].isnan().all() and torch.equal(o_wrong[0], o[0])
+
+
+@names
+def test_nan_in_a_query_stays_in_its_row(name):
+    q, k, v, lengths = random_problem(1, 4, 2, 40, 16, 16, (40,), torch.float32)
+    q[0, 1, 0, 3] = torch.nan
+    bad = OPERATORS[name](q, k, v, lengths, n_splits=2).isnan()[0, :, 0]
+    assert bad[1].all() and not bad[[0, 2, 3]].any()
+
+
+@names
+def test_small_values_are_not_lost(name):
+    # Their scales, 1e-6 and less, are where fp16 has few digits left.
+    q, k, v, lengths = random_problem(1, 2, 1, 70, 16, 16, (70,), torch.float16)
+    v = (v * 1e-4).half()
+    check(name, (q, k, v, lengths), 2)
+
+
+@names
+def test_one_split_or_many_agree(name):
+    problem = random_problem(1, 2, 1, 130, 16, 16, (130,), torch.float32)
+    whole = OPERATORS[name](*problem, n_splits=1)
+    for n_splits in (2, 3, 11):  # the last: more than there are blocks
+        o = OPERATORS[name](*problem, n_splits=n_splits)
+        torch.testing.assert_close(o, whole, rtol=1e-5, atol=1e-6)
+
+
+@dtypes
+@pytest.mark.parametrize("n_splits", [2, 5, MAX_SPLITS])
+def test_merge_is_the_formula(dtype, n_splits):
+    rng = np.random.default_rng(n_splits)
+    lse = rng.normal(scale=3, size=(2, 3, n_splits)).astype(np.float32)
+    lse[0, 0] = -np.inf  # no split has a key
+    lse[0, 1, : n_splits // 2] = -np.inf  # some have none
+    o_splits = rng.normal(size=(2, 3, n_splits, 70)).astype(np.float32)
+    o_splits[lse == -np.inf] = 0
+    weights = np.exp(lse.astype(np.float64))
+    total = weights.sum(axis=-1, keepdims=True)
+    right = ((weights / np.where(total == 0, 1, total))[..., None] * o_splits).sum(axis=2)
+
+    o = torch.empty(2, 3, 1, 70, dtype=dtype, device=DEVICE)
+    log2_e = 1 / np.log(2)
+    tensors = [
+        torch.from_numpy(x).to(DEVICE) for x in (o_splits, (lse * log2_e).astype(np.float32))
+    ]
+    merge_launch(*tensors, o).run()
+    tolerance = dict(rtol=1e-5, atol=1e-5) if dtype == torch.float32 else dict(rtol=0.01, atol=1e-3)
+    np.testing.assert_allclose(o.float().cpu().numpy()[:, :, 0], right, **tolerance)
+
+
+def test_splits_fill_the_chip_and_are_not_too_small():
+    for n_programs in (0, 1, 8, 64, 512, 10_000):
+        for capacity in (0, 1, 127, 4096, 16_384, 2**30):
+            splits = choose_splits(n_programs, capacity, 132)
+            assert 1 <= splits <= MAX_SPLITS
+            assert splits == 1 or capacity / splits >= 128
+            if splits * n_programs < 2 * 132 and splits < MAX_SPLITS:  # less than a wave
+                assert splits == max(1, capacity // 128)
+    # The sizes of the speed target: a few waves, so that the last one hardly matters.
+    assert choose_splits(64 * 8, 16_384, 132) == 3
+    assert choose_splits(10_000, 16_384, 132) == 1
+
+
+@needs_gpu
+@names
+@dtypes
+@pytest.mark.parametrize("n_splits", [None, 1, 5])
+def test_longer_on_a_gpu(name, dtype, n_splits):
+    lengths = (1021, 0, 4099, 2048, 130)
+    check(name, random_problem(5, 32, 8, 4099, 128, 128, lengths, dtype), n_splits)
+
+
+@needs_gpu
+@names
+def test_no_race(name):
+    problem = random_problem(4, 16, 4, 4099, 64, 64, (4099, 1, 2048, 777), torch.float16)
+    first = OPERATORS[name](*problem, n_splits=6)
+    for _ in range(200):
+        assert torch.equal(OPERATORS[name](*problem, n_splits=6), first)
+
+
+def test_the_default_number_of_splits_is_the_chips():
+    problem = random_problem(1, 1, 1, 300, 16, 16, (300,), torch.float32)
+    torch.testing.assert_close(decode_contiguous(*problem, 0.37), contiguous(*problem, n_splits=1))

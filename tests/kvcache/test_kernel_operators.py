@@ -1,0 +1,213 @@
+"""The decode operators as torch sees them: gradients, fakes, compiling, offsets, bad input."""
+
+import numpy as np
+import pytest
+import torch
+from kernel_support import DEVICE, DTYPES, huge_tensor, needs_interpreter
+
+from attention_src.attention import reference
+from attention_src.attention.masks import padding_mask
+from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
+from attention_src.kvcache.kernel_checks import check_contiguous, check_int8, check_paged
+from attention_src.testing import assert_sharp, assert_within_budget
+from kvcache.decoding import (
+    OPERATORS,
+    SCALE,
+    as_seen,
+    dead_keys,
+    plain,
+    quantize,
+    random_problem,
+    to_pages,
+)
+
+
+def arguments(name, dtype=torch.float32):
+    """What an operator takes, for a small problem."""
+    q, k, v, lengths = random_problem(2, 4, 2, 9, 4, 6, (9, 3), dtype)
+    if name == "contiguous":
+        return decode_contiguous, [q, k, v, lengths, SCALE]
+    if name == "paged":
+        return decode_paged, [q, *to_pages(k, v, lengths, 4), lengths, SCALE]
+    return decode_int8, [q, *quantize(k), *quantize(v), lengths, SCALE]
+
+
+names = pytest.mark.parametrize("name", OPERATORS)
+
+
+@names
+def test_opcheck(name):
+    operator, values = arguments(name)
+    values[0].requires_grad_()
+    torch.library.opcheck(operator, values)
+
+
+def test_compiles_whole():
+    operator, values = arguments("contiguous")
+
+    def step(q, k, v, lengths, scale):
+        return operator(q, k, v, lengths, scale) * 2
+
+    compiled = torch.compile(step, fullgraph=True)
+    torch.testing.assert_close(compiled(*values), step(*values))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_gradients(name, dtype):
+    lengths = (37, 0, 12)
+    q, k, v, lengths = random_problem(3, 6, 2, 37, 5, 8, lengths, dtype)
+    do = torch.randn(q.shape[:3] + v.shape[3:], generator=torch.Generator().manual_seed(1))
+    do = do.to(DEVICE, dtype)
+    leaves = [x.clone().requires_grad_() for x in ((q, k, v) if name == "contiguous" else (q,))]
+    o = OPERATORS[name](*leaves, *(() if name == "contiguous" else (k, v)), lengths, n_splits=2)
+    gradients = torch.autograd.grad(o, leaves, do)
+
+    seen = [x.masked_fill(dead_keys(lengths, 37), 0) for x in (as_seen(name, k), as_seen(name, v))]
+    q64, k64, v64, do64 = (x.double().cpu().numpy() for x in (q, *seen, do))
+    k64, v64 = (np.repeat(x, 3, axis=1) for x in (k64, v64))
+    mask = padding_mask(lengths.cpu().numpy(), 37)
+    right = list(reference.attention_backward(q64, k64, v64, do64, mask=mask, scale=SCALE))
+    for i in (1, 2):  # query heads of a group share their key/value head
+        right[i] = right[i].reshape(3, 2, 3, *right[i].shape[2:]).sum(axis=2)
+
+    rounded_leaves = [x.to(dtype).requires_grad_() for x in (q.clone(), *seen)]
+    rounded = torch.autograd.grad(plain(*rounded_leaves, lengths), rounded_leaves, do)
+    for label, a, e, p in zip(("dq", "dk", "dv"), gradients, right, rounded, strict=False):
+        assert a.dtype == dtype
+        if dtype == torch.float32:
+            assert_sharp(a, e, name=label)
+        else:
+            assert_within_budget(a, e, p, name=label)
+
+
+@pytest.mark.parametrize(("name", "at"), [("paged", 1), ("paged", 2), ("int8", 2), ("int8", 4)])
+def test_a_cache_gradient_is_refused(name, at):
+    operator, values = arguments(name)
+    values[at].requires_grad_()
+    with pytest.raises(ValueError, match=r"requires a gradient.*detach"):
+        operator(*values)
+    with torch.no_grad():
+        operator(*values)
+
+
+def far_apart(folder, x, axis):
+    """x with one stride so long that the tensor spans more than 2**31 elements."""
+    strides = [0] * x.ndim
+    rest = [a for a in range(x.ndim) if a != axis]
+    size = 1
+    for a in reversed(rest):
+        strides[a], size = size, size * x.shape[a]
+    strides[axis] = 2 * (2**31 // (x.shape[axis] - 1) // 2 + size)
+    huge = huge_tensor(folder, x.shape, strides, x.dtype)
+    huge.copy_(x)
+    return huge
+
+
+@names
+@pytest.mark.parametrize("which", ["k", "v"])
+def test_offsets_of_64_bits(name, which, tmp_path):
+    q, k, v, lengths = random_problem(2, 2, 1, 35, 16, 32, (35, 34), torch.float16)
+    if name == "paged":
+        values = list(to_pages(k, v, lengths, 8))
+        axis, at = 0, 0 if which == "k" else 1
+        operator = decode_paged
+    elif name == "int8":
+        values, operator = [*quantize(k), *quantize(v)], decode_int8
+        axis, at = 2, 0 if which == "k" else 2
+    else:
+        values, operator = [k, v], decode_contiguous
+        axis, at = 2, 0 if which == "k" else 1
+    near = operator(q, *values, lengths, SCALE)
+    values[at] = far_apart(tmp_path, values[at], axis)
+    assert torch.equal(operator(q, *values, lengths, SCALE), near)
+
+
+def swap(values, at, change):
+    return [change(x) if i == at else x for i, x in enumerate(values)]
+
+
+BAD = [
+    ("contiguous", 0, lambda q: q[:, :, 0], r"q has shape \[2, 4, 4\].*\[B, H, n, d\]"),
+    ("contiguous", 0, lambda q: q.expand(-1, -1, 2, -1), r"one query: \[B, H, 1, d_k\]"),
+    ("contiguous", 0, lambda q: q[:, :3], "H_kv=2 heads, which does not divide the H=3"),
+    ("contiguous", 0, lambda q: q[..., :3], "k has d_k=4 but q has d_k=3"),
+    ("contiguous", 0, lambda q: q.double(), "q has dtype torch.float64.*another impl"),
+    ("contiguous", 1, lambda k: k.half(), "k is torch.float16 on .* but q is torch.float32"),
+    ("contiguous", 2, lambda v: v[:, :, :-1], "v has n_k=8 but k has n_k=9"),
+    ("contiguous", 2, lambda v: v.expand(-1, -1, -1, 6).repeat(1, 1, 1, 50), "d_v is 300; .*256"),
+    ("contiguous", 3, lambda n: n.long(), "lengths is torch.int64 .* should be torch.int32"),
+    ("contiguous", 3, lambda n: n[:1], r"lengths has shape \[1\]; it should be \[B\] = \[2\]"),
+    ("paged", 0, lambda q: q[..., :3], "the keys have d_k=4 but q has d_k=3"),
+    ("paged", 1, lambda k: k[0], r"k_pages has shape .*\[n_pages, H_kv, page_size, d\]"),
+    ("paged", 2, lambda v: v[:, :, :3], r"v_pages has shape .* alike but for d"),
+    ("paged", 3, lambda t: t.long(), "block_table is torch.int64"),
+    ("paged", 3, lambda t: t[0], r"block_table has shape .*\[B, max_pages\]"),
+    ("paged", 3, lambda t: t[:1], r"block_table has shape \[1, .*\] = \[2, "),
+    ("paged", 4, lambda n: n.float(), "lengths is torch.float32"),
+    ("int8", 0, lambda q: q.double(), "q has dtype torch.float64"),
+    ("int8", 1, lambda k: k.float(), "k is torch.float32 .* should be torch.int8"),
+    ("int8", 2, lambda s: s.half(), "k_scale is torch.float16 .* should be torch.float32"),
+    ("int8", 4, lambda s: s[..., None], r"v_scale has shape .*one scale for each key"),
+    ("int8", 3, lambda v: v[..., :5], "v has shape .* in pairs.*d_v is odd"),
+    ("int8", 3, lambda v: v.mT.contiguous().mT, "v has shape .* in pairs"),
+    ("int8", 3, lambda v: v.expand(2, 2, 9, 6).repeat(1, 1, 1, 2)[..., 1:7], "offset 1; .* pairs"),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "change", "message"), BAD)
+def test_bad_input(name, at, change, message):
+    operator, values = arguments(name)
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        operator(*swap(values, at, change))
+
+
+@names
+@pytest.mark.parametrize("n_splits", [0, -1, 129])
+def test_bad_number_of_splits(name, n_splits):
+    operator, values = arguments(name)
+    with pytest.raises(ValueError, match=f"n_splits is {n_splits}; it should be 1 to 128"):
+        operator(*values, n_splits)
+
+
+def test_bad_pages():
+    operator, values = arguments("paged")
+    with pytest.raises(ValueError, match="page_size=0"):
+        operator(values[0], values[1][:, :, :0], values[2][:, :, :0], *values[3:])
+    # A table of 2**29 entries costs nothing as a view.
+    values[3] = values[3][:, :1].expand(-1, 2**29)
+    with pytest.raises(ValueError, match=rf"holds {2**31} keys a sequence; .* {2**30}"):
+        operator(*values)
+
+
+CHECKS = {"contiguous": check_contiguous, "paged": check_paged, "int8": check_int8}
+
+
+@names
+def test_other_devices_are_refused(name):
+    # The checks themselves: torch answers for an operator on the meta device.
+    _, values = arguments(name)
+    tensors = [x for x in values if isinstance(x, torch.Tensor)]
+    with pytest.raises(ValueError, match="q is on meta, but kernels run on"):
+        CHECKS[name](*(x.to("meta") for x in tensors))
+    for at in range(1, len(tensors)):
+        with pytest.raises(ValueError, match=r"is torch\.\w+ on meta"):
+            CHECKS[name](*swap(tensors, at, lambda x: x.to("meta")))
+
+
+@needs_interpreter
+@names
+def test_bfloat16_is_refused_in_the_interpreter(name):
+    with pytest.raises(ValueError, match=r"torch\.bfloat16, which Triton's interpreter"):
+        operator, values = arguments(name, torch.bfloat16)
+        operator(*values)
+
+
+@pytest.mark.parametrize("empty", ["B", "d_v"])
+def test_nothing_to_do(empty):
+    q, k, v, lengths = random_problem(2, 2, 1, 5, 4, 6, (5, 5), torch.float32)
+    if empty == "B":
+        q, k, v, lengths = q[:0], k[:0], v[:0], lengths[:0]
+    else:
+        v = v[..., :0]
+    assert decode_contiguous(q, k, v, lengths, SCALE).shape == (q.shape[0], 2, 1, v.shape[3])
