@@ -1,6 +1,6 @@
 """Join the splits of each query: their outputs weighted by how much of the softmax each one holds.
 
-    lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
+lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
 """
 
 from torch import Tensor
