@@ -2,20 +2,31 @@
 
 Where to look, in the order in which one builds on the other:
 
+    scores      how well a query and a key match: dot, cosine, bilinear, additive
     softmax     scores into weights, and the rivals of softmax
     attention   o = softmax(scale * q k^T) v: the oracle, masks, dense and SDPA layers
-    multihead   projections, head split, grouped key/value heads
+    flash       the same over tiles: no matrix of scores; its memory traffic, counted
+    rope        rotary positions, and how to stretch them
+    kvcache     keys and values of earlier tokens: contiguous, windowed, quantised, paged
+    multihead   projections, head split, grouped key/value heads, latent attention
+    linear      attention without softmax: parallel, recurrent, chunkwise; gates, the delta rule
+    ssm         state space models: fixed, selective (Mamba), dual (Mamba-2)
+    ring        one sequence over several devices
     models      real checkpoints on the parts above
 
-Each topic holds up to three files: `reference.py` (NumPy, the clearest statement, the oracle of the
-tests), `layer.py` (PyTorch: gradients, modules, choice of implementation), `kernel.py` (Triton).
+Each topic holds up to three kinds of files: `reference.py` (NumPy, the clearest statement, the
+oracle of the tests), `layer.py` (PyTorch: gradients, modules, choice of implementation),
+`kernel*.py` (Triton).
 
 Beside them:
 
     shapes      the ValueErrors: which axis does not fit, and how to repair it
-    costs       FLOPs, bytes, arithmetic intensity
+    costs       bytes and operations of attention and of caches
+    workloads   operations and bytes of every algorithm here; roofline: the chips' limits on them
     timing      median and spread of a running time
     testing     the three gates for numerical code, for your own implementations too
+    kernels     what all Triton kernels share; interpreter: where they run; kernel_compile: what
+                they would use on a chip that is not here
     figures     the course's plots
     exercises   the checks that the chapters call
 

@@ -39,7 +39,17 @@ MATHEMATICS |= {"checks", "duality", "time_invariant", "reference_latent", "plac
 MATHEMATICS |= {"quantization"}
 MATHEMATICS |= {"feature_maps", "forms", "decays", "gated", "delta"}
 # Besides layers and kernels, what stands on torch.
-ON_TORCH = ("kernel", "layer", "smollm2", "interpreter", "cache", "paged", "quantized", "tiled")
+ON_TORCH = (
+    "kernel",
+    "layer",
+    "smollm2",
+    "interpreter",
+    "cache",
+    "paged",
+    "quantized",
+    "tiled",
+    "__main__",
+)
 
 
 def imports(path, *, top_level_only=False):
