@@ -46,7 +46,7 @@ def tiled_attention(
     return _Tiled.apply(q, k, v, key_lengths, rule, scale)
 
 
-def _without_autocast(method: Callable) -> Callable:
+def _without_autocast(method: Callable) -> Any:
     """Tiles keep their dtype under torch.autocast: lse and p must come from the same scores."""
 
     @functools.wraps(method)
@@ -94,8 +94,8 @@ class _Tiled(torch.autograd.Function):
         return o, lse
 
     @staticmethod
-    @once_differentiable
     @_without_autocast
+    @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, o, lse, key_lengths = ctx.saved_tensors
         dq = torch.empty_like(q)
