@@ -126,7 +126,7 @@ def _block(q, k, v, beta, log_gates, state: np.ndarray):
     is linear in the state, so `write` and `erase` do without it: all blocks could do them at once.
     """
     since_start, since = from_start(log_gates), between(log_gates)[..., 0]
-    overlap = beta * np.tril(k @ k.swapaxes(-1, -2), -1) * since  # [..., n, n]
+    overlap = beta * (k @ k.swapaxes(-1, -2)) * since  # [..., n, n]
     write = solve(overlap, beta * v)  # [..., n, d_v]
     erase = solve(overlap, beta * since_start * k)  # [..., n, d_k]
     added = write - erase @ state  # [..., n, d_v]

@@ -216,3 +216,12 @@ def test_torch_compile_without_a_break(name, untyped):
     arguments = inputs(name, 13, 5, 3, dtype=torch.float32)
     compiled = torch.compile(on_tensors(name), fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(*arguments, chunk=5), on_tensors(name)(*arguments, chunk=5))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_small_weights_count_as_much_as_large_ones(form):
+    """Keys of −40 have features of 4e-18, and a sum of weights as small: it still divides."""
+    q, k, v = inputs("elu", 9, 3, 2, dtype=torch.float32)
+    k = -k.abs().ceil()  # whole numbers, so that 40 less is no other rounding
+    expected = linear_attention(q, k, v, **form)
+    torch.testing.assert_close(linear_attention(q, k - 40, v, **form), expected)

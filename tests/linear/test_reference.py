@@ -152,7 +152,28 @@ def test_non_causal_takes_any_number_of_keys():
 
 def test_solve():
     rng = np.random.default_rng(0)
-    lower, b = np.tril(rng.standard_normal((2, 9, 9)), -1), rng.standard_normal((2, 9, 4))
+    lower, b = rng.standard_normal((2, 9, 9)), rng.standard_normal((2, 9, 4))
     before = b.copy()
-    np.testing.assert_allclose(solve(lower, b), np.linalg.solve(np.eye(9) + lower, b), rtol=1e-9)
+    np.testing.assert_allclose(
+        solve(lower, b), np.linalg.solve(np.eye(9) + np.tril(lower, -1), b), rtol=1e-9
+    )
     np.testing.assert_array_equal(b, before)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_small_weights_count_as_much_as_large_ones(form):
+    """Keys of −40 have features of 4e-18, and a sum of weights as small: it still divides."""
+    q, k, v = (x.numpy() for x in inputs("elu", 9, 3, 2))
+    k = -np.abs(k)
+    expected = linear_attention(q, k, v, **form)
+    np.testing.assert_allclose(linear_attention(q, k - 40, v, **form), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("n", [63, 64, 65, 131])
+def test_sizes_around_a_chunk(name, n):
+    tensors = inputs(name, n, 5, 3)
+    right = definition(name, *tensors).numpy()
+    for form in FORMS:
+        o = on_arrays(name)(*(x.numpy() for x in tensors), **form)
+        np.testing.assert_allclose(o, right, rtol=1e-9, atol=1e-11 * np.abs(right).max())
