@@ -5,7 +5,6 @@ import math
 from torch import Tensor
 
 from attention_src.flash.kernel_blocks import (
-    count_blocks,
     key_spans,
     keys_of,
     load_tile,
@@ -30,15 +29,16 @@ def flash_dq_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, group, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
-    k_ptr += b * stride_kb + h // group * stride_kh
-    v_ptr += b * stride_vb + h // group * stride_vh
+    h_kv = h // (n_heads // n_kv_heads)
+    k_ptr += b * stride_kb + h_kv * stride_kh
+    v_ptr += b * stride_vb + h_kv * stride_vh
     do_ptr += b * stride_dob + h * stride_doh
     row = (b * n_heads + h) * n_q  # of o, lse, dlse and dq
     key_length = keys_of(key_lengths_ptr, b, n_k)
@@ -64,8 +64,9 @@ def flash_dq_kernel(
     sink_stop, left, full, right, stop = key_spans(
         first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
+    masked_blocks = sink_stop + (full - left) + (stop - right)
     for MASKED in tl.static_range(2):  # first all blocks that need no mask
-        for index in range(0, count_blocks(sink_stop, left, full, right, stop, MASKED)):
+        for index in range(0, masked_blocks if MASKED else right - full):
             start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers
             k = load_tile(
@@ -93,10 +94,12 @@ def flash_dq_kernel(
                 WIDE,
             )
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
-            p = tl.exp2(s * scale_log2 - lse_log2[:, None])
+            log2_p = s * scale_log2 - lse_log2[:, None]
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
-                p = tl.where(visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), p, 0.0)
+                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(seen, log2_p, -float("inf"))
+            p = tl.exp2(log2_p)
             # [BLOCK_Q, BLOCK_K]  dp − delta: the sum of products starts at −delta
             dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
             dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
@@ -112,13 +115,13 @@ def flash_dkdv_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, group, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     # The first keys are seen by the most queries, so they come first.
-    n_blocks, n_kv_heads = tl.cdiv(n_k, BLOCK_K), n_heads // group
+    n_blocks = tl.cdiv(n_k, BLOCK_K)
     start_k = tl.program_id(0) % n_blocks * BLOCK_K
     head = tl.program_id(0) // n_blocks
     b, h_kv = (head // n_kv_heads).to(tl.int64), (head % n_kv_heads).to(tl.int64)
@@ -141,13 +144,15 @@ def flash_dkdv_kernel(
     first, full, right, stop = query_spans(
         start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
+    masked_blocks = (full - first) + (stop - right)
+    group = n_heads // n_kv_heads
     for member in range(0, group):  # the query heads that share this key/value head
         h = h_kv * group + member
         q_head = q_ptr + b * stride_qb + h * stride_qh
         do_head = do_ptr + b * stride_dob + h * stride_doh
         row = (b * n_heads + h) * n_padded  # of lse_log2 and delta
-        for MASKED in tl.static_range(2):
-            for index in range(0, count_blocks(0, first, full, right, stop, MASKED)):
+        for MASKED in tl.static_range(2):  # first all blocks that need no mask
+            for index in range(0, masked_blocks if MASKED else right - full):
                 start_q = nth_block(index, 0, first, full, right, MASKED) * BLOCK_Q
                 # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
                 q = load_tile(
@@ -155,11 +160,12 @@ def flash_dkdv_kernel(
                 )
                 lse_log2 = tl.load(lse_log2_ptr + row + start_q + offs_q)
                 s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
-                p = tl.exp2(s * scale_log2 - lse_log2[None, :])
+                log2_p = s * scale_log2 - lse_log2[None, :]
                 if MASKED:
                     t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
                     seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
-                    p = tl.where(seen, p, 0.0)
+                    log2_p = tl.where(seen, log2_p, -float("inf"))
+                p = tl.exp2(log2_p)
                 # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
                 do = load_tile(do_head, start_q, n_q, stride_don, stride_dod,
                                BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip

@@ -149,12 +149,6 @@ def query_spans(
 
 
 @triton.jit
-def count_blocks(sink_stop, left, full, right, stop, MASKED: tl.constexpr):
-    """How many blocks there are in the spans with a mask, or in the one without."""
-    return sink_stop + (full - left) + (stop - right) if MASKED else right - full
-
-
-@triton.jit
 def nth_block(index, sink_stop, left, full, right, MASKED: tl.constexpr):
     """Which block is number index, counting through the spans with a mask, or the one without."""
     if MASKED:

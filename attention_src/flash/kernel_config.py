@@ -41,7 +41,7 @@ def common_arguments(
         **strides(**strided),
         key_lengths_ptr=key_lengths,
         n_heads=q.shape[1],
-        group=q.shape[1] // k.shape[1],
+        n_kv_heads=k.shape[1],
         n_q=rule.n_q,
         n_k=rule.n_k,
         window=window,

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel_blocks import (
-    count_blocks,
     key_spans,
     keys_of,
     load_tile,
@@ -28,15 +27,16 @@ def flash_forward_kernel(
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
-    n_heads, group, n_q, n_k, window, sinks, scale_log2,
+    n_heads, n_kv_heads, n_q, n_k, window, sinks, scale_log2,
     NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
-    k_ptr += b * stride_kb + h // group * stride_kh
-    v_ptr += b * stride_vb + h // group * stride_vh
+    h_kv = h // (n_heads // n_kv_heads)
+    k_ptr += b * stride_kb + h_kv * stride_kh
+    v_ptr += b * stride_vb + h_kv * stride_vh
     row = (b * n_heads + h) * n_q  # of o and lse
     key_length = keys_of(key_lengths_ptr, b, n_k)
     first_t = start_q + n_k - n_q  # positions: the last query is where the last key is
@@ -52,8 +52,9 @@ def flash_forward_kernel(
     sink_stop, left, full, right, stop = key_spans(
         first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
+    masked_blocks = sink_stop + (full - left) + (stop - right)
     for MASKED in tl.static_range(2):  # first all blocks that need no mask
-        for index in range(0, count_blocks(sink_stop, left, full, right, stop, MASKED)):
+        for index in range(0, masked_blocks if MASKED else right - full):
             start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k]  reads BLOCK_K d_k numbers
             k = load_tile(
@@ -71,9 +72,8 @@ def flash_forward_kernel(
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
-                s = tl.where(
-                    visible(t, j, key_length, window, sinks, CAUSAL, WINDOW), s, -float("inf")
-                )
+                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                s = tl.where(seen, s, -float("inf"))
             m_new = tl.maximum(m_log2, tl.max(s, 1) * scale_log2)
             base = tl.where(m_new == -float("inf"), 0.0, m_new)  # −inf − (−inf) is NaN
             p = tl.exp2(s * scale_log2 - base[:, None])
