@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
@@ -13,11 +13,8 @@ from flash.oracle import arguments, results
 from .test_kernel import attend, check_sizes, on_device
 
 
-def lay_out(x, order=(0, 1, 2, 3), steps=(1, 1, 1, 1), repeated=()):
-    """The same numbers: in another order of axes, with gaps full of NaN, or one row for all."""
-    for axis in repeated:
-        assert x.shape[axis] <= 1 or (x.narrow(axis, 0, 1) == x).all()
-        x = x.narrow(axis, 0, min(1, x.shape[axis]))
+def lay_out(x, order=(0, 1, 2, 3), steps=(1, 1, 1, 1)):
+    """The same numbers in memory in another order of axes, with gaps full of NaN."""
     stored = [x.shape[axis] * steps[axis] for axis in order]
     room = torch.full(stored, torch.nan, dtype=x.dtype, device=x.device)
     room = room.permute(*np.argsort(order).tolist())
@@ -25,66 +22,63 @@ def lay_out(x, order=(0, 1, 2, 3), steps=(1, 1, 1, 1), repeated=()):
 
 
 @st.composite
-def rules(draw, n_k, batch):
-    """Who sees whom, and a scale: keyword arguments of `attend`."""
+def problems(draw):
+    """Sizes, the four layouts, and the rule: small, because an interpreted block takes long."""
+    batch, n_kv_heads, group = draw(
+        st.sampled_from([(1, 1, 1), (1, 1, 2), (1, 2, 1), (2, 1, 1), (1, 1, 3), (2, 2, 2)])
+    )
+    n_q, n_k = draw(st.integers(0, 35)), draw(st.integers(0, 50))
+    d_k, d_v = draw(st.integers(16, 34)), draw(st.integers(16, 34))
+    layout = st.fixed_dictionaries(
+        dict(order=st.permutations(range(4)), steps=st.tuples(*4 * [st.integers(1, 2)]))
+    )
     rule = dict(causal=draw(st.booleans()))
+    rule["scale"] = draw(st.sampled_from([None, None, 0.5, 0.0, -0.3]))
     if draw(st.booleans()):
         rule |= dict(window=draw(st.integers(1, n_k + 3)), sinks=draw(st.integers(0, n_k + 3)))
     if draw(st.booleans()):
         rule["key_lengths"] = draw(st.lists(st.integers(0, n_k), min_size=batch, max_size=batch))
-    if draw(st.booleans()):
-        rule["scale"] = draw(st.floats(-0.5, 0.5, width=32))
-    return rule
+    return dict(
+        size=(n_q, n_k, d_k, d_v, n_kv_heads * group, n_kv_heads),
+        dtype=draw(st.sampled_from(DTYPES)),
+        options=dict(batch=batch, scale_of_q=draw(st.sampled_from([0.1, 1.0, 10.0]))),
+        layouts=[draw(layout) for _ in "qkvo"],
+        repeated=draw(st.sampled_from([None, None, 0, 1, 2, 3])),
+        rule=rule,
+    )
 
 
-@st.composite
-def problems(draw):
-    """Arguments of `check_sizes`: tensors of any size, dtype and layout; a rule."""
-    batch, n_kv_heads, group = (draw(st.integers(1, 2)) for _ in range(3))
-    n_q, n_k = draw(st.integers(0, 50)), draw(st.integers(0, 50))
-    d_k, d_v = draw(st.integers(16, 40)), draw(st.integers(16, 40))
-    size = (n_q, n_k, d_k, d_v, n_kv_heads * group, n_kv_heads)
-    options = dict(batch=batch, seed=draw(st.integers(0, 99)))
-    options["scale_of_q"] = draw(st.sampled_from([0.1, 1.0, 10.0]))
-    *tensors, dlse = arguments(size, draw(st.sampled_from(DTYPES)), **options)
-    laid_out = []
-    for x in tensors:
-        order, steps = draw(st.permutations(range(4))), draw(st.tuples(*4 * [st.integers(1, 2)]))
-        repeated = draw(st.sampled_from([(), (), (0,), (1,), (2,), (3,)]))
-        for axis in repeated:
-            x = x.narrow(axis, 0, min(1, x.shape[axis])).expand(x.shape)
-        kept = lay_out(x.to(DEVICE), order, steps, repeated)
-        laid_out.append(kept.expand(x.shape))
-    return [*laid_out, dlse.to(DEVICE)], draw(rules(n_k, batch))
-
-
-@settings(max_examples=200)
+@settings(max_examples=200, phases=(Phase.explicit, Phase.generate))
 @given(problems())
 def test_any_problem(problem):
     """o and lse of the forward operator; dq, dk and dv of the backward operator."""
-    inputs, rule = problem
+    *tensors, dlse = arguments(problem["size"], problem["dtype"], **problem["options"])
+    laid_out = []
+    for x, layout in zip(tensors, problem["layouts"], strict=True):
+        axis, shape = problem["repeated"], x.shape
+        x = x if axis is None else x[(slice(None),) * axis + (slice(0, 1),)]
+        laid_out.append(lay_out(x.to(DEVICE), **layout).expand(shape))  # repeated: a stride of 0
     # Rounded: p and ds and the answer in half precision; every step in float32.
-    units = 4 if inputs[0].dtype != torch.float32 else 16
-    check_sizes(inputs, units=units, **rule)
+    units = 4 if problem["dtype"] != torch.float32 else 16
+    check_sizes([*laid_out, dlse.to(DEVICE)], units=units, **problem["rule"])
 
 
 LAYOUTS = {
     "[B, n, H, d]": dict(order=(0, 2, 1, 3)),
     "[d, n, H, B]": dict(order=(3, 2, 1, 0)),
-    "every second row and column": dict(steps=(1, 1, 2, 2)),
-    "every third head": dict(steps=(2, 3, 1, 1)),
+    "with gaps": dict(steps=(2, 3, 2, 2)),
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_layouts_do_not_change_a_bit(poisoned, dtype, layout):
-    q, k, v, do, dlse = on_device(*arguments((37, 41, 16, 24, 4, 2), dtype))
+def test_layouts_do_not_change_a_bit(poisoned, dtype):
+    q, k, v, do, dlse = on_device(*arguments((33, 37, 16, 24, 2, 1), dtype))
     expected = results(attend, q, k, v, do, dlse, window=19, sinks=3)
-    given = [lay_out(x, **LAYOUTS[layout]) for x in (q, k, v, do)]
-    assert not any(x.is_contiguous() for x in given)
-    actual = results(attend, *given, dlse.mT.contiguous().mT, window=19, sinks=3)
-    assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+    for layout in LAYOUTS.values():
+        given = [lay_out(x, **layout) for x in (q, k, v, do)]
+        assert not any(x.is_contiguous() for x in given)
+        actual = results(attend, *given, dlse.mT.contiguous().mT, window=19, sinks=3)
+        assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
 
 
 def test_gradients_that_are_one_number_everywhere(poisoned):
@@ -98,7 +92,7 @@ def test_gradients_that_are_one_number_everywhere(poisoned):
 
 @pytest.mark.parametrize("n_q, n_k", [(0, 0), (0, 5), (5, 0), (1, 1)])
 def test_no_queries_no_keys(poisoned, n_q, n_k):
-    for batch, n_heads in ((2, 2), (0, 2), (2, 0)):
+    for batch, n_heads in ((1, 2), (0, 2), (2, 0)):
         size = (n_q, n_k, 16, 17, n_heads, 2)
         inputs = on_device(*arguments(size, torch.float32, batch=batch))
         for rule in (dict(), dict(causal=True), dict(window=2, sinks=1)):
@@ -111,17 +105,17 @@ def test_no_queries_no_keys(poisoned, n_q, n_k):
                 assert not dk.any() and not dv.any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_padding_is_never_read(poisoned, dtype):
-    q, k, v, do, dlse = on_device(*arguments((37, 70, 16, 24, 4, 2), dtype))
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("rule", [dict(), dict(window=40, sinks=2)], ids=str)
+def test_padding_is_never_read(poisoned, rule):
+    q, k, v, do, dlse = on_device(*arguments((17, 70, 16, 24, 2, 1), torch.float32))
     lengths = [33, 5]
-    for rule in (dict(), dict(window=40, sinks=2)):
-        expected = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
-        for x, b in ((k, 0), (k, 1), (v, 0), (v, 1)):
-            x[b, :, lengths[b] :] = torch.nan
-        actual = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
-        assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
-        assert not actual[3][0, :, 33:].any() and not actual[4][1, :, 5:].any()
+    expected = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
+    for b, length in enumerate(lengths):
+        k[b, :, length:] = v[b, :, length:] = torch.nan
+    actual = results(attend, q, k, v, do, dlse, key_lengths=lengths, **rule)
+    assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+    assert not actual[3][0, :, 33:].any() and not actual[4][1, :, 5:].any()
 
 
 def test_lengths_beyond_the_keys_count_as_all_of_them_or_none(poisoned):
@@ -132,6 +126,7 @@ def test_lengths_beyond_the_keys_count_as_all_of_them_or_none(poisoned):
 
 
 @needs_interpreter  # whose blocks are known here: 16 and 32
+@pytest.mark.filterwarnings("ignore:All-NaN")
 def test_blocks_that_nobody_sees_are_not_read(poisoned):
     inputs = on_device(*arguments((64, 192, 16, 16, 1, 1), torch.float32, batch=1))
     expected = results(attend, *inputs, window=17, sinks=5)
@@ -153,10 +148,11 @@ def test_blocks_that_nobody_sees_are_not_read(poisoned):
 @pytest.mark.parametrize("axis", range(4), ids="bhnd")
 def test_offsets_beyond_31_bits(tmp_path, axis):
     # A stride below 2**31, so that nothing but its product with an index is beyond.
-    shape = (3, 3, 5, 16)
+    shape = (3 if axis == 0 else 1, 3 if axis == 1 else 1, 5, 16)
     strides = [3 * 5 * 16, 5 * 16, 16, 1]
     strides[axis] = 2**31 // (shape[axis] - 1) + 64
-    near = on_device(*arguments((5, 5, 16, 16, 3, 3), torch.float16, batch=3))
+    size = (5, 5, 16, 16, shape[1], shape[1])
+    near = on_device(*arguments(size, torch.float16, batch=shape[0]))
     far = [huge_tensor(tmp_path, shape, strides, torch.float16).copy_(x) for x in near[:4]]
     rule = (None, True, 0, 0, 0.25)
     o, lse = flash_forward(*near[:3], *rule)

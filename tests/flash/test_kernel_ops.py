@@ -1,0 +1,151 @@
+"""The flash kernels as operators: registration, refusals, launches, the same bits every time."""
+
+import pytest
+import torch
+from kernel_support import DEVICE, DTYPES, needs_gpu
+
+from attention_src.flash.kernel import flash_backward, flash_forward
+from attention_src.flash.kernel_backward import dkdv_launch, dq_launch
+from attention_src.flash.kernel_config import TALLEST, dkdv_tiles, dq_tiles, forward_tiles
+from attention_src.flash.kernel_forward import forward_launch
+from attention_src.flash.masks import Rule
+from attention_src.kernels import INTERPRETED
+from flash.oracle import arguments, results
+
+from .test_kernel import attend, on_device
+
+CHIPS = (0, 75, 80, 86, 89, 90, 100, 120)
+
+
+def problem(size=(17, 21, 16, 24, 4, 2), dtype=torch.float32):
+    return on_device(*arguments(size, dtype))
+
+
+def test_opcheck():
+    q, k, v, do, dlse = problem()
+    lengths = torch.tensor([21, 3], dtype=torch.int32, device=DEVICE)
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    torch.library.opcheck(flash_forward, (*leaves, lengths, False, 0, 0, 0.25))
+    turned = [x.mT.contiguous().mT for x in (q, k, v, do)]
+    rule = (True, 9, 3, 0.25)
+    torch.library.opcheck(flash_forward, (*turned[:3], None, *rule))
+    o, lse = flash_forward(q, k, v, None, *rule)
+    torch.library.opcheck(flash_backward, (*turned[:3], None, o, lse, turned[3], dlse, *rule))
+
+
+def test_compiles_into_one_graph():
+    def loss(q, k, v):
+        o, lse = attend(2 * q, k, v, causal=True)
+        return (o * o).sum() + lse.sum()
+
+    found = []
+    for function in (loss, torch.compile(loss, fullgraph=True)):
+        leaves = [x.clone().requires_grad_() for x in problem()[:3]]
+        value = function(*leaves)
+        value.backward()
+        found.append([value.detach(), *(leaf.grad for leaf in leaves)])
+    for eager, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(eager, compiled, rtol=1e-5, atol=1e-5)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_the_same_bits_200_times(dtype, d):
+    inputs = problem((515, 773, d, d, 4, 2), dtype)
+    for rule in (dict(causal=True), dict(window=200, sinks=5, key_lengths=[773, 301])):
+        expected = results(attend, *inputs, **rule)
+        for _ in range(200):
+            actual = results(attend, *inputs, **rule)
+            assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
+
+
+def refused(match, *tensors, lengths=None, causal=False, window=0, sinks=0, scale=0.25):
+    with pytest.raises(ValueError, match=match):
+        flash_forward(*tensors, lengths, causal, window, sinks, scale)
+
+
+def test_refusals_of_tensors():
+    q, k, v, *_ = problem()
+    refused(r"k has d_k=15 but q has d_k=16", q, k[..., :15], v)
+    refused(r"v has n_k=20 but k has n_k=21", q, k, v[:, :, :20])
+    refused(r"H_kv=2 heads, which does not divide the H=3 heads", q[:, :3], k, v)
+    refused(r"d_k is 15; the flash kernels take widths from 16 to 256.*'tiled' or 'sdpa'",
+            q[..., :15], k[..., :15], v)  # fmt: skip
+    wide = torch.zeros(2, 2, 21, 257, device=DEVICE)
+    refused(r"d_v is 257; the flash kernels take widths", q, k, wide)
+    refused(r"q has dtype torch.float64.*Choose another impl", q.double(), k.double(), v.double())
+    refused(r"v is torch.float16 on .* but q is torch.float32", q, k, v.half())
+    if INTERPRETED:
+        refused(r"bfloat16.*interpreter", q.bfloat16(), k.bfloat16(), v.bfloat16())
+    else:
+        refused("on cpu, but kernels run on cuda", q.cpu(), k.cpu(), v.cpu())
+
+
+def test_refusals_of_the_rule():
+    q, k, v, *_ = problem()
+    lengths = torch.tensor([21, 3], dtype=torch.int32, device=DEVICE)
+    for wrong in (lengths.long(), lengths[:1], lengths[:, None]):
+        refused(
+            r"key_lengths is .*; it should be \[B\] = \[2\] torch.int32", q, k, v, lengths=wrong
+        )
+    if not INTERPRETED:
+        refused("key_lengths is .* on cpu", q, k, v, lengths=lengths.cpu())
+    refused("window is -1; it should be at least 0", q, k, v, window=-1)
+    refused("sinks is -1; it should be at least 0", q, k, v, window=1, sinks=-1)
+    refused("sinks is 4 but window is None", q, k, v, sinks=4)
+    refused("scale is inf; it should be a finite number", q, k, v, scale=float("inf"))
+
+
+def test_refusals_of_gradients():
+    q, k, v, do, dlse = problem()
+    rule = (False, 0, 0, 0.25)
+    o, lse = flash_forward(q, k, v, None, *rule)
+    given = dict(o=o, lse=lse, do=do, dlse=dlse)
+    for name in given:
+        wrong = given | {name: given[name][:1]}
+        with pytest.raises(ValueError, match=rf"{name} has shape \[1, .*; it should be \[2, 4, 17"):
+            flash_backward(q, k, v, None, *wrong.values(), *rule)
+        wrong = given | {name: given[name].double()}
+        with pytest.raises(ValueError, match=f"{name} (has|is).* torch.float64"):
+            flash_backward(q, k, v, None, *wrong.values(), *rule)
+
+
+def test_a_second_derivative_is_an_error_and_not_zero():
+    leaves = [x.requires_grad_() for x in problem()[:3]]
+    o, _ = attend(*leaves)
+    (dq,) = torch.autograd.grad(o.sum(), leaves[0], create_graph=True)
+    with pytest.raises(RuntimeError):
+        torch.autograd.grad(dq.sum(), leaves[0])
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_tiles_fit_together(dtype, chip):
+    for d in (16, 40, 64, 80, 128, 192, 256):
+        tiles = [choose(dtype, d, chip) for choose in (forward_tiles, dq_tiles, dkdv_tiles)]
+        assert all(TALLEST % side == 0 for t in tiles for side in (t.block_q, t.block_k))
+        # What dq's programs write of lse_log2 and delta is all that dkdv's read.
+        assert tiles[1].block_q % tiles[2].block_q == 0
+
+
+def test_launches():
+    q, k = (torch.empty(4, heads, 4096, 64, device="meta") for heads in (16, 4))
+    lse = torch.empty(4, 16, 4096, device="meta")
+
+    def launch(rule=Rule(4096, 4096), q=q, scale=0.1):  # noqa: B008
+        return forward_launch(q, k, k, None, q, lse, rule, scale, capability=90)
+
+    full = launch()
+    assert full.grid == (4 * 16 * 4096 // full.arguments["BLOCK_Q"],)
+    assert full.arguments["group"] == 4 and not full.arguments["WIDE"]
+    assert not launch(Rule(4096, 4096, window=4096)).arguments["WINDOW"], "plain causal is faster"
+    assert launch(Rule(4096, 4096, window=4095)).arguments["WINDOW"]
+    far = torch.empty_strided((4, 16, 4096, 64), (64, 64, 2**24, 1), device="meta")
+    assert launch(q=far).arguments["WIDE"]
+    causal = Rule(4096, 4096, causal=True)
+    given = (q, k, k, None)
+    dq = dq_launch(*given, q, lse, q, lse, lse, lse, q, causal, 0.1, capability=90)
+    dkdv = dkdv_launch(*given, q, lse, lse, k, k, causal, 0.1, capability=90)
+    assert dq.grid == (4 * 16 * 4096 // dq.arguments["BLOCK_Q"],)
+    assert dkdv.grid == (4 * 4 * 4096 // dkdv.arguments["BLOCK_K"],)
