@@ -225,3 +225,16 @@ def test_small_weights_count_as_much_as_large_ones(form):
     k = -k.abs().ceil()  # whole numbers, so that 40 less is no other rounding
     expected = linear_attention(q, k, v, **form)
     torch.testing.assert_close(linear_attention(q, k - 40, v, **form), expected)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_weights_that_cancel_to_zero_give_zero(form):
+    """Weights 1 and −1: there is nothing to divide by, though their values do not cancel."""
+    q, k = torch.ones(1, 1, 2, 1), torch.tensor([1.0, -1.0]).reshape(1, 1, 2, 1)
+    v = torch.tensor([3.0, 5.0]).reshape(1, 1, 2, 1)
+    reference = on_arrays("elu")(*(x.numpy() for x in (q, k, v)), feature_map=None, **form)
+    arguments = [x.requires_grad_() for x in (q, k, v)]
+    o = linear_attention(*arguments, feature_map=None, **form)
+    assert o.flatten().tolist() == reference.flatten().tolist() == [3.0, 0.0]
+    for gradient in torch.autograd.grad(o[:, :, 1].sum(), arguments):
+        assert (gradient == 0).all()
