@@ -100,6 +100,16 @@ def test_budget_and_sharp(make, impl, dtype):
 
 @every_cache
 @every_impl
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_rounded_once(make, impl, dtype):
+    q, k, v = inputs((600, 8, 8, 4, 2), dtype)  # several parts of "split"
+    cache = fill(make(), k, v)
+    o, right = decode_attention(q, cache, impl=impl).double().numpy(), exact(q, cache)
+    assert (np.abs(o - right) <= 1.01 * torch.finfo(dtype).eps / 2 * np.abs(right) + 1e-6).all()
+
+
+@every_cache
+@every_impl
 def test_logits_of_1e4(make, impl):
     q, k, v = inputs((300, 7, 3, 4, 2), torch.float32, scale_of_q=1e4)
     cache = fill(make(), k, v)
