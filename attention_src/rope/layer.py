@@ -222,12 +222,9 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
 
 
 def _turn(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Every pair of x turned by its angle, in float32 at least."""
-    wide = x.to(torch.promote_types(x.dtype, cos.dtype))
-    if interleaved:
-        x1, x2 = wide[..., 0::2], wide[..., 1::2]  # [..., n, d/2]
-    else:
-        x1, x2 = wide.chunk(2, dim=-1)
+    """Every pair of x turned by its angle; in float32 at least, because cos and sin are."""
+    # [..., n, d/2]
+    x1, x2 = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
     y = x1 * cos - x2 * sin, x1 * sin + x2 * cos
     joined = torch.stack(y, dim=-1).flatten(-2) if interleaved else torch.cat(y, dim=-1)
     return joined.to(x.dtype)

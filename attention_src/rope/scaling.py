@@ -162,11 +162,11 @@ class YaRN:
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
         """theta [d/2] for the longer context."""
         n_pairs = len(theta)
-        low = max(math.floor(self._pair_that_turns(self.beta_fast, n_pairs, base)), 0)
-        high: float = min(
-            math.ceil(self._pair_that_turns(self.beta_slow, n_pairs, base)), 2 * n_pairs - 1
-        )
-        high = max(high, low + 1e-3)  # a ramp of no length is a step
+        turns_often = self._pair_that_turns(self.beta_fast, n_pairs, base)
+        turns_seldom = self._pair_that_turns(self.beta_slow, n_pairs, base)
+        low = max(math.floor(turns_often), 0)
+        # At least a step: a ramp needs some length.
+        high = max(min(math.ceil(turns_seldom), 2 * n_pairs - 1), low + 1e-3)
         r = np.clip((np.arange(n_pairs) - low) / (high - low), 0, 1)
         return (1 - r) * theta + r * theta / self.factor
 

@@ -153,15 +153,24 @@ def test_offsets_beyond_32_bits(tmp_path, axis, interleaved):
 def test_tables_beyond_32_bits(tmp_path):
     q, k, _, _ = tensors(3, 2, 1, 3, 4, torch.float32, DEVICE)
     cos, sin = cos_sin(torch.arange(9, device=DEVICE).reshape(3, 3), 4)
-    strides = (2**30 + 64, 2, 1)
-    far_cos, far_sin = (huge_tensor(tmp_path, (3, 3, 2), strides, torch.float32) for _ in range(2))
-    far_cos.copy_(cos)
-    far_sin.copy_(sin)
+    far = huge_tensor(tmp_path, (3, 6, 2), (2**30 + 64, 2, 1), torch.float32)
+    far_cos, far_sin = far[:, :3].copy_(cos), far[:, 3:].copy_(sin)
     outs = torch.empty_like(q), torch.empty_like(k)
     options = dict(interleaved=False, capability=capability(q))
     rope_launch(q, k, *outs, far_cos, far_sin, **options).run()
     for actual, expected in zip(outs, rope_forward(q, k, cos, sin, False), strict=True):
         assert torch.equal(actual, expected)
+
+
+def test_tables_in_any_layout():
+    q, k, _, _ = tensors(2, 3, 1, 5, 6, torch.float32, DEVICE)
+    cos, sin = cos_sin(torch.arange(5, device=DEVICE), 6)
+    expected = rope_forward(q, k, cos, sin, False)
+    transposed = cos.mT.contiguous().mT, sin.mT.contiguous().mT
+    for tables in (transposed, (cos.expand(2, 5, 3), sin.expand(2, 5, 3))):
+        assert not tables[0].is_contiguous()
+        for actual, right in zip(rope_forward(q, k, *tables, False), expected, strict=True):
+            assert torch.equal(actual, right)
 
 
 @PAIRINGS
