@@ -10,7 +10,7 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help book serve test lab notebooks check gpu bench newest lowest colab clean
+.PHONY: help book serve test lab notebooks check gpu bench static newest lowest colab clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -20,6 +20,8 @@ help:
 	@echo "make notebooks  write notebooks/ from book/, running only what changed"
 	@echo "make check      lint, types, import rules and links: under a minute"
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
+	@echo "make bench      the measurements alone"
+	@echo "make static     compile every kernel for every chip, without a GPU, and keep the table"
 	@echo "make clean      remove everything that was built or installed"
 
 .venv/created:
@@ -69,13 +71,18 @@ check: .venv/all
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
 
 # On a machine with a GPU: needs torch, triton, numpy, pytest, hypothesis and jaxtyping, and nothing
-# of .venv, so that a borrowed machine will do. It uses the Python that has them.
+# of .venv, so that a borrowed machine will do. It uses the Python that has them; if that one has
+# pytest-xdist too, kernels are compiled in parallel.
 gpu:
-	@$(PYTHON) -m pytest -p no:cacheprovider $(wildcard tests/*/test_kernel*.py)
+	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "make gpu: $(PYTHON) sees no CUDA GPU; make test runs the same tests in the interpreter")'
+	@$(PYTHON) -m pytest -p no:cacheprovider $$($(PYTHON) -c 'import importlib.util as u; print("-n 8" if u.find_spec("xdist") else "")') tests/*/test_kernel*.py
 	@$(PYTHON) -m benchmarks
 
 bench:
 	@$(PYTHON) -m benchmarks
+
+static: .venv/all
+	@$(BIN)/python -m benchmarks.static
 
 # The weekly questions. newest: the newest release of every dependency, package and notebooks
 # (outputs are run, not compared: a new version may print differently).

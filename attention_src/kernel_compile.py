@@ -126,7 +126,7 @@ def _resource_usage(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        command = [tool, "--dump-resource-usage", path]
+        command = [str(tool), "--dump-resource-usage", str(path)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -6,6 +6,7 @@ times forward. Each forward is timed as in training: it keeps what its backward 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -63,7 +64,7 @@ def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
     forward, backward = [], []
     for impl, attend in _implementations(bench, causal, n).items():
         names = dict(**labels, impl=impl)
-        row = bench.row(lambda f=attend: f(*inputs), like=o, direction="forward", **names)
+        row = bench.row(partial(attend, *inputs), like=o, direction="forward", **names)
         forward.append(row)
         backward.append(_backward_row(bench, attend, leaves, do, gradients, names))
     return _judged(forward, flops) + _judged(backward, 2.5 * flops)

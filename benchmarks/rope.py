@@ -1,7 +1,5 @@
 """Rotary positions on queries and keys against a copy of the same bytes, and against torch."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -23,46 +21,37 @@ def run(bench: Bench) -> list[dict]:
 
 
 def _case(bench: Bench, tokens: int, interleaved: bool) -> list[dict]:
+    """A copy, then each implementation there and back again."""
     n, d = bench.size((N, D), (32, 16))
     shape = (tokens // n, bench.size(WIDTH // D, 2), n, d)
     q, k, dq, dk = (bench.randn(*shape) for _ in range(4))
-    leaves = [x.requires_grad_() for x in (q, k)]
+    q.requires_grad_(), k.requires_grad_()
     cos, sin = cos_sin(torch.arange(n, device=bench.device), d)
     labels = dict(tokens=tokens, pairs="interleaved" if interleaved else "half-split")
     n_bytes = 2 * (q.nbytes + k.nbytes) + cos.nbytes + sin.nbytes
 
-    def turn(impl: str) -> tuple[Tensor, ...]:
-        return apply_rotation(*leaves, cos, sin, interleaved=interleaved, impl=impl)
-
-    def turn_back(impl: str) -> Callable[[], tuple[Tensor, ...]]:
-        turned = turn(impl)
-        return lambda: torch.autograd.grad(turned, leaves, (dq, dk), retain_graph=True)
+    def turn(impl: str) -> tuple[Tensor, Tensor]:
+        return apply_rotation(q, k, cos, sin, interleaved=interleaved, impl=impl)
 
     copy = bench.copy_row(n_bytes, **labels, direction="either")
     rows = [copy]
-    forward, backward = turn("torch"), turn_back("torch")()
+    right = turn("torch")
+    right_back = torch.autograd.grad(right, (q, k), (dq, dk), retain_graph=True)
     for impl in ("triton", "torch"):
-        row = bench.row(
-            lambda impl=impl: turn(impl), like=forward, impl=impl, **labels, direction="forward"
-        )
-        rows.append(_judged(row, n_bytes, copy))
-        row = bench.row(
-            _first_made(turn_back, impl), like=backward, impl=impl, **labels, direction="backward"
-        )
-        rows.append(_judged(row, n_bytes, copy))
+        graph: list[tuple[Tensor, Tensor]] = []  # made by the first call, which is not timed
+
+        def there(impl: str = impl) -> tuple[Tensor, Tensor]:
+            return turn(impl)
+
+        def back(impl: str = impl, graph: list = graph) -> tuple[Tensor, ...]:
+            if not graph:
+                graph.append(turn(impl))
+            return torch.autograd.grad(graph[0], (q, k), (dq, dk), retain_graph=True)
+
+        for direction, f, like in (("forward", there, right), ("backward", back, right_back)):
+            row = bench.row(f, like=like, impl=impl, **labels, direction=direction)
+            rows.append(_judged(row, n_bytes, copy))
     return rows
-
-
-def _first_made(make: Callable, impl: str) -> Callable[[], tuple[Tensor, ...]]:
-    """What make(impl) returns, made by the first call, so that its failure is recorded too."""
-    made: list[Callable] = []
-
-    def call() -> tuple[Tensor, ...]:
-        if not made:
-            made.append(make(impl))
-        return made[0]()
-
-    return call
 
 
 def _judged(row: dict, n_bytes: int, copy: dict) -> dict:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu
+from kernel_support import DEVICE, DTYPES, EXAMPLES, huge_tensor, needs_gpu
 
 from attention_src.kernels import INTERPRETED
 from attention_src.softmax import kernel, reference
@@ -151,7 +151,7 @@ def test_rows_with_nothing_to_see_and_nan(poisoned, dtype, n):
     assert dx[4].isfinite().all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_any_shape_strides_and_hidden_scores(data):
     dtype = data.draw(st.sampled_from(DTYPES))
