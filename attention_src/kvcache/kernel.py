@@ -32,6 +32,7 @@ from attention_src.kvcache.kernel_launch import (
     paged_launch,
 )
 from attention_src.kvcache.kernel_merge import merge_launch
+from attention_src.shapes import check_scale
 
 
 @torch.library.custom_op("attention_src::decode_contiguous", mutates_args=())
@@ -54,7 +55,7 @@ def decode_contiguous(
     Raises:
         ValueError: names the argument that does not fit
     Cost: 2 B H n (d_k + d_v) FLOP; reads the B H_kv n (d_k + d_v) live numbers of the cache once
-        (once for every 64 query heads of a group).
+        (once for every tile of up to 64 query heads of a group).
     Source: Dao et al. 2023, Flash-Decoding; each split is Dao et al. 2022, arXiv:2205.14135,
         Algorithm 1 for one query (their l, m are ours).
     """
@@ -141,8 +142,9 @@ def _decode(
 ) -> Tensor:
     """Run a decode kernel, and the merge if there is more than one split."""
     batch, n_heads = q.shape[:2]
+    scale = check_scale(scale, q.shape[3])
     if n_splits is None:
-        n_programs = batch * n_kv_heads * n_tiles(n_heads // n_kv_heads)
+        n_programs = batch * n_kv_heads * n_tiles(q, n_kv_heads, d_v)
         n_splits = choose_splits(n_programs, capacity, _multiprocessors(q))
     check_splits(n_splits)
     o = q.new_empty(batch, n_heads, 1, d_v)

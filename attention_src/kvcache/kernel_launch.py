@@ -38,9 +38,9 @@ def choose_splits(n_programs: int, capacity: int, n_multiprocessors: int) -> int
     return max(1, min(MAX_SPLITS, max(one_wave, four_waves)))
 
 
-def n_tiles(group: int) -> int:
+def n_tiles(q: Tensor, n_kv_heads: int, d_v: int) -> int:
     """How many programs share the query heads of one key/value head; each reads the cache."""
-    return triton.cdiv(group, _block_g(group))
+    return triton.cdiv(q.shape[1] // n_kv_heads, _block_g(q, n_kv_heads, d_v))
 
 
 def contiguous_launch(
@@ -77,7 +77,7 @@ def paged_launch(
     *,
     capability: int,
 ) -> Launch:
-    """Launch decoding over pages [n_pages, H_kv, page_size, d]; o and lse_log2 as for
+    """Launch decoding over pages [n_pages, H_kv, page_size, d]; the rest as for
     `contiguous_launch`."""
     n_pages, _, page_size, _ = k_pages.shape
     arguments: dict[str, Any] = dict(
@@ -103,8 +103,7 @@ def int8_launch(
     *,
     capability: int,
 ) -> Launch:
-    """Launch decoding over int8 k and v with their scales; o and lse_log2 as for
-    `contiguous_launch`."""
+    """Launch decoding over int8 k and v with their scales; the rest as for `contiguous_launch`."""
     common = _common(q, k, v, lengths, o, lse_log2, scale, capability)
     v = v.view(torch.int16)  # pairs
     arguments: dict[str, Any] = dict(k_ptr=k, v_ptr=v, k_scale_ptr=k_scale, v_scale_ptr=v_scale)
@@ -119,9 +118,15 @@ def paged_capacity(k_pages: Tensor, block_table: Tensor) -> int:
     return block_table.shape[1] * k_pages.shape[2] if k_pages.shape[0] else 0
 
 
-def _block_g(group: int) -> int:
-    """Rows of a tile of query heads: at least the 16 of a matrix instruction."""
-    return min(64, max(16, triton.next_power_of_2(group)))
+def _block_g(q: Tensor, n_kv_heads: int, d_v: int) -> int:
+    """Rows of a tile of query heads: the 16 of a matrix instruction, or as many as 16 KiB hold."""
+    most = (16 << 10) // (q.element_size() * max(_block_d(q.shape[3]), _block_d(d_v)))
+    return max(16, min(64, most, triton.next_power_of_2(q.shape[1] // n_kv_heads)))
+
+
+def _block_d(d: int) -> int:
+    """Width of a tile: at least 32, because a pair of int8 counts once and products want 16."""
+    return max(32, triton.next_power_of_2(d))
 
 
 def _strides(x: Tensor, name: str, axes: str) -> dict[str, int]:
@@ -141,19 +146,16 @@ def _common(
 ) -> dict[str, Any]:
     """What every decode kernel is told."""
     n_kv_heads, d_k, d_v = k.shape[1], k.shape[3], v.shape[3]
-    group = q.shape[1] // n_kv_heads
-    block_dk = max(16, triton.next_power_of_2(d_k))
-    block_dv = max(32, triton.next_power_of_2(d_v))  # int8 values come as pairs
-    block_g = _block_g(group)
+    block_g, block_dk, block_dv = _block_g(q, n_kv_heads, d_v), _block_d(d_k), _block_d(d_v)
     return dict(
         q_ptr=q,
         lengths_ptr=lengths,
         o_ptr=o,
         lse_log2_ptr=lse_log2,
         n_splits=o.shape[2],
-        n_tiles=n_tiles(group),
+        n_tiles=n_tiles(q, n_kv_heads, d_v),
         n_kv_heads=n_kv_heads,
-        group=group,
+        group=q.shape[1] // n_kv_heads,
         d_k=d_k,
         d_v=d_v,
         scale_log2=scale * LOG2_E,
@@ -172,7 +174,7 @@ def _block_k(q: Tensor, k: Tensor, block_g: int, block_d: int, capability: int) 
     """Keys of a tile: fewer where there are many queries, or numbers that take a register each."""
     if capability == 0:
         return 32  # interpreted: small tests cross borders
-    tile_bytes = max((known, size) for known, size in TILE_BYTES.items() if known <= capability)[1]
+    tile_bytes = TILE_BYTES[max(chip for chip in TILE_BYTES if chip <= max(75, capability))]
     number_bytes = 8 if q.dtype == torch.float32 else k.element_size()
     if block_g > 16:
         tile_bytes //= 2

@@ -1,6 +1,8 @@
-"""Join the splits of each query: their outputs weighted by how much of the softmax each one holds.
+"""Join the splits of each query, each weighted by how much of the softmax it holds.
 
-lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
+    lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
+
+A split without keys has lse = −inf, so it weighs nothing.
 """
 
 from torch import Tensor

@@ -1,5 +1,7 @@
 """The decode operators as torch sees them: gradients, fakes, compiling, offsets, bad input."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -138,6 +140,7 @@ BAD = [
     ("contiguous", 2, lambda v: v.expand(-1, -1, -1, 6).repeat(1, 1, 1, 50), "d_v is 300; .*256"),
     ("contiguous", 3, lambda n: n.long(), "lengths is torch.int64 .* should be torch.int32"),
     ("contiguous", 3, lambda n: n[:1], r"lengths has shape \[1\]; it should be \[B\] = \[2\]"),
+    ("contiguous", 4, lambda scale: math.nan, "scale is nan; it should be a finite number"),
     ("paged", 0, lambda q: q[..., :3], "the keys have d_k=4 but q has d_k=3"),
     ("paged", 1, lambda k: k[0], r"k_pages has shape .*\[n_pages, H_kv, page_size, d\]"),
     ("paged", 2, lambda v: v[:, :, :3], r"v_pages has shape .* alike but for d"),
