@@ -1,5 +1,6 @@
 """What every benchmark shares: a place to run in, one way to time, one way to judge."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from torch import Tensor
 from attention_src.timing import Timing, measure
 
 CACHE_BYTES = 1 << 30  # more than any chip's last-level cache
+WARM_SECONDS = 0.1  # a GPU at rest has a slow clock
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,19 @@ class Bench:
 
     def copy_row(self, n_bytes: int, **labels: Any) -> dict[str, Any]:
         """Time a device-to-device copy that reads and writes n_bytes in total."""
-        source = torch.empty(n_bytes // 2, dtype=torch.uint8, device=self.device)
+        source = torch.empty(n_bytes // 2, dtype=torch.uint8, device=self.device).random_()
         target = torch.empty_like(source)
         row = self.row(lambda: target.copy_(source), impl="copy", **labels)
         return add_rate(row, n_bytes)
 
     def _time(self, f: Callable[[], Any]) -> Timing:
-        """Each run finds the caches without its data, and the launch already under way."""
+        """Each run finds a fast clock, caches without its data, its launch already under way."""
         cache = torch.empty(CACHE_BYTES, dtype=torch.uint8, device=self.device)
-        return measure(f, repeats=11, warmup=2, device=self.device, before=cache.zero_)
+        end = time.monotonic() + WARM_SECONDS
+        while time.monotonic() < end:
+            f()
+            cache.zero_()[0].item()  # waits for the GPU
+        return measure(f, repeats=11, warmup=0, device=self.device, before=cache.zero_)
 
 
 # Of the largest number in the answer. Two correct answers in bfloat16 are within 1 % of each other

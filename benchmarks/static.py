@@ -1,8 +1,8 @@
 """What every kernel uses on every chip: compiled ahead of time, on a machine that has none of them.
 
 Each benchmarks/launches_<topic>.py describes its topic's launches, with the tile sizes that they
-would choose for a chip, on tensors without data. Here they are compiled, by as many processes as
-there are cores, and the table is kept in benchmarks/results/static.json.
+would choose for a chip, on tensors without data. Here they are compiled, by a process on each
+core, and the table is kept in benchmarks/results/static.json.
 
 python -m benchmarks.static
 """
@@ -69,7 +69,8 @@ def compile_all(wanted: list[str]) -> list[dict[str, Any]]:
     cases = [Case(*case) for case in product(wanted, DTYPES, HEAD_SIZES, CHIPS)]
     # Triton chooses when it is imported whether to interpret, so these processes start afresh.
     os.environ["TRITON_INTERPRET"] = "0"
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    workers = min(8, os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         rows = [row for rows in pool.map(compile_case, cases) for row in rows]
     return sorted(rows, key=lambda r: (r["topic"], r["launch"], r["dtype"], r["d"], r["chip"]))
 

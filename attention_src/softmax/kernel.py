@@ -129,16 +129,14 @@ def forward_launch(x: Tensor, p: Tensor, *, capability: int) -> Launch:
     """Softmax of x [n_rows, n], any strides, into p [n_rows, n], contiguous."""
     arguments = dict(x_ptr=x, p_ptr=p, stride_xr=x.stride(0), stride_xn=x.stride(1))
     longest = ROW_FORWARD if capability else ROW_INTERPRETED
-    return _launch(
-        softmax_forward_kernel, softmax_forward_long_kernel, arguments, x.shape, longest
-    )
+    return _launch(softmax_forward_kernel, softmax_forward_long_kernel, arguments, x.shape, longest)
 
 
 def backward_launch(p: Tensor, dp: Tensor, dx: Tensor, *, capability: int) -> Launch:
     """dx [n_rows, n], contiguous, from p and dp [n_rows, n], any strides."""
-    arguments = dict(p_ptr=p, dp_ptr=dp, dx_ptr=dx)
-    arguments |= dict(stride_pr=p.stride(0), stride_pn=p.stride(1))
-    arguments |= dict(stride_dpr=dp.stride(0), stride_dpn=dp.stride(1))
+    strides = dict(stride_pr=p.stride(0), stride_pn=p.stride(1))
+    strides |= dict(stride_dpr=dp.stride(0), stride_dpn=dp.stride(1))
+    arguments = dict(p_ptr=p, dp_ptr=dp, dx_ptr=dx, **strides)
     longest = ROW_BACKWARD if capability else ROW_INTERPRETED
     return _launch(
         softmax_backward_kernel, softmax_backward_long_kernel, arguments, p.shape, longest
