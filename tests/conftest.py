@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 
 def typed_modules():
@@ -23,8 +23,9 @@ if importlib.util.find_spec("beartype"):
 if importlib.util.find_spec("torch"):
     from attention_src import interpreter  # noqa: F401  before any test imports triton
 
-# The same examples on every run, and no deadline: a busy machine is not a bug.
-settings.register_profile("course", derandomize=True, deadline=None)
+# The same examples on every run, and no hurry: a busy machine is not a bug.
+slow = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("course", derandomize=True, **slow)
 settings.load_profile("course")
 
 
