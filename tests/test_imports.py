@@ -21,7 +21,7 @@ TOPICS = {
     "softmax": set(),
     "rope": set(),
     "linear": set(),
-    "ssm": set(),
+    "ssm": {"linear"},
     "attention": {"softmax"},
     "flash": {"attention", "softmax"},
     "kvcache": {"attention", "softmax"},

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import (
     check_decay,
     check_decay_values,
@@ -25,7 +26,7 @@ from attention_src.linear.checks import (
 )
 from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
 from attention_src.linear.layer_features import features
-from attention_src.linear.layer_forms import IMPLS, answer, initial, run, tensors
+from attention_src.linear.layer_forms import IMPLS, answer, initial, run, tensors, uses_kernel
 from attention_src.linear.layer_gated import gated_linear_attention
 from attention_src.shapes import check_impl
 
@@ -74,7 +75,9 @@ def linear_attention(
             normalize, v has a last column of ones, so it is [B, H, d_phi, d_v + 1]: its last
             column is the sum of φ(k)
         return_state: whether to return the state after the last position too
-        impl: "torch", or "auto", which is "torch" for every input
+        impl: "torch", "triton" (the kernels: causal and chunkwise, in chunks of their own size;
+            with normalize in float32) or "auto": "triton" for CUDA tensors of float16, bfloat16 or
+            float32 in the causal chunkwise form, else "torch"
     Returns: [B, H, n_q, d_v]  o, in q's dtype; with return_state (o, state), the state in float32
         at least
     Raises:
@@ -93,8 +96,17 @@ def linear_attention(
     if normalize:  # values with a 1 at the end: their weighted sum ends with the sum of weights
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
     state = initial(initial_state, phi_k, v)
+    kernel = uses_kernel(impl, form, q, fits=causal)
     if causal:
         check_same_length(q, k)
+    elif kernel:
+        raise ValueError('causal is False; impl="triton" looks back only. Choose impl="torch"')
+    if kernel:
+        rows = [phi_q, phi_k, v]
+        if not normalize:  # sums of weights may exceed what half precision holds
+            rows = [x.to(dtype) for x in rows]
+        o, state = _kernel(gamma, rows, state)
+    elif causal:
         longest = q.shape[-2] if form == "parallel" else min(chunk, q.shape[-2])
         powers = gamma ** torch.arange(longest + 1, device=q.device)[:, None]  # γ^t
         token, block = partial(_token, gamma), partial(_block, powers)
@@ -105,6 +117,15 @@ def linear_attention(
         l = o[..., -1:]  # [B, H, n_q, 1]  the sum of the weights
         o = (o[..., :-1] / l.masked_fill(l == 0, 1)).masked_fill(l == 0, 0)
     return answer(o, state, dtype, return_state)
+
+
+def _kernel(gamma: Tensor, rows: list[Tensor], state: Tensor):
+    """All positions by the kernels, with the same gate for each; rows: q, k, v."""
+    from attention_src.linear.kernel import chunkwise_forward
+
+    gates = gamma.log().expand(*rows[0].shape[:3], 1)
+    o, state = chunkwise_forward(*rows, gates, state.contiguous())
+    return o.to(state.dtype), state
 
 
 def _token(gamma: Tensor, q: Tensor, k: Tensor, v: Tensor, state: Tensor):

@@ -6,9 +6,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import check_form, check_same_length
 from attention_src.linear.layer_decays import between, from_start, of_all, to_end
-from attention_src.linear.layer_forms import IMPLS, answer, beside, gates, initial, run, tensors
+from attention_src.linear.layer_forms import (
+    IMPLS,
+    answer,
+    beside,
+    gates,
+    initial,
+    run,
+    tensors,
+    uses_kernel,
+)
 from attention_src.shapes import check_impl
 
 
@@ -40,7 +50,9 @@ def delta_rule(
         initial_state: [B, H, d_k, d_v]  S^T that earlier positions left; None = nothing. It is
             kept transposed, because a state of this topic has a row for each channel of the key
         return_state: whether to return the state S^T after the last position too
-        impl: "torch", or "auto", which is "torch" for every input
+        impl: "torch", "triton" (the kernel: chunkwise, in chunks of its own size; gradients are
+            made by the PyTorch form) or "auto": "triton" for CUDA tensors of float16, bfloat16 or
+            float32 in the chunkwise form, else "torch"
     Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state in float32 at
         least
     Raises:
@@ -55,7 +67,8 @@ def delta_rule(
     chunk = check_form(form, chunk)
     (q, k, v), dtype = tensors(q, k, v)
     ungated = k.new_zeros(k.shape[:-1])
-    o, state = _delta(q, k, v, beta, ungated, form, chunk, initial_state)
+    kernel = uses_kernel(impl, form, q)
+    o, state = _delta(q, k, v, beta, ungated, form, chunk, initial_state, dtype if kernel else None)
     return answer(o, state, dtype, return_state)
 
 
@@ -91,16 +104,34 @@ def gated_delta_rule(
     chunk = check_form(form, chunk)
     (q, k, v), dtype = tensors(q, k, v)
     log_gates = gates(log_gates, "[B, H, n]", k, k.shape[:-1])
-    o, state = _delta(q, k, v, beta, log_gates, form, chunk, initial_state)
+    kernel = uses_kernel(impl, form, q)
+    o, state = _delta(
+        q, k, v, beta, log_gates, form, chunk, initial_state, dtype if kernel else None
+    )
     return answer(o, state, dtype, return_state)
 
 
-def _delta(q: Tensor, k: Tensor, v: Tensor, beta: Any, log_gates: Tensor, form, chunk, state):
-    """What both functions do once there are gates."""
+def _delta(
+    q: Tensor, k: Tensor, v: Tensor, beta: Any, log_gates: Tensor, form, chunk, state, kernel_dtype
+):
+    """What both functions do once there are gates; by the kernel if there is a dtype for it."""
     check_same_length(q, k)
     beta = beside(beta, "beta", "[B, H, n]", k, k.shape[:-1])
+    if kernel_dtype is not None:
+        from attention_src.linear.kernel import delta_forward
+
+        rows = (x.to(kernel_dtype) for x in (q, k, v))
+        return delta_forward(*rows, beta, log_gates, initial(state, k, v).contiguous())
     sequences = [q, k, v, beta[..., None], log_gates[..., None]]
     return run(form, chunk, _token, _block, sequences, initial(state, k, v))
+
+
+def chunkwise_delta(
+    q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor, *, chunk: int
+) -> tuple[Tensor, Tensor]:
+    """o and the last state of checked arguments in the dtype of computation, chunk by chunk."""
+    sequences = [q, k, v, beta[..., None], log_gates[..., None]]
+    return run("chunkwise", chunk, _token, _block, sequences, state)
 
 
 def _token(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor):

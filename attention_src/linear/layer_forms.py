@@ -17,7 +17,8 @@ from torch import Tensor
 from attention_src.linear.checks import check_log_gates, check_shape
 from attention_src.shapes import check_heads
 
-IMPLS = ("auto", "torch")
+IMPLS = ("auto", "torch", "triton")
+KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Step = Callable[..., tuple[Tensor, Tensor]]
 
 
@@ -46,6 +47,21 @@ def run(
         o, state = block(*piece, state)
         outputs.append(o)
     return torch.cat(outputs, dim=-2), state
+
+
+def uses_kernel(impl: str, form: str, q: Tensor, fits: bool = True) -> bool:
+    """Whether the Triton kernels compute this, by the rule that each function documents for "auto".
+
+    Args:
+        impl, form, q: as the function was given
+        fits: whether "auto" may choose the kernels for the other arguments
+    Raises:
+        ValueError: "triton" in another form than theirs
+    """
+    if impl == "triton" and form != "chunkwise":
+        raise ValueError(f'form is {form!r}; impl="triton" has the "chunkwise" form only')
+    automatic = q.is_cuda and q.dtype in KERNEL_DTYPES and form == "chunkwise" and fits
+    return impl == "triton" or (impl == "auto" and automatic)
 
 
 def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:

@@ -6,9 +6,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import check_form, check_same_length
 from attention_src.linear.layer_decays import between, from_start, of_all, to_end
-from attention_src.linear.layer_forms import IMPLS, answer, gates, initial, run, tensors
+from attention_src.linear.layer_forms import (
+    IMPLS,
+    answer,
+    gates,
+    initial,
+    run,
+    tensors,
+    uses_kernel,
+)
 from attention_src.shapes import check_impl
 
 SUB = 16  # positions whose products of gates are made pair by pair
@@ -41,7 +50,9 @@ def gated_linear_attention(
         chunk: positions in a chunk, for "chunkwise"
         initial_state: [B, H, d_k, d_v]  what earlier positions left; None = nothing
         return_state: whether to return the state after the last position too
-        impl: "torch", or "auto", which is "torch" for every input
+        impl: "torch", "triton" (the kernels: chunkwise, in chunks of their own size; d_k and d_v up
+            to 256) or "auto": "triton" for CUDA tensors of float16, bfloat16 or float32 where those
+            conditions hold, else "torch"
     Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state in float32 at
         least
     Raises:
@@ -58,6 +69,13 @@ def gated_linear_attention(
     check_same_length(q, k)
     log_gates = gates(log_gates, "[B, H, n, d_k]", k, k.shape)
     state = initial(initial_state, k, v)
+    fits = max(q.shape[-1], v.shape[-1]) <= 256
+    if uses_kernel(impl, form, q, fits):
+        from attention_src.linear.kernel import chunkwise_forward
+
+        rows = (x.to(dtype) for x in (q, k, v))
+        o, state = chunkwise_forward(*rows, log_gates, state.contiguous())
+        return answer(o, state, dtype, return_state)
     o, state = run(form, chunk, _token, _block, [q, k, v, log_gates], state)
     return answer(o, state, dtype, return_state)
 

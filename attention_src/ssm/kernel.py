@@ -1,5 +1,7 @@
 """The selective scan as torch operators with gradients, and how its kernels are launched."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -142,7 +144,7 @@ def selective_scan_backward(
     (batch, n, d), N = x.shape, A.shape[1]
     sizes = tile_sizes(d, N, capability(x))
     tiles, blocks = triton.cdiv(n, sizes["BLOCK_T"]), triton.cdiv(d, sizes["BLOCK_D"])
-    wide = dict(dtype=torch.float32, device=x.device)
+    wide: dict[str, Any] = dict(dtype=torch.float32, device=x.device)
     states = torch.empty(batch, tiles, d, N, **wide)
     outputs = dict(y=states, last=states, states=states)
     forward_launch(tensors, outputs, capability=capability(x), states=True).run()

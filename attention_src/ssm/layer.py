@@ -4,6 +4,7 @@ float16 and bfloat16 are computed in float32 and answered in x's dtype: a state 
 after each step forgets small inputs.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -52,7 +53,7 @@ def selective_scan(
         Gradients keep O(n d N) numbers in both.
     Source: Gu & Dao 2023, arXiv:2312.00752, Algorithm 2 (their Δ is our dt).
     """
-    options = dict(form=form, initial_state=initial_state, impl=impl)
+    options: dict[str, Any] = dict(form=form, initial_state=initial_state, impl=impl)
     y, _ = selective_scan_with_state(x, dt, A, B, C, D, **options)
     return y
 
@@ -84,20 +85,20 @@ def selective_scan_with_state(
     if D is not None and D.shape != (x.shape[-1],):
         raise ValueError(f"D has shape {list(D.shape)}; it should be [d] = [{x.shape[-1]}]")
     h = start_state(h, (*x.shape[:-2], *A.shape), wide)  # [..., d, N]
-    if _scan_impl(impl, form, x) == "triton":
+    if _impl(impl, form, "associative", x) == "triton":
         return _scan_kernel(x, *given, h)
     y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
     return (y if D is None else y + D * wide).to(x.dtype), h
 
 
-def _scan_impl(impl: str, form: str, x: Tensor) -> str:
-    """ "torch" or "triton", by the rule that `selective_scan` documents."""
+def _impl(impl: str, form: str, kernels_form: str, x: Tensor) -> str:
+    """ "torch" or "triton", by the rule that each function documents."""
     check_impl(impl, ("auto", "torch", "triton"))
-    if impl == "triton" and form != "associative":
-        raise ValueError(f'form is {form!r}; impl="triton" has the "associative" form only')
+    if impl == "triton" and form != kernels_form:
+        raise ValueError(f'form is {form!r}; impl="triton" has the "{kernels_form}" form only')
     if impl != "auto":
         return impl
-    fits = x.is_cuda and x.dtype != torch.float64 and form == "associative"
+    fits = x.is_cuda and x.dtype != torch.float64 and form == kernels_form
     return "triton" if fits else "torch"
 
 
@@ -109,14 +110,15 @@ def _scan_kernel(
 
     n, d = x.shape[-2:]
     D = A.new_zeros(d) if D is None else D
+    batch = math.prod(x.shape[:-2])
     y, h_last = selective_scan_forward(
-        x.reshape(-1, n, d),
-        dt.reshape(-1, n, d),
+        x.reshape(batch, n, d),
+        dt.reshape(batch, n, d),
         A,
-        B.reshape(-1, n, A.shape[1]),
-        C.reshape(-1, n, A.shape[1]),
+        B.reshape(batch, n, A.shape[1]),
+        C.reshape(batch, n, A.shape[1]),
         D,
-        h.reshape(-1, *A.shape),
+        h.reshape(batch, *A.shape),
     )
     return y.reshape(x.shape), h_last.reshape(h.shape)
 
@@ -158,6 +160,7 @@ def ssd(
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Float[Tensor, "*batch H P N"] | None = None,
+    impl: str = "auto",
 ) -> Float[Tensor, "*batch H n P"]:
     """Mamba-2's state space duality: a recurrence, and a causal attention without softmax.
 
@@ -173,14 +176,19 @@ def ssd(
             the state between chunks)
         chunk: tokens of a chunk
         initial_state: [..., H, P, N]  h_{-1}; None = 0
+        impl: "torch", "triton" (linear attention's kernels, with C, B and dt x as its q, k and v;
+            chunkwise, in chunks of their own size) or "auto": "triton" for CUDA tensors of float16,
+            bfloat16 or float32 in the chunkwise form, else "torch"
     Returns: [..., H, n, P]  y, in x's dtype
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form
+        ValueError: shapes, dtypes or devices that do not fit; dt not positive; an unknown form or
+            impl; "triton" with what its kernels do not take
     Cost, a head: recurrent 5 n P N FLOP in n steps; parallel 2 n² (N + P);
         chunkwise 2 n chunk (N + P) + 4 n P N.
     Source: Dao & Gu 2024, arXiv:2405.21060, Eq. 5 to 7 and section 6 (their X is our dt x).
     """
-    y, _ = ssd_with_state(x, dt, A, B, C, form=form, chunk=chunk, initial_state=initial_state)
+    options: dict[str, Any] = dict(form=form, chunk=chunk, initial_state=initial_state, impl=impl)
+    y, _ = ssd_with_state(x, dt, A, B, C, **options)
     return y
 
 
@@ -194,6 +202,7 @@ def ssd_with_state(
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Float[Tensor, "*batch H P N"] | None = None,
+    impl: str = "auto",
 ) -> tuple[Float[Tensor, "*batch H n P"], Float[Tensor, "*batch H P N"]]:
     """`ssd`, and the last state, from which the next token goes on.
 
@@ -211,6 +220,8 @@ def ssd_with_state(
     h = start_state(h, (*x.shape[:-2], x.shape[-1], B.shape[-1]), wide)  # [..., H, P, N]
     log_decay = dt * A[:, None]  # [..., H, n]
     u = dt[..., None] * wide  # [..., H, n, P]
+    if _impl(impl, form, "chunkwise", x) == "triton":
+        return _ssd_kernel(x, u, log_decay, B, C, h)
     B, C = B[..., None, :, :], C[..., None, :, :]  # [..., 1, n, N]: one for all heads
     size = {"recurrent": 1, "parallel": max(n, 1), "chunkwise": chunk}[form]
     parts = []
@@ -222,6 +233,24 @@ def ssd_with_state(
         parts.append(y)
     y = torch.cat(parts, dim=-2) if parts else u
     return y.to(x.dtype), h
+
+
+def _ssd_kernel(
+    x: Tensor, u: Tensor, log_decay: Tensor, B: Tensor, C: Tensor, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """SSD is linear attention with C, B and dt x as q, k and v, and h^T as its state."""
+    from attention_src.linear.kernel import chunkwise_forward
+
+    (H, n, P), N, batch = x.shape[-3:], B.shape[-1], math.prod(x.shape[:-3])
+    B, C = (m.to(x.dtype).reshape(batch, 1, n, N).expand(-1, H, -1, -1) for m in (B, C))
+    y, last = chunkwise_forward(
+        C,
+        B,
+        u.to(x.dtype).reshape(batch, H, n, P),
+        log_decay.reshape(batch, H, n, 1),
+        h.mT.reshape(batch, H, N, P).contiguous(),
+    )
+    return y.reshape(x.shape), last.mT.reshape(h.shape)
 
 
 def _ssd_chunk(

@@ -116,6 +116,11 @@ def test_strong_decay_forgets():
     torch.testing.assert_close(results[0], alone)
 
 
+def test_layer_with_nothing_to_do():
+    x, dt, A, B, C, D, _ = arguments(2, 0, 3, 2, torch.float32)
+    assert selective_scan(x, dt, A, B, C, D, impl="triton").shape == (2, 0, 3)
+
+
 def test_layer_uses_it():
     x, dt, A, B, C, D, start = arguments(2, 6, 3, 2, torch.float32)
     given = [a.reshape(2, 1, 6, -1) for a in (x, dt, B, C)]

@@ -291,6 +291,8 @@ def test_bad_scan_arguments(untyped, change, message):
         (dict(dt=torch.zeros(2, 3, 13)), "not positive"),
         (dict(chunk=1.5), "chunk is 1.5; it should be a whole number"),
         (dict(form="associative"), "form is 'associative'"),
+        (dict(form="parallel", impl="triton"), "form is 'parallel'; impl=\"triton\" has"),
+        (dict(impl="cuda"), "impl is 'cuda'"),
         (dict(initial_state=torch.ones(2, 3, 7, 5)), "initial_state has shape"),
     ],
 )

@@ -1,0 +1,283 @@
+"""The chunkwise kernels and the delta rule's, forward and all gradients, by the three gates.
+
+The oracle is the token-by-token form in float64; plain is the same in the input's own dtype.
+"""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+
+from attention_src.linear.kernel import chunkwise_backward, chunkwise_forward, delta_forward
+from attention_src.linear.layer import (
+    delta_rule,
+    gated_delta_rule,
+    gated_linear_attention,
+    linear_attention,
+)
+from attention_src.testing import assert_sharp, assert_within_budget
+
+KINDS = ("one gate", "channels", "delta")
+
+
+def arguments(kind, size, dtype, seed=0):
+    """The operator's arguments: q, k, v, (beta,) log gates in float32, the first state."""
+    batch, heads, n, d_k, d_v = size
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    q, k, v = (normal(batch, heads, n, d) for d in (d_k, d_k, d_v))
+    last_axis = {"one gate": (1,), "channels": (d_k,), "delta": ()}[kind]
+    gates = -(2 * normal(batch, heads, n, *last_axis)).exp() / 4  # from mild to nearly total
+    more = [gates]
+    if kind == "delta":
+        k = k / k.norm(dim=-1, keepdim=True)
+        more = [2 * normal(batch, heads, n).sigmoid(), gates]
+    start = normal(batch, heads, d_k, d_v)
+    narrow = [x.to(dtype) for x in (q, k, v)]
+    return [x.to(DEVICE) for x in (*narrow, *(x.float() for x in (*more, start)))]
+
+
+def token_by_token(kind, q, k, v, *more):
+    """The recurrence as its equation reads, in the dtype of q; o and the last state."""
+    *more, S = more
+    gates, outputs = more[-1].exp(), []
+    if kind == "delta":
+        gates = gates[..., None]
+    for t in range(q.shape[2]):
+        S = gates[:, :, t, :, None] * S
+        value = v[:, :, t]
+        if kind == "delta":
+            held = (k[:, :, t, :, None] * S).sum(dim=-2)
+            value = more[0][:, :, t, None] * (value - held)
+        S = S + k[:, :, t, :, None] * value[:, :, None]
+        outputs.append((q[:, :, t, :, None] * S).sum(dim=-2))
+    return torch.stack(outputs, dim=2) if outputs else v * q.sum(dim=-1, keepdim=True), S
+
+
+def operator(kind):
+    return delta_forward if kind == "delta" else chunkwise_forward
+
+
+def with_gradients(function, leaves, dtype):
+    """o, the last state, and all gradients of a loss with its own weight for every output."""
+    outputs = function(*leaves)
+    loss = 0.0
+    for out in outputs:
+        weights = torch.linspace(-1, 2, out.numel(), device=out.device).reshape(out.shape)
+        loss = loss + (weights.to(dtype).to(out.dtype) * out).sum()
+    gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)
+    return [*(out.detach() for out in outputs), *gradients]
+
+
+def check(kind, given):
+    dtype = given[0].dtype
+
+    def as_leaves(wanted):
+        moved = [x.detach().to("cpu", wanted) for x in given]
+        return [x.requires_grad_() for x in moved]
+
+    exact = with_gradients(lambda *x: token_by_token(kind, *x), as_leaves(torch.float64), dtype)
+    # Made anew as views, so that strides stay as they are.
+    leaves = [x.detach().requires_grad_() for x in given]
+    actual = with_gradients(operator(kind), leaves, dtype)
+    names = ("o", "last", "dq", "dk", "dv", *(["dbeta"] if kind == "delta" else []))
+    names += ("dlog_gates", "dstart")
+    if dtype == torch.float32:
+        for name, a, e in zip(names, actual, exact, strict=True):
+            assert_sharp(a, e, name=name)
+        return
+    plain = with_gradients(lambda *x: token_by_token(kind, *x), as_leaves(dtype), dtype)
+    for name, a, e, p in zip(names, actual, exact, plain, strict=True):
+        # States and their gradients are float32 sums of what half precision rounded.
+        assert_within_budget(a.to(dtype), e, p.to(dtype), name=name)
+
+
+# B, H, n, d_k, d_v: below, at and above a chunk of 16 or 32, several chunks, odd widths.
+SIZES = [(1, 1, 1, 1, 1), (2, 3, 15, 5, 7), (1, 2, 17, 17, 3), (1, 1, 33, 4, 18), (2, 1, 47, 3, 2)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_gates(poisoned, kind, size, dtype):
+    check(kind, arguments(kind, size, dtype))
+
+
+DRAWN = dict(
+    size=st.tuples(
+        st.just(1), st.integers(1, 2), st.integers(0, 18), st.integers(1, 4), st.integers(1, 4)
+    ),
+    dtype=st.sampled_from(DTYPES),
+    view=st.sampled_from(["plain", "heads behind", "gaps", "shared"]),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(kind=st.sampled_from(["one gate", "channels"]), **DRAWN)
+def test_any_shape_and_stride(kind, size, dtype, view, seed):
+    check(kind, seen_as(view, arguments(kind, size, dtype, seed)))
+
+
+@settings(max_examples=200)
+@given(**DRAWN)
+def test_any_delta_rule(size, dtype, view, seed):
+    check("delta", seen_as(view, arguments("delta", size, dtype, seed)))
+
+
+def seen_as(view, given):
+    """The same numbers in another layout of memory."""
+    q, k, v, *more, start = given
+    if view == "heads behind":  # as projections leave them: [B, n, H, d]
+        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    elif view == "gaps":  # NaN between the numbers
+        q, v, *more = (torch.stack([x, x * torch.nan], dim=-1)[..., 0] for x in (q, v, *more))
+    elif view == "shared":
+        k = k[:, :1].expand_as(k)
+    return [q, k, v, *more, start]
+
+
+@pytest.mark.parametrize("kind", ["one gate", "channels"])
+def test_probe(kind):
+    # With v = identity the output is the weights: exact zeros for later positions.
+    n = 35
+    q, k, _, gates, _ = arguments(kind, (1, 1, n, 3, 1), torch.float32)
+    v, start = torch.eye(n, device=DEVICE)[None, None], torch.zeros(1, 1, 3, n, device=DEVICE)
+    w, _ = chunkwise_forward(q.abs() + 0.1, k.abs() + 0.1, v, 0.1 * gates.clamp(min=-4), start)
+    assert (w.triu(1) == 0).all()
+    assert (w[0, 0].tril() > 0).sum() == n * (n + 1) // 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gate_of_minus_infinity_forgets_all(kind):
+    given = arguments(kind, (1, 2, 20, 4, 3), torch.float32)
+    given[-2][:, :, 7] = -torch.inf
+    o, last = operator(kind)(*given)
+    assert o.isfinite().all() and last.isfinite().all()
+    # From there on, nothing before matters.
+    later = [x[:, :, 7:] for x in given[:-1]]
+    expected, expected_last = operator(kind)(*later, torch.zeros_like(given[-1]))
+    torch.testing.assert_close(o[:, :, 7:], expected)
+    torch.testing.assert_close(last, expected_last)
+
+
+def test_keys_that_are_all_alike():
+    # The triangular system of the delta rule at its worst: every overlap is 1.
+    q, _, v, _, gates, start = arguments("delta", (1, 1, 33, 4, 3), torch.float32)
+    k = torch.zeros_like(q)
+    k[..., 0] = 1
+    given = [q, k, v, torch.ones_like(gates), torch.zeros_like(gates), start]
+    check("delta", given)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_layers_use_them(normalize, decay):
+    q, k, v, beta, gates, start = arguments("delta", (2, 2, 19, 5, 4), torch.float32)
+    plain = dict(normalize=normalize, decay=decay)
+    channels = gates[..., None].expand_as(k)
+    for function, tensors, options in (
+        (linear_attention, (q, k, v), plain),
+        (gated_linear_attention, (q, k, v, channels), dict(initial_state=start)),
+        (delta_rule, (q, k, v, beta), dict(initial_state=start)),
+        (gated_delta_rule, (q, k, v, beta, gates), dict(initial_state=start)),
+    ):
+        options = options | dict(return_state=True)
+        expected = function(*tensors, **options, impl="torch")
+        for a, e in zip(function(*tensors, **options, impl="triton"), expected, strict=True):
+            torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operator_rules(untyped, kind):  # traced sizes are symbols, which are no int
+    given = arguments(kind, (1, 2, 5, 3, 2), torch.float32)
+    torch.library.opcheck(operator(kind), [x.requires_grad_() for x in given])
+
+
+def test_operator_rules_of_the_backward():
+    given = [x.detach() for x in arguments("channels", (1, 2, 5, 3, 2), torch.float32)]
+    o, last = chunkwise_forward(*given)
+    torch.library.opcheck(chunkwise_backward, [*given, last, o.clone(), last.clone()])
+
+
+def test_compiles_as_one_graph():
+    given = [x.requires_grad_() for x in arguments("one gate", (1, 2, 5, 3, 2), torch.float32)]
+
+    def loss(*x):
+        o, last = chunkwise_forward(*x)
+        return o.sin().sum() + last.cos().sum()
+
+    actual, expected = torch.compile(loss, fullgraph=True)(*given), loss(*given)
+    torch.testing.assert_close(actual, expected)
+    gradients = [torch.autograd.grad(out, given) for out in (actual, expected)]
+    for a, e in zip(*gradients, strict=True):
+        torch.testing.assert_close(a, e)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_offsets_beyond_32_bits(tmp_path, kind):
+    small = [x.detach() for x in arguments(kind, (1, 2, 3, 2, 2), torch.float32)]
+    expected = operator(kind)(*small)
+    for strides in ((8, 2**31 + 8, 2, 1), (8, 4, 2**30 + 8, 1), (1, 16, 2, 2**31 + 8)):
+        wide = huge_tensor(tmp_path, (1, 2, 3, 2), strides, torch.float32)
+        for i in range(3):
+            wide.copy_(small[i])
+            given = [*small[:i], wide, *small[i + 1 :]]
+            for a, e in zip(operator(kind)(*given), expected, strict=True):
+                torch.testing.assert_close(a, e)
+
+
+def test_refusals():
+    given = arguments("channels", (1, 1, 5, 3, 2), torch.float32)
+    with pytest.raises(ValueError, match=r"q has dtype torch\.float64; kernels take"):
+        chunkwise_forward(*(x.double() for x in given))
+    with pytest.raises(ValueError, match=r"log_gates has dtype torch\.float64"):
+        chunkwise_forward(*given[:3], given[3].double(), given[4])
+    with pytest.raises(ValueError, match=r"k is torch\.float16 on .* but q is torch\.float32"):
+        chunkwise_forward(given[0], given[1].half(), *given[2:])
+    wide = arguments("channels", (1, 1, 2, 257, 1), torch.float32)
+    with pytest.raises(ValueError, match=r"q has d_k=257 .* a program holds up to 256"):
+        chunkwise_forward(*wide)
+    with pytest.raises(ValueError, match="start is not contiguous"):
+        chunkwise_forward(*given[:4], given[4].mT.contiguous().mT)
+    q, k, v = given[:3]
+    with pytest.raises(ValueError, match='causal is False; impl="triton" looks back only'):
+        linear_attention(q, k, v, causal=False, impl="triton")
+    with pytest.raises(ValueError, match="form is 'parallel'; impl=\"triton\" has"):
+        linear_attention(q, k, v, form="parallel", impl="triton")
+
+
+@needs_interpreter
+@pytest.mark.parametrize("kind", KINDS)
+def test_bfloat16_is_refused_in_the_interpreter(kind):
+    with pytest.raises(ValueError, match=r"q has dtype torch\.bfloat16"):
+        operator(kind)(*arguments(kind, (1, 1, 5, 3, 2), torch.bfloat16))
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [(2, 3, 257, 64, 64), (1, 2, 130, 128, 96), (1, 1, 65, 80, 33)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_larger_sizes(poisoned, kind, size, dtype):
+    q, k, v, *more, start = arguments(kind, size, dtype)
+    k = k / size[3] ** 0.5 if kind != "delta" else k
+    check(kind, [q, k, v, *more, start])
+
+
+@needs_gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_race(kind):
+    given = arguments(kind, (2, 4, 257, 64, 64), torch.float16)
+
+    def run():
+        leaves = [x.detach().requires_grad_() for x in given]
+        return with_gradients(operator(kind), leaves, torch.float16)
+
+    expected = run()
+    for _ in range(200):
+        for a, e in zip(run(), expected, strict=True):
+            assert torch.equal(a, e)
