@@ -1,5 +1,7 @@
 """The launches of the flash kernels on data that is not there: what to compile for other chips."""
 
+from typing import Any
+
 import torch
 
 from attention_src.flash.kernel_backward import dkdv_launch, dq_launch
@@ -22,7 +24,8 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     lse = torch.empty(4, 16, 4096, device="meta")
     full, causal = Rule(4096, 4096), Rule(4096, 4096, causal=True)
     windowed = Rule(4096, 4096, window=1024, sinks=4)
-    scale, chip = d**-0.5, dict(capability=capability)
+    scale = d**-0.5
+    chip: Any = dict(capability=capability)
     made = {
         f"flash_forward {name}": forward_launch(q, k, v, None, o, lse, rule, scale, **chip)
         for name, rule in (("full", full), ("causal", causal), ("windowed", windowed))

@@ -1,5 +1,7 @@
 """The launches of linear attention's kernels and the delta rule's, for compiling without a GPU."""
 
+from typing import Any
+
 import torch
 
 from attention_src.kernels import Launch
@@ -24,7 +26,7 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     start = last = empty(batch, n_heads, d, d)
     chip = dict(capability=capability)
 
-    def walk(channels: bool) -> tuple[torch.Tensor, dict[str, int]]:
+    def walk(channels: bool) -> tuple[torch.Tensor, dict[str, Any]]:
         """The states between chunks, and the options that launches share."""
         chunk = chunk_size(dtype, capability, channels)
         return empty(batch, n_heads, n // chunk, d, d), dict(chunk=chunk, **chip)

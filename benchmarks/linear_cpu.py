@@ -11,6 +11,7 @@ import argparse
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def implementations(n: int) -> dict[str, tuple[Callable, list[Tensor]]]:
     k = F.normalize(k, dim=-1)
     log_gates, beta = F.logsigmoid(torch.randn_like(k) + 3), torch.rand(BATCH, HEADS, n)
     return {
-        "sdpa": (lambda *x: F.scaled_dot_product_attention(*x, is_causal=True), [q, k, v]),
+        "sdpa": (partial(F.scaled_dot_product_attention, is_causal=True), [q, k, v]),
         "linear": (linear_attention, [q, k, v]),
         "gated linear": (gated_linear_attention, [q, k, v, log_gates]),
         "delta rule": (delta_rule, [q, k, v, beta]),
@@ -110,7 +111,7 @@ def decode(lengths: tuple[int, ...]) -> list[dict]:
         q, k, v = (x[:, :, -1:] for x in arguments)
         keys, values = arguments[1:]
         one = dict(form="recurrent", initial_state=state, return_state=True)
-        steps = {
+        steps: dict[str, Callable] = {
             "linear": lambda one=one, q=q, k=k, v=v: linear_attention(q, k, v, **one),
             "sdpa": lambda q=q, k=keys, v=values: F.scaled_dot_product_attention(q, k, v),
         }
