@@ -1,8 +1,7 @@
 """How the flash kernels are launched: tile sizes for every chip, and the arguments in common."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,14 +13,52 @@ LOG2E = math.log2(math.e)
 TALLEST = 128  # rows of a tile
 
 
-@dataclass(frozen=True)
-class Tiles:
-    """Queries and keys in a block, warps in a program, and loads in flight."""
+class Tiles(NamedTuple):
+    """Queries and keys in a block, warps in a program, and iterations whose loads are in flight."""
 
     block_q: int
     block_k: int
     num_warps: int
     num_stages: int
+
+
+# Tiles by chip and bytes of a number, for d up to 64, 128 and 256. Larger tiles read less, but
+# their accumulators have to fit the registers, 255 a thread, and the tiles themselves the shared
+# memory: `python -m benchmarks.static flash` shows both, and that nothing is spilled up to 128. A
+# chip that is not here takes the row of the next older one.
+Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles]]
+FORWARD: Table = {
+    (75, 2): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 4): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (80, 2): (Tiles(128, 64, 4, 2), Tiles(128, 32, 8, 2), Tiles(64, 32, 8, 1)),
+    (80, 4): (Tiles(32, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
+    (90, 2): (Tiles(128, 128, 8, 2), Tiles(128, 128, 8, 2), Tiles(128, 64, 8, 2)),
+    (90, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
+    (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2)),
+    (100, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
+}
+DQ: Table = {
+    (75, 2): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    (80, 2): (Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2), Tiles(32, 32, 8, 1)),
+    (80, 4): (Tiles(32, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (90, 2): (Tiles(128, 64, 8, 3), Tiles(128, 64, 8, 3), Tiles(64, 64, 8, 2)),
+    (90, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(64, 32, 8, 2)),
+    (100, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+}
+DKDV: Table = {
+    (75, 2): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (80, 2): (Tiles(32, 128, 8, 2), Tiles(32, 64, 8, 2), Tiles(16, 32, 8, 1)),
+    (80, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+    (90, 2): (Tiles(64, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 64, 8, 2)),
+    (90, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+    (100, 2): (Tiles(64, 128, 8, 2), Tiles(64, 128, 8, 2), Tiles(32, 64, 8, 2)),
+    (100, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+}
+# Small, so that small tests cross the borders of blocks; different, so that no side is confused.
+INTERPRETED_Q, INTERPRETED_DKDV = Tiles(32, 16, 4, 1), Tiles(16, 32, 4, 1)
 
 
 def common_arguments(
@@ -78,12 +115,25 @@ def precision(dtype: torch.dtype, capability: int) -> str:
 
 
 def forward_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    return Tiles(32, 16, 4, 1)
+    """The forward kernel's tiles for the wider of d_k and d_v."""
+    return _tiles(FORWARD, dtype, d, capability)
 
 
 def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    return Tiles(32, 16, 4, 1)
+    """The same for dq; its block_q is a multiple of that of dk and dv, which read what it wrote."""
+    return _tiles(DQ, dtype, d, capability)
 
 
 def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    return Tiles(16, 32, 4, 1)
+    """The same for dk and dv."""
+    return _tiles(DKDV, dtype, d, capability)
+
+
+def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int) -> Tiles:
+    """The row of the newest chip that is not newer than this one, and the column of the width."""
+    if capability == 0:
+        return INTERPRETED_DKDV if table is DKDV else INTERPRETED_Q
+    if capability >= 120:  # it has sm_86's matrix instructions, and as much shared memory
+        capability = 86
+    chip = max([known for known, _ in table if known <= capability], default=75)
+    return table[chip, dtype.itemsize][0 if d <= 64 else 1 if d <= 128 else 2]
