@@ -5,7 +5,7 @@ import pytest
 import torch
 from kernel_support import DEVICE, DTYPES, needs_gpu
 
-from attention_src.kvcache.kernel import decode_contiguous, decode_paged
+from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 from attention_src.kvcache.kernel_launch import MAX_SPLITS, choose_splits
 from attention_src.kvcache.kernel_merge import merge_launch
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
@@ -16,6 +16,7 @@ from kvcache.decoding import (
     exact,
     paged,
     plain,
+    quantize,
     random_problem,
     to_pages,
 )
@@ -137,10 +138,32 @@ def test_an_impossible_length_gives_nan_there_only(name, n_splits):
 def test_a_page_that_does_not_exist_gives_nan_there_only(page):
     q, k, v, lengths = random_problem(2, 2, 1, 40, 16, 16, (40, 40), torch.float32)
     k_pages, v_pages, table = to_pages(k, v, lengths, 8)
+    k_pages, v_pages = k_pages.nan_to_num(0.5), v_pages.nan_to_num(0.5)  # no other source of NaN
     o = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
     table[1, 4] = page
     o_wrong = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
     assert o_wrong[1].isnan().all() and torch.equal(o_wrong[0], o[0])
+
+
+def lonely(x, axis):
+    """x, of size 1 along an axis: a step along it would leave all memory, and crash."""
+    assert x.shape[axis] == 1
+    strides = list(x.stride())
+    strides[axis] = 2**44
+    return x.as_strided(x.shape, strides)
+
+
+def test_nothing_beyond_a_length_is_read():
+    q, k, v, lengths = random_problem(1, 2, 1, 1, 16, 16, (1,), torch.float32)
+    expected = v[:, :, :1].expand(q.shape)
+    far_k, far_v = lonely(k, 2), lonely(v, 2)
+    torch.testing.assert_close(decode_contiguous(q, far_k, far_v, lengths, 0.37), expected)
+    table = lonely(torch.zeros(1, 1, dtype=torch.int32, device=DEVICE), 1)
+    torch.testing.assert_close(decode_paged(q, far_k, far_v, table, lengths, 0.37), expected)
+    (k, k_scale), (v, v_scale) = quantize(k), quantize(v)
+    codes = lonely(k, 2), lonely(k_scale, 2), lonely(v, 2), lonely(v_scale, 2)
+    o = decode_int8(q, *codes, lengths, 0.37)
+    torch.testing.assert_close(o, (v.float() * v_scale[..., None]).expand(q.shape))
 
 
 @names
