@@ -87,13 +87,21 @@ def check(kind, given):
     names = ("o", "last", "dq", "dk", "dv", *(["dbeta"] if kind == "delta" else []))
     names += ("dlog_gates", "dstart")
     if dtype == torch.float32:
+        # A gate's gradient is a sum of differences q dq - k dk: as sharp as what is subtracted.
+        terms = float((given[0].cpu().double() * exact[2]).abs().sum())
         for name, a, e in zip(names, actual, exact, strict=True):
-            assert_sharp(a, e, name=name)
+            size = max(1e-300, float(e.abs().max())) if e.numel() else 1.0
+            rtol = 1e-5 * max(1.0, terms / size) if name == "dlog_gates" else 1e-5
+            smallest = torch.finfo(torch.float32).tiny  # gates may leave less than float32 knows
+            assert_sharp(a, e, rtol=max(rtol, smallest / size), name=name)
         return
     plain = with_gradients(lambda *x: token_by_token(kind, *x), as_leaves(dtype), dtype)
     for name, a, e, p in zip(names, actual, exact, plain, strict=True):
-        # States and their gradients are float32 sums of what half precision rounded.
-        assert_within_budget(a.to(dtype), e, p.to(dtype), name=name)
+        # States and their gradients are float32 sums of what half precision rounded. A few numbers
+        # may lie well by chance in plain's rounding, or cancel what was rounded (values near 1);
+        # plain counts as two units in the last place off.
+        by_chance = 2 * torch.finfo(dtype).eps * max([1.0, *e.abs().flatten().tolist()])
+        assert_within_budget(a.to(dtype), e, e + (p.double() - e).abs() + by_chance, name=name)
 
 
 # B, H, n, d_k, d_v: below, at and above a chunk of 16 or 32, several chunks, odd widths.

@@ -42,9 +42,13 @@ def check(given):
     actual = with_gradients(given, dtype, impl="triton")
     exact = [a.detach().cpu().double() for a in given]
     exact = with_gradients(exact, dtype, form="recurrent", impl="torch")
+    # The gradients of decays are sums of differences C dC - B dB: as sharp as what is subtracted.
+    terms = float((given[4].cpu().double() * exact[6]).abs().sum())
     for name, a, e in zip(NAMES, actual, exact, strict=True):
         if dtype == torch.float32:
-            assert_sharp(a, e, name=name)
+            size = max(1e-300, float(e.abs().max())) if e.numel() else 1.0
+            rtol = 1e-5 * max(1.0, terms / size) if name in ("ddt", "dA") else 1e-5
+            assert_sharp(a, e, rtol=rtol, name=name)
         else:  # B, C and dt x are rounded once, and what is made of them
             assert_within_budget(a.to(dtype), e, e.to(dtype) * (1 + 2**-7), name=name)
 
