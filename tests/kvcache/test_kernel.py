@@ -153,13 +153,16 @@ def lonely(x, axis):
     return x.as_strided(x.shape, strides)
 
 
-def test_nothing_beyond_a_length_is_read():
+def test_nothing_beyond_a_length_or_a_width_is_read():
     q, k, v, lengths = random_problem(1, 2, 1, 1, 16, 16, (1,), torch.float32)
     expected = v[:, :, :1].expand(q.shape)
     far_k, far_v = lonely(k, 2), lonely(v, 2)
     torch.testing.assert_close(decode_contiguous(q, far_k, far_v, lengths, 0.37), expected)
     table = lonely(torch.zeros(1, 1, dtype=torch.int32, device=DEVICE), 1)
     torch.testing.assert_close(decode_paged(q, far_k, far_v, table, lengths, 0.37), expected)
+    narrow_k, narrow_v = lonely(k[..., :1], 3), lonely(v[..., :1], 3)
+    o = decode_contiguous(q[..., :1], narrow_k, narrow_v, lengths, 0.37)
+    torch.testing.assert_close(o, expected[..., :1])
     (k, k_scale), (v, v_scale) = quantize(k), quantize(v)
     codes = lonely(k, 2), lonely(k_scale, 2), lonely(v, 2), lonely(v_scale, 2)
     o = decode_int8(q, *codes, lengths, 0.37)
