@@ -75,7 +75,7 @@ def test_empty_and_strided():
 
 
 def test_bad_input(untyped):
-    with pytest.raises(ValueError, match="impl is 'fused'.* one of 'auto', 'torch', 'triton'"):
+    with pytest.raises(ValueError, match=r"impl is 'fused'.* one of 'auto', 'torch', 'triton'"):
         softmax(torch.ones(2), impl="fused")
     with pytest.raises(ValueError, match=r"dtype torch.int64.*floating-point tensor"):
         softmax(torch.ones(2, dtype=torch.int64))
