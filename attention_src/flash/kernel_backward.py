@@ -118,7 +118,7 @@ def flash_dkdv_kernel(
     n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     # The first keys are seen by the most queries, so they come first.
     n_blocks = tl.cdiv(n_k, BLOCK_K)
@@ -127,6 +127,11 @@ def flash_dkdv_kernel(
     b, h_kv = (head // n_kv_heads).to(tl.int64), (head % n_kv_heads).to(tl.int64)
     k_ptr += b * stride_kb + h_kv * stride_kh
     v_ptr += b * stride_vb + h_kv * stride_vh
+    h = h_kv * GROUP  # the first of the query heads that share these keys
+    q_ptr += b * stride_qb + h * stride_qh
+    do_ptr += b * stride_dob + h * stride_doh
+    lse_log2_ptr += (b * n_heads + h) * n_padded
+    delta_ptr += (b * n_heads + h) * n_padded
     row_k = head.to(tl.int64) * n_k  # of dk and dv
     key_length = keys_of(key_lengths_ptr, b, n_k)
     shift = n_k - n_q  # query i is at position i + shift
@@ -145,36 +150,34 @@ def flash_dkdv_kernel(
         start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
     masked_blocks = (full - first) + (stop - right)
-    group = n_heads // n_kv_heads
-    for member in range(0, group):  # the query heads that share this key/value head
-        h = h_kv * group + member
-        q_head = q_ptr + b * stride_qb + h * stride_qh
-        do_head = do_ptr + b * stride_dob + h * stride_doh
-        row = (b * n_heads + h) * n_padded  # of lse_log2 and delta
-        for MASKED in tl.static_range(2):  # first all blocks that need no mask
-            for index in range(0, masked_blocks if MASKED else right - full):
-                start_q = nth_block(index, 0, first, full, right, MASKED) * BLOCK_Q
-                # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
-                q = load_tile(
-                    q_head, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE
-                )
-                lse_log2 = tl.load(lse_log2_ptr + row + start_q + offs_q)
-                s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
-                log2_p = s * scale_log2 - lse_log2[None, :]
-                if MASKED:
-                    t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
-                    seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
-                    log2_p = tl.where(seen, log2_p, -float("inf"))
-                p = tl.exp2(log2_p)
-                # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
-                do = load_tile(do_head, start_q, n_q, stride_don, stride_dod,
-                               BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
-                delta = tl.load(delta_ptr + row + start_q + offs_q)
-                dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
-                # [BLOCK_K, BLOCK_Q]  dp − delta
-                dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
-                dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
-                dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
+    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+        # Each block of queries, and of it each head in turn: one loop, with no pause between heads.
+        for turn in range(0, (masked_blocks if MASKED else right - full) * GROUP):
+            member = turn % GROUP
+            if WIDE:
+                member = tl.cast(member, tl.int64)
+            start_q = nth_block(turn // GROUP, 0, first, full, right, MASKED) * BLOCK_Q
+            row = member * n_padded + start_q  # of lse_log2 and delta
+            # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
+            q = load_tile(q_ptr + member * stride_qh, start_q, n_q, stride_qn, stride_qd,
+                          BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE)  # fmt: skip
+            lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
+            s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
+            log2_p = s * scale_log2 - lse_log2[None, :]
+            if MASKED:
+                t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
+                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(seen, log2_p, -float("inf"))
+            p = tl.exp2(log2_p)
+            # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
+            do = load_tile(do_ptr + member * stride_doh, start_q, n_q, stride_don, stride_dod,
+                           BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
+            delta = tl.load(delta_ptr + row + offs_q)
+            dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
+            # [BLOCK_K, BLOCK_Q]  dp − delta
+            dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
+            dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
+            dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
     store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
     store_tile(dv_ptr + row_k * D_V, dv, start_k, n_k, BLOCK_K, D_V, BLOCK_DV)
@@ -254,6 +257,7 @@ def dkdv_launch(
     tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
     arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(GROUP=q.shape[1] // k.shape[1])
     arguments |= dict(
         n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
     )

@@ -91,7 +91,7 @@ def common_arguments(
         BLOCK_DK=triton.next_power_of_2(k.shape[3]),
         BLOCK_DV=triton.next_power_of_2(v.shape[3]),
         PRECISION=precision(q.dtype, capability),
-        WIDE=any(tile_span(x) >= 2**31 for x in strided.values()),
+        WIDE=any(span(x, q.shape[1] // k.shape[1]) >= 2**31 for x in strided.values()),
     )
 
 
@@ -104,9 +104,13 @@ def strides(**tensors: Tensor) -> dict[str, int]:
     }
 
 
-def tile_span(x: Tensor) -> int:
-    """How many elements lie between the first and the last of the tallest tile of x, at most."""
-    return TALLEST * x.stride(2) + x.shape[3] * x.stride(3)
+def span(x: Tensor, group: int) -> int:
+    """Elements between those that a kernel reaches from one pointer by 32-bit offsets, at most.
+
+    These are the rows and columns of a tile, and the heads of a group, be they of x or of lse.
+    """
+    group_span = group * max(x.stride(1), x.shape[2] + TALLEST)
+    return max(group_span, TALLEST * x.stride(2) + x.shape[3] * x.stride(3))
 
 
 def precision(dtype: torch.dtype, capability: int) -> str:

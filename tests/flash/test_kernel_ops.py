@@ -138,7 +138,7 @@ def test_launches():
 
     full = launch()
     assert full.grid == (4 * 16 * 4096 // full.arguments["BLOCK_Q"],)
-    assert full.arguments["group"] == 4 and not full.arguments["WIDE"]
+    assert full.arguments["n_kv_heads"] == 4 and not full.arguments["WIDE"]
     assert not launch(Rule(4096, 4096, window=4096)).arguments["WINDOW"], "plain causal is faster"
     assert launch(Rule(4096, 4096, window=4095)).arguments["WINDOW"]
     far = torch.empty_strided((4, 16, 4096, 64), (64, 64, 2**24, 1), device="meta")

@@ -25,9 +25,9 @@ def lay_out(x, order=(0, 1, 2, 3), steps=(1, 1, 1, 1)):
 def problems(draw):
     """Sizes, the four layouts, and the rule: small, because an interpreted block takes long."""
     batch, n_kv_heads, group = draw(
-        st.sampled_from([(1, 1, 1), (1, 1, 2), (1, 2, 1), (2, 1, 1), (1, 1, 3), (2, 2, 2)])
+        st.sampled_from([(1, 1, 1), (1, 1, 1), (1, 1, 2), (1, 1, 3), (1, 2, 1), (2, 1, 1)])
     )
-    n_q, n_k = draw(st.integers(0, 35)), draw(st.integers(0, 50))
+    n_q, n_k = draw(st.integers(0, 34)), draw(st.integers(0, 36))
     d_k, d_v = draw(st.integers(16, 34)), draw(st.integers(16, 34))
     layout = st.fixed_dictionaries(
         dict(order=st.permutations(range(4)), steps=st.tuples(*4 * [st.integers(1, 2)]))
@@ -41,7 +41,7 @@ def problems(draw):
     return dict(
         size=(n_q, n_k, d_k, d_v, n_kv_heads * group, n_kv_heads),
         dtype=draw(st.sampled_from(DTYPES)),
-        options=dict(batch=batch, scale_of_q=draw(st.sampled_from([0.1, 1.0, 10.0]))),
+        options=dict(batch=batch, scale_of_q=draw(st.sampled_from([0.1, 1.0, 4.0]))),
         layouts=[draw(layout) for _ in "qkvo"],
         repeated=draw(st.sampled_from([None, None, 0, 1, 2, 3])),
         rule=rule,
@@ -58,8 +58,8 @@ def test_any_problem(problem):
         axis, shape = problem["repeated"], x.shape
         x = x if axis is None else x[(slice(None),) * axis + (slice(0, 1),)]
         laid_out.append(lay_out(x.to(DEVICE), **layout).expand(shape))  # repeated: a stride of 0
-    # Rounded: p and ds and the answer in half precision; every step in float32.
-    units = 4 if problem["dtype"] != torch.float32 else 16
+    # Rounded: in half precision p, ds and the answer; in float32 scores up to 40, and so weights.
+    units = 4 if problem["dtype"] != torch.float32 else 64
     check_sizes([*laid_out, dlse.to(DEVICE)], units=units, **problem["rule"])
 
 
@@ -145,20 +145,22 @@ def test_blocks_that_nobody_sees_are_not_read(poisoned):
         assert torch.equal(a[:, :, 32:64], e[:, :, 32:64])
 
 
-@pytest.mark.parametrize("axis", range(4), ids="bhnd")
-def test_offsets_beyond_31_bits(tmp_path, axis):
+@pytest.mark.parametrize("axis, grouped", [(0, False), (1, False), (1, True), (2, True), (3, True)])
+def test_offsets_beyond_31_bits(tmp_path, axis, grouped):
     # A stride below 2**31, so that nothing but its product with an index is beyond.
-    shape = (3 if axis == 0 else 1, 3 if axis == 1 else 1, 5, 16)
-    strides = [3 * 5 * 16, 5 * 16, 16, 1]
-    strides[axis] = 2**31 // (shape[axis] - 1) + 64
-    size = (5, 5, 16, 16, shape[1], shape[1])
-    near = on_device(*arguments(size, torch.float16, batch=shape[0]))
-    far = [huge_tensor(tmp_path, shape, strides, torch.float16).copy_(x) for x in near[:4]]
+    batch, n_heads = 3 if axis == 0 else 1, 3 if axis == 1 else 2
+    size = (5, 5, 16, 16, n_heads, 1 if grouped else n_heads)
+    near = on_device(*arguments(size, torch.float16, batch=batch))
     rule = (None, True, 0, 0, 0.25)
     o, lse = flash_forward(*near[:3], *rule)
     gradients = flash_backward(*near[:3], None, o, lse, *near[3:], *rule[1:])
-    for index in range(4):
-        mixed = [*near[:index], far[index], *near[index + 1 : 4]]
+    for index, x in enumerate(near[:4]):
+        if x.shape[axis] == 1:
+            continue
+        strides = [n_heads * 5 * 16, 5 * 16, 16, 1]
+        strides[axis] = 2**31 // (x.shape[axis] - 1) + 64
+        far = huge_tensor(tmp_path, x.shape, strides, torch.float16).copy_(x)
+        mixed = [*near[:index], far, *near[index + 1 : 4]]
         if index < 3:
             again = flash_forward(*mixed[:3], *rule)
             assert torch.equal(again[0], o) and torch.equal(again[1], lse)
