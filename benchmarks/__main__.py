@@ -16,7 +16,7 @@ from attention_src import interpreter
 from benchmarks.record import format_table, provenance, save
 from benchmarks.running import Bench
 
-TOPICS = ("softmax", "rope", "flash", "decode")
+TOPICS = ("softmax", "rope", "flash", "decode", "linear", "ssm")
 
 
 def main() -> int:

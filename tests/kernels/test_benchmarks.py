@@ -31,7 +31,7 @@ def test_smoke_runs_every_script_and_measures_nothing():
     for topic in command.TOPICS:
         assert f"{topic}: tried at tiny sizes, not measured" in done.stdout
     ours = [line for line in done.stdout.splitlines() if "triton" in line.split()]
-    assert len(ours) == 15 and all(line.split()[-1] == "ran" for line in ours)
+    assert len(ours) == 25 and all(line.split()[-1] == "ran" for line in ours)
     for word in ("ms", "GB", "gb_per_s", "of_copy", "tflop_per_s", "goal", "Goals", "kept"):
         assert word not in done.stdout.split()
     assert recorded() == before
