@@ -118,7 +118,7 @@ def gated_outputs_launch(
         | _sizes(k, v, blocks_v, capability)
         | dict(states_ptr=states, GATES_OF_V=gates_of_v, CHUNK=chunk)
         | dict(BLOCK_T=SUB, BLOCK_K=_power(k.shape[-1]), BLOCK_V=block_v, BLOCK_C=SUB),
-        num_warps=8,
+        num_warps=_warps(k, capability) if gates_of_v else 8,
         num_stages=1,
     )
 
