@@ -25,37 +25,37 @@ class Tiles(NamedTuple):
 # Tiles by chip and bytes of a number, for d up to 64, 128 and 256. Larger tiles read less, but
 # their accumulators have to fit the registers, 255 a thread, and the tiles themselves the shared
 # memory: `python -m benchmarks.static flash` shows both, and that nothing is spilled up to 128. A
-# chip that is not here takes the row of the next older one.
-Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles]]
+# chip that is not here takes the row of the next older one. None: the tiles do not fit.
+Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles | None]]
 FORWARD: Table = {
     (75, 2): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
     (75, 4): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
     (80, 2): (Tiles(128, 64, 4, 2), Tiles(128, 32, 8, 2), Tiles(64, 32, 8, 1)),
     (80, 4): (Tiles(32, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
-    (90, 2): (Tiles(128, 128, 8, 2), Tiles(128, 128, 8, 2), Tiles(128, 64, 8, 2)),
+    (90, 2): (Tiles(128, 128, 8, 2), Tiles(128, 128, 8, 2), Tiles(128, 32, 8, 2)),
     (90, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
     (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2)),
     (100, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
 }
 DQ: Table = {
     (75, 2): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
-    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), None),
     (80, 2): (Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2), Tiles(32, 32, 8, 1)),
-    (80, 4): (Tiles(32, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (80, 4): (Tiles(32, 32, 4, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
     (90, 2): (Tiles(128, 64, 8, 3), Tiles(128, 64, 8, 3), Tiles(64, 64, 8, 2)),
-    (90, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (90, 4): (Tiles(64, 32, 4, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
     (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(64, 32, 8, 2)),
-    (100, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (100, 4): (Tiles(64, 32, 8, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
 }
 DKDV: Table = {
-    (75, 2): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
-    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 32, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 2): (Tiles(16, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 32, 8, 1), None),
     (80, 2): (Tiles(32, 128, 8, 2), Tiles(32, 64, 8, 2), Tiles(16, 32, 8, 1)),
-    (80, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+    (80, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
     (90, 2): (Tiles(64, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 64, 8, 2)),
-    (90, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+    (90, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
     (100, 2): (Tiles(64, 128, 8, 2), Tiles(64, 128, 8, 2), Tiles(32, 64, 8, 2)),
-    (100, 4): (Tiles(32, 32, 4, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
+    (100, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
 }
 # Small, so that small tests cross the borders of blocks; different, so that no side is confused.
 INTERPRETED_Q, INTERPRETED_DKDV = Tiles(32, 16, 4, 1), Tiles(16, 32, 4, 1)
@@ -134,10 +134,20 @@ def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
 
 
 def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The row of the newest chip that is not newer than this one, and the column of the width."""
+    """The row of the newest chip that is not newer than this one, and the column of the width.
+
+    Raises:
+        ValueError: even the smallest tiles do not fit this chip
+    """
     if capability == 0:
         return INTERPRETED_DKDV if table is DKDV else INTERPRETED_Q
     if capability >= 120:  # it has sm_86's matrix instructions, and as much shared memory
         capability = 86
     chip = max([known for known, _ in table if known <= capability], default=75)
-    return table[chip, dtype.itemsize][0 if d <= 64 else 1 if d <= 128 else 2]
+    tiles = table[chip, dtype.itemsize][0 if d <= 64 else 1 if d <= 128 else 2]
+    if tiles is None:
+        raise ValueError(
+            f"d is {d} in {dtype}, whose gradients do not fit sm_{capability}'s shared memory; it "
+            "should be at most 128 there. Choose another impl: 'tiled' or 'sdpa'"
+        )
+    return tiles

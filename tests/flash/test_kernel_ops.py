@@ -122,11 +122,18 @@ def test_a_second_derivative_is_an_error_and_not_zero():
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
 def test_tiles_fit_together(dtype, chip):
-    for d in (16, 40, 64, 80, 128, 192, 256):
+    for d in (16, 40, 64, 80, 128) + (192, 256) * ((chip, dtype) != (75, torch.float32)):
         tiles = [choose(dtype, d, chip) for choose in (forward_tiles, dq_tiles, dkdv_tiles)]
         assert all(TALLEST % side == 0 for t in tiles for side in (t.block_q, t.block_k))
         # What dq's programs write of lse_log2 and delta is all that dkdv's read.
         assert tiles[1].block_q % tiles[2].block_q == 0
+
+
+def test_what_does_not_fit_a_chip_is_refused():
+    assert forward_tiles(torch.float32, 256, 75)
+    for tiles in (dq_tiles, dkdv_tiles):
+        with pytest.raises(ValueError, match=r"d is 192 in torch.float32.*sm_75.*at most 128"):
+            tiles(torch.float32, 192, 75)
 
 
 def test_launches():
