@@ -139,7 +139,8 @@ def disagrees(path):
     try:
         ring_attention(x, x, x)
     except ValueError as error:
-        print(f"rank {dist.get_rank()} refused: {error}", flush=True)
+        # In one write: torchrun's processes share this output, unbuffered.
+        print(f"rank {dist.get_rank()} refused: {error}\n", end="", flush=True)
 
 
 if __name__ == "__main__":
