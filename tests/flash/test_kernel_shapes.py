@@ -72,11 +72,11 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_layouts_do_not_change_a_bit(poisoned, dtype):
-    q, k, v, do, dlse = on_device(*arguments((33, 37, 16, 24, 2, 1), dtype))
+    q, k, v, do, dlse = on_device(*arguments((33, 37, 16, 24, 4, 2), dtype, batch=1))
     expected = results(attend, q, k, v, do, dlse, window=19, sinks=3)
     for layout in LAYOUTS.values():
         given = [lay_out(x, **layout) for x in (q, k, v, do)]
-        assert not any(x.is_contiguous() for x in given)
+        assert not any(x.is_contiguous() for x in given[1:3])
         actual = results(attend, *given, dlse.mT.contiguous().mT, window=19, sinks=3)
         assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
 
