@@ -1,7 +1,9 @@
 """For every test: shapes are types. jaxtyping and beartype check each call into attention_src."""
 
+import gc
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import jaxtyping
 import pytest
@@ -22,6 +24,16 @@ if importlib.util.find_spec("beartype"):
     jaxtyping.install_import_hook(typed_modules(), "typechecker.typechecked")
 if importlib.util.find_spec("torch"):
     from attention_src import interpreter  # noqa: F401  before any test imports triton
+
+if importlib.util.find_spec("sphinx_external_toc"):
+    # It asks isinstance of every object in the process. torch.compile leaves weak proxies whose
+    # objects are gone, and those raise an error when asked.
+    from sphinx_external_toc import collectors
+
+    def toctree_collectors():
+        return [x for x in gc.get_objects() if issubclass(type(x), collectors.TocTreeCollector)]
+
+    collectors.gc = SimpleNamespace(get_objects=toctree_collectors)
 
 # The same examples on every run, and no hurry: a busy machine is not a bug.
 slow = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
