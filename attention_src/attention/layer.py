@@ -53,11 +53,13 @@ def attention(
     check_impl(impl, IMPLS)
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
-    visible = _visible(q, k, mask, causal)
     scale = check_scale(scale, q.shape[-1])
     if impl == "dense" or 0 in (*q.shape, *v.shape):  # without keys or queries nothing is to fuse
-        return _dense(q, k, v, visible, scale)
-    return _sdpa(q, k, v, visible, scale)
+        return _dense(q, k, v, _visible(q, k, mask, causal), scale)
+    # In a square, bottom-right is top-left, and torch's own rule saves half of the work.
+    square = causal and mask is None and q.shape[-2] == k.shape[-2]
+    visible = None if square else _visible(q, k, mask, causal)
+    return _sdpa(q, k, v, visible, scale, is_causal=square)
 
 
 def attention_weights(
@@ -147,25 +149,31 @@ def _visible(q: Tensor, k: Tensor, mask: Any, causal: bool) -> Bool[Tensor, "*ro
 
 def _scores(q: Tensor, k: Tensor, visible: Tensor | None, scale: float) -> Tensor:
     """s = scale * q k^T in float32 at least, −inf where hidden: [B, H, n_q, n_k]."""
-    group = check_groups(q.shape[1], k.shape[1])
     dtype = torch.promote_types(q.dtype, torch.float32)
-    k = k.to(dtype).repeat_interleave(group, dim=1)
-    s = scale * torch.einsum("bhqd,bhkd->bhqk", q.to(dtype), k)
+    q = _grouped(q.to(dtype), k.shape[1])  # [B, H_kv, G, n_q, d_k]
+    s = scale * torch.einsum("bhgqd,bhkd->bhgqk", q, k.to(dtype)).flatten(1, 2)
     return s if visible is None else s.masked_fill(~visible, -torch.inf)
+
+
+def _grouped(x: Tensor, H_kv: int) -> Tensor:
+    """[B, H, n, d] -> [B, H_kv, G, n, d]: the G heads that share keys and values side by side."""
+    return x.unflatten(1, (H_kv, check_groups(x.shape[1], H_kv)))
 
 
 def _dense(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
     """The equation as it reads."""
     p = softmax(_scores(q, k, visible, scale))  # [B, H, n_q, n_k]
-    v = v.to(p.dtype).repeat_interleave(check_groups(q.shape[1], v.shape[1]), dim=1)
-    return torch.einsum("bhqk,bhkd->bhqd", p, v).to(q.dtype)
+    o = torch.einsum("bhgqk,bhkd->bhgqd", _grouped(p, v.shape[1]), v.to(p.dtype))
+    return o.flatten(1, 2).to(q.dtype)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
+def _sdpa(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float, is_causal: bool
+) -> Tensor:
     """Torch's fused function, kept to our meaning.
 
     Its is_causal is top-left, and what it makes of a fully masked row differs between backends. So
-    the mask is always explicit, and such a row looks at everything first and is zeroed afterwards.
+    any other mask is explicit, and such a row looks at everything first and is zeroed afterwards.
     On a CPU a NaN in a query may come out as 0; it is put back, lest an error look like an answer.
     """
     hidden = None
@@ -173,7 +181,9 @@ def _sdpa(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float)
         hidden = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
         visible = visible | hidden
     grouped = q.shape[1] != k.shape[1]
-    o = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale, enable_gqa=grouped)
+    o = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=visible, is_causal=is_causal, scale=scale, enable_gqa=grouped
+    )
     broken = q.isnan().any(dim=-1, keepdim=True)  # [B, H, n_q, 1]
     o = o + torch.zeros_like(broken, dtype=o.dtype).masked_fill(broken, torch.nan)
     return o if hidden is None else o.masked_fill(hidden, 0)

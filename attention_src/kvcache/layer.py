@@ -15,7 +15,7 @@ from attention_src.kvcache.cache import (
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
 
-IMPLS = ("auto", "dense", "split", "triton")
+IMPLS = ("auto", "dense", "sdpa", "split", "triton")
 CHUNK = 256  # keys in a part of impl "split"
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 KERNEL_MAX_D = 256
@@ -38,12 +38,13 @@ def decode_attention(
         q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
         cache: of the same B, d_k, dtype and device
         scale: None = d_k ** -0.5
-        impl: "dense": read, then attend; for every cache. "split": the same in parts of 256 keys
-            that are joined by `merge_partials`, as the kernels do it. "triton": a kernel attends to
-            the cache's own storage, which is read once and never copied: contiguous, windowed and
-            paged caches, and those held as symmetric 8-bit codes without a residual.
+        impl: "dense": read, then attend; for every cache. "sdpa": the same by torch's fused
+            function. "split": dense in parts of 256 keys that are joined by `merge_partials`, as
+            the kernels do it. "triton": a kernel attends to the cache's own storage, which is read
+            once and never copied: contiguous, windowed and paged caches, and those held as
+            symmetric 8-bit codes without a residual.
             "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such a cache and
-            d_k and d_v of at most 256 (8-bit codes: an even d_v), else "dense".
+            d_k and d_v of at most 256 (8-bit codes: an even d_v), else "sdpa".
     Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q; 0 for a sequence that has no
         tokens. A cache without any append does not know d_v: it is taken to be d_k.
     Raises:
@@ -64,10 +65,13 @@ def decode_attention(
     if cache.layout is None:
         return torch.zeros_like(q)
     if impl == "auto":
-        impl = "triton" if _prefers_kernel(q, cache) else "dense"
+        impl = "triton" if _prefers_kernel(q, cache) else "sdpa"
     if impl == "triton":
         return _triton(q, cache, scale)
-    return _dense(q, cache, scale) if impl == "dense" else _split(q, cache, scale)
+    if impl == "split":
+        return _split(q, cache, scale)
+    k, v = cache.read()
+    return attention(q, k, v, mask=_visible(cache, k.shape[-2]), scale=scale, impl=impl)
 
 
 def merge_partials(
@@ -161,12 +165,6 @@ def _visible(cache: Cache, n: int) -> Tensor | None:
         return None
     lengths = cache.lengths
     return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None]
-
-
-def _dense(q: Tensor, cache: Cache, scale: float) -> Tensor:
-    """Read all, attend to all."""
-    k, v = cache.read()
-    return attention(q, k, v, mask=_visible(cache, k.shape[-2]), scale=scale, impl="dense")
 
 
 def _split(q: Tensor, cache: Cache, scale: float) -> Tensor:

@@ -67,13 +67,18 @@ def attend_with_cache(
         impl: as for `attend`
     Returns: [B, H, n, d_v]. What comes out of the cache carries no gradient.
     Raises:
-        ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed
+        ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed: one
+            that is given, sequences of different lengths, a windowed cache that holds tokens
     """
     n = q.shape[-2]
     if n == 1 and mask is None:
         cache.append(k, v)
         return decode_attention(q, cache, scale=scale, impl=_decode_impl(impl))
     if isinstance(cache, WindowedKVCache):
+        if impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
+            cache.append(k, v)
+            rule: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
+            return flash_attention(q, k, v, scale=scale, impl=impl, **rule)
         keys, values, visible = _append_windowed(k, v, cache)
     else:
         keys, values, visible = _append(k, v, cache)
@@ -102,8 +107,8 @@ def check_cache(cache: Any, causal: bool, n: int) -> None:
 
 
 def _decode_impl(impl: str) -> str:
-    """What `decode_attention` calls it: its "split" is the tiled way, and "dense" reads as sdpa."""
-    return {"sdpa": "dense", "tiled": "split"}.get(impl, impl)
+    """What `decode_attention` calls it: its "split" is the tiled way."""
+    return "split" if impl == "tiled" else impl
 
 
 def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:

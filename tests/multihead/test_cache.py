@@ -59,6 +59,15 @@ def test_a_windowed_cache_is_a_windowed_mask(cuts, window, sinks):
     torch.testing.assert_close(y, expected, **EXACT)
 
 
+@settings(max_examples=50)
+@given(n=st.integers(1, 20), window=st.integers(1, 9), sinks=st.integers(0, 3))
+def test_a_windowed_cache_needs_no_mask_for_its_first_tokens(n, window, sinks):
+    module, x = make(impl="tiled"), tokens(n + 3)
+    y = in_pieces(module, x, [n, 1, 1, 1], WindowedKVCache(window, sinks))
+    rule = window_mask(n + 3, n + 3, window, sinks)
+    torch.testing.assert_close(y, make()(x, mask=rule).detach(), **EXACT)
+
+
 def test_a_quantised_cache_is_close():
     module, x = make(), tokens(40)
     y = in_pieces(module, x, [20] + 20 * [1], QuantizedKVCache(8))
