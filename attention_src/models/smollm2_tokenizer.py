@@ -1,0 +1,140 @@
+"""SmolLM2's tokenizer, built from what its GGUF file says, and the format of its chats.
+
+Byte-level BPE over 49,152 tokens: each digit stands alone, and a space belongs to the word after
+it. `<|im_start|>` and `<|im_end|>` are tokens of their own, wherever they occur in a text.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+SPECIAL = 3  # the token type of <|im_start|> and its like
+ROLES = ("system", "user", "assistant")
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+MODEL, SPLITTING = "gpt2", "smollm"  # what the file should call its tokenizer
+
+
+class Tokenizer:
+    """Texts to token ids and back.
+
+    Args:
+        metadata: of the GGUF file
+    Raises:
+        ValueError: the metadata describe another tokenizer, or none
+        ImportError: the package tokenizers is not installed; gives the command to install it
+    Source: Sennrich et al. 2016, arXiv:1508.07909 (BPE); Radford et al. 2019 (on bytes).
+    """
+
+    def __init__(self, metadata: dict[str, Any]) -> None:
+        self._tokenizer = _build(metadata)
+        self.end = _entry(metadata, "tokenizer.ggml.eos_token_id", int)
+
+    def __len__(self) -> int:
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text; nothing is put before or behind it.
+
+        Raises:
+            ValueError: text is not a string
+        """
+        if not isinstance(text, str):
+            raise ValueError(f"text is a {type(text).__name__}; it should be a string")
+        return self._tokenizer.encode(text).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included; bytes that are no UTF-8 become �.
+
+        Raises:
+            ValueError: an id that no token has
+        """
+        ids = [int(i) for i in ids]
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(f"ids holds {i}; ids should be from 0 to {len(self) - 1}")
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
+
+
+def chat_prompt(messages: str | Sequence[dict[str, str]]) -> str:
+    """A conversation as the model was trained to read it, up to where it should answer.
+
+        <|im_start|>user
+        What is attention?<|im_end|>
+        <|im_start|>assistant
+
+    Args:
+        messages: what the user says; or a list of {"role": …, "content": …}, role "system", "user"
+            or "assistant". Without a system message the model's own comes first.
+    Returns: the text; it ends where the assistant's next message begins
+    Raises:
+        ValueError: no message, or one that has not exactly a role and a content
+    """
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    if not messages:
+        raise ValueError("messages is empty; it should hold at least one message")
+    for i, message in enumerate(messages):
+        _check_message(message, i)
+    if messages[0]["role"] != "system":
+        messages = [{"role": "system", "content": SYSTEM}, *messages]
+    turns = [f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages]
+    return "".join(turns) + "<|im_start|>assistant\n"
+
+
+def _check_message(message: Any, i: int) -> None:
+    if not isinstance(message, dict) or set(message) != {"role", "content"}:
+        raise ValueError(
+            f"messages[{i}] is {message!r}; it should be a dict with a role and a content"
+        )
+    if message["role"] not in ROLES or not isinstance(message["content"], str):
+        raise ValueError(
+            f"messages[{i}] has role {message['role']!r} and a content of type "
+            f"{type(message['content']).__name__}; it should be one of {ROLES}, and a string"
+        )
+
+
+def _build(metadata: dict[str, Any]) -> Any:
+    try:
+        from tokenizers import AddedToken, decoders, models, pre_tokenizers
+        from tokenizers import Tokenizer as FastTokenizer
+    except ImportError:
+        raise ImportError(
+            "The package tokenizers is not installed. Install it with\n"
+            '    python -m pip install "tokenizers>=0.20"'
+        ) from None
+    for key, expected in (("model", MODEL), ("pre", SPLITTING)):
+        found = _entry(metadata, f"tokenizer.ggml.{key}", str)
+        if found != expected:
+            raise ValueError(f"tokenizer.ggml.{key} is {found!r}; it should be {expected!r}")
+    tokens, merges, types = (
+        _entry(metadata, f"tokenizer.ggml.{key}", list)
+        for key in ("tokens", "merges", "token_type")
+    )
+    if len(types) != len(tokens):
+        raise ValueError(
+            f"tokenizer.ggml.token_type has {len(types)} entries for {len(tokens)} tokens"
+        )
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    bpe = models.BPE(vocab=vocabulary, merges=[_pair(merge) for merge in merges])
+    tokenizer = FastTokenizer(bpe)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    special = [token for token, kind in zip(tokens, types, strict=True) if kind == SPECIAL]
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in special])
+    return tokenizer
+
+
+def _pair(merge: str) -> tuple[str, str]:
+    left, _, right = merge.partition(" ")
+    return left, right
+
+
+def _entry(metadata: dict[str, Any], key: str, kind: type) -> Any:
+    """One entry of the metadata; ValueError unless it is there and of this type."""
+    if not isinstance(metadata.get(key), kind):
+        raise ValueError(f"metadata {key!r} is {metadata.get(key)!r:.50}; it should be a {kind}")
+    return metadata[key]
