@@ -51,8 +51,9 @@ book: .venv/book
 serve: book
 	@$(BIN)/python -m tools.site_server _build/html $(PORT)
 
-# Two processes on two cores: more threads in NumPy would only wait for each other.
+# Two processes on two cores: more threads in NumPy and torch would only wait for each other.
 test notebooks: export OPENBLAS_NUM_THREADS = 1
+test notebooks: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
 	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg tests notebooks

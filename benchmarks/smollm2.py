@@ -1,0 +1,235 @@
+"""SmolLM2 on attention_src against transformers, with the same float32 weights, on two threads.
+
+Both generate greedily, each with its own cache, in turns, the least time of several runs each. That
+both compute the same is checked before anything is timed. Run it on a machine that does nothing
+else.
+
+python -m benchmarks.smollm2             measure, print the tables, keep the result
+python -m benchmarks.smollm2 --smoke     tiny sizes, nothing is kept
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.models.gguf import GGUF, read_gguf
+from attention_src.models.install import folder
+from attention_src.models.smollm2 import FILE, SmolLM2
+from attention_src.models.smollm2_generate import generate_ids
+from attention_src.models.smollm2_heads import corpus_ids
+from attention_src.models.smollm2_parts import project
+from attention_src.models.smollm2_sampling import chooser
+from benchmarks.linear_cpu import processor
+from benchmarks.record import format_table, provenance, save
+
+CONTEXTS = (64, 512, 1024)
+NEW_TOKENS, REPEATS = 32, 7
+GOALS = {"prefill": 1.0, "decode": 1.2}  # times as fast as transformers, at least
+MAX_LOAD_S, MAX_PEAK_GB = 2.0, 1.0
+LOAD = """
+import resource, sys, time
+import tokenizers
+from attention_src.models.smollm2 import SmolLM2
+start = time.perf_counter()
+SmolLM2.load()
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def main() -> None:
+    """Print the tables, and keep their rows unless this is a trial."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.smollm2", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is kept")
+    smoke = parser.parse_args().smoke
+    contexts, n_new, repeats = ((8,), 2, 1) if smoke else (CONTEXTS, NEW_TOKENS, REPEATS)
+    torch.set_num_threads(2)
+    loading = [load(repeats)]
+    path = folder("smollm2") / FILE
+    model, peer = SmolLM2.load(path=path), transformers_model(read_gguf(path))
+    check_equal(model, peer)
+    speed = [row for n in contexts for row in against(model, peer, n, n_new, repeats)]
+    tables = {"load": loading, "speed": speed, "floor": floor(model, repeats, speed)}
+    for title, table in tables.items():
+        print(f"\n{title}\n{format_table(table)}")
+    if not smoke:
+        import transformers
+
+        source = provenance() | dict(chip="cpu", processor=processor(), threads=2)
+        source |= dict(transformers=transformers.__version__)
+        kept = [dict(table=title) | row for title, table in tables.items() for row in table]
+        print(f"kept in {save('smollm2', kept, source)}")
+
+
+def load(repeats: int) -> dict:
+    """Load in fresh processes: the least time, the most memory."""
+    command, found = [sys.executable, "-c", LOAD], []
+    for _ in range(repeats):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append([float(x) for x in done.stdout.split()])
+    load_s = min(seconds for seconds, _ in found)
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+    peak_gb = max(peak for _, peak in found) * unit / 1e9
+    met = load_s <= MAX_LOAD_S and peak_gb <= MAX_PEAK_GB
+    goal = f"at most {MAX_LOAD_S:g} s and {MAX_PEAK_GB:g} GB: {'met' if met else 'missed'}"
+    return dict(load_s=load_s, peak_gb=peak_gb, goal=goal)
+
+
+def transformers_model(file: GGUF) -> Any:
+    """transformers' LlamaForCausalLM with the file's weights, its rotary rows reordered here."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    get = {key.removeprefix("llama."): value for key, value in file.metadata.items()}
+    heads = {"q": get["attention.head_count"], "k": get["attention.head_count_kv"]}
+    config = LlamaConfig(
+        vocab_size=get["vocab_size"],
+        hidden_size=get["embedding_length"],
+        intermediate_size=get["feed_forward_length"],
+        num_hidden_layers=get["block_count"],
+        num_attention_heads=heads["q"],
+        num_key_value_heads=heads["k"],
+        max_position_embeddings=get["context_length"],
+        rms_norm_eps=get["attention.layer_norm_rms_epsilon"],
+        rope_parameters={"rope_type": "default", "rope_theta": get["rope.freq_base"]},
+        tie_word_embeddings=True,
+        pad_token_id=0,
+    )
+    names = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+    names |= {f"attn_{x}": f"self_attn.{x}_proj" for x in "qkv"} | {
+        "attn_output": "self_attn.o_proj"
+    }
+    names |= {f"ffn_{x}": f"mlp.{x}_proj" for x in ("gate", "up", "down")}
+    weights = {
+        "model.norm.weight": torch.from_numpy(file.tensors["output_norm.weight"].dequantize())
+    }
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        weights[name] = torch.from_numpy(file.tensors["token_embd.weight"].dequantize())
+    for l in range(config.num_hidden_layers):
+        for ours, theirs in names.items():
+            w = torch.from_numpy(file.tensors[f"blk.{l}.{ours}.weight"].dequantize())
+            if ours in ("attn_q", "attn_k"):  # pairs (2 i, 2 i + 1) -> (i, i + d/2)
+                w = w.unflatten(0, (heads[ours[-1]], -1, 2)).transpose(1, 2).reshape(w.shape)
+            weights[f"model.layers.{l}.{theirs}.weight"] = w
+    model = LlamaForCausalLM(config).eval()
+    model.load_state_dict(weights)
+    return model
+
+
+@torch.no_grad()
+def check_equal(model: SmolLM2, peer: Any) -> None:
+    """Both are the same function, or comparing their speed is idle.
+
+    Raises:
+        AssertionError: logits differ by more than 2e-4
+    """
+    ids = corpus_ids(model, 128)
+    error = (model.logits(ids) - peer(ids[None]).logits[0]).abs().max()
+    assert error <= 2e-4, f"logits differ by {error}"
+
+
+def against(model: SmolLM2, peer: Any, n: int, n_new: int, repeats: int) -> list[dict]:
+    """A row for prefill, first token included, and one for decoding n_new more tokens."""
+    ids = corpus_ids(model, n, "bread")
+    options: dict[str, Any] = dict(do_sample=False, eos_token_id=None, pad_token_id=0)
+
+    def ours(n_tokens: int) -> Any:
+        rows = (chooser(), frozenset[int](), "contiguous", "auto", lambda token: None)
+        return generate_ids(model, [ids.tolist()], n_tokens, *rows)[0]
+
+    def theirs(n_tokens: int) -> Any:
+        with torch.no_grad():
+            made = peer.generate(ids[None], max_new_tokens=n_tokens, **options)
+        return made[0, n:].tolist()
+
+    assert ours(n_new) == theirs(n_new), "they generate different tokens"
+    seconds = least_seconds(
+        {
+            (name, n_tokens): partial(run, n_tokens)
+            for name, run in (("ours", ours), ("theirs", theirs))
+            for n_tokens in (1, 1 + n_new)
+        },
+        repeats,
+    )
+    rows = []
+    for what in GOALS:
+        taken = {}
+        for name in ("ours", "theirs"):
+            first, all_s = seconds[name, 1], seconds[name, 1 + n_new]
+            taken[name] = first if what == "prefill" else (all_s - first) / n_new
+        tokens = n if what == "prefill" else 1
+        ratio = taken["theirs"] / taken["ours"]
+        rows.append(
+            dict(
+                what=what,
+                context=n,
+                ours_ms=1e3 * taken["ours"],
+                theirs_ms=1e3 * taken["theirs"],
+                ours_tokens_per_s=tokens / taken["ours"],
+                theirs_tokens_per_s=tokens / taken["theirs"],
+                times_as_fast=ratio,
+                goal=f"at least {GOALS[what]:g}: {'met' if ratio >= GOALS[what] else 'missed'}",
+            )
+        )
+    return rows
+
+
+def floor(model: SmolLM2, repeats: int, speed: list[dict]) -> list[dict]:
+    """Where a token's time goes: what must be read, how it is read, and all the rest."""
+    w = model.weights
+    matrices = [w.unembedding]
+    for layer in w.layers:
+        matrices += [layer.qkv, layer.output, layer.gate_up, layer.down]
+    rows_in = {d: torch.randn(1, 1, d) for d in {m.shape[0] for m in matrices}}
+    n_bytes = sum(m.nbytes for m in matrices)
+
+    def each(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], Any]:
+        return lambda: [multiply(rows_in[m.shape[0]], m) for m in matrices]
+
+    seconds = least_seconds(
+        {
+            "read the weights (sum)": lambda: [m.sum() for m in matrices],
+            "multiply, as we do": each(project),
+            "multiply, x @ w": each(lambda x, m: x @ m),
+            "multiply, as nn.Linear lays it out": linear(matrices, rows_in),
+        },
+        repeats,
+    )
+    seconds |= {
+        f"a token at context {row['context']}, {name}": row[f"{name}_ms"] / 1e3
+        for row in speed
+        if row["what"] == "decode"
+        for name in ("ours", "theirs")
+    }
+    least = seconds["read the weights (sum)"]
+    return [
+        dict(step=name, ms=1e3 * s, gb_per_s=n_bytes / s / 1e9, times_the_floor=s / least)
+        for name, s in seconds.items()
+    ]
+
+
+def linear(matrices: list[Tensor], rows_in: dict[int, Tensor]) -> Callable[[], Any]:
+    """The same products with every matrix stored [d_out, d_in]."""
+    stored = [m.T.contiguous() for m in matrices]
+    return lambda: [torch.nn.functional.linear(rows_in[m.shape[1]], m) for m in stored]
+
+
+def least_seconds(steps: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
+    """The least time of each step; they take turns, so that a busy moment is shared."""
+    times: dict[Any, list[float]] = {name: [] for name in steps}
+    for _ in range(1 + repeats):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    return {name: min(taken[1:]) for name, taken in times.items()}
+
+
+if __name__ == "__main__":
+    main()
