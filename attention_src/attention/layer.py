@@ -184,6 +184,6 @@ def _sdpa(
     o = F.scaled_dot_product_attention(
         q, k, v, attn_mask=visible, is_causal=is_causal, scale=scale, enable_gqa=grouped
     )
-    broken = q.isnan().any(dim=-1, keepdim=True)  # [B, H, n_q, 1]
+    broken = q.detach().amax(dim=-1, keepdim=True).isnan()  # [B, H, n_q, 1]; amax keeps a NaN
     o = o + torch.zeros_like(broken, dtype=o.dtype).masked_fill(broken, torch.nan)
     return o if hidden is None else o.masked_fill(hidden, 0)

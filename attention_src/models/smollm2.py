@@ -107,12 +107,13 @@ class SmolLM2:
         impl: str = "auto",
         scaling: Any = None,
         probe: Probe | None = None,
-    ) -> Float[Tensor, "B n d_model"]:
+        last: bool = False,
+    ) -> Float[Tensor, "B n_out d_model"]:
         """The final hidden states: everything but the last projection.
 
         Args:
             ids: [B, n]; the others: as for `logits`
-        Returns: [B, n, d_model]
+        Returns: [B, n, d_model]; with last, n = 1
         Raises:
             ValueError: as `logits`
         """
@@ -132,6 +133,8 @@ class SmolLM2:
             else:
                 o = attend_with_cache(q, k, v, caches[l], mask=mask, impl=impl)
             o = probe.attended(l, q, k, v, o)
+            if last and l == c.n_layers - 1:
+                x, o = x[:, -1:], o[:, :, -1:]  # nobody will look at the other tokens again
             x = x + project(o.transpose(1, 2).flatten(2), layer.output)
             h = rms_norm(x, layer.ffn_norm, c.epsilon)
             x = x + feed_forward(h, layer.gate_up, layer.down)
@@ -173,8 +176,8 @@ class SmolLM2:
         """
         rows = check_ids(ids, self.config, self.device)
         options: dict[str, Any] = dict(caches=caches, positions=positions, mask=mask, probe=probe)
-        x = self.forward(rows, impl=impl, scaling=scaling, **options)
-        logits = project(x[:, -1:] if last else x, self.weights.unembedding).float()
+        x = self.forward(rows, impl=impl, scaling=scaling, last=last, **options)
+        logits = project(x, self.weights.unembedding).float()
         return logits if torch.as_tensor(ids).ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:

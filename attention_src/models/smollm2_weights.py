@@ -96,7 +96,8 @@ class Weights:
 
     def embed(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows d_model"]:
         """[...] token ids -> [..., d_model] their vectors."""
-        return self.unembedding[:, ids].movedim(0, -1).contiguous()
+        columns = self.unembedding.index_select(1, ids.flatten())  # [d_model, n_ids]
+        return columns.T.contiguous().view(*ids.shape, -1)
 
 
 def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) -> Weights:
