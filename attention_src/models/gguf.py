@@ -138,6 +138,10 @@ def _value(reader: _Reader, field: str) -> Any:
     if kind != ARRAY:
         return _items(reader, kind, 1, field)[0]
     kind = reader.number("I", f"the item type of {field}")
+    if kind == ARRAY:
+        raise reader.error(
+            f"the item type of {field}", f"is {ARRAY}: arrays of arrays are not read"
+        )
     return _items(reader, kind, reader.number("Q", f"the length of {field}"), field)
 
 
@@ -167,7 +171,7 @@ def _tensor_info(reader: _Reader, i: int) -> tuple[str, tuple[int, ...], int, in
 def _tensors(reader: _Reader, infos: list, metadata: dict[str, Any]) -> dict[str, Tensor]:
     """Cut the rest of the file into tensors."""
     alignment = metadata.get("general.alignment", ALIGNMENT)
-    if not isinstance(alignment, int) or alignment < 1:
+    if type(alignment) is not int or alignment < 1:
         raise reader.error("metadata 'general.alignment'", f"is {alignment!r}, not a whole number")
     start = math.ceil(reader.at / alignment) * alignment
     tensors: dict[str, Tensor] = {}

@@ -26,7 +26,7 @@ from attention_src.models.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2_caches import make_caches
 from attention_src.models.smollm2_generate import STOP, generate
-from attention_src.models.smollm2_inputs import check_ids, check_positions
+from attention_src.models.smollm2_inputs import check_ids, check_one_text, check_positions
 from attention_src.models.smollm2_parts import feed_forward, project, rms_norm
 from attention_src.models.smollm2_tokenizer import Tokenizer
 from attention_src.models.smollm2_trace import Probe, Recorder, Trace
@@ -174,11 +174,12 @@ class SmolLM2:
                 not fit
         Cost: 2 · 134.5e6 FLOP a token, and attention.
         """
-        rows = check_ids(ids, self.config, self.device)
+        ids = check_ids(ids, self.config, self.device)
+        rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         options: dict[str, Any] = dict(caches=caches, positions=positions, mask=mask, probe=probe)
         x = self.forward(rows, impl=impl, scaling=scaling, last=last, **options)
         logits = project(x, self.weights.unembedding).float()
-        return logits if torch.as_tensor(ids).ndim == 2 else logits[0]
+        return logits if ids.ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:
         """How surprised the model is by each next token, in nats.
@@ -192,9 +193,7 @@ class SmolLM2:
         Raises:
             ValueError: as `logits`; fewer than two tokens, or a batch
         """
-        ids = torch.as_tensor(ids, device=self.device)
-        if ids.ndim != 1 or len(ids) < 2:
-            raise ValueError(f"ids has shape {list(ids.shape)}; it should be [n] with n >= 2")
+        ids = check_one_text(ids, self.config, self.device)
         return torch.nn.functional.cross_entropy(
             self.logits(ids, **options)[:-1], ids[1:], reduction="none"
         )
@@ -213,12 +212,14 @@ class SmolLM2:
             ValueError: as `logits`; caches; a batch
         Cost: `logits`; weights and scores take 4 · 30 · 9 · n² bytes each: 71 MB for 256 tokens.
         """
-        rows = check_ids(ids, self.config, self.device)
-        if torch.as_tensor(ids).ndim != 1 or "caches" in options or "probe" in options:
-            raise ValueError("trace takes ids of shape [n], and neither caches nor a probe")
-        recorder = Recorder(self.config, rows.shape[1], keep, options.get("mask"))
-        logits = self.logits(rows[0], probe=recorder, **options)
-        return recorder.trace(self.tokens(rows[0]), logits)
+        ids = check_ids(ids, self.config, self.device)
+        if ids.ndim != 1:
+            raise ValueError(f"ids has shape {list(ids.shape)}; a trace is of one text, [n]")
+        for name in {"caches", "probe", "last"} & options.keys():
+            raise ValueError(f"{name} is given, but a trace is of a whole text, with its own probe")
+        recorder = Recorder(self.config, len(ids), keep, options.get("mask"))
+        logits = self.logits(ids, probe=recorder, **options)
+        return recorder.trace(self.tokens(ids), logits)
 
     def new_caches(
         self,
@@ -251,7 +252,7 @@ class SmolLM2:
         top_k: int | None = None,
         top_p: float | None = None,
         seed: int | None = None,
-        stop: Iterable[str | int] | None = STOP,
+        stop: str | int | Iterable[str | int] | None = STOP,
         chat: bool = False,
         on_text: Callable[[str], Any] | None = None,
         cache: str | Callable[[], Cache] | None = "contiguous",

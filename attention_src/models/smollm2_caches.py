@@ -12,6 +12,7 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.kvcache.reference import pages_for
+from attention_src.shapes import check_size
 
 NAMES = ("none", "contiguous", "windowed", "int8", "int4", "paged")
 WINDOW, SINKS, PAGE_SIZE = 256, 4, 16
@@ -61,7 +62,11 @@ def check_padding(cache: Cache) -> None:
 
 def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
     """What makes one layer's cache of this name."""
-    found = re.fullmatch(r"(\w+)(?:\(([\d,\s]*)\))?", cache) if isinstance(cache, str) else None
+    found = (
+        re.fullmatch(r"(\w+)(?:\( *(\d+(?: *, *\d+)*) *\))?", cache)
+        if isinstance(cache, str)
+        else None
+    )
     name, sizes = (found[1], _sizes(found[2])) if found else ("", [])
     if name == "contiguous" and not sizes:
         return KVCache
@@ -71,7 +76,7 @@ def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
         window, sinks = sizes or (WINDOW, SINKS)
         return lambda: WindowedKVCache(window, sinks)
     if name == "paged" and len(sizes) in (0, 1):
-        page_size = sizes[0] if sizes else PAGE_SIZE
+        page_size = check_size(sizes[0] if sizes else PAGE_SIZE, "page_size", at_least=1)
         return lambda: PagedKVCache(page_size, batch * pages_for(max_tokens, page_size))
     raise ValueError(
         f"cache is {cache!r}; it should be one of {', '.join(NAMES)}, with sizes where it has "
@@ -80,4 +85,4 @@ def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
 
 
 def _sizes(text: str | None) -> list[int]:
-    return [int(size) for size in (text or "").split(",") if size.strip()]
+    return [int(size) for size in text.split(",")] if text else []

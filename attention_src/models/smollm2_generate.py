@@ -24,7 +24,7 @@ def generate(
     top_k: int | None,
     top_p: float | None,
     seed: int | None,
-    stop: Iterable[str | int] | None,
+    stop: str | int | Iterable[str | int] | None,
     chat: bool,
     on_text: Callable[[str], Any] | None,
     cache: Any,
@@ -109,7 +109,7 @@ def visible_columns(padding: Int64[Tensor, "B"], n_k: int) -> Bool[Tensor, "B 1 
     return (torch.arange(n_k, device=padding.device) >= padding[:, None])[:, None, None]
 
 
-def stop_ids(tokenizer: Tokenizer, stop: Iterable[str | int] | None) -> frozenset[int]:
+def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None) -> frozenset[int]:
     """The tokens that end a text, as ids.
 
     Raises:
@@ -119,9 +119,13 @@ def stop_ids(tokenizer: Tokenizer, stop: Iterable[str | int] | None) -> frozense
         stop = (stop,)
     found = set()
     for token in stop or ():
-        ids = tokenizer.encode(token) if isinstance(token, str) else [int(token)]
-        if len(ids) != 1 or not 0 <= ids[0] < len(tokenizer):
+        ids = tokenizer.encode(token) if isinstance(token, str) else [token]
+        if len(ids) != 1:
             raise ValueError(f"stop holds {token!r}, which is {len(ids)} tokens; it should be one")
+        if type(ids[0]) is not int or not 0 <= ids[0] < len(tokenizer):
+            raise ValueError(
+                f"stop holds {token!r}; it should hold texts, or ids from 0 to {len(tokenizer) - 1}"
+            )
         found.add(ids[0])
     return frozenset(found)
 
@@ -162,7 +166,10 @@ def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[
     for prompt in prompts:
         if not isinstance(prompt, str) or not prompt:
             raise ValueError(f"prompt is {prompt!r}; it should be a text that is not empty")
-        tokenized.append(tokenizer.encode(chat_prompt(prompt) if chat else prompt))
+        ids = tokenizer.encode(chat_prompt(prompt) if chat else prompt)
+        if not ids:
+            raise ValueError(f"prompt is {prompt!r}, which no token stands for")
+        tokenized.append(ids)
     return tokenized
 
 

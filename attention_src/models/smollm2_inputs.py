@@ -11,13 +11,18 @@ from attention_src.kvcache.cache import Cache
 from attention_src.models.smollm2_weights import Config
 
 
-def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "B n"]:
-    """Token ids as int64 [B, n] on the model's device.
+def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B_or_none n"]:
+    """Token ids as int64 [n] or [B, n] on the model's device.
 
     Raises:
-        ValueError: another shape, no tokens, or numbers that are no tokens
+        ValueError: something else, no tokens, or numbers that are no tokens
     """
-    ids = torch.as_tensor(ids, device=device)
+    if isinstance(ids, str):
+        raise ValueError(f"ids is {ids!r:.50}; it should hold token ids: model.encode(text)")
+    try:
+        ids = torch.as_tensor(ids, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"ids is a {type(ids).__name__} that is no array: {error}") from None
     if ids.ndim not in (1, 2) or 0 in ids.shape:
         raise ValueError(
             f"ids has shape {list(ids.shape)}; it should be [n] or [B, n] with at least one token"
@@ -30,7 +35,19 @@ def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "B 
             f"ids holds {low if low < 0 else high}; ids should be from 0 to "
             f"{config.n_vocabulary - 1}"
         )
-    return ids.long().reshape(-1, ids.shape[-1])
+    return ids.long()
+
+
+def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "n"]:
+    """As `check_ids`, for a single text of at least two tokens.
+
+    Raises:
+        ValueError: also a batch, or one token
+    """
+    ids = check_ids(ids, config, device)
+    if ids.ndim != 1 or len(ids) < 2:
+        raise ValueError(f"ids has shape {list(ids.shape)}; it should be [n] with n >= 2")
+    return ids
 
 
 def check_positions(

@@ -38,6 +38,8 @@ def chooser(
     check_sampling(temperature, top_k, top_p)
     if seed is not None:
         seed = check_size(seed, "seed")
+        if seed + batch > 2**64:
+            raise ValueError(f"seed is {seed}; seed + batch should be at most 2**64")
     if temperature == 0:
         for name, value in (("top_k", top_k), ("top_p", top_p), ("seed", seed)):
             if value is not None:
@@ -82,13 +84,15 @@ def probabilities(
     check_sampling(temperature, top_k, top_p)
     if temperature == 0:
         raise ValueError("temperature is 0; to divide by, it should be above 0")
-    p, order = softmax(logits / temperature).sort(dim=-1, descending=True, stable=True)
+    # Shifted so that the largest is 0, which stays 0 whatever it is divided by.
+    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(temperature, 1e-30)
+    p, order = softmax(scaled).sort(dim=-1, descending=True, stable=True)
     if top_k is not None:
         p[..., top_k:] = 0
         p = p / p.sum(dim=-1, keepdim=True)
-    if top_p is not None:
+    if top_p is not None and top_p < 1:
         before = p.cumsum(dim=-1) - p  # what the more probable ones sum to
-        p = p.masked_fill(before >= top_p, 0)
+        p = p.masked_fill((before >= top_p) & (before > 0), 0)  # the first always stays
         p = p / p.sum(dim=-1, keepdim=True)
     return torch.zeros_like(p).scatter(-1, order, p)
 

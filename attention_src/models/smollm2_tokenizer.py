@@ -27,6 +27,10 @@ class Tokenizer:
     def __init__(self, metadata: dict[str, Any]) -> None:
         self._tokenizer = _build(metadata)
         self.end = _entry(metadata, "tokenizer.ggml.eos_token_id", int)
+        if not 0 <= self.end < len(self):
+            raise ValueError(
+                f"tokenizer.ggml.eos_token_id is {self.end}; ids are from 0 to {len(self) - 1}"
+            )
 
     def __len__(self) -> int:
         return self._tokenizer.get_vocab_size()
@@ -34,12 +38,18 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Token ids of a text; nothing is put before or behind it.
 
+        The vocabulary has no token for six control characters (U+0004, 06, 13, 14, 16, 1D) and for
+        code points from U+40000 to U+BFFFF, which nobody has assigned: they are lost.
+
         Raises:
-            ValueError: text is not a string
+            ValueError: text is not a string, or holds half of a surrogate pair
         """
         if not isinstance(text, str):
             raise ValueError(f"text is a {type(text).__name__}; it should be a string")
-        return self._tokenizer.encode(text).ids
+        try:
+            return self._tokenizer.encode(text).ids
+        except TypeError:
+            raise ValueError("text holds half of a surrogate pair, which is no character") from None
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of token ids, special tokens included; bytes that are no UTF-8 become �.
@@ -70,13 +80,16 @@ def chat_prompt(messages: str | Sequence[dict[str, str]]) -> str:
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
-    if not messages:
+    if not isinstance(messages, Sequence):
+        raise ValueError(f"messages is {messages!r}; it should be a text or a list of messages")
+    conversation: list[Any] = list(messages)
+    if not conversation:
         raise ValueError("messages is empty; it should hold at least one message")
-    for i, message in enumerate(messages):
+    for i, message in enumerate(conversation):
         _check_message(message, i)
-    if messages[0]["role"] != "system":
-        messages = [{"role": "system", "content": SYSTEM}, *messages]
-    turns = [f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages]
+    if conversation[0]["role"] != "system":
+        conversation.insert(0, {"role": "system", "content": SYSTEM})
+    turns = [f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in conversation]
     return "".join(turns) + "<|im_start|>assistant\n"
 
 
@@ -113,8 +126,16 @@ def _build(metadata: dict[str, Any]) -> Any:
         raise ValueError(
             f"tokenizer.ggml.token_type has {len(types)} entries for {len(tokens)} tokens"
         )
+    for key, entries in (("tokens", tokens), ("merges", merges)):
+        if not all(isinstance(entry, str) for entry in entries):
+            raise ValueError(f"tokenizer.ggml.{key} should hold nothing but strings")
     vocabulary = {token: i for i, token in enumerate(tokens)}
-    bpe = models.BPE(vocab=vocabulary, merges=[_pair(merge) for merge in merges])
+    if len(vocabulary) != len(tokens):
+        raise ValueError("tokenizer.ggml.tokens holds a token twice")
+    try:
+        bpe = models.BPE(vocab=vocabulary, merges=[_pair(merge) for merge in merges])
+    except Exception as error:  # tokenizers has no narrower one
+        raise ValueError(f"tokenizer.ggml.merges do not fit the tokens: {error}") from None
     tokenizer = FastTokenizer(bpe)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

@@ -6,6 +6,7 @@ of q and k are in the order of half-split rotary pairs, (i, i + 32), while the f
 ones, (2 i, 2 i + 1).
 """
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -49,10 +50,11 @@ class Config:
             _size(metadata, "embedding_length"),
         )
         n_kv_heads = _size(metadata, "attention.head_count_kv")
-        if d_model % n_heads or n_heads % n_kv_heads:
+        if d_model % (2 * n_heads) or n_heads % n_kv_heads:
             raise ValueError(
                 f"metadata 'llama.attention.head_count' is {n_heads}, which should divide "
-                f"embedding_length={d_model} and be a multiple of head_count_kv={n_kv_heads}"
+                f"embedding_length={d_model} into heads of even width and be a multiple of "
+                f"head_count_kv={n_kv_heads}"
             )
         return cls(
             n_layers=_size(metadata, "block_count"),
@@ -110,7 +112,7 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
         device: where the weights should lie
     Returns: Weights
     Raises:
-        ValueError: another dtype; a tensor that is missing or has another shape
+        ValueError: another dtype; a tensor that is missing, has another shape, or is not used
     Cost: 4 or 2 bytes for each of 134.5 million weights, and for a moment one tensor twice.
     """
     if dtype not in DTYPES:
@@ -134,11 +136,13 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
             down=make.matrix([(f"{p}ffn_down.weight", 0)], c.d_ffn, [c.d_model]),
         )
 
-    return Weights(
+    weights = Weights(
         unembedding=make.matrix([("token_embd.weight", 0)], c.d_model, [c.n_vocabulary]),
         layers=[layer(l) for l in range(c.n_layers)],
         final_norm=make.vector("output_norm.weight", c.d_model),
     )
+    make.check_all_used()
+    return weights
 
 
 def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
@@ -161,6 +165,7 @@ class _Maker:
 
     def __init__(self, file: GGUF, dtype: torch.dtype, device: Any) -> None:
         self.file, self.options = file, dict(dtype=dtype, device=device)
+        self.used: set[str] = set()
 
     def vector(self, name: str, n: int) -> Tensor:
         return torch.from_numpy(self._read(name, (n,))).to(**self.options)
@@ -175,10 +180,17 @@ class _Maker:
             columns.copy_(torch.from_numpy(half_split(rows, n_heads) if n_heads else rows).T)
         return w
 
+    def check_all_used(self) -> None:
+        """A tensor that nothing reads belongs to another model, which would run wrongly here."""
+        for name in self.file.tensors:
+            if name not in self.used:
+                raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")
+
     def _read(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         if name not in self.file.tensors:
             raise ValueError(f"{self.file.path}: tensor {name!r} is missing")
         tensor = self.file.tensors[name]
+        self.used.add(name)
         if tensor.shape != shape:
             raise ValueError(
                 f"{self.file.path}: tensor {name!r} has shape {list(tensor.shape)}; it should be "
@@ -198,6 +210,6 @@ def _size(metadata: dict[str, Any], key: str) -> int:
 
 def _number(metadata: dict[str, Any], key: str) -> float:
     value = metadata.get(f"llama.{key}")
-    if not isinstance(value, float) or not value > 0:
+    if not isinstance(value, float) or not 0 < value < math.inf:
         raise ValueError(f"metadata 'llama.{key}' is {value!r}; it should be a positive number")
     return value
