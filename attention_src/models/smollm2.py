@@ -65,8 +65,9 @@ class SmolLM2:
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
-            ValueError: another dtype; a file that was cut off or altered
-        Cost: a second; 538 MB in float32, half of it in the others.
+            ValueError: another dtype, a device that is not there, an altered file
+        Cost: a second; 538 MB in float32, half of it in the others. On a CPU float32 is usually the
+            fastest, and float16 by far the slowest.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
         file = read_gguf(folder("smollm2") / FILE if path is None else path)

@@ -36,6 +36,10 @@ def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[
         raise ValueError(
             f"cache makes a {type(caches[0]).__name__}; it should make one of kvcache.cache"
         )
+    if len({id(made) for made in caches}) < n_layers:
+        raise ValueError(
+            "cache makes one cache for several layers; it should make a new one a call"
+        )
     return caches
 
 

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from attention_src.kvcache.layer import has_kernel
 from attention_src.models.smollm2_caches import check_padding, is_none
 from attention_src.models.smollm2_sampling import Choose, chooser
 from attention_src.models.smollm2_tokenizer import Tokenizer, chat_prompt
@@ -68,7 +69,7 @@ def generate_ids(
     if not is_none(cache):
         total = ids.shape[1] + max_new_tokens
         caches = model.new_caches(cache, batch=len(prompts), max_tokens=total)
-    _check_ragged(ragged, caches, impl)
+    _check_fit(ragged, caches, impl)
     new, done = ids, [False] * len(prompts)
     texts: list[list[int]] = [[] for _ in prompts]
     for _ in range(max_new_tokens):
@@ -182,7 +183,13 @@ def _check_room(prompts: list[list[int]], max_new_tokens: int, max_tokens: int) 
         )
 
 
-def _check_ragged(ragged: bool, caches: Any, impl: str) -> None:
+def _check_fit(ragged: bool, caches: Any, impl: str) -> None:
+    """Refuse what could not be computed to the end, before anything is."""
+    if impl == "triton" and caches is not None and not has_kernel(caches[0]):
+        raise ValueError(
+            "cache has no kernel, but impl is 'triton'; choose another impl, or a cache that is "
+            '"contiguous", "windowed", "paged" or "int8"'
+        )
     if not ragged:
         return
     if impl in ("tiled", "triton"):

@@ -56,16 +56,22 @@ def check_positions(
     """The positions of ids [B, n]: the given ones, or the next ones.
 
     Raises:
-        ValueError: caches that are not one a layer; more tokens than the model was trained for;
-            given positions that do not fit ids
+        ValueError: caches that are not one a layer, or not in step; more tokens than the model was
+            trained for; given positions that do not fit ids
     """
     if caches is not None and len(caches) != config.n_layers:
         raise ValueError(
             f"caches has {len(caches)} entries; it should be one a layer, {config.n_layers}"
         )
+    seen = sorted({cache.n_seen for cache in caches or ()})
+    if len(seen) > 1:
+        raise ValueError(
+            f"caches have seen {seen[0]} tokens in one layer and {seen[-1]} in another, because a "
+            "call failed half-way or a layer's cache was changed; begin with new ones"
+        )
     batch, n = ids.shape
     if positions is None:
-        start = caches[0].n_seen if caches is not None else 0
+        start = seen[0] if seen else 0
         if start + n > config.max_tokens:
             raise ValueError(
                 f"ids has {n} tokens and the caches have seen {start}: together more than the "

@@ -112,11 +112,13 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
         device: where the weights should lie
     Returns: Weights
     Raises:
-        ValueError: another dtype; a tensor that is missing, has another shape, or is not used
+        ValueError: another dtype; a device that is not there; a tensor that is missing, has another
+            shape, or is not used
     Cost: 4 or 2 bytes for each of 134.5 million weights, and for a moment one tensor twice.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype}; it should be one of {DTYPES}")
+    check_device(device)
     c, make = config, _Maker(file, dtype, device)
     d_kv = c.n_kv_heads * c.d_head
 
@@ -143,6 +145,18 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
     )
     make.check_all_used()
     return weights
+
+
+def check_device(device: Any) -> None:
+    """Check that torch can use a device.
+
+    Raises:
+        ValueError: it cannot
+    """
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ValueError(f"device is {device!r}, which torch cannot use: {error}") from None
 
 
 def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:

