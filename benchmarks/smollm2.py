@@ -12,11 +12,12 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_src.models.gguf import GGUF, read_gguf
@@ -57,6 +58,7 @@ def main() -> None:
     check_equal(model, peer)
     speed = [row for n in contexts for row in against(model, peer, n, n_new, repeats)]
     tables = {"load": loading, "speed": speed, "floor": floor(model, repeats, speed)}
+    tables["products"] = products(model, (1, 8) if smoke else (1, 16, 64, 512), repeats)
     for title, table in tables.items():
         print(f"\n{title}\n{format_table(table)}")
     if not smoke:
@@ -180,47 +182,57 @@ def against(model: SmolLM2, peer: Any, n: int, n_new: int, repeats: int) -> list
     return rows
 
 
+def products(model: SmolLM2, rows: tuple[int, ...], repeats: int) -> list[dict]:
+    """All products of one pass, for so many rows each: by `project`, and by torch's own."""
+    matrices = all_matrices(model)
+    stored = [m.T.contiguous() for m in matrices]  # [d_out, d_in], as nn.Linear has them
+    n_bytes, n_weights = sum(m.nbytes for m in matrices), sum(m.numel() for m in matrices)
+    found = []
+    for n in rows:
+        made = {d: torch.randn(1, n, d) for d in {m.shape[0] for m in matrices}}
+        x = [made[m.shape[0]] for m in matrices]
+        ways = {
+            "project": partial(multiply_all, project, x, matrices),
+            "x @ w": partial(multiply_all, torch.matmul, x, matrices),
+            "nn.Linear": partial(multiply_all, F.linear, x, stored),
+        }
+        for name, seconds in least_seconds(ways, repeats).items():
+            rate = dict(
+                gb_per_s=n_bytes / seconds / 1e9, gflop_per_s=2e-9 * n * n_weights / seconds
+            )
+            found.append(dict(rows=n, by=name, ms=1e3 * seconds, **rate))
+    return found
+
+
+def multiply_all(multiply: Callable, inputs: list[Tensor], matrices: list[Tensor]) -> list[Tensor]:
+    """Every input times its matrix."""
+    return [multiply(x, m) for x, m in zip(inputs, matrices, strict=True)]
+
+
 def floor(model: SmolLM2, repeats: int, speed: list[dict]) -> list[dict]:
-    """Where a token's time goes: what must be read, how it is read, and all the rest."""
-    w = model.weights
-    matrices = [w.unembedding]
-    for layer in w.layers:
-        matrices += [layer.qkv, layer.output, layer.gate_up, layer.down]
-    rows_in = {d: torch.randn(1, 1, d) for d in {m.shape[0] for m in matrices}}
+    """How near a token comes to what reading every weight once takes."""
+    matrices = all_matrices(model)
     n_bytes = sum(m.nbytes for m in matrices)
-
-    def each(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], Any]:
-        return lambda: [multiply(rows_in[m.shape[0]], m) for m in matrices]
-
-    seconds = least_seconds(
-        {
-            "read the weights (sum)": lambda: [m.sum() for m in matrices],
-            "multiply, as we do": each(project),
-            "multiply, x @ w": each(lambda x, m: x @ m),
-            "multiply, as nn.Linear lays it out": linear(matrices, rows_in),
-        },
-        repeats,
-    )
-    seconds |= {
-        f"a token at context {row['context']}, {name}": row[f"{name}_ms"] / 1e3
-        for row in speed
-        if row["what"] == "decode"
-        for name in ("ours", "theirs")
-    }
-    least = seconds["read the weights (sum)"]
+    read = {"read every weight": lambda: [m.sum() for m in matrices]}
+    seconds = least_seconds(read, repeats)
+    least = seconds["read every weight"]
+    for row in (row for row in speed if row["what"] == "decode"):
+        for name in ("ours", "theirs"):
+            seconds[f"a token after {row['context']}, {name}"] = row[f"{name}_ms"] / 1e3
     return [
         dict(step=name, ms=1e3 * s, gb_per_s=n_bytes / s / 1e9, times_the_floor=s / least)
         for name, s in seconds.items()
     ]
 
 
-def linear(matrices: list[Tensor], rows_in: dict[int, Tensor]) -> Callable[[], Any]:
-    """The same products with every matrix stored [d_out, d_in]."""
-    stored = [m.T.contiguous() for m in matrices]
-    return lambda: [torch.nn.functional.linear(rows_in[m.shape[1]], m) for m in stored]
+def all_matrices(model: SmolLM2) -> list[Tensor]:
+    """Every matrix that a pass multiplies by, each [d_in, d_out]."""
+    layers = model.weights.layers
+    matrices = [m for layer in layers for m in (layer.qkv, layer.output, layer.gate_up, layer.down)]
+    return [*matrices, model.weights.unembedding]
 
 
-def least_seconds(steps: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
+def least_seconds(steps: Mapping[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
     """The least time of each step; they take turns, so that a busy moment is shared."""
     times: dict[Any, list[float]] = {name: [] for name in steps}
     for _ in range(1 + repeats):

@@ -23,17 +23,22 @@ def rms_norm(
 def project(
     x: Float[Tensor, "*rows d_in"], w: Float[Tensor, "d_in d_out"]
 ) -> Float[Tensor, "*rows d_out"]:
-    """x @ w. A single row on a CPU is done in two halves of its sum, side by side.
+    """x @ w. In float32 on a CPU, by whatever is fastest there; `benchmarks/smollm2.py` compares.
 
-    One row uses each weight once, so the time is what reading the weights takes. The matrix–vector
-    product that torch calls reads them at a fraction of what two cores can; two half sums, one for
-    each core, come near it (`benchmarks/smollm2.py` measures both).
+    One row: each weight is used once, so the time is what reading the weights takes, and torch's
+    matrix–vector product reads them at a fraction of what two cores can. Two half sums, one for
+    each core, come near it. Several rows: oneDNN's product, which torch uses for other dtypes and
+    for convolutions, instead of MKL's.
     """
     d_in, d_out = w.shape
-    if x.numel() != d_in or d_in % 2 or x.device.type != "cpu" or w.dtype != torch.float32:
+    if x.device.type != "cpu" or w.dtype != torch.float32:
         return x @ w
-    halves = torch.bmm(x.reshape(2, 1, d_in // 2), w.view(2, d_in // 2, d_out))  # [2, 1, d_out]
-    return halves.sum(0).view(*x.shape[:-1], d_out)
+    if x.numel() == d_in and d_in % 2 == 0:
+        halves = torch.bmm(x.reshape(2, 1, d_in // 2), w.view(2, d_in // 2, d_out))  # [2, 1, d_out]
+        return halves.sum(0).view(*x.shape[:-1], d_out)
+    if torch.backends.mkldnn.is_available():
+        return torch.ops.mkldnn._linear_pointwise(x, w.T, None, "none", [], "")
+    return x @ w
 
 
 def feed_forward(

@@ -108,7 +108,8 @@ def test_texts_of_different_lengths_are_one_by_one(alone, cache, impl):
     assert texts == alone[0]
     if cache == "int8":  # compare with int8, where a rounding error may tip a number over
         expected = torch.cat([greedy([prompt], N, "int8", impl)[1] for prompt in RAGGED[:2]])
-        torch.testing.assert_close(logits[:2], expected, atol=0.05, rtol=0)
+        difference = (logits[:2] - expected).abs()
+        assert difference.mean() < 0.02 and difference.max() < 0.3
     else:
         torch.testing.assert_close(logits, alone[1], atol=5e-4, rtol=0)
 
