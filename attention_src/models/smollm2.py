@@ -118,6 +118,8 @@ class SmolLM2:
         Raises:
             ValueError: as `logits`
         """
+        if ids.ndim != 2:
+            raise ValueError(f"ids has shape {list(ids.shape)}; it should be [B, n]")
         c, w = self.config, self.weights
         probe = Probe() if probe is None else probe
         check_impl(impl, IMPLS)

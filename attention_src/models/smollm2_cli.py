@@ -37,10 +37,15 @@ def main(arguments: list[str] | None = None) -> int:
     prompt, n = options.pop("prompt"), options.pop("max_new_tokens")
     try:
         model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], device=options.pop("device"))
-        if not options["chat"]:
-            _say(prompt)
+        unsaid = [] if options["chat"] else [prompt]  # until it is known that it can be continued
+
+        def say(piece: str) -> None:
+            _say("".join([*unsaid, piece]))
+            unsaid.clear()
+
         start = time.perf_counter()
-        model.generate(prompt, n, on_text=_say, **options)
+        model.generate(prompt, n, on_text=say, **options)
+        say("")
     except (ValueError, ImportError) as error:
         print(error, file=sys.stderr)
         return 2
