@@ -11,6 +11,7 @@ from attention_src.models import install, smollm2
 from attention_src.models.gguf import read_gguf
 from attention_src.models.smollm2 import SmolLM2
 
+ROOT = Path(__file__).parents[2]
 CORPUS = Path(smollm2.__file__).with_name("corpus")
 
 # GGUF's name of a layer's matrix or norm: transformers' name.

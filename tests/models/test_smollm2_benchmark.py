@@ -1,0 +1,62 @@
+"""The benchmark of SmolLM2 runs, judges its goals, and keeps nothing of a trial."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from smollm2_support import ROOT, model
+
+from benchmarks import smollm2 as benchmark
+
+RESULTS = ROOT / "benchmarks" / "results" / "cpu-smollm2.json"
+
+
+def test_a_trial_runs_to_its_end_and_keeps_nothing():
+    before = RESULTS.read_bytes()
+    command = [sys.executable, "-m", "benchmarks.smollm2", "--smoke"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for title in ("load", "speed", "floor", "products"):
+        assert f"\n{title}\n" in done.stdout
+    assert "kept in" not in done.stdout and RESULTS.read_bytes() == before
+
+
+def test_the_recorded_goals_are_judged_by_the_recorded_times():
+    kept = json.loads(RESULTS.read_text())
+    assert kept["dirty"] is False and len(kept["commit"]) == 40 and kept["threads"] == 2
+    speed = [row for row in kept["rows"] if row["table"] == "speed"]
+    assert [row["context"] for row in speed] == [64, 64, 512, 512, 1024, 1024]
+    for row in speed:
+        assert row["times_as_fast"] == pytest.approx(row["theirs_ms"] / row["ours_ms"])
+        met = row["times_as_fast"] >= benchmark.GOALS[row["what"]]
+        assert row["goal"].endswith("met" if met else "missed")
+
+
+def test_another_function_is_not_timed():
+    class Peer:
+        def __call__(self, ids):
+            logits = model().logits(ids)
+            logits[0, 3, 5] += 0.01
+            return type("Output", (), {"logits": logits})
+
+    with pytest.raises(AssertionError, match="logits differ by"):
+        benchmark.check_equal(model(), Peer())
+
+
+def test_products_are_those_of_one_pass():
+    matrices = benchmark.all_matrices(model())
+    assert sum(m.numel() for m in matrices) == 134_515_008 - 61 * 576  # all but the norms
+    x = [torch.randn(1, 3, m.shape[0]) for m in matrices[:4]]
+    ours = benchmark.multiply_all(benchmark.project, x, matrices[:4])
+    stored = [m.T.contiguous() for m in matrices[:4]]
+    theirs = benchmark.multiply_all(torch.nn.functional.linear, x, stored)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_the_least_time_counts_and_the_first_run_does_not():
+    calls = []
+    times = benchmark.least_seconds({"a": lambda: calls.append("a"), "b": lambda: None}, repeats=3)
+    assert calls == ["a"] * 4 and set(times) == {"a", "b"} and min(times.values()) >= 0
