@@ -30,6 +30,8 @@ def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[
     Raises:
         ValueError: a cache that does not exist, or sizes that it does not have
     """
+    if is_none(cache):
+        raise ValueError(f"cache is {cache!r}, so there is nothing to make: leave caches=None")
     make = cache if callable(cache) else _maker(cache, batch, max_tokens)
     caches = [make() for _ in range(n_layers)]
     if not all(isinstance(made, Cache) for made in caches):

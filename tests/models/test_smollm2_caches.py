@@ -76,7 +76,6 @@ def test_paged_caches_have_room_for_the_batch_and_no_more():
 @pytest.mark.parametrize(
     "name",
     [
-        "none",  # is no cache: generation knows it
         "",
         "ring",
         "int2",
@@ -90,7 +89,6 @@ def test_paged_caches_have_room_for_the_batch_and_no_more():
         "windowed(8,2",
         "paged(1,2)",
         "paged(1.5)",
-        None,
         5,
         KVCache(),
     ],
@@ -286,3 +284,9 @@ def test_one_cache_for_all_layers_is_refused(untyped):
     shared = KVCache()
     with pytest.raises(ValueError, match="one cache for several layers"):
         model().new_caches(lambda: shared)
+
+
+@pytest.mark.parametrize("none", [None, "none"])
+def test_no_cache_is_not_made(none, untyped):
+    with pytest.raises(ValueError, match="so there is nothing to make: leave caches=None"):
+        model().new_caches(none)
