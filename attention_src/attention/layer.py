@@ -150,21 +150,23 @@ def _visible(q: Tensor, k: Tensor, mask: Any, causal: bool) -> Bool[Tensor, "*ro
 def _scores(q: Tensor, k: Tensor, visible: Tensor | None, scale: float) -> Tensor:
     """s = scale * q k^T in float32 at least, −inf where hidden: [B, H, n_q, n_k]."""
     dtype = torch.promote_types(q.dtype, torch.float32)
-    q = _grouped(q.to(dtype), k.shape[1])  # [B, H_kv, G, n_q, d_k]
-    s = scale * torch.einsum("bhgqd,bhkd->bhgqk", q, k.to(dtype)).flatten(1, 2)
+    rows = _stack_groups(q.to(dtype), k.shape[1])  # [B, H_kv, G n_q, d_k]
+    s = scale * torch.einsum("bhqd,bhkd->bhqk", rows, k.to(dtype))
+    s = s.reshape(*q.shape[:3], k.shape[2])
     return s if visible is None else s.masked_fill(~visible, -torch.inf)
 
 
-def _grouped(x: Tensor, H_kv: int) -> Tensor:
-    """[B, H, n, d] -> [B, H_kv, G, n, d]: the G heads that share keys and values side by side."""
-    return x.unflatten(1, (H_kv, check_groups(x.shape[1], H_kv)))
+def _stack_groups(x: Tensor, H_kv: int) -> Tensor:
+    """[B, H, n, d] -> [B, H_kv, G n, d]: the G heads that share keys below each other."""
+    group = check_groups(x.shape[1], H_kv)
+    return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
 
 
 def _dense(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
     """The equation as it reads."""
     p = softmax(_scores(q, k, visible, scale))  # [B, H, n_q, n_k]
-    o = torch.einsum("bhgqk,bhkd->bhgqd", _grouped(p, v.shape[1]), v.to(p.dtype))
-    return o.flatten(1, 2).to(q.dtype)
+    o = torch.einsum("bhqk,bhkd->bhqd", _stack_groups(p, v.shape[1]), v.to(p.dtype))
+    return o.reshape(*q.shape[:3], v.shape[-1]).to(q.dtype)
 
 
 def _sdpa(
