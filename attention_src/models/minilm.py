@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.attention.reference import attention, attention_weights
-from attention_src.models.install import folder
+from attention_src.models.install import folder, require_tokenizers
 from attention_src.models.safetensors import read_safetensors
 from attention_src.multihead.reference import merge_heads, split_heads
 
@@ -67,13 +67,9 @@ class MiniLM:
         Source: Wang et al. 2020, arXiv:2002.10957; Reimers & Gurevych 2019, arXiv:1908.10084.
         """
         model = folder("minilm") / "model"
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise ImportError(
-                "The package tokenizers is not installed. Install it with\n"
-                '    python -m pip install "tokenizers>=0.20"'
-            ) from None
+        require_tokenizers()
+        from tokenizers import Tokenizer
+
         tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()  # a text that is too long is an error, never cut in silence

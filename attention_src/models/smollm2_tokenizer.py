@@ -7,6 +7,8 @@ it. `<|im_start|>` and `<|im_end|>` are tokens of their own, wherever they occur
 from collections.abc import Sequence
 from typing import Any
 
+from attention_src.models.install import require_tokenizers
+
 SPECIAL = 3  # the token type of <|im_start|> and its like
 ROLES = ("system", "user", "assistant")
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
@@ -106,14 +108,10 @@ def _check_message(message: Any, i: int) -> None:
 
 
 def _build(metadata: dict[str, Any]) -> Any:
-    try:
-        from tokenizers import AddedToken, decoders, models, pre_tokenizers
-        from tokenizers import Tokenizer as FastTokenizer
-    except ImportError:
-        raise ImportError(
-            "The package tokenizers is not installed. Install it with\n"
-            '    python -m pip install "tokenizers>=0.20"'
-        ) from None
+    require_tokenizers()
+    from tokenizers import AddedToken, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer as FastTokenizer
+
     for key, expected in (("model", MODEL), ("pre", SPLITTING)):
         found = _entry(metadata, f"tokenizer.ggml.{key}", str)
         if found != expected:
