@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_src.models.gguf import GGUF
+from attention_src.rope.reference import half_split_order
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -162,16 +163,13 @@ def check_device(device: Any) -> None:
 def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
     """Rows of q or k for interleaved pairs -> the same for half-split pairs, in every head.
 
-        row 2 i -> row i,  row 2 i + 1 -> row i + d/2
-
     Args:
         rows: [n_heads * d, d_in]  a projection as GGUF stores it
         n_heads: how many heads its rows belong to
     Returns: [n_heads * d, d_in]
     """
-    d_out, d_in = rows.shape
-    pairs = rows.reshape(n_heads, d_out // n_heads // 2, 2, d_in)
-    return pairs.swapaxes(1, 2).reshape(d_out, d_in)
+    heads = rows.reshape(n_heads, -1, rows.shape[1])  # [n_heads, d, d_in]
+    return heads[:, half_split_order(heads.shape[1])].reshape(rows.shape)
 
 
 class _Maker:
