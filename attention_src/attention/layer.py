@@ -62,6 +62,30 @@ def attention(
     return _sdpa(q, k, v, visible, scale, is_causal=square)
 
 
+def attention_scores(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n_k d_k"],
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Float[Tensor, "B H n_q n_k"]:
+    """What the softmax is taken of, in float32 at least.
+
+        s = scale * q k^T, hidden scores = −inf
+
+    Args:
+        q, k, mask, causal, scale: as for `attention`
+    Returns: [B, H, n_q, n_k]  s
+    Raises:
+        ValueError: as `attention`
+    Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
+    """
+    check_tensors(q=q, k=k)
+    check_heads(q, k, k)
+    return _scores(q, k, _visible(q, k, mask, causal), check_scale(scale, q.shape[-1]))
+
+
 def attention_weights(
     q: Float[Tensor, "B H n_q d_k"],
     k: Float[Tensor, "B H_kv n_k d_k"],
@@ -81,9 +105,7 @@ def attention_weights(
         ValueError: as `attention`
     Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
     """
-    check_tensors(q=q, k=k)
-    check_heads(q, k, k)
-    return softmax(_scores(q, k, _visible(q, k, mask, causal), check_scale(scale, q.shape[-1])))
+    return softmax(attention_scores(q, k, mask=mask, causal=causal, scale=scale))
 
 
 def attention_lse(
@@ -105,9 +127,7 @@ def attention_lse(
         ValueError: as `attention`
     Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
     """
-    check_tensors(q=q, k=k)
-    check_heads(q, k, k)
-    s = _scores(q, k, _visible(q, k, mask, causal), check_scale(scale, q.shape[-1]))
+    s = attention_scores(q, k, mask=mask, causal=causal, scale=scale)
     hidden = (s == -torch.inf).all(dim=-1, keepdim=True)
     return s.masked_fill(hidden, 0).logsumexp(dim=-1).masked_fill(hidden[..., 0], -torch.inf)
 

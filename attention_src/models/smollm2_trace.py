@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
 
+from attention_src.attention.layer import attention_scores
 from attention_src.models.smollm2_weights import Config
-from attention_src.shapes import check_groups
 from attention_src.softmax.layer import softmax
 
 KEPT = ("weights", "scores", "hidden")
@@ -90,7 +90,7 @@ class Recorder(Probe):
 
     def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
         if self.weights is not None or self.scores is not None:
-            s = causal_scores(q, k, self.mask)
+            s = attention_scores(q, k, mask=self.mask, causal=True)
             if self.scores is not None:
                 self.scores[layer] = s[0]
             if self.weights is not None:
@@ -126,18 +126,3 @@ class Ablation(Probe):
         if layer in self.heads:
             o = o.index_fill(1, torch.tensor(self.heads[layer], device=o.device), 0)
         return o
-
-
-def causal_scores(
-    q: Float[Tensor, "B H n d_head"], k: Float[Tensor, "B H_kv n d_head"], mask: Any = None
-) -> Float32[Tensor, "B H n n"]:
-    """Scaled scores before the softmax, −inf where a query may not look.
-
-    s = q k^T / sqrt(d_head)
-    """
-    k = k.float().repeat_interleave(check_groups(q.shape[1], k.shape[1]), dim=1)
-    s = q.float() @ k.mT / q.shape[-1] ** 0.5
-    visible = torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril()
-    if mask is not None:
-        visible = visible & torch.as_tensor(mask, device=s.device)
-    return s.masked_fill(~visible, -torch.inf)

@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from attention_src.attention import reference
-from attention_src.attention.layer import attention, attention_lse, attention_weights
+from attention_src.attention.layer import (
+    attention,
+    attention_lse,
+    attention_scores,
+    attention_weights,
+)
 from attention_src.testing import make_qkv
 
 IMPLS = ("dense", "sdpa")
@@ -56,6 +61,18 @@ def test_gradcheck(impl):
         assert torch.autograd.gradgradcheck(
             lambda *x: attention(*x, mask=mask, impl=impl), (q, k, v)
         )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_scores_are_scaled_products_and_hidden_ones_minus_infinity(causal):
+    q, k, _ = make_qkv(3, 5, n_heads=4, n_kv_heads=2, dtype=torch.float64)
+    mask = np.random.default_rng(0).random((3, 5)) < 0.6
+    s = attention_scores(q, k, mask=mask, causal=causal, scale=0.3)
+    for h, i, j in np.ndindex(4, 3, 5):
+        seen = mask[i, j] and (not causal or j <= i + 2)  # query i is at position i + 5 - 3
+        expected = 0.3 * q[:, h, i].mul(k[:, h // 2, j]).sum(-1) if seen else -torch.inf
+        torch.testing.assert_close(s[:, h, i, j], torch.as_tensor(expected).expand(len(q)).double())
+    assert attention_scores(q.half(), k.half()).dtype == torch.float32
 
 
 def test_lse_has_a_gradient_and_none_where_nothing_is_seen():
@@ -147,6 +164,7 @@ BAD = [
     (lambda: attention(Q, K, V, scale=float("inf")), "scale is inf"),
     (lambda: attention_lse(Q, K.long()), "k has dtype torch.int64"),
     (lambda: attention_weights(Q, K[0]), "k has shape"),
+    (lambda: attention_scores(Q, K.double()), "k is torch.float64"),
 ]
 
 
