@@ -98,53 +98,6 @@ class SmolLM2:
         return [self.tokenizer.decode([i]) for i in torch.as_tensor(ids).tolist()]
 
     @torch.no_grad()
-    def forward(
-        self,
-        ids: Int[Tensor, "B n"],
-        *,
-        caches: Sequence[Cache] | None = None,
-        positions: Any = None,
-        mask: Any = None,
-        impl: str = "auto",
-        scaling: Any = None,
-        probe: Probe | None = None,
-        last: bool = False,
-    ) -> Float[Tensor, "B n_out d_model"]:
-        """The final hidden states: everything but the last projection.
-
-        Args:
-            ids: [B, n]; the others: as for `logits`
-        Returns: [B, n, d_model]; with last, n = 1
-        Raises:
-            ValueError: as `logits`
-        """
-        if ids.ndim != 2:
-            raise ValueError(f"ids has shape {list(ids.shape)}; it should be [B, n]")
-        c, w = self.config, self.weights
-        probe = Probe() if probe is None else probe
-        check_impl(impl, IMPLS)
-        positions = check_positions(positions, ids, caches, c)
-        cos, sin = cos_sin(positions, c.d_head, base=c.rope_base, scaling=scaling)
-        x = w.embed(ids)  # [B, n, d_model]
-        probe.hidden(0, x)
-        for l, layer in enumerate(w.layers):
-            h = rms_norm(x, layer.attention_norm, c.epsilon)
-            q, k, v = self._split(project(h, layer.qkv))
-            q, k = apply_rotation(q, k, cos, sin)
-            if caches is None:
-                o = attend(q, k, v, mask=mask, causal=True, impl=impl)  # [B, H, n, d_head]
-            else:
-                o = attend_with_cache(q, k, v, caches[l], mask=mask, impl=impl)
-            o = probe.attended(l, q, k, v, o)
-            if last and l == c.n_layers - 1:
-                x, o = x[:, -1:], o[:, :, -1:]  # nobody will look at the other tokens again
-            x = x + project(o.transpose(1, 2).flatten(2), layer.output)
-            h = rms_norm(x, layer.ffn_norm, c.epsilon)
-            x = x + feed_forward(h, layer.gate_up, layer.down)
-            probe.hidden(l + 1, x)
-        return rms_norm(x, w.final_norm, c.epsilon)
-
-    @torch.no_grad()
     def logits(
         self,
         ids: Any,
@@ -157,7 +110,7 @@ class SmolLM2:
         probe: Probe | None = None,
         last: bool = False,
     ) -> Float32[Tensor, "*B_or_none n n_vocabulary"]:
-        """What the model expects after each token.
+        """The forward pass: what the model expects after each token.
 
         Args:
             ids: [n] or [B, n]  token ids, at least one
@@ -177,11 +130,32 @@ class SmolLM2:
                 not fit
         Cost: 2 · 134.5e6 FLOP a token, and attention.
         """
-        ids = check_ids(ids, self.config, self.device)
+        c, w = self.config, self.weights
+        ids = check_ids(ids, c, self.device)
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
-        options: dict[str, Any] = dict(caches=caches, positions=positions, mask=mask, probe=probe)
-        x = self.forward(rows, impl=impl, scaling=scaling, last=last, **options)
-        logits = project(x, self.weights.unembedding).float()
+        check_impl(impl, IMPLS)
+        probe = Probe() if probe is None else probe
+        positions = check_positions(positions, rows, caches, c)
+        cos, sin = cos_sin(positions, c.d_head, base=c.rope_base, scaling=scaling)
+        x = w.embed(rows)  # [B, n, d_model]
+        probe.hidden(0, x)
+        for l, layer in enumerate(w.layers):
+            h = rms_norm(x, layer.attention_norm, c.epsilon)
+            q, k, v = self._split(project(h, layer.qkv))
+            q, k = apply_rotation(q, k, cos, sin)
+            if caches is None:
+                o = attend(q, k, v, mask=mask, causal=True, impl=impl)  # [B, H, n, d_head]
+            else:
+                o = attend_with_cache(q, k, v, caches[l], mask=mask, impl=impl)
+            o = probe.attended(l, q, k, v, o)
+            if last and l == c.n_layers - 1:
+                x, o = x[:, -1:], o[:, :, -1:]  # nobody will look at the other tokens again
+            x = x + project(o.transpose(1, 2).flatten(2), layer.output)
+            h = rms_norm(x, layer.ffn_norm, c.epsilon)
+            x = x + feed_forward(h, layer.gate_up, layer.down)
+            probe.hidden(l + 1, x)
+        x = rms_norm(x, w.final_norm, c.epsilon)
+        logits = project(x, w.unembedding).float()  # [B, n, n_vocabulary]
         return logits if ids.ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:

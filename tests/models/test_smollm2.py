@@ -534,8 +534,3 @@ def test_a_device_that_is_not_there(device):
         pytest.skip("it is there")
     with pytest.raises(ValueError, match=f"device is '{device}', which torch cannot use"):
         SmolLM2.load(device=device)
-
-
-def test_the_forward_pass_itself_takes_batches(untyped):
-    with pytest.raises(ValueError, match=r"ids has shape \[3\]; it should be \[B, n\]"):
-        model().forward(torch.tensor([1, 2, 3]))
