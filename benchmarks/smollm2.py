@@ -23,8 +23,8 @@ from torch import Tensor
 from attention_src.models.gguf import GGUF, read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE, SmolLM2
+from attention_src.models.smollm2_experiments import corpus_ids
 from attention_src.models.smollm2_generate import generate_ids
-from attention_src.models.smollm2_heads import corpus_ids
 from attention_src.models.smollm2_parts import project
 from attention_src.models.smollm2_sampling import chooser
 from benchmarks.linear_cpu import processor
@@ -142,7 +142,7 @@ def against(model: SmolLM2, peer: Any, n: int, n_new: int, repeats: int) -> list
     options: dict[str, Any] = dict(do_sample=False, eos_token_id=None, pad_token_id=0)
 
     def ours(n_tokens: int) -> Any:
-        rows = (chooser(), frozenset[int](), "contiguous", "auto", lambda token: None)
+        rows = (chooser(), frozenset[int](), model.new_caches(), "auto", lambda token: None)
         return generate_ids(model, [ids.tolist()], n_tokens, *rows)[0]
 
     def theirs(n_tokens: int) -> Any:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from attention_src.kvcache.cache import Cache
 from attention_src.kvcache.layer import has_kernel
 from attention_src.models.smollm2_caches import check_padding, is_none
 from attention_src.models.smollm2_sampling import Choose, chooser
@@ -42,7 +43,11 @@ def generate(
     options: dict[str, Any] = dict(batch=len(prompts), device=model.device)
     choose = chooser(temperature, top_k, top_p, seed, **options)
     stream = Stream(model.tokenizer, on_text)
-    texts = generate_ids(model, prompts, max_new_tokens, choose, stops, cache, impl, stream.add)
+    caches = None
+    if not is_none(cache):
+        total = max(map(len, prompts)) + max_new_tokens
+        caches = model.new_caches(cache, batch=len(prompts), max_tokens=total)
+    texts = generate_ids(model, prompts, max_new_tokens, choose, stops, caches, impl, stream.add)
     stream.close()
     return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
 
@@ -53,22 +58,18 @@ def generate_ids(
     max_new_tokens: int,
     choose: Choose,
     stops: frozenset[int],
-    cache: Any,
+    caches: list[Cache] | None,
     impl: str,
     on_token: Callable[[int], Any],
 ) -> list[list[int]]:
     """What follows each prompt, as token ids; `on_token` sees those of the first.
 
     The first pass reads the prompts, each later one a single new token of every text: the caches
-    hold the others. Without caches every pass reads everything. Shorter prompts are padded on the
-    left, so that all texts end at the same column.
+    hold the others, and should be new. Without caches every pass reads everything. Shorter prompts
+    are padded on the left, so that all texts end at the same column.
     """
     ids, padding = pad_left(prompts, model.device)  # [B, n], [B]
     ragged = bool(padding.any())
-    caches = None
-    if not is_none(cache):
-        total = ids.shape[1] + max_new_tokens
-        caches = model.new_caches(cache, batch=len(prompts), max_tokens=total)
     _check_fit(ragged, caches, impl)
     new, done = ids, [False] * len(prompts)
     texts: list[list[int]] = [[] for _ in prompts]

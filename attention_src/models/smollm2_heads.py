@@ -4,7 +4,7 @@ Every experiment takes the model and small defaults, reports each step to `progr
 silence), and gives numbers back: no figures, no timings.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,37 +12,12 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from attention_src.models.corpus import load_text
 from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2_experiments import ORDINARY, Progress, corpus_ids, say
 from attention_src.models.smollm2_trace import Ablation, Head
 from attention_src.shapes import check_size
 
-Progress = Callable[[str], Any] | None
 START = 1  # <|im_start|>, which begins the texts of random tokens
-ORDINARY = (1000, 40000)  # ids that are neither special tokens nor single bytes
-
-
-def say(progress: Progress, step: str) -> None:
-    """Report a step."""
-    if progress is not None:
-        progress(step)
-
-
-def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n"]:
-    """The first n token ids of one of the course's texts.
-
-    Raises:
-        ValueError: the text is shorter
-    """
-    ids = model.encode(load_text(text))
-    if not 2 <= n <= len(ids):
-        raise ValueError(f"n is {n}; it should be from 2 to the {len(ids)} tokens of {text!r}")
-    return ids[:n]
-
-
-def perplexity(nll: Tensor) -> float:
-    """exp(mean of nll), nll in nats: the number of equally likely tokens it is worth."""
-    return float(nll.mean().exp())
 
 
 @dataclass(frozen=True)

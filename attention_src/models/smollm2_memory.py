@@ -13,7 +13,7 @@ import torch
 
 from attention_src.kvcache.cache import Cache, KVCache, QuantizedKVCache
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2_heads import Progress, corpus_ids, perplexity, say
+from attention_src.models.smollm2_experiments import Progress, corpus_ids, perplexity, say
 from attention_src.models.smollm2_weights import Layer, Weights
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 from attention_src.shapes import check_groups

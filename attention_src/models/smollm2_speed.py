@@ -8,7 +8,10 @@ from typing import Any
 import torch
 
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2_heads import ORDINARY, Progress, say
+from attention_src.models.smollm2_caches import is_none
+from attention_src.models.smollm2_experiments import ORDINARY, Progress, say
+from attention_src.models.smollm2_generate import generate_ids
+from attention_src.models.smollm2_sampling import chooser
 from attention_src.shapes import check_size
 
 
@@ -45,14 +48,13 @@ def generation_speed(
     """
     n, n_new = check_size(n, "n", at_least=1), check_size(n_new, "n_new", at_least=2)
     ids = torch.randint(*ORDINARY, (n,), generator=torch.Generator().manual_seed(0))
-    without = cache in (None, "none")
-    caches = None if without else model.new_caches(cache, max_tokens=n + n_new)
-    new, times = ids, [time.perf_counter()]
-    for _ in range(n_new):
-        token = model.logits(new, caches=caches, impl=impl, last=True)[-1].argmax()[None].cpu()
-        ids = torch.cat([ids, token])
-        new = ids if caches is None else token
+    caches = None if is_none(cache) else model.new_caches(cache, max_tokens=n + n_new)
+    times = [time.perf_counter()]
+
+    def note(token: int) -> None:
         times.append(time.perf_counter())
+
+    generate_ids(model, [ids.tolist()], n_new, chooser(), frozenset(), caches, impl, note)
     held = sum(c.nbytes for c in caches or ())
     return Speed(n, times[1] - times[0], (n_new - 1) / (times[-1] - times[1]), held)
 

@@ -9,6 +9,7 @@ from attention_src.kvcache.cache import KVCache
 from attention_src.models import smollm2_heads as heads
 from attention_src.models import smollm2_memory as memory
 from attention_src.models import smollm2_speed as speed
+from attention_src.models.smollm2_experiments import corpus_ids, perplexity
 
 QUIET = dict(progress=None)
 
@@ -30,7 +31,7 @@ def test_the_first_token_is_a_sink_from_the_middle_on(model):
 
 
 def test_sinks_leave_the_first_queries_out(model):
-    ids = heads.corpus_ids(model, 20)
+    ids = corpus_ids(model, 20)
     found = heads.attention_sinks(model, ids, skip=19, **QUIET)
     trace = model.trace(ids, keep="weights")
     torch.testing.assert_close(found.share, trace.weights[:, :, 19, 0])
@@ -57,7 +58,7 @@ def test_scores_are_read_off_the_right_places(model):
     # <|im_start|> r_1 … r_7 r_1 … r_7: r_i stands at i and at n + i, r_{i+1} at i + 1.
     places = [weights[:, :, n + i, i + 1] for i in range(1, n)]
     torch.testing.assert_close(scores.induction, torch.stack(places).mean(0))
-    text = model.trace(heads.corpus_ids(model, 256), keep="weights").weights
+    text = model.trace(corpus_ids(model, 256), keep="weights").weights
     previous = [text[:, :, i, i - 1] for i in range(16, 256)]
     torch.testing.assert_close(scores.previous, torch.stack(previous).mean(0))
 
@@ -81,10 +82,10 @@ def test_a_window_needs_the_first_token(model):
 def test_streaming_keeps_the_window_it_says(model):
     """Against a mask over everything: the first s and the last window − s tokens."""
     found = memory.streaming(model, window=9, sinks=(2,), n=40, **QUIET)
-    ids = heads.corpus_ids(model, 40, "tide_mill")
+    ids = corpus_ids(model, 40, "tide_mill")
     nll = model.nll(ids, mask=torch.from_numpy(window_mask(40, 40, 7, 2)))
-    assert found.windowed[2] == pytest.approx(heads.perplexity(nll[9:]), rel=1e-3)
-    assert found.full == pytest.approx(heads.perplexity(model.nll(ids)[9:]), rel=1e-3)
+    assert found.windowed[2] == pytest.approx(perplexity(nll[9:]), rel=1e-3)
+    assert found.full == pytest.approx(perplexity(model.nll(ids)[9:]), rel=1e-3)
 
 
 def test_four_bits_need_scales_by_channel(model):
@@ -112,7 +113,7 @@ def test_merged_heads_need_training(model):
 
 
 def test_merging_into_as_many_heads_changes_nothing(model):
-    ids = heads.corpus_ids(model, 16)
+    ids = corpus_ids(model, 16)
     same = memory.pool_kv_heads(model, 3)
     torch.testing.assert_close(same.logits(ids), model.logits(ids))
     one = memory.pool_kv_heads(model, 1)
@@ -142,8 +143,8 @@ def test_steps_are_reported(model, capsys):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: heads.attention_sinks(m, heads.corpus_ids(m, 8), skip=8), "skip is 8"),
-        (lambda m: heads.corpus_ids(m, 100_000), "n is 100000"),
+        (lambda m: heads.attention_sinks(m, corpus_ids(m, 8), skip=8), "skip is 8"),
+        (lambda m: corpus_ids(m, 100_000), "n is 100000"),
         (lambda m: heads.head_scores(m, n=1), "n is 1"),
         (lambda m: heads.without_heads(m, [(30, 0)]), r"heads holds \(30, 0\)"),
         (lambda m: memory.streaming(m, window=4, sinks=(4,), n=32), "window is 4"),

@@ -30,7 +30,9 @@ def greedy(prompts, n, cache, impl):
         return logits.argmax(dim=-1)
 
     ids = [model().tokenizer.encode(prompt) for prompt in prompts]
-    texts = generate_ids(model(), ids, n, choose, frozenset(), cache, impl, lambda i: None)
+    total = max(map(len, ids)) + n
+    caches = cache and model().new_caches(cache, batch=len(ids), max_tokens=total)
+    texts = generate_ids(model(), ids, n, choose, frozenset(), caches, impl, lambda i: None)
     return texts, torch.stack(seen, dim=1)
 
 

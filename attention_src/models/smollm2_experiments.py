@@ -1,0 +1,36 @@
+"""What the experiments with SmolLM2 share: texts, perplexity, and a word on how far they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from attention_src.models.corpus import load_text
+from attention_src.models.smollm2 import SmolLM2
+
+Progress = Callable[[str], Any] | None
+ORDINARY = (1000, 40000)  # ids that are neither special tokens nor single bytes
+
+
+def say(progress: Progress, step: str) -> None:
+    """Report a step."""
+    if progress is not None:
+        progress(step)
+
+
+def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n"]:
+    """The first n token ids of one of the course's texts.
+
+    Raises:
+        ValueError: the text is shorter
+    """
+    ids = model.encode(load_text(text))
+    if not 2 <= n <= len(ids):
+        raise ValueError(f"n is {n}; it should be from 2 to the {len(ids)} tokens of {text!r}")
+    return ids[:n]
+
+
+def perplexity(nll: Tensor) -> float:
+    """exp(mean of nll), nll in nats: the number of equally likely tokens it is worth."""
+    return float(nll.mean().exp())
