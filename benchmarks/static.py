@@ -1,6 +1,6 @@
 """What every kernel uses on every chip: compiled ahead of time, on a machine that has none of them.
 
-Each benchmarks/launches_<topic>.py describes its topic's launches, with the tile sizes that they
+Each benchmarks/launches/<topic>.py describes its topic's launches, with the tile sizes that they
 would choose for a chip, on tensors without data. Here they are compiled, by a process on each
 core, and the table is kept in benchmarks/results/static.json.
 
@@ -10,6 +10,7 @@ python -m benchmarks.static
 import argparse
 import importlib
 import os
+import pkgutil
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import launches
 from benchmarks.record import RESULTS, as_json, format_table
 
 CHIPS = (75, 80, 86, 90, 100)
@@ -37,20 +39,19 @@ class Case(NamedTuple):
 
 def topics() -> list[str]:
     """Every topic that has a file of launches."""
-    files = Path(__file__).parent.glob("launches_*.py")
-    return sorted(path.stem.removeprefix("launches_") for path in files)
+    return sorted(module.name for module in pkgutil.iter_modules(launches.__path__))
 
 
 def compile_case(case: Case) -> list[dict[str, Any]]:
     """A row for each launch of the case; a launch that does not compile has only an error."""
     import torch
 
-    from attention_src.kernel_compile import compile_launch
+    from attention_src.triton_support.compile import compile_launch
 
-    module = importlib.import_module(f"benchmarks.launches_{case.topic}")
-    launches = module.launches(getattr(torch, case.dtype), case.d, case.chip)
+    module = importlib.import_module(f"benchmarks.launches.{case.topic}")
+    found = module.launches(getattr(torch, case.dtype), case.d, case.chip)
     rows = []
-    for name, launch in launches.items():
+    for name, launch in found.items():
         row = dict(topic=case.topic, launch=name, kernel=launch.kernel.__name__)
         row |= dict(dtype=case.dtype, d=case.d, chip=case.chip)
         tiles = {key: x for key, x in launch.arguments.items() if key.startswith("BLOCK_")}

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 def typed_modules():
     """All of attention_src but its kernels: Triton reads their source, and a wrapper has none."""
     package = Path(__file__).parents[1] / "attention_src"
-    files = [p for p in package.rglob("*.py") if not p.stem.startswith(("kernel", "__init__"))]
-    names = [path.relative_to(package.parent).with_suffix("").parts for path in files]
-    return [".".join(parts) for parts in names]
+    paths = [path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py")]
+    typed = [path.parts for path in paths if path.name != "__init__"]
+    return [".".join(p) for p in typed if not any(part.startswith("kernel") for part in p)]
 
 
 # Before anything imports attention_src, so that every function is checked. A GPU machine that has
@@ -23,7 +23,7 @@ def typed_modules():
 if importlib.util.find_spec("beartype"):
     jaxtyping.install_import_hook(typed_modules(), "typechecker.typechecked")
 if importlib.util.find_spec("torch"):
-    from attention_src import interpreter  # noqa: F401  before any test imports triton
+    from attention_src.triton_support import interpreter  # noqa: F401  before any test imports triton
 
 if importlib.util.find_spec("sphinx_external_toc"):
     # It asks isinstance of every object in the process. torch.compile leaves weak proxies whose

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from attention_src.kernels import INTERPRETED
+from attention_src.triton_support.launch import INTERPRETED
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
 DTYPES = (

@@ -1,7 +1,10 @@
-"""Who may import whom, read from the sources; and what really gets imported, in a fresh process."""
+"""A file's name says what it may import; and what really gets imported, in a fresh process.
+
+Which topic may use which, and that there is no cycle, is for import-linter: the contracts are in
+pyproject.toml.
+"""
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,45 +14,23 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attention_src"
 FILES = sorted(PACKAGE.rglob("*.py"))
-HELPERS = {"shapes", "costs", "timing", "testing", "figures", "svg"}
-HELPERS |= {"interpreter", "kernels", "kernel_compile"}
-HELPERS |= {"roofline", "workloads", "workloads_flash"}
+NUMPY = {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
+# Rooms that hold no topic; their files have no role.
+NOT_TOPICS = {"models", "exercises", "explorables", "triton_support", "costs"}
 
-# A topic may use the topics named here, and itself. Tuple order plays no part.
-TOPICS = {
-    "scores": set(),
-    "softmax": set(),
-    "rope": set(),
-    "linear": set(),
-    "ssm": {"linear"},
-    "attention": {"softmax"},
-    "flash": {"attention", "softmax"},
-    "kvcache": {"attention", "softmax"},
-    "ring": {"attention", "softmax", "flash"},
-    "multihead": {"attention", "softmax", "rope", "kvcache", "flash"},
-    "models": {"attention", "softmax", "rope", "kvcache", "flash", "multihead"},
-    "explorables": {"attention", "softmax", "rope", "flash", "kvcache"},
-    "exercises": {"scores", "softmax", "attention", "multihead", "rope", "flash", "linear", "ssm"}
-    | {"kvcache", "ring", "models"},
-}
-# Files of mathematics: NumPy only.
-MATHEMATICS = {"reference", "masks", "alternatives", "shapes", "costs", "traffic", "scaling"}
-MATHEMATICS |= {"roofline", "workloads", "workloads_flash"}
-MATHEMATICS |= {"checks", "duality", "time_invariant", "reference_latent", "placement"}
-MATHEMATICS |= {"quantization"}
-MATHEMATICS |= {"feature_maps", "forms", "decays", "gated", "delta"}
-# Besides layers and kernels, what stands on torch.
-ON_TORCH = (
-    "kernel",
-    "layer",
-    "smollm2",
-    "interpreter",
-    "cache",
-    "paged",
-    "quantized",
-    "tiled",
-    "__main__",
-)
+
+def role(path):
+    """Of a topic's file: its name, or its folder's, begins with layer, cache or kernel; or not."""
+    room, *names = path.relative_to(PACKAGE).with_suffix("").parts
+    if not names or room in NOT_TOPICS:
+        return None
+    beginnings = [r for r in ("layer", "cache", "kernel") for n in names if n.startswith(r)]
+    return beginnings[0] if beginnings else "main" if names == ["__main__"] else "reference"
+
+
+def in_role(*roles):
+    files = [path for path in FILES if role(path) in roles]
+    return pytest.mark.parametrize("path", files, ids=lambda path: str(path.relative_to(PACKAGE)))
 
 
 def imports(path, *, top_level_only=False):
@@ -73,75 +54,66 @@ def imports(path, *, top_level_only=False):
     return found
 
 
+def roots(path):
+    return {name.split(".")[0] for name in imports(path)}
+
+
 def own(names):
-    """What is imported from attention_src, each as its parts: ["softmax", "layer", "softmax"]."""
-    return [name.split(".")[1:] for name in names if name.split(".")[0] == "attention_src"]
-
-
-def name_of(path):
-    return str(path.relative_to(PACKAGE))
-
-
-def parametrize(files):
-    return pytest.mark.parametrize("path", files, ids=name_of)
+    """The files of attention_src among these imports."""
+    files = []
+    for name in names:
+        if name.split(".")[0] == "attention_src":
+            parents = [ROOT.joinpath(*name.split(".")[:n]) for n in range(1, name.count(".") + 2)]
+            found = [f for p in parents for f in (p.with_suffix(".py"), p / "__init__.py")]
+            files.append([f for f in found if f.is_file()][-1])
+    return files
 
 
 def test_the_rules_see_files():
-    assert {"softmax/reference.py", "attention/layer.py"} <= {name_of(path) for path in FILES}
+    named = {role(path): path.relative_to(PACKAGE).as_posix() for path in FILES}
+    assert named.keys() == {None, "reference", "layer", "cache", "kernel", "main"}
+    assert role(PACKAGE / "flash" / "kernel" / "config.py") == "kernel"
+    assert own(["attention_src.flash.kernel.flash_forward"]) == [
+        PACKAGE / "flash/kernel/__init__.py"
+    ]
 
 
-@parametrize(FILES)
-def test_the_package_never_looks_back_at_the_book(path):
-    roots = {name.split(".")[0] for name in imports(path)}
-    assert not roots & {"book", "notebooks", "tests", "tools", "benchmarks"}
+@in_role("reference")
+def test_references_need_numpy_only(path):
+    assert roots(path) <= NUMPY
+    assert {role(file) for file in own(imports(path))} <= {"reference", None}
 
 
-@parametrize([path for path in FILES if path.stem in MATHEMATICS])
-def test_mathematics_needs_numpy_only(path):
-    roots = {name.split(".")[0] for name in imports(path)}
-    assert roots <= {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
-    for parts in own(imports(path)):
-        assert set(parts) & MATHEMATICS, f"{parts} is not mathematics"
+@in_role("layer", "cache", "main")
+def test_layers_reach_kernels_inside_functions_only(path):
+    assert "triton" not in roots(path)
+    assert "kernel" not in {role(file) for file in own(imports(path, top_level_only=True))}
 
 
-@parametrize([path for path in FILES if path.stem == "layer"])
-def test_layers_import_kernels_inside_functions(path):
-    assert "triton" not in {name.split(".")[0] for name in imports(path)}
-    for parts in own(imports(path, top_level_only=True)):
-        assert not [part for part in parts if part.startswith("kernel")]
+@in_role("kernel")
+def test_kernels_share_nothing_with_references(path):
+    assert not [f for f in own(imports(path)) if f.stem.startswith("reference")]
 
 
-@parametrize([path for path in FILES if path.stem.startswith("kernel") or path.stem in MATHEMATICS])
-def test_kernels_and_references_never_meet(path):
-    for parts in own(imports(path)):
-        other = "reference" if path.stem.startswith("kernel") else "kernel"
-        assert not [part for part in parts if part.startswith(other)]
+@in_role(None)
+def test_triton_is_imported_in_one_room(path):
+    assert "triton" not in roots(path) or path.parent.name == "triton_support"
 
 
-@parametrize([path for path in FILES if not path.stem.startswith("kernel")])
-def test_only_kernels_import_triton(path):
-    assert "triton" not in {name.split(".")[0] for name in imports(path)}
+@pytest.mark.parametrize("room", sorted({path.parent for path in FILES}), ids=lambda p: p.name)
+def test_no_room_is_crowded(room):
+    assert len([path for path in room.glob("*.py") if path.stem != "__init__"]) <= 12
 
 
-@parametrize(FILES)
-def test_topics_are_used_in_one_direction(path):
-    topic = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    used = {parts[0] for parts in own(imports(path)) if parts}
-    if topic in HELPERS:
-        assert used <= HELPERS
-    elif topic != "__init__":
-        assert topic in TOPICS, f"{topic} is a new topic: say in this test what it may use"
-        assert used <= TOPICS[topic] | HELPERS | {topic}
-    else:
-        assert not imports(path), "importing the package should cost nothing"
-
-
-def test_the_declared_order_has_no_cycle():
-    left = {topic: set(uses) for topic, uses in TOPICS.items()}
-    while left:
-        free = {topic for topic, uses in left.items() if not uses & left.keys()}
-        assert free, f"a cycle among {sorted(left)}"
-        left = {topic: uses for topic, uses in left.items() if topic not in free}
+def test_the_order_of_topics():
+    """Needs the contracts of pyproject.toml; says which import breaks one."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def run(code):
@@ -151,24 +123,31 @@ def run(code):
     return done.stdout
 
 
-def module_of(path):
-    return "attention_src." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+def modules(files):
+    parts = [path.relative_to(ROOT).with_suffix("").parts for path in files]
+    return [".".join(p).removesuffix(".__init__") for p in parts]
 
 
 def without_torch():
     """Every module that should work where neither torch nor triton is installed."""
-    names = [module_of(path) for path in FILES if not path.stem.startswith((*ON_TORCH, "__init__"))]
-    return [re.sub(r"\.__init__$", "", name) for name in names]
+    torch_rooms = {PACKAGE / "models" / "smollm2", PACKAGE / "triton_support"}
+    return modules(
+        path
+        for path in FILES
+        if role(path) in ("reference", None)
+        and not torch_rooms & set(path.parents)
+        and path.stem not in ("tensors",)
+    )
 
 
 def test_references_work_with_neither_torch_nor_triton():
-    modules = without_torch()
-    assert "attention_src.attention.reference" in modules and "attention_src.timing" in modules
+    wanted = without_torch()
+    assert "attention_src.attention.reference" in wanted and "attention_src.timing" in wanted
     run(
         "import sys\n"
         "sys.modules['torch'] = sys.modules['triton'] = None  # any import of them now fails\n"
         "import importlib, pathlib\n"
-        f"for name in {modules}: importlib.import_module(name)\n"
+        f"for name in {wanted}: importlib.import_module(name)\n"
         "import numpy as np\n"
         "from attention_src.attention.reference import attention\n"
         "from attention_src.attention.masks import to_additive, causal_mask\n"
@@ -182,10 +161,10 @@ def test_references_work_with_neither_torch_nor_triton():
 
 
 def test_shapes_as_types_do_not_pull_in_torch():
-    modules = [name for name in without_torch() if name.split(".")[-1] in MATHEMATICS]
+    wanted = modules([path for path in FILES if role(path) == "reference"])
     out = run(
         "import sys, importlib\n"
-        f"for name in {modules}: importlib.import_module(name)\n"
+        f"for name in {wanted}: importlib.import_module(name)\n"
         "print(sorted({'torch', 'triton', 'matplotlib', 'beartype'} & set(sys.modules)))"
     )
     assert out.strip() == "[]"

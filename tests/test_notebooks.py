@@ -15,9 +15,9 @@ import nbformat
 import pytest
 
 from attention_src import timing
-from tools import notebooks
 from tools.book import Book
 from tools.freshness import own_cells
+from tools.notebook import build as notebooks
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = Book(ROOT).chapters

@@ -1,7 +1,10 @@
 """Do the stored outputs of a chapter still belong to its code?
 
-A notebook stores a digest of its code cells and of those parts of attention_src that they reach,
-import by import. As long as it is the same, the outputs are kept.
+A notebook stores a digest of its code cells and of those files of attention_src that they reach,
+import by import. As long as it is the same, the outputs are kept. What counts of a file is what it
+does: its syntax tree, without comments, docstrings, and imports inside functions. Those imports are
+not followed either: they load a kernel or a library only when it is asked for. A chapter that runs
+a kernel imports it in a cell, and then its file counts.
 """
 
 from __future__ import annotations
@@ -10,12 +13,16 @@ import ast
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
 from tools.book import Chapter
 
 PACKAGE = "attention_src"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 REPOSITORY = Path(__file__).parents[1]  # attention_src is always the one beside these tools
 
 
@@ -24,8 +31,38 @@ def digest(code: list[str]) -> str:
     parts = [cell.encode() for cell in code]
     for file in reached_files(code):
         parts.append(file.relative_to(REPOSITORY).as_posix().encode())
-        parts.append(file.read_bytes().replace(b"\r\n", b"\n"))  # the same on every system
+        parts.append(_meaning(file))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
+
+
+def _meaning(file: Path) -> bytes:
+    """What a file does: of Python the syntax tree, of anything else the bytes."""
+    if file.suffix != ".py":
+        return file.read_bytes().replace(b"\r\n", b"\n")  # the same on every system
+    return _written(_without_words(ast.parse(file.read_text(encoding="utf-8")))).encode()
+
+
+def _without_words(tree: ast.Module) -> ast.Module:
+    """The tree without docstrings and without the imports inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+        if isinstance(node, _FUNCTIONS):
+            for inside in ast.walk(node):
+                body = getattr(inside, "body", None)
+                if isinstance(body, list):
+                    inside.body = [x for x in body if not isinstance(x, _IMPORTS)]
+    return tree
+
+
+def _written(node: Any) -> str:
+    """A syntax tree as text, the same in every version of Python: empty fields are left out."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_written, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, x) for name, x in ast.iter_fields(node) if x is not None and x != []]
+    return f"{type(node).__name__}({','.join(f'{name}={_written(x)}' for name, x in fields)})"
 
 
 def why_stale(chapter: Chapter) -> str | None:
@@ -59,13 +96,13 @@ def reached_files(code: list[str]) -> list[Path]:
     What lies beside a module and is not Python (the scripts of the explorables) counts as well.
     """
     found: set[Path] = set()
-    todo = [file for cell in code for file in _imports(_plain(cell), None)]
+    todo = [file for cell in code for file in _imports(ast.parse(_plain(cell)), None)]
     while todo:
         file = todo.pop()
         if file in found:
             continue
         found.add(file)
-        todo += _imports(file.read_text(encoding="utf-8"), file)
+        todo += _imports(_without_words(ast.parse(file.read_text(encoding="utf-8"))), file)
     beside = {f for file in found for f in file.parent.iterdir() if f.is_file()}
     data = {f for f in beside if f.suffix != ".py"}
     return sorted(found | data)
@@ -76,10 +113,10 @@ def _plain(cell: str) -> str:
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 
 
-def _imports(source: str, file: Path | None) -> list[Path]:
+def _imports(tree: ast.Module, file: Path | None) -> list[Path]:
     """The files of the package that a piece of source code imports."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -15,12 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.attention.layer import attention, attention_lse, check_tensors
 from attention_src.attention.masks import combine
-from attention_src.flash.masks import Rule
-from attention_src.flash.tiled import tiled_attention
+from attention_src.flash.layer_tiled import tiled_attention
+from attention_src.flash.visibility import Rule
 from attention_src.shapes import check_heads, check_impl, check_scale
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.flash.masks import Rule, blocks
+from attention_src.flash.visibility import Rule, blocks
 from attention_src.shapes import check_leading, check_qkv, check_scale, check_size, real_array
 
 

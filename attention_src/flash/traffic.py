@@ -13,7 +13,7 @@ so little SRAM reads them several times. So the ratio of the two is a lower boun
 import math
 from dataclasses import dataclass
 
-from attention_src.flash.masks import blocks
+from attention_src.flash.visibility import blocks
 from attention_src.shapes import check_impl, check_size
 
 METHODS = ("standard", "flash")

@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.attention.layer import attention, attention_lse, check_tensors
 from attention_src.kvcache.cache import (
     Cache,
@@ -14,6 +13,7 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "split", "triton")
 CHUNK = 256  # keys in a part of impl "split"

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from attention_src.attention.masks import padding_mask
 from attention_src.attention.reference import attention
-from attention_src.kvcache.quantization import (
+from attention_src.kvcache.reference_quantization import (
     dequantize_asymmetric,
     dequantize_per_channel,
     dequantize_symmetric,

@@ -17,7 +17,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import (
     check_decay,
     check_decay_values,
@@ -25,10 +24,18 @@ from attention_src.linear.checks import (
     check_same_length,
 )
 from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
-from attention_src.linear.layer_features import features
-from attention_src.linear.layer_forms import IMPLS, answer, initial, run, tensors, uses_kernel
 from attention_src.linear.layer_gated import gated_linear_attention
+from attention_src.linear.layer_parts import (
+    IMPLS,
+    answer,
+    features,
+    initial,
+    run,
+    tensors,
+    uses_kernel,
+)
 from attention_src.shapes import check_impl
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
 

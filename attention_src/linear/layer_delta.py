@@ -2,24 +2,22 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import check_form, check_same_length
-from attention_src.linear.layer_decays import between, from_start, of_all, to_end
-from attention_src.linear.layer_forms import (
+from attention_src.linear.layer_delta_steps import run_delta
+from attention_src.linear.layer_parts import (
     IMPLS,
     answer,
     beside,
     gates,
     initial,
-    run,
     tensors,
     uses_kernel,
 )
 from attention_src.shapes import check_impl
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 
 def delta_rule(
@@ -122,42 +120,4 @@ def _delta(
 
         rows = (x.to(kernel_dtype) for x in (q, k, v))
         return delta_forward(*rows, beta, log_gates, initial(state, k, v).contiguous())
-    sequences = [q, k, v, beta[..., None], log_gates[..., None]]
-    return run(form, chunk, _token, _block, sequences, initial(state, k, v))
-
-
-def chunkwise_delta(
-    q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor, *, chunk: int
-) -> tuple[Tensor, Tensor]:
-    """o and the last state of checked arguments in the dtype of computation, chunk by chunk."""
-    sequences = [q, k, v, beta[..., None], log_gates[..., None]]
-    return run("chunkwise", chunk, _token, _block, sequences, state)
-
-
-def _token(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor):
-    """One position: q, k [B, H, d_k], v [B, H, d_v], beta, log_gates [B, H, 1]."""
-    state = log_gates.exp()[..., None] * state  # [B, H, d_k, d_v]
-    held = torch.einsum("bhk,bhkv->bhv", k, state)  # the value held for this key
-    state = state + k[..., :, None] * (beta * (v - held))[..., None, :]
-    return torch.einsum("bhk,bhkv->bhv", q, state), state
-
-
-def _block(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, state: Tensor):
-    """n positions at once: q, k [B, H, n, d_k], v [B, H, n, d_v], beta, log_gates [B, H, n, 1].
-
-    Position i finds what the state held, and what each earlier j of the block added:
-
-        added_i = β_i (v_i − G_i S^T k_i − Σ_{j<i} (k_i·k_j) G_ij added_j)
-
-    with G_i, G_ij the gates since the block's start and since j: a triangular system. Its solution
-    is linear in the state, so `write` and `erase` do without it: all blocks could do them at once.
-    """
-    since_start, since = from_start(log_gates), between(log_gates)[..., 0]
-    overlap = beta * (k @ k.mT) * since  # [B, H, n, n]; only below the diagonal is it read
-    targets = beta * torch.cat([v, since_start * k], dim=-1)  # [B, H, n, d_v + d_k]
-    solution = torch.linalg.solve_triangular(overlap, targets, upper=False, unitriangular=True)
-    write, erase = solution.split([v.shape[-1], k.shape[-1]], dim=-1)
-    added = write - erase @ state  # [B, H, n, d_v]
-    o = ((q @ k.mT) * since) @ added + since_start * (q @ state)
-    state = of_all(log_gates)[..., None] * state + (k * to_end(log_gates)).mT @ added
-    return o, state
+    return run_delta(form, chunk, q, k, v, beta, log_gates, initial(state, k, v))

@@ -6,19 +6,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.linear.checks import check_form, check_same_length
-from attention_src.linear.layer_decays import between, from_start, of_all, to_end
-from attention_src.linear.layer_forms import (
+from attention_src.linear.layer_parts import (
     IMPLS,
     answer,
+    between,
+    from_start,
     gates,
     initial,
+    of_all,
     run,
     tensors,
+    to_end,
     uses_kernel,
 )
 from attention_src.shapes import check_impl
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SUB = 16  # positions whose products of gates are made pair by pair
 

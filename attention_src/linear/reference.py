@@ -22,10 +22,9 @@ from attention_src.linear.checks import (
     check_form,
     check_same_length,
 )
-from attention_src.linear.delta import delta_rule, gated_delta_rule
-from attention_src.linear.feature_maps import features
-from attention_src.linear.forms import answer, arrays, initial, run
-from attention_src.linear.gated import gated_linear_attention
+from attention_src.linear.reference_delta import delta_rule, gated_delta_rule
+from attention_src.linear.reference_gated import gated_linear_attention
+from attention_src.linear.reference_parts import answer, arrays, features, initial, run
 from attention_src.shapes import real_array
 
 __all__ = ["delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]

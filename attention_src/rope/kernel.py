@@ -7,8 +7,8 @@ several heads: the cosines and sines of the block are read once and serve all it
 import torch
 from torch import Tensor
 
-from attention_src.kernels import Launch, capability, check_kernel_tensors, tl, triton
 from attention_src.rope.scaling import check_rotation
+from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
 
 
 @triton.jit

@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.rope import scaling as numpy_frequencies
 from attention_src.rope.scaling import amplitude, check_precision, check_rotation
 from attention_src.shapes import check_impl, shape
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "torch", "triton")
 

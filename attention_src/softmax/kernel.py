@@ -10,8 +10,8 @@ import math
 import torch
 from torch import Tensor
 
-from attention_src.kernels import Launch, capability, check_kernel_tensors, tl, triton
 from attention_src.shapes import shape
+from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
 
 # The longest rows (a power of two) that 16 warps keep in their registers: in the forward one number
 # for each score, in the backward two. The interpreter has short ones, so that tests reach the rest.

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.shapes import check_impl
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 
 def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tensor, "*rows n_k"]:

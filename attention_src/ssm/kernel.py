@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.kernels import Launch, capability, check_kernel_tensors, triton
 from attention_src.ssm.kernel_scan import (
     selective_scan_backward_kernel,
     selective_scan_forward_kernel,
 )
+from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, triton
 
 LARGEST_N = 64
 Grads = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

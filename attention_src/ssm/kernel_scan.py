@@ -5,7 +5,7 @@ such a tile all states come from one associative scan; between tiles the state i
 States never reach memory, except one for each tile when the backward asks for them.
 """
 
-from attention_src.kernels import tl, triton
+from attention_src.triton_support.launch import tl, triton
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 

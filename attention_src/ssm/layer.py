@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src import interpreter  # noqa: F401  before anything imports triton
 from attention_src.shapes import check_impl, check_size
 from attention_src.ssm.checks import check_scan, check_ssd
+from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SCAN_FORMS = ("recurrent", "associative")
 SSD_FORMS = ("recurrent", "parallel", "chunkwise")

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from attention_src.exercises import checking
-from attention_src.exercises.checking import Case, Check, Mistake
+from attention_src.exercises.engine import checking
+from attention_src.exercises.engine.checking import Case, Check, Mistake
 
 
 def centred(x):

@@ -9,7 +9,7 @@ import pytest
 from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
 
 from attention_src.exercises import maps as checks
-from attention_src.exercises import maps_rollout
+from attention_src.exercises.maps import rollout as maps_rollout
 
 
 def my_previous_token_score(p):

@@ -9,7 +9,8 @@ import pytest
 from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
 
 from attention_src.exercises import softmax as checks
-from attention_src.exercises import softmax_online, softmax_temperature
+from attention_src.exercises.softmax import online as softmax_online
+from attention_src.exercises.softmax import temperature as softmax_temperature
 from attention_src.softmax import reference
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_src.flash import tiled
+from attention_src.flash import layer_tiled as tiled
 from attention_src.flash.layer import flash_attention, flash_attention_with_lse
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
 from flash.oracle import NAMES, arguments, assert_close, exact, plain, results, visible_mask

@@ -6,8 +6,8 @@ import torch
 from kernel_support import DEVICE, DTYPES, needs_gpu
 
 from attention_src.flash.kernel import flash_forward
-from attention_src.kernels import INTERPRETED
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
+from attention_src.triton_support.launch import INTERPRETED
 from flash.oracle import NAMES, arguments, assert_close, exact, plain, results, visible_mask
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE
 
-from attention_src.flash.kernel_blocks import key_spans, nth_block, query_spans
-from attention_src.kernels import tl, triton
+from attention_src.flash.kernel.blocks import key_spans, nth_block, query_spans
+from attention_src.triton_support.launch import tl, triton
 from flash.oracle import visible_mask
 
 BLOCK_Q, BLOCK_K = 3, 4  # the kernels' are larger; with these, every example has borders

@@ -5,11 +5,11 @@ import torch
 from kernel_support import DEVICE, DTYPES, needs_gpu
 
 from attention_src.flash.kernel import flash_backward, flash_forward
-from attention_src.flash.kernel_backward import dkdv_launch, dq_launch
-from attention_src.flash.kernel_config import TALLEST, dkdv_tiles, dq_tiles, forward_tiles
-from attention_src.flash.kernel_forward import forward_launch
-from attention_src.flash.masks import Rule
-from attention_src.kernels import INTERPRETED
+from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
+from attention_src.flash.kernel.config import TALLEST, dkdv_tiles, dq_tiles, forward_tiles
+from attention_src.flash.kernel.forward import forward_launch
+from attention_src.flash.visibility import Rule
+from attention_src.triton_support.launch import INTERPRETED
 from flash.oracle import arguments, results
 
 from .test_kernel import attend, on_device

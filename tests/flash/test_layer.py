@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kernel_support import needs_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_src.flash import layer, tiled
+from attention_src.flash import layer
+from attention_src.flash import layer_tiled as tiled
 from attention_src.flash.layer import check_lengths, flash_attention, flash_attention_with_lse
 from attention_src.testing import make_qkv
 from flash.oracle import arguments, assert_close, exact, results

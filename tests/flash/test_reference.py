@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from attention_src.attention import reference as dense
 from attention_src.attention.masks import causal_mask, window_mask
-from attention_src.flash.masks import Rule, blocks
 from attention_src.flash.reference import flash_attention, flash_attention_backward
+from attention_src.flash.visibility import Rule, blocks
 from attention_src.testing import (
     assert_sharp,
     assert_within_budget,

@@ -6,8 +6,8 @@ import torch
 from kernel_support import DEVICE, DTYPES, needs_gpu
 
 from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
-from attention_src.kvcache.kernel_launch import MAX_SPLITS, choose_splits
-from attention_src.kvcache.kernel_merge import merge_launch
+from attention_src.kvcache.kernel.launch import MAX_SPLITS, choose_splits
+from attention_src.kvcache.kernel.merge import merge_launch
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
 from kvcache.decoding import (
     OPERATORS,

@@ -10,7 +10,7 @@ from kernel_support import DEVICE, DTYPES, huge_tensor, needs_interpreter
 from attention_src.attention import reference
 from attention_src.attention.masks import padding_mask
 from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
-from attention_src.kvcache.kernel_checks import check_contiguous, check_int8, check_paged
+from attention_src.kvcache.kernel.checks import check_contiguous, check_int8, check_paged
 from attention_src.testing import assert_sharp, assert_within_budget
 from kvcache.decoding import (
     OPERATORS,

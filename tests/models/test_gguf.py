@@ -17,11 +17,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_src.models.gguf import read_gguf
-from attention_src.models.gguf_blocks import BLOCKS
+from attention_src.models.formats.gguf import read_gguf
+from attention_src.models.formats.gguf_blocks import BLOCKS
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE
-from attention_src.models.smollm2_weights import Config, half_split, load_weights
+from attention_src.models.smollm2.weights import Config, half_split, load_weights
 from attention_src.rope.reference import rotate
 
 # The format's codes and struct's letters for the numbers in the metadata.

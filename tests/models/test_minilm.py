@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from attention_src.models import install, minilm
+from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.minilm import MiniLM
-from attention_src.models.recorded import load_recorded
-from attention_src.models.safetensors import read_safetensors
+from attention_src.models.minilm.recorded import load_recorded
 
 SENTENCES = [
     "The cat sat on the mat",

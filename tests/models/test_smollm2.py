@@ -22,11 +22,11 @@ from smollm2_support import (
 )
 
 from attention_src.attention.masks import to_additive, window_mask
-from attention_src.models import smollm2_weights
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2_parts import feed_forward, project, rms_norm
-from attention_src.models.smollm2_tokenizer import Tokenizer
-from attention_src.models.smollm2_trace import Ablation, Probe
+from attention_src.models.smollm2 import weights as smollm2_weights
+from attention_src.models.smollm2.parts import feed_forward, project, rms_norm
+from attention_src.models.smollm2.tokenizer import Tokenizer
+from attention_src.models.smollm2.trace import Ablation, Probe
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 
 CLOSE = dict(atol=2e-4, rtol=0)  # of logits: 1e-4 is what 30 float32 layers round to

@@ -13,7 +13,7 @@ from attention_src.kvcache.cache import (
     QuantizedKVCache,
     WindowedKVCache,
 )
-from attention_src.models.smollm2_caches import make_caches
+from attention_src.models.smollm2.caches import make_caches
 
 CLOSE = dict(atol=2e-4, rtol=0)
 N = 18

@@ -8,8 +8,8 @@ import sys
 import pytest
 from smollm2_support import model, weights_file
 
-from attention_src.models import smollm2_cli
-from attention_src.models.smollm2_cli import TimedSmolLM2, main
+from attention_src.models.smollm2 import __main__ as smollm2_cli
+from attention_src.models.smollm2.__main__ import TimedSmolLM2, main
 
 COMMAND = [sys.executable, "-m", "attention_src.models.smollm2"]
 FRANCE = "The capital of France is"

@@ -6,10 +6,7 @@ import torch
 
 from attention_src.attention.masks import window_mask
 from attention_src.kvcache.cache import KVCache
-from attention_src.models import smollm2_heads as heads
-from attention_src.models import smollm2_memory as memory
-from attention_src.models import smollm2_speed as speed
-from attention_src.models.smollm2_experiments import corpus_ids, perplexity
+from attention_src.models.smollm2.experiments import corpus_ids, heads, memory, perplexity, speed
 
 QUIET = dict(progress=None)
 

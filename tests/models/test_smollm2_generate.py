@@ -5,7 +5,7 @@ import torch
 from smollm2_support import llama, model
 
 from attention_src.kvcache.cache import KVCache
-from attention_src.models.smollm2_generate import (
+from attention_src.models.smollm2.generate import (
     STOP,
     Stream,
     generate_ids,
@@ -13,7 +13,7 @@ from attention_src.models.smollm2_generate import (
     stop_ids,
     visible_columns,
 )
-from attention_src.models.smollm2_tokenizer import chat_prompt
+from attention_src.models.smollm2.tokenizer import chat_prompt
 
 FRANCE = "The capital of France is"
 RAGGED = [FRANCE, "Hi", "Once upon a time there was a little girl who lived", "1, 2, 3, 4,"]

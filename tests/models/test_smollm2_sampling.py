@@ -9,15 +9,15 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from attention_src.models.smollm2_generate import (
+from attention_src.models.smollm2.generate import (
     Stream,
     generate,
     pad_left,
     stop_ids,
     visible_columns,
 )
-from attention_src.models.smollm2_sampling import chooser, probabilities
-from attention_src.models.smollm2_tokenizer import Tokenizer
+from attention_src.models.smollm2.sampling import chooser, probabilities
+from attention_src.models.smollm2.tokenizer import Tokenizer
 
 
 def by_definition(logits, temperature, top_k, top_p):

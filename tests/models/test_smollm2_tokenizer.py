@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attention_src.models.gguf import read_gguf
+from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE
-from attention_src.models.smollm2_tokenizer import SYSTEM, Tokenizer, chat_prompt
+from attention_src.models.smollm2.tokenizer import SYSTEM, Tokenizer, chat_prompt
 
 HARD = [
     "",

@@ -7,8 +7,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tiny import all_cases, make_book
 
-from tools import numbers
 from tools.book import Book
+from tools.notebook import numbers
 
 
 @pytest.fixture(scope="session")

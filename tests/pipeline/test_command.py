@@ -1,4 +1,4 @@
-"""python -m tools.notebooks: executed, the same bytes each time, run again only if code changed."""
+"""python -m tools.notebook: executed, the same bytes each time, run again only if code changed."""
 
 import json
 import shutil
@@ -7,7 +7,8 @@ import nbformat
 import pytest
 from tiny import make_book
 
-from tools import freshness, notebooks
+from tools import freshness
+from tools.notebook import build as notebooks
 
 CHAPTER = """\
 # Tiny

@@ -1,5 +1,7 @@
 """Which files of the package a chapter's code reaches, and so when its outputs are stale."""
 
+import ast
+
 import pytest
 
 from tools import freshness
@@ -8,8 +10,9 @@ FILES = {
     "__init__.py": "",
     "plain.py": "import numpy\n",
     "deep/__init__.py": "from attention_src.plain import f\n",
-    "deep/inner.py": "def f():\n    from . import other\n",
+    "deep/inner.py": "from . import other\ndef f():\n    from attention_src import lazy\n",
     "deep/other.py": "from ..far import away\n",
+    "lazy.py": "",
     "deep/script.js": "export const a = 1;\n",
     "far.py": "",
     "unused.py": "",
@@ -38,7 +41,7 @@ def reached(package, *code):
         ("from attention_src import plain", {"__init__.py", "plain.py"}),
         ("%matplotlib inline\n!ls\nfrom attention_src import far", {"__init__.py", "far.py"}),
         ("def f():\n    %time 1\n    import attention_src.far", {"__init__.py", "far.py"}),
-        ("from attention_src.deep.inner import f", set(FILES) - {"unused.py"}),
+        ("from attention_src.deep.inner import f", set(FILES) - {"lazy.py", "unused.py"}),
         (
             "import attention_src.deep as d",
             {"__init__.py", "plain.py", "deep/__init__.py", "deep/script.js"},
@@ -57,11 +60,62 @@ def test_the_digest_follows_what_is_reached(name, package):
     assert freshness.digest(code) != before
 
 
-def test_the_digest_ignores_what_is_not_reached(package):
+@pytest.mark.parametrize("name", ["lazy.py", "unused.py"])
+def test_the_digest_ignores_what_is_not_reached(name, package):
     code = ["from attention_src.deep.inner import f"]
     before = freshness.digest(code)
-    (package / "unused.py").write_text("changed = 1\n")
+    (package / name).write_text("changed = 1\n")
     assert freshness.digest(code) == before
+
+
+SOURCE = '''"""A module."""
+import numpy as np
+
+
+class C:
+    """A class."""
+
+    def f(self, x=1):
+        """A method."""
+        if x:
+            import json
+        return np.exp(x)  # a comment
+'''
+
+
+@pytest.mark.parametrize(
+    "old, new, counts",
+    [
+        ('"""A module."""', '"""Another."""', False),
+        ('"""A class."""', "", False),
+        ('"""A method."""', '"""A method.\\n\\n    More."""', False),
+        ("# a comment", "# nothing", False),
+        ("import json", "import json, pickle", False),
+        ("import numpy as np\n", "import numpy as np\n\n\n", False),
+        ("np.exp(x)", "np.exp( x )", False),
+        ("np.exp(x)", "np.exp(-x)", True),
+        ("x=1", "x=True", True),
+        ("x=1", "x=1.0", True),
+        ("return np", "print(np); return np", True),
+        ("import numpy as np", "import numpy as np, json", True),
+        ('"""A method."""', '"""A method."""; "not the docstring"', True),
+    ],
+)
+def test_the_digest_follows_meaning(old, new, counts, package):
+    code = ["from attention_src import far"]
+    (package / "far.py").write_text(SOURCE)
+    before = freshness.digest(code)
+    assert SOURCE.count(old) == 1
+    (package / "far.py").write_text(SOURCE.replace(old, new))
+    assert (freshness.digest(code) != before) == counts
+
+
+def test_the_digest_is_the_same_in_every_version_of_python():
+    """3.12 adds type_params, 3.13 leaves out empty fields: a digest may not depend on either."""
+    tree = ast.parse("def f(): return 'a'")
+    constant = "Constant(value='a')"
+    function = f"FunctionDef(name='f',args=arguments(),body=[Return(value={constant})])"
+    assert freshness._written(tree) == f"Module(body=[{function}])"
 
 
 def test_the_digest_is_the_same_on_every_system(package):

@@ -8,9 +8,10 @@ import re
 import pytest
 from tiny import CASES, source_and_portable
 
-from tools import directives, macros
-from tools.inline import Inline
-from tools.portable import Portable
+from tools import macros
+from tools.notebook import directives
+from tools.notebook.inline import Inline
+from tools.notebook.portable import Portable
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny import REPOSITORY, all_cases, make_book
 
-from tools import notebooks
+from tools.notebook import build as notebooks
 
 WITH_CODE = """
 
@@ -136,7 +136,7 @@ def test_a_stale_chapter_is_executed_on_an_authors_machine(stale):
 def test_where_only_the_site_can_be_built_a_stale_chapter_stops(made, monkeypatch):
     from importlib import metadata
 
-    from tools import book_outputs
+    from tools.site import outputs as book_outputs
 
     def not_installed(name):
         raise metadata.PackageNotFoundError(name)

@@ -3,8 +3,9 @@
 import pytest
 from tiny import make_book
 
-from tools import check_address, quiz, setup_cell
+from tools import check_address, quiz
 from tools.book import Book
+from tools.notebook import setup_cell
 
 GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"
 

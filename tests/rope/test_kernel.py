@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
-from attention_src.kernels import capability
 from attention_src.rope.kernel import rope_backward, rope_forward, rope_launch
 from attention_src.rope.layer import cos_sin, rotate_qk
 from attention_src.rope.scaling import YaRN
 from attention_src.testing import assert_sharp, assert_within_budget
+from attention_src.triton_support.launch import capability
 
 from .cases import NAMES, exact, plain, results, tensors
 

@@ -1,7 +1,7 @@
 """The site under test: where it was built, and its pages."""
 
 from tools.book import Book
-from tools.site_measure import HTML
+from tools.site.measure import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from built_site import HTML, THEMES, site_pages
 
-from tools.site_measure import FLAGS, chromium
-from tools.site_server import serving
+from tools.site.measure import FLAGS, chromium
+from tools.site.server import serving
 
 
 def pytest_collection_modifyitems(items):

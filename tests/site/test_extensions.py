@@ -11,8 +11,12 @@ import tinycss2
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
-from tools import macros, site_assets, site_figures, site_fonts, site_math
-from tools.site_server import serving
+from tools import macros
+from tools.site import assets as site_assets
+from tools.site import figures as site_figures
+from tools.site import fonts as site_fonts
+from tools.site import math as site_math
+from tools.site.server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = """<?xml version="1.0"?>

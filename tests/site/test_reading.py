@@ -5,7 +5,7 @@ import re
 import pytest
 from built_site import THEMES, book_pages, chapter_pages, site_pages
 
-from tools.site_measure import FIRST_PAGE
+from tools.site.measure import FIRST_PAGE
 
 BOOK = book_pages()
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]

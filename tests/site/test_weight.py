@@ -6,8 +6,8 @@ import os
 import pytest
 from built_site import book_pages
 
-from tools.site_measure import FIRST_PAGE, weigh
-from tools.site_server import serving
+from tools.site.measure import FIRST_PAGE, weigh
+from tools.site.server import serving
 
 BOOK = book_pages()
 FIRST_VISIT, NEXT_PAGE = 300_000, 80_000

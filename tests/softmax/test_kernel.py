@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, EXAMPLES, huge_tensor, needs_gpu
 
-from attention_src.kernels import INTERPRETED
 from attention_src.softmax import kernel, reference
 from attention_src.softmax.kernel import softmax_backward, softmax_forward
 from attention_src.softmax.layer import softmax
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
+from attention_src.triton_support.launch import INTERPRETED
 
 # Rows of one number, beside the longest whole row, and of several blocks, the last one incomplete.
 WIDTHS = (1, 2, 97, 127, 128, 129, 191, 193, 331)

@@ -1,0 +1,1 @@
+"""What every check is made of: cases, mistakes, one call of a learner's function, one message."""

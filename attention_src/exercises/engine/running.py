@@ -1,0 +1,51 @@
+"""One call of a learner's function, watched: its answer, its exception, what it changed or took."""
+
+import copy
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import identical
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call did: its answer or its exception, the inputs it changed, the memory it took."""
+
+    answer: Any = None
+    error: Exception | None = None
+    changed: tuple[int, ...] = ()
+    peak_bytes: int = 0
+    too_big: bool = False
+
+    @property
+    def blank(self) -> bool:
+        """True for an unfinished stub: NotImplementedError, None or ..., alone or in a tuple."""
+        parts = self.answer if isinstance(self.answer, tuple) else (self.answer,)
+        return isinstance(self.error, NotImplementedError) or (
+            self.error is None and all(part is None or part is ... for part in parts)
+        )
+
+
+def attempt(f: Callable, inputs: tuple, max_bytes: int | None = None) -> Outcome:
+    """Call f on a fresh copy of the inputs and note everything that happened."""
+    args = copy.deepcopy(inputs)
+    measure = max_bytes is not None and not tracemalloc.is_tracing()
+    if measure:
+        tracemalloc.start()
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            answer, error = f(*args), None
+    except Exception as raised:
+        answer, error = None, raised
+    finally:
+        peak = tracemalloc.get_traced_memory()[1] if measure else 0
+        if measure:
+            tracemalloc.stop()
+    changed = tuple(i for i, arg in enumerate(args) if not identical(arg, inputs[i]))
+    return Outcome(answer, error, changed, peak, measure and peak > (max_bytes or 0))

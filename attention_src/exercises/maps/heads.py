@@ -1,0 +1,236 @@
+"""The checks of the chapter on attention maps; that of rollout is in maps_rollout.py."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.attention.maps import offset_score
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.softmax.reference import entropy_bits
+
+
+def _weights(*shape: int) -> np.ndarray:
+    """Weights whose rows are far from uniform and far from equal."""
+    rng = np.random.default_rng(3)
+    return rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
+
+
+def previous_token_score(p: np.ndarray) -> np.ndarray:
+    """Mean weight of a word on the word before it; [CLS] and [SEP] do not count."""
+    return np.asarray(offset_score(p, -1))
+
+
+def _mean_of(p: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    return np.asarray(p[..., i, j].mean(axis=-1))
+
+
+def _words(p: np.ndarray) -> np.ndarray:
+    """The words that have a word before them."""
+    return np.arange(2, p.shape[-1] - 1)
+
+
+def _whole_diagonal(p: np.ndarray) -> np.ndarray:
+    i = np.arange(1, p.shape[-1])
+    return _mean_of(p, i, i - 1)
+
+
+def _first_word_too(p: np.ndarray) -> np.ndarray:
+    i = np.arange(1, p.shape[-1] - 1)
+    return _mean_of(p, i, i - 1)
+
+
+def _sep_too(p: np.ndarray) -> np.ndarray:
+    i = np.arange(2, p.shape[-1])
+    return _mean_of(p, i, i - 1)
+
+
+def _how_often_largest(p: np.ndarray) -> np.ndarray:
+    i = _words(p)
+    return np.asarray((p.argmax(axis=-1)[..., i] == i - 1).mean(axis=-1))
+
+
+_TENTHS = np.array(  # every mistake below gives another number for this map
+    [
+        [0.6, 0.1, 0.1, 0.1, 0.1],
+        [0.4, 0.3, 0.1, 0.1, 0.1],
+        [0.1, 0.2, 0.5, 0.1, 0.1],
+        [0.1, 0.1, 0.7, 0.0, 0.1],
+        [0.3, 0.2, 0.2, 0.2, 0.1],
+    ]
+)
+
+_MAPS = [
+    Case("a perfect previous-token head", (np.eye(5, k=-1) + np.diag([1.0, 0, 0, 0, 0]),)),
+    Case("[CLS], three words, [SEP]", (_TENTHS,)),
+    Case("3 heads at once", (_weights(3, 7, 7),)),
+    Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
+]
+
+_PREVIOUS = Check(
+    "previous_token_score",
+    reference=previous_token_score,
+    cases=_MAPS,
+    mistakes=[
+        Mistake(
+            "transposed",
+            lambda p: _mean_of(p, _words(p) - 1, _words(p)),
+            "You read p[i - 1, i]: that is how much a word looks at the NEXT one. Rows are "
+            "queries, so the previous token is p[i, i - 1].",
+        ),
+        Mistake(
+            "special tokens counted",
+            _whole_diagonal,
+            "You took the whole diagonal. Its first entry is the first word looking at [CLS], its "
+            "last is [SEP] looking at the last word; neither is a word with a word before it.",
+        ),
+        Mistake(
+            "first word counted",
+            _first_word_too,
+            "You counted the first word, and what stands before it is [CLS]. Start at i = 2.",
+        ),
+        Mistake(
+            "[SEP] counted",
+            _sep_too,
+            "You counted [SEP] as a query. The last word is i = n - 2.",
+        ),
+        Mistake(
+            "own token",
+            lambda p: _mean_of(p, _words(p), _words(p)),
+            "You read p[i, i]: how much a word looks at itself. The word before it is i - 1.",
+        ),
+        Mistake(
+            "sum instead of mean",
+            lambda p: p[..., _words(p), _words(p) - 1].sum(axis=-1),
+            "You added the weights up. Divide by the number of words, or long texts score more.",
+        ),
+        Mistake(
+            "all heads averaged",
+            lambda p: p[..., _words(p), _words(p) - 1].mean(),
+            "You averaged over the heads too. Average the last axis only: one score per map.",
+        ),
+        Mistake(
+            "largest key counted",
+            _how_often_largest,
+            "You counted how often the previous token gets the largest weight. The score is the "
+            "weight itself, averaged.",
+        ),
+        Mistake(
+            "divided by n",
+            lambda p: p[..., _words(p), _words(p) - 1].sum(axis=-1) / p.shape[-1],
+            "You divided by all n tokens. Only n - 3 words have a word before them.",
+        ),
+    ],
+    hints=[
+        "Which entries of p belong to a word and the word before it? Mark them on paper for n = 5.",
+        "i = np.arange(2, n - 1) are the words that have a word before them.",
+        "p[..., i, i - 1].mean(axis=-1)",
+    ],
+)
+
+
+def attention_entropy(p: np.ndarray) -> np.ndarray:
+    """Entropy of each row in bits, averaged over the queries: one number per map."""
+    return np.asarray(np.asarray(entropy_bits(p)).mean(axis=-1))
+
+
+def _plain_logarithm(p: np.ndarray) -> np.ndarray:
+    return np.asarray(-(p * np.log2(p)).sum(axis=-1).mean(axis=-1))
+
+
+def _entropy_of_columns(p: np.ndarray) -> np.ndarray:
+    share = p / np.where(p.sum(axis=-2, keepdims=True) == 0, 1, p.sum(axis=-2, keepdims=True))
+    return attention_entropy(share.swapaxes(-1, -2))
+
+
+def _entropy_over_queries(p: np.ndarray) -> np.ndarray:
+    return np.asarray(-(p * np.log2(np.where(p > 0, p, 1))).sum(axis=-2).mean(axis=-1))
+
+
+def _entropy_of_mean(p: np.ndarray) -> np.ndarray:
+    return np.asarray(entropy_bits(p.mean(axis=-2)))
+
+
+_ENTROPY = Check(
+    "attention_entropy",
+    reference=attention_entropy,
+    cases=[
+        Case("uniform over 4 keys: 2 bits", (np.full((4, 4), 0.25),)),
+        Case("one query flat, one sharp", (np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]),)),
+        Case("3 queries, 5 keys", (_weights(3, 5),)),
+        Case("2 heads, 7 queries, 7 keys", (_weights(2, 7, 7),)),
+        Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
+    ],
+    mistakes=[
+        Mistake(
+            "nats",
+            lambda p: attention_entropy(p) * np.log(2),
+            "You used the natural logarithm, so these are nats. Bits need np.log2.",
+        ),
+        Mistake(
+            "logarithm of 0",
+            _plain_logarithm,
+            "A weight of 0 gives 0 * log2(0) = 0 * -inf, which is not a number. It should add "
+            "nothing: take the logarithm only where p > 0.",
+        ),
+        Mistake(
+            "sign",
+            lambda p: -attention_entropy(p),
+            "The sign is wrong. The logarithm of a weight is negative, so entropy needs a minus.",
+        ),
+        Mistake(
+            "columns",
+            _entropy_of_columns,
+            "You took the entropy of columns. A query's weights are a row: sum over the last axis.",
+        ),
+        Mistake(
+            "summed over queries",
+            _entropy_over_queries,
+            "You summed over the queries (axis -2). Sum over the keys, axis -1, then average the "
+            "queries.",
+        ),
+        Mistake(
+            "entropy of the average",
+            _entropy_of_mean,
+            "You averaged the rows first. Two sharp queries that look at different keys would then "
+            "seem to be flat. Take each row's entropy, then average.",
+        ),
+        Mistake(
+            "not averaged",
+            lambda p: np.asarray(entropy_bits(p)),
+            "This is one entropy per query. Average them: one number per map.",
+        ),
+        Mistake(
+            "summed, not averaged",
+            lambda p: np.asarray(entropy_bits(p)).sum(axis=-1),
+            "You added the entropies of the queries. Average them instead.",
+        ),
+        Mistake(
+            "all heads averaged",
+            lambda p: np.asarray(entropy_bits(p)).mean(),
+            "You averaged over the heads too. Keep the leading axes: one number per map.",
+        ),
+        Mistake(
+            "divided by log2(n_k)",
+            lambda p: attention_entropy(p) / np.log2(p.shape[-1]),
+            "You divided by the largest possible entropy. This exercise asks for bits.",
+        ),
+    ],
+    hints=[
+        "First one entropy per row, then their average. Over which axis is each?",
+        "np.where(p > 0, p, 1) is safe inside the logarithm, because log2(1) = 0.",
+        "-(p * np.log2(np.where(p > 0, p, 1))).sum(axis=-1).mean(axis=-1)",
+    ],
+)
+
+
+def check_previous_token_score(f: Any) -> Result:
+    """Check f(p [..., n, n]) -> [...], the mean weight of a word on the word before it.
+
+    Token 0 is [CLS] and token n - 1 is [SEP]; neither counts as a word.
+    """
+    return _PREVIOUS.run(f)
+
+
+def check_attention_entropy(f: Any) -> Result:
+    """Check f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries."""
+    return _ENTROPY.run(f)

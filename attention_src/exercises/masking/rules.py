@@ -1,0 +1,204 @@
+"""The checks of the masks that a learner builds. In each of them, True means "may attend"."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+
+ADDITIVE = (
+    "This is an additive mask, to be added to the scores. The exercise asks for a boolean one, "
+    "True = may attend."
+)
+
+
+def window_mask(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+    """Causal, bottom-right: the last `window` keys counting one's own, and the first `sinks`."""
+    position = np.arange(n_q)[:, None] + n_k - n_q
+    key = np.arange(n_k)[None, :]
+    return (key <= position) & ((key > position - window) | (key < sinks))
+
+
+def _window(n_q: int, n_k: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(n_q)[:, None] + offset, np.arange(n_k)[None, :]
+
+
+def _top_left(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+    i, j = _window(n_q, n_k, 0)
+    return (j <= i) & ((j > i - window) | (j < sinks))
+
+
+def _both_sides(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+    i, j = _window(n_q, n_k, n_k - n_q)
+    return (abs(i - j) < window) | (j < sinks)
+
+
+def _future_sinks(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+    i, j = _window(n_q, n_k, n_k - n_q)
+    return ((j <= i) & (j > i - window)) | (j < sinks)
+
+
+def _sinks_and_window(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+    i, j = _window(n_q, n_k, n_k - n_q)
+    return (j <= i) & (j > i - window) & (j < sinks)
+
+
+WINDOW_MASK = Check(
+    "window_mask",
+    reference=window_mask,
+    cases=[
+        Case("a window of 2, no sinks", (5, 5, 2, 0)),
+        Case("a window of 3 and 1 sink", (6, 6, 3, 1)),
+        Case("2 new queries, 7 keys", (2, 7, 3, 0)),
+        Case("2 new queries, 7 keys, 2 sinks", (2, 7, 2, 2)),
+        Case("more sinks than the first query may see", (5, 5, 1, 3)),
+        Case("a window wider than the text", (3, 3, 11, 0)),
+        Case("more queries than keys", (5, 3, 2, 0)),
+    ],
+    mistakes=[
+        Mistake(
+            "reversed polarity",
+            lambda *a: ~window_mask(*a),
+            "True and False are swapped. Here True means: may attend.",
+        ),
+        Mistake(
+            "top-left alignment",
+            _top_left,
+            "You counted queries from the first key. The queries are the LAST n_q positions: "
+            "query i stands at position i + n_k - n_q.",
+        ),
+        Mistake(
+            "transposed",
+            lambda *a: window_mask(*a).T,
+            "Rows are queries and columns are keys. Yours is transposed.",
+        ),
+        Mistake(
+            "window one too wide",
+            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window + 1, sinks),
+            "Your window is off by one: it holds window + 1 keys. One's own key counts.",
+        ),
+        Mistake(
+            "window one too narrow",
+            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window - 1, sinks),
+            "Your window is off by one: it holds window - 1 keys. One's own key is one of them.",
+        ),
+        Mistake(
+            "window not causal",
+            _both_sides,
+            "Your window reaches into the future. Only keys at or before one's own position may "
+            "be seen.",
+        ),
+        Mistake(
+            "sinks not causal",
+            _future_sinks,
+            "Your sinks can be seen before they were written: with 3 sinks, query 0 still sees "
+            "key 0 alone.",
+        ),
+        Mistake(
+            "sinks forgotten",
+            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window, 0),
+            "You forgot the sinks: the first `sinks` keys stay visible to every later query.",
+        ),
+        Mistake(
+            "sinks and window",
+            _sinks_and_window,
+            "A key is visible if it lies in the window OR is a sink; you asked for both.",
+        ),
+        Mistake(
+            "window forgotten",
+            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, n_k + 1, sinks),
+            "This is the causal mask: old keys that have left the window are still visible.",
+        ),
+        Mistake("additive mask", lambda *a: np.where(window_mask(*a), 0.0, -np.inf), ADDITIVE),
+    ],
+    hints=[
+        "Write the position of query i and of key j as a column and a row, then compare them.",
+        "Query i stands at position i + n_k - n_q. How many keys lie between its own and key j?",
+        "(key <= position) & ((key > position - window) | (key < sinks))",
+    ],
+)
+
+
+def packed_causal_mask(document_ids: np.ndarray) -> np.ndarray:
+    """Same document, and not in the future."""
+    ids = np.asarray(document_ids)
+    n = len(ids)
+    return (ids[:, None] == ids[None, :]) & np.tri(n, dtype=bool)
+
+
+def _tri(ids: np.ndarray) -> np.ndarray:
+    return np.tri(len(ids), dtype=bool)
+
+
+PACKED_CAUSAL_MASK = Check(
+    "packed_causal_mask",
+    reference=packed_causal_mask,
+    cases=[
+        Case("two documents", (np.array([0, 0, 0, 1, 1]),)),
+        Case("three documents, ids in no order", (np.array([7, 7, 2, 5, 5, 5]),)),
+        Case("one document", (np.array([4, 4, 4]),)),
+        Case("every token its own document", (np.array([3, 1, 2, 0]),)),
+    ],
+    mistakes=[
+        Mistake(
+            "reversed polarity",
+            lambda ids: ~packed_causal_mask(ids),
+            "True and False are swapped. Here True means: may attend.",
+        ),
+        Mistake(
+            "same document, not causal",
+            lambda ids: ids[:, None] == ids[None, :],
+            "You compare the ids, but a query still sees later tokens of its own document. "
+            "Compose with the causal mask.",
+        ),
+        Mistake(
+            "causal, documents ignored",
+            _tri,
+            "You built the causal mask, but a query still reads the documents packed before "
+            "its own. Compare the ids as well.",
+        ),
+        Mistake(
+            "upside down",
+            lambda ids: packed_causal_mask(ids).T,
+            "Rows are queries and columns are keys. Yours is transposed: each query sees the "
+            "future and not the past.",
+        ),
+        Mistake(
+            "own key hidden",
+            lambda ids: packed_causal_mask(ids) & ~np.eye(len(ids), dtype=bool),
+            "You hid the diagonal, off by one: a query may see its own key, so j <= i and not "
+            "j < i. The first token of a document would see nothing.",
+        ),
+        Mistake(
+            "or instead of and",
+            lambda ids: (ids[:, None] == ids[None, :]) | _tri(ids),
+            "You joined the two rules with OR. A key must pass both: use &.",
+        ),
+        Mistake(
+            "ids ordered",
+            lambda ids: (ids[:, None] >= ids[None, :]) & _tri(ids),
+            "You compare ids with >=. Earlier documents then stay visible; ids are names, only "
+            "== means anything.",
+        ),
+        Mistake(
+            "additive mask",
+            lambda ids: np.where(packed_causal_mask(ids), 0.0, -np.inf),
+            ADDITIVE,
+        ),
+    ],
+    hints=[
+        "Two rules, and a key must pass both. What are they?",
+        "ids[:, None] == ids[None, :] compares each query's document with each key's.",
+        "np.tri(n, dtype=bool) is the causal mask. Join the two with &.",
+    ],
+)
+
+
+def check_window_mask(f: Any) -> Result:
+    """Check f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right."""
+    return WINDOW_MASK.run(f)
+
+
+def check_packed_causal_mask(f: Any) -> Result:
+    """Check f(document_ids [n]) -> bool [n, n]: causal within each document."""
+    return PACKED_CAUSAL_MASK.run(f)

@@ -1,0 +1,153 @@
+"""The checks of the chapter on masking: the masked softmax here, the masks themselves imported."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+
+
+def stable_softmax(s: np.ndarray) -> np.ndarray:
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def masked_softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Weights over the last axis; hidden keys get 0, and so does a row that may see nothing."""
+    s = np.where(mask, np.asarray(scores, dtype=np.float64), -np.inf)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isfinite(m), m, 0))
+    l = e.sum(axis=-1, keepdims=True)
+    return np.divide(e, l, out=np.zeros_like(e), where=l > 0)
+
+
+def _hidden_set_the_maximum(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True)) * mask
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1)
+
+
+def _in_place(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
+    return masked_softmax(scores, mask)
+
+
+def _over_queries(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    visible = np.broadcast_to(mask, scores.shape)
+    return masked_softmax(scores.swapaxes(-1, -2), visible.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    e = np.where(mask, np.exp(scores), 0)
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1)
+
+
+MASKED_SOFTMAX = Check(
+    "masked_softmax",
+    reference=masked_softmax,
+    cases=[
+        Case("one hidden key", (np.array([[2.0, 1.0, 3.0]]), np.array([[True, True, False]]))),
+        Case("nothing hidden", (np.array([[2.0, 1.0, 3.0]]), np.array([[True, True, True]]))),
+        Case(
+            "two queries, and the second may see nothing",
+            (
+                np.array([[2.0, 1.0, 3.0], [2.0, 0.0, 1.0]]),
+                np.array([[True, False, True], [False, False, False]]),
+            ),
+        ),
+        Case(
+            "large scores",
+            (np.array([[1e4, 9999.0, -1e4]]), np.array([[True, True, False]])),
+        ),
+        Case(
+            "large scores, the largest hidden",
+            (
+                np.array([[1e4, -1e4, 9999.0, -9999.0]]),
+                np.array([[False, True, False, True]]),
+            ),
+        ),
+        Case(
+            "a mask of one row for two queries, in a batch of two",
+            (
+                np.array([[[0.5, 2.0, -1.0], [1.5, 0.0, 3.0]], [[2.5, 1.0, 0.0], [0.0, 4.0, 1.0]]]),
+                np.array([[[True, True, False]], [[False, True, True]]]),
+            ),
+        ),
+    ],
+    mistakes=[
+        Mistake(
+            "reversed polarity",
+            lambda s, m: masked_softmax(s, ~m),
+            "You hid the keys that the mask allows. Here True means: may attend.",
+        ),
+        Mistake(
+            "mask not used",
+            lambda s, m: stable_softmax(s),
+            "This is the plain softmax: nothing was hidden.",
+        ),
+        Mistake(
+            "zeroed after softmax",
+            lambda s, m: stable_softmax(s) * m,
+            "You set hidden weights to 0 after the softmax: the rest no longer sums to 1, and "
+            "hidden scores still count in the denominator. Hide before you normalise.",
+        ),
+        Mistake(
+            "score set to 0",
+            lambda s, m: stable_softmax(s * m),
+            "You multiplied the scores by the mask. A hidden key then has score 0, and "
+            "exp(0) = 1 is not nothing. Its score must become -inf.",
+        ),
+        Mistake(
+            "wrong axis",
+            _over_queries,
+            "You normalised over the queries: each column sums to 1. Each query has its own "
+            "budget, so each row should. Reduce over the last axis.",
+        ),
+        Mistake(
+            "nan in a fully masked row",
+            lambda s, m: stable_softmax(np.where(m, s, -np.inf)),
+            "A row with nothing to see computes -inf - (-inf), or 0 / 0. It should give 0.",
+        ),
+        Mistake(
+            "uniform fully masked row",
+            lambda s, m: stable_softmax(np.where(m, s, -1e9)),
+            "A query that may see nothing attends to every hidden key equally, because all its "
+            "scores became the same finite number. Its weights should be 0.",
+        ),
+        Mistake(
+            "-1e9 added",
+            lambda s, m: stable_softmax(s + np.where(m, 0, -1e9)),
+            "You added a large finite number. In a row where every key is hidden the number is "
+            "the same for all, softmax ignores it, and the hidden keys are back.",
+        ),
+        Mistake(
+            "maximum of hidden scores",
+            _hidden_set_the_maximum,
+            "You subtracted a maximum that belongs to a hidden key. The visible exponentials "
+            "all became 0. Take the maximum over what is visible.",
+        ),
+        Mistake(
+            "no maximum subtracted",
+            _no_shift,
+            "exp of a large score overflows, exp of a low one vanishes. Subtract the largest "
+            "visible score of each row first.",
+        ),
+        Mistake(
+            "in-place change",
+            _in_place,
+            "Your function writes -inf into the caller's scores. Use np.where, which makes a "
+            "new array.",
+        ),
+    ],
+    hints=[
+        "Which scores may enter the maximum, the sum and the division?",
+        "np.where(mask, scores, -np.inf) hides keys, leaves scores alone, and broadcasts.",
+        "If a row's maximum is -inf, subtract 0 instead; if its sum is 0, divide by 1 instead.",
+    ],
+)
+
+
+def check_masked_softmax(f: Any) -> Result:
+    """Check f(scores [..., n_q, n_k], mask broadcastable to it) -> weights, as scores."""
+    return MASKED_SOFTMAX.run(f)

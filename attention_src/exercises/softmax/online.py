@@ -1,0 +1,160 @@
+"""The check of the streaming softmax: maximum and sum of a row that arrives in blocks."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.softmax import reference
+
+
+def _stream(blocks: list, rescale: Any, maximum: Any = max, start: float = -np.inf) -> tuple:
+    """The online loop with parts to get wrong: rescale(m, m_new) scales the old sum."""
+    m, l = start, 0.0
+    for block in blocks:
+        m_new = maximum(m, block.max())
+        if m_new == -np.inf:
+            continue
+        l = l * rescale(m, m_new) + np.exp(block - m_new).sum()
+        m = m_new
+    return m, l
+
+
+def _right(m: float, m_new: float) -> float:
+    return np.exp(m - m_new)
+
+
+def _running(blocks: list) -> tuple[float, float]:
+    """m and l over all blocks; (−inf, 0) while nothing but −inf was seen."""
+    m, l = reference.online_max_and_sum(blocks)
+    return float(m[0]), float(l[0])
+
+
+def _unguarded(blocks: list) -> tuple:
+    m, l = -np.inf, 0.0
+    for block in blocks:
+        m_new = max(m, block.max())
+        l = l * np.exp(m - m_new) + np.exp(block - m_new).sum()
+        m = m_new
+    return m, l
+
+
+def _own_maxima(blocks: list) -> tuple:
+    m, l = -np.inf, 0.0
+    for block in blocks:
+        if block.max() > -np.inf:
+            m_new = max(m, block.max())
+            l = l * np.exp(m - m_new) + np.exp(block - block.max()).sum()
+            m = m_new
+    return m, l
+
+
+def _no_shift(blocks: list) -> tuple:
+    return max(block.max() for block in blocks), sum(np.exp(block).sum() for block in blocks)
+
+
+def _with_log(blocks: list) -> tuple:
+    m, l = _running(blocks)
+    return m, m + np.log(l)
+
+
+_WRONG_WAY = (
+    "You rescaled the running sum by exp(m_new − m_old). The sign is turned round: when the "
+    "maximum rises, the old sum must shrink."
+)
+_HIDDEN = np.array([-np.inf, -np.inf])
+
+_ONLINE = Check(
+    "online_softmax",
+    reference=_running,
+    cases=[
+        Case("one block", ([np.array([1.0, 3.0, 2.0])],)),
+        Case("the maximum falls", ([np.array([3.0, 1.0]), np.array([2.0, 0.0])],)),
+        Case("the maximum rises", ([np.array([1.0, 0.0]), np.array([3.0]), np.array([5.0, 4.0])],)),
+        Case("all scores negative", ([np.array([-3.0, -2.0]), np.array([-4.0, -1.0, -5.0])],)),
+        Case("large scores", ([np.array([9990.0, 1e4]), np.array([10002.0]), np.array([-1e4])],)),
+        Case("some keys hidden", ([np.array([-np.inf, 1.0]), np.array([2.0, -np.inf])],)),
+        Case("the last block hidden", ([np.array([1.0, 2.0]), _HIDDEN],)),
+        Case("the first block hidden", ([_HIDDEN, np.array([2.0, 1.0])],)),
+        Case("everything hidden", ([_HIDDEN, _HIDDEN[:1]],)),
+    ],
+    mistakes=[
+        Mistake(
+            "running sum not rescaled",
+            lambda blocks: _stream(blocks, lambda m, m_new: 1.0),
+            "You forgot to rescale the running sum: the old l was measured against the old "
+            "maximum. When m rises, multiply l by exp(m_old − m_new).",
+        ),
+        Mistake(
+            "rescaled the wrong way",
+            lambda blocks: _stream(blocks, lambda m, m_new: np.exp(m_new - m)),
+            _WRONG_WAY,
+        ),
+        Mistake(
+            "rescaled the wrong way",
+            lambda blocks: _stream(
+                blocks, lambda m, m_new: np.exp(m_new - m) if m > -np.inf else 0.0
+            ),
+            _WRONG_WAY,
+        ),
+        Mistake(
+            "maximum of the block instead of the running one",
+            lambda blocks: _stream(blocks, _right, maximum=lambda m, b: b),
+            "Your m is the last block's maximum. The running maximum never falls: "
+            "max(m, block.max()).",
+        ),
+        Mistake(
+            "each block against its own maximum",
+            _own_maxima,
+            "You subtract each block's own maximum from it. All terms in l must be measured "
+            "against the same, running maximum.",
+        ),
+        Mistake(
+            "maximum starts at 0",
+            lambda blocks: _stream(blocks, _right, start=0.0),
+            "Your maximum starts at 0, which is above all the scores here. Start from −inf.",
+        ),
+        Mistake(
+            "no max-shift",
+            _no_shift,
+            "Your sum is over exp(score), without subtracting the maximum: it overflows for large "
+            "scores. Sum exp(score − m).",
+        ),
+        Mistake(
+            "no guard for a hidden block",
+            _unguarded,
+            "−inf − (−inf) is not a number. While only −inf has been seen there is nothing to add: "
+            "leave m and l as they are.",
+        ),
+        Mistake(
+            "only the last block counts",
+            lambda blocks: _stream(blocks, lambda m, m_new: 0.0),
+            "Your sum holds the last block only. Add to the rescaled old sum; don't replace it.",
+        ),
+        Mistake(
+            "log of the sum",
+            _with_log,
+            "Your second number is the log-sum-exp, m + log l. Return l itself.",
+        ),
+        Mistake(
+            "swapped",
+            lambda blocks: _running(blocks)[::-1],
+            "You swapped the two: return (m, l), the maximum first.",
+        ),
+    ],
+    hints=[
+        "Keep m and l. For each block: find the new maximum, correct l, add the block to l.",
+        "The correction is l * exp(m − m_new): it turns each exp(s − m) into exp(s − m_new).",
+        "If the new maximum is still −inf, skip the block: −inf − (−inf) is not a number.",
+    ],
+    returns=("m", "l"),
+)
+
+
+def check_online_softmax(f: Any) -> Result:
+    """Check f(blocks) -> (m, l): running maximum and sum over a list of 1-D blocks of scores.
+
+    log-sum-exp of everything seen is m + log l. Blocks may hold −inf; while nothing else has been
+    seen, m = −inf and l = 0.
+    """
+    return _ONLINE.run(f)

@@ -1,0 +1,103 @@
+"""The check of the thermostat: the temperature that gives softmax a wanted entropy."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.softmax import reference
+
+
+def _entropy_bits(scores: np.ndarray, temperature: float) -> float:
+    return float(reference.entropy_bits(reference.softmax(scores, temperature=temperature)))
+
+
+def _temperature(scores: np.ndarray, bits: float) -> float:
+    """The temperature at which the entropy is `bits`, by bisection of its logarithm."""
+    low, high = -30.0, 30.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        if _entropy_bits(scores, np.exp(middle)) < bits:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(low))
+
+
+def _what_it_gives(scores: np.ndarray, bits: float, answer: Any) -> str:
+    """Say which entropy the learner's temperature gives."""
+    t = float(answer)
+    if not (t > 0 and np.isfinite(t)):
+        return "A temperature is positive and finite."
+    reached = _entropy_bits(scores, t)
+    said = f"At your temperature the entropy is {reached:.4g} bits; {bits:.4g} were asked for."
+    ratio = t / _temperature(scores, bits)
+    if not 0.02 < ratio < 50:
+        return (
+            f"{said}\n  You ended at one end of your bracket. Either it does not hold the answer, "
+            "or you kept\n  the wrong half: where the entropy is too low, a higher temperature is "
+            "needed.\n  (Do you divide the scores by the temperature?)"
+        )
+    if abs(ratio - 1) < 0.05:
+        return f"{said} Close: bisect further."
+    return said
+
+
+_FRUIT = np.array([8.0, 7.0, 3.0, 1.0])
+
+_TEMPERATURE = Check(
+    "temperature_for_entropy",
+    reference=_temperature,
+    cases=[
+        Case("four keys", (_FRUIT, 1.2)),
+        Case("sharper", (_FRUIT, 0.4)),
+        Case("flatter", (_FRUIT, 1.9)),
+        Case("negative scores", (np.array([-3.0, -1.0, -2.0]), 1.0)),
+        Case("scores far apart", (np.array([9e4, 6e4, 5e4, 1e4, -8e4]), 1.5)),
+        Case("scores close together", (np.array([0.13, 0.11, 0.1, 0.16]), 1.5)),
+        Case("32 keys", (np.linspace(-3.0, 3.0, 32), 3.0)),
+    ],
+    mistakes=[
+        Mistake(
+            "entropy in nats",
+            lambda scores, bits: _temperature(scores, bits / np.log(2)),
+            "You measure the entropy in nats, with the natural logarithm. Bits need np.log2.",
+        ),
+        Mistake(
+            "multiplied by the temperature",
+            lambda scores, bits: 1 / _temperature(scores, bits),
+            "Your answer is 1 over the temperature: you multiply the scores by it. Divide them.",
+        ),
+        Mistake(
+            "logarithm of the temperature",
+            lambda scores, bits: np.log(_temperature(scores, bits)),
+            "Your answer is the logarithm of the temperature. Return np.exp of it.",
+        ),
+        Mistake(
+            "number of keys instead of bits",
+            lambda scores, bits: _temperature(scores, np.log2(bits)),
+            "You compared 2**entropy with bits. Compare the entropy itself.",
+        ),
+        Mistake(
+            "entropy instead of temperature",
+            lambda scores, bits: bits,
+            "You returned the entropy. Return the temperature that gives it.",
+        ),
+    ],
+    hints=[
+        "Entropy rises with temperature: halve a bracket [low, high] that holds the answer.",
+        "At the middle, if the entropy is below `bits`, it is too cold: low = middle.",
+        "Temperatures span many sizes: bisect log(temperature) between log(1e-6) and log(1e6), "
+        "a hundred times.",
+    ],
+    rtol=1e-4,
+    note=_what_it_gives,
+)
+
+
+def check_temperature_for_entropy(f: Any) -> Result:
+    """Check f(scores, bits) -> t, the temperature with entropy_bits(softmax(scores / t)) = bits.
+
+    scores is one row of distinct numbers and 0 < bits < log2(n_k). Four right digits are enough.
+    """
+    return _TEMPERATURE.run(f)

@@ -1,0 +1,265 @@
+"""Flash attention backward: dq, dk, dv from the same tiles; the weights are made again from lse."""
+
+import math
+
+from torch import Tensor
+
+from attention_src.flash.kernel.blocks import (
+    key_spans,
+    keys_of,
+    load_tile,
+    nth_block,
+    query_block,
+    query_spans,
+    store_tile,
+    visible,
+)
+from attention_src.flash.kernel.config import common_arguments, dkdv_tiles, dq_tiles
+from attention_src.flash.visibility import Rule
+from attention_src.triton_support.launch import Launch, tl, triton
+
+LOG2E = tl.constexpr(math.log2(math.e))
+
+
+@triton.jit
+def flash_dq_kernel(
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr,
+    lse_log2_ptr, delta_ptr, dq_ptr,
+    stride_qb, stride_qh, stride_qn, stride_qd,
+    stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd,
+    stride_dob, stride_doh, stride_don, stride_dod,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
+    q_ptr += b * stride_qb + h * stride_qh
+    h_kv = h // (n_heads // n_kv_heads)
+    k_ptr += b * stride_kb + h_kv * stride_kh
+    v_ptr += b * stride_vb + h_kv * stride_vh
+    do_ptr += b * stride_dob + h * stride_doh
+    row = (b * n_heads + h) * n_q  # of o, lse, dlse and dq
+    key_length = keys_of(key_lengths_ptr, b, n_k)
+    first_t = start_q + n_k - n_q
+    offs_q = tl.arange(0, BLOCK_Q)
+
+    # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
+    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
+    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
+    # [BLOCK_Q]  reads 2 BLOCK_Q numbers; writes 2 BLOCK_Q, for flash_dkdv_kernel
+    inside = offs_q < n_q - start_q
+    lse = tl.load(lse_ptr + row + start_q + offs_q, mask=inside, other=-float("inf"))
+    dlse = tl.load(dlse_ptr + row + start_q + offs_q, mask=inside, other=0.0)
+    blind = lse == -float("inf")  # sees nothing: p = exp2(s − inf) = 0, and no gradient
+    lse_log2 = tl.where(blind, float("inf"), lse * LOG2E)
+    delta = tl.where(blind, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
+    padded = (b * n_heads + h) * n_padded + start_q
+    tl.store(lse_log2_ptr + padded + offs_q, lse_log2)
+    tl.store(delta_ptr + padded + offs_q, delta)
+
+    dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
+    sink_stop, left, full, right, stop = key_spans(
+        first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+    )
+    masked_blocks = sink_stop + (full - left) + (stop - right)
+    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+        for index in range(0, masked_blocks if MASKED else right - full):
+            start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
+            # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers
+            k = load_tile(
+                k_ptr,
+                start_k,
+                key_length,
+                stride_kn,
+                stride_kd,
+                BLOCK_K,
+                D_K,
+                BLOCK_DK,
+                MASKED,
+                WIDE,
+            )
+            v = load_tile(
+                v_ptr,
+                start_k,
+                key_length,
+                stride_vn,
+                stride_vd,
+                BLOCK_K,
+                D_V,
+                BLOCK_DV,
+                MASKED,
+                WIDE,
+            )
+            s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
+            log2_p = s * scale_log2 - lse_log2[:, None]
+            if MASKED:
+                t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
+                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(seen, log2_p, -float("inf"))
+            p = tl.exp2(log2_p)
+            # [BLOCK_Q, BLOCK_K]  dp − delta: the sum of products starts at −delta
+            dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
+            dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
+            dq = tl.dot((p * dp).to(k.dtype), k, dq, input_precision=PRECISION)
+    # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
+    store_tile(dq_ptr + row * D_K, dq * scale, start_q, n_q, BLOCK_Q, D_K, BLOCK_DK)
+
+
+@triton.jit
+def flash_dkdv_kernel(
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, do_ptr, lse_log2_ptr, delta_ptr, dk_ptr, dv_ptr,
+    stride_qb, stride_qh, stride_qn, stride_qd,
+    stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd,
+    stride_dob, stride_doh, stride_don, stride_dod,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
+    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    # The first keys are seen by the most queries, so they come first.
+    n_blocks = tl.cdiv(n_k, BLOCK_K)
+    start_k = tl.program_id(0) % n_blocks * BLOCK_K
+    head = tl.program_id(0) // n_blocks
+    b, h_kv = (head // n_kv_heads).to(tl.int64), (head % n_kv_heads).to(tl.int64)
+    k_ptr += b * stride_kb + h_kv * stride_kh
+    v_ptr += b * stride_vb + h_kv * stride_vh
+    h = h_kv * GROUP  # the first of the query heads that share these keys
+    q_ptr += b * stride_qb + h * stride_qh
+    do_ptr += b * stride_dob + h * stride_doh
+    lse_log2_ptr += (b * n_heads + h) * n_padded
+    delta_ptr += (b * n_heads + h) * n_padded
+    row_k = head.to(tl.int64) * n_k  # of dk and dv
+    key_length = keys_of(key_lengths_ptr, b, n_k)
+    shift = n_k - n_q  # query i is at position i + shift
+    offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
+
+    # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
+    k = load_tile(
+        k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, True, WIDE
+    )
+    v = load_tile(
+        v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, True, WIDE
+    )
+    dk = tl.zeros([BLOCK_K, BLOCK_DK], tl.float32)
+    dv = tl.zeros([BLOCK_K, BLOCK_DV], tl.float32)
+    first, full, right, stop = query_spans(
+        start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+    )
+    masked_blocks = (full - first) + (stop - right)
+    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+        # Each block of queries, and of it each head in turn: one loop, with no pause between heads.
+        for turn in range(0, (masked_blocks if MASKED else right - full) * GROUP):
+            member = turn % GROUP
+            if WIDE:
+                member = tl.cast(member, tl.int64)
+            start_q = nth_block(turn // GROUP, 0, first, full, right, MASKED) * BLOCK_Q
+            row = member * n_padded + start_q  # of lse_log2 and delta
+            # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
+            q = load_tile(q_ptr + member * stride_qh, start_q, n_q, stride_qn, stride_qd,
+                          BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE)  # fmt: skip
+            lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
+            s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
+            log2_p = s * scale_log2 - lse_log2[None, :]
+            if MASKED:
+                t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
+                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(seen, log2_p, -float("inf"))
+            p = tl.exp2(log2_p)
+            # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
+            do = load_tile(do_ptr + member * stride_doh, start_q, n_q, stride_don, stride_dod,
+                           BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
+            delta = tl.load(delta_ptr + row + offs_q)
+            dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
+            # [BLOCK_K, BLOCK_Q]  dp − delta
+            dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
+            dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
+            dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
+    # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
+    store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
+    store_tile(dv_ptr + row_k * D_V, dv, start_k, n_k, BLOCK_K, D_V, BLOCK_DV)
+
+
+def dq_launch(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    o: Tensor,
+    lse: Tensor,
+    do: Tensor,
+    dlse: Tensor,
+    lse_log2: Tensor,
+    delta: Tensor,
+    dq: Tensor,
+    rule: Rule,
+    scale: float,
+    *,
+    capability: int,
+) -> Launch:
+    """One program for each block of queries of each head.
+
+    Args:
+        q, k, v, key_lengths, do: any strides
+        o, lse, dlse: contiguous
+        lse_log2, delta: float32 [B, H, n_padded], contiguous, to be written; n_padded is n_q or
+            more, a multiple of TALLEST
+        dq: [B, H, n_q, d_k], contiguous, to be written
+        rule: who sees whom
+        scale: of the scores
+        capability: the chip
+    Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less what the rule hides.
+    """
+    tiles = dq_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
+    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, dlse_ptr=dlse)
+    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
+    arguments |= dict(
+        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
+    )
+    grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
+    return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
+
+
+def dkdv_launch(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    do: Tensor,
+    lse_log2: Tensor,
+    delta: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+    rule: Rule,
+    scale: float,
+    *,
+    capability: int,
+) -> Launch:
+    """One program for each block of keys of each key/value head, after `dq_launch` has run.
+
+    The program adds up all query heads that share its keys, in a fixed order: no copies of k and
+    v, no atomics, and the same bits on every run.
+
+    Args:
+        q, k, v, key_lengths, do: any strides
+        lse_log2, delta: as `dq_launch` wrote them
+        dk: [B, H_kv, n_k, d_k], contiguous, to be written
+        dv: [B, H_kv, n_k, d_v], contiguous, to be written
+        rule: who sees whom
+        scale: of the scores
+        capability: the chip
+    Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides.
+    """
+    tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
+    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(GROUP=q.shape[1] // k.shape[1])
+    arguments |= dict(
+        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
+    )
+    grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
+    return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

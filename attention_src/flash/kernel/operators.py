@@ -1,0 +1,184 @@
+"""Flash attention as operators of torch: forward, backward, and the gradients through both."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
+from attention_src.flash.kernel.config import TALLEST
+from attention_src.flash.kernel.forward import forward_launch
+from attention_src.flash.visibility import Rule
+from attention_src.shapes import check_heads, check_scale, check_size, shape
+from attention_src.triton_support.launch import capability, check_kernel_tensors
+
+SMALLEST, LARGEST = 16, 256  # d_k and d_v
+
+
+@torch.library.custom_op("attention_src::flash_forward", mutates_args=())
+def flash_forward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    causal: bool,
+    window: int,
+    sinks: int,
+    scale: float,
+) -> tuple[Tensor, Tensor]:
+    """Attention and the log of its denominator, without a matrix of scores in memory.
+
+        o = softmax(scale * q k^T, hidden scores = −inf) v,  lse_i = log(sum_j exp(s_ij))
+
+    Args:
+        q: [B, H, n_q, d_k]  float16, bfloat16 or float32, any strides
+        k: [B, H_kv, n_k, d_k]  query head h uses key head h // (H / H_kv)
+        v: [B, H_kv, n_k, d_v]  d_k and d_v from 16 to 256
+        key_lengths: int32 [B]  how many keys of each sequence are real; below 0 counts as 0, above
+            n_k as n_k. None = all. The others are never read.
+        causal: key j is visible to query i iff j <= i + n_k - n_q
+        window: causal, and only the last `window` keys, counting one's own; 0 = no window
+        sinks: with a window, the first `sinks` keys stay visible
+        scale: of the scores, d_k ** -0.5 as a rule
+    Returns: o [B, H, n_q, d_v] in q's dtype; lse float32 [B, H, n_q], natural log. A row that sees
+        nothing has o = 0 and lse = −inf. Both have gradients.
+    Raises:
+        ValueError: shapes, dtypes or devices that do not fit; a width the kernels do not have
+    Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the blocks that are hidden; O(B H n_q) memory beside
+        the output.
+    Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their B_r, B_c, L are BLOCK_Q, BLOCK_K, lse;
+        their O^(j) and l^(j) are acc and l). Grouped heads: Ainslie et al. 2023, arXiv:2305.13245.
+        Sinks: Xiao et al. 2023, arXiv:2309.17453.
+    """
+    rule = check_arguments(q, k, v, key_lengths, causal, window, sinks, scale)
+    o, lse = _outputs(q, v)
+    forward_launch(q, k, v, key_lengths, o, lse, rule, scale, capability=capability(q)).run()
+    return o, lse
+
+
+@torch.library.custom_op("attention_src::flash_backward", mutates_args=())
+def flash_backward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    o: Tensor,
+    lse: Tensor,
+    do: Tensor,
+    dlse: Tensor,
+    causal: bool,
+    window: int,
+    sinks: int,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `flash_forward`, its weights made again from lse block by block.
+
+        p = exp(s - lse)   ds = p * (do v^T - delta)   delta = rowsum(o * do) - dlse
+        dv = p^T do        dq = scale * ds k           dk = scale * ds^T q
+
+    Args:
+        q, k, v, key_lengths, causal, window, sinks, scale: as `flash_forward` was given
+        o, lse: what it returned
+        do: [B, H, n_q, d_v]  gradient of the loss by o, any strides
+        dlse: float32 [B, H, n_q]  gradient of the loss by lse
+    Returns: dq, dk, dv  with the shapes and dtypes of q, k, v; the same bits on every run
+    Raises:
+        ValueError: as `flash_forward`; do or dlse does not fit
+    Cost: 2 B H n_q n_k (4 d_k + 3 d_v) FLOP: seven products where five would do, because scores and
+        dp are made for dq and again for dk and dv, which needs no atomic additions. O(B H n_q)
+        memory beside the gradients.
+    Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their D is delta without dlse), with dq in a
+        loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij.
+    """
+    rule = check_arguments(q, k, v, key_lengths, causal, window, sinks, scale)
+    for name, x, like in (
+        ("o", o, "o"),
+        ("do", do, "o"),
+        ("lse", lse, "lse"),
+        ("dlse", dlse, "lse"),
+    ):
+        expected = (*q.shape[:3], v.shape[3]) if like == "o" else q.shape[:3]
+        if x.shape != torch.Size(expected):
+            raise ValueError(f"{name} has shape {shape(x)}; it should be {list(expected)}")
+    check_kernel_tensors(q=q, o=o, do=do)
+    check_kernel_tensors(lse=lse, dlse=dlse)
+    o, lse, dlse = o.contiguous(), lse.contiguous(), dlse.contiguous()
+    dq, dk, dv = _gradients(q, k, v)
+    n_padded = TALLEST * -(-q.shape[2] // TALLEST)  # whole tiles, so that reading needs no mask
+    lse_log2, delta = (lse.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
+    given, chip = (q, k, v, key_lengths), capability(q)
+    dq_launch(*given, o, lse, do, dlse, lse_log2, delta, dq, rule, scale, capability=chip).run()
+    dkdv_launch(*given, do, lse_log2, delta, dk, dv, rule, scale, capability=chip).run()
+    return dq, dk, dv
+
+
+def check_arguments(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None,
+    causal: bool,
+    window: int,
+    sinks: int,
+    scale: float,
+) -> Rule:
+    """Check what both operators are given.
+
+    Raises:
+        ValueError: names the argument
+    """
+    check_heads(q, k, v)
+    check_kernel_tensors(q=q, k=k, v=v)
+    for name, d in (("d_k", q.shape[3]), ("d_v", v.shape[3])):
+        if not SMALLEST <= d <= LARGEST:
+            raise ValueError(
+                f"{name} is {d}; the flash kernels take widths from {SMALLEST} to {LARGEST}. "
+                "Choose another impl: 'tiled' or 'sdpa'"
+            )
+    if key_lengths is not None:
+        given = (tuple(key_lengths.shape), key_lengths.dtype, key_lengths.device)
+        if given != ((q.shape[0],), torch.int32, q.device):
+            raise ValueError(
+                f"key_lengths is {shape(key_lengths)} {key_lengths.dtype} on {key_lengths.device}; "
+                f"it should be [B] = [{q.shape[0]}] torch.int32 on {q.device}"
+            )
+    check_scale(scale, q.shape[3])
+    check_size(window, "window")
+    return Rule(q.shape[2], k.shape[2], causal, window or None, sinks)
+
+
+def _outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Room for o and lse."""
+    o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
+    return o, torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+
+
+def _gradients(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Room for dq, dk and dv."""
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    return dq, dk, dv
+
+
+@flash_forward.register_fake
+def _(q, k, v, key_lengths, causal, window, sinks, scale):
+    return _outputs(q, v)
+
+
+@flash_backward.register_fake
+def _(q, k, v, key_lengths, o, lse, do, dlse, causal, window, sinks, scale):
+    return _gradients(q, k, v)
+
+
+def _setup(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
+    """Keep what the backward pass needs: inputs and outputs, and nothing of size n_q n_k."""
+    q, k, v, key_lengths, *ctx.rule = inputs
+    ctx.save_for_backward(q, k, v, key_lengths, *output)
+
+
+def _backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple:
+    q, k, v, key_lengths, o, lse = ctx.saved_tensors
+    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *ctx.rule)
+    return *gradients, None, None, None, None, None
+
+
+flash_forward.register_autograd(_backward, setup_context=_setup)

@@ -1,0 +1,131 @@
+"""What the decode operators accept: ValueErrors that name the argument, its value and the fix."""
+
+import torch
+from torch import Tensor
+
+from attention_src.kvcache.kernel.launch import MAX_SPLITS, paged_capacity
+from attention_src.shapes import check_groups, check_heads, shape
+from attention_src.triton_support.launch import check_kernel_tensors
+
+MAX_D = 256  # a row of a tile, held in registers
+MAX_CAPACITY = 2**30  # so that a position, and one beyond, is an int32
+
+
+def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
+    """Check the arguments of `decode_contiguous`."""
+    check_kernel_tensors(q=q, k=k, v=v)
+    _check_cache(q, k, v)
+    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
+    _check_capacity(k.shape[2])
+
+
+def check_paged(
+    q: Tensor, k_pages: Tensor, v_pages: Tensor, block_table: Tensor, lengths: Tensor
+) -> None:
+    """Check the arguments of `decode_paged`."""
+    check_kernel_tensors(q=q, k_pages=k_pages, v_pages=v_pages)
+    for name, x in (("k_pages", k_pages), ("v_pages", v_pages)):
+        if x.ndim != 4 or x.shape[:3] != k_pages.shape[:3]:
+            raise ValueError(
+                f"{name} has shape {shape(x)}; it should be [n_pages, H_kv, page_size, d], "
+                f"k_pages and v_pages alike but for d (k_pages has {shape(k_pages)})"
+            )
+    if k_pages.shape[2] == 0:
+        raise ValueError("k_pages has page_size=0; a page should hold at least one key")
+    _check_query(q, k_pages, v_pages)
+    if block_table.ndim != 2:
+        raise ValueError(f"block_table has shape {shape(block_table)}; it should be [B, max_pages]")
+    _check_integers("block_table", block_table, q, (q.shape[0], block_table.shape[1]), "[B, ...]")
+    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
+    _check_capacity(paged_capacity(k_pages, block_table))
+
+
+def check_int8(
+    q: Tensor, k: Tensor, k_scale: Tensor, v: Tensor, v_scale: Tensor, lengths: Tensor
+) -> None:
+    """Check the arguments of `decode_int8`."""
+    check_kernel_tensors(q=q)
+    _check_cache(q, k, v)
+    for name, x in (("k", k), ("v", v)):
+        _check_dtype(name, x, q, torch.int8)
+    for name, x in (("k_scale", k_scale), ("v_scale", v_scale)):
+        _check_dtype(name, x, q, torch.float32)
+        if x.shape != k.shape[:3]:
+            raise ValueError(
+                f"{name} has shape {shape(x)}; it should be [B, H_kv, N] = {list(k.shape[:3])}: "
+                "one scale for each key and value"
+            )
+    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
+    _check_capacity(k.shape[2])
+    _check_pairs(v)
+
+
+def check_splits(n_splits: int) -> None:
+    """Check the number of splits."""
+    if not 1 <= n_splits <= MAX_SPLITS:
+        raise ValueError(f"n_splits is {n_splits}; it should be 1 to {MAX_SPLITS}, or None")
+
+
+def refuse_cache_gradient(**tensors: Tensor) -> None:
+    """Refuse a gradient that would silently be missing.
+
+    Raises:
+        ValueError: one of the tensors requires a gradient
+    """
+    for name, x in tensors.items():
+        if x.requires_grad:
+            raise ValueError(
+                f"{name} requires a gradient, which is not computed for this cache: detach it, or "
+                "use decode_contiguous"
+            )
+
+
+def _check_cache(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """q [B, H, 1, d_k], k [B, H_kv, N, d_k], v [B, H_kv, N, d_v]."""
+    check_heads(q, k, v)
+    _check_query(q, k, v)
+
+
+def _check_query(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """q [B, H, 1, d_k] with the heads and widths of k and v [..., H_kv, ..., d]."""
+    if q.ndim != 4 or q.shape[2] != 1:
+        raise ValueError(f"q has shape {shape(q)}; decoding takes one query: [B, H, 1, d_k]")
+    if q.shape[3] != k.shape[3]:
+        raise ValueError(f"the keys have d_k={k.shape[3]} but q has d_k={q.shape[3]}")
+    check_groups(q.shape[1], k.shape[1])
+    for name, d in (("d_k", q.shape[3]), ("d_v", v.shape[3])):
+        if d > MAX_D:
+            raise ValueError(f"{name} is {d}; kernels take up to {MAX_D}. Choose another impl")
+    if q.shape[3] == 0:
+        raise ValueError("q has d_k=0; a query should have at least one component")
+
+
+def _check_dtype(name: str, x: Tensor, q: Tensor, dtype: torch.dtype) -> None:
+    if x.dtype != dtype or x.device != q.device:
+        raise ValueError(
+            f"{name} is {x.dtype} on {x.device}; it should be {dtype} on {q.device}, as q is there"
+        )
+
+
+def _check_integers(name: str, x: Tensor, q: Tensor, expected: tuple[int, ...], axes: str) -> None:
+    _check_dtype(name, x, q, torch.int32)
+    if tuple(x.shape) != expected:
+        raise ValueError(f"{name} has shape {shape(x)}; it should be {axes} = {list(expected)}")
+
+
+def _check_capacity(capacity: int) -> None:
+    if capacity > MAX_CAPACITY:
+        raise ValueError(
+            f"the cache holds {capacity} keys a sequence; kernels take up to {MAX_CAPACITY}"
+        )
+
+
+def _check_pairs(v: Tensor) -> None:
+    """The int8 kernel reads two neighbouring values as one int16."""
+    even = all(n % 2 == 0 for n in (v.shape[3], v.storage_offset(), *v.stride()[:3]))
+    if not even or v.stride(3) != 1:
+        raise ValueError(
+            f"v has shape {shape(v)}, strides {list(v.stride())} and offset {v.storage_offset()}; "
+            "the int8 kernel reads values in pairs: d_v, the offset and all strides but the last "
+            "should be even, and the last 1. Try v.contiguous(), or another impl if d_v is odd"
+        )

@@ -1,0 +1,224 @@
+"""Decoding as torch operators: one query per head against a contiguous, paged or int8 cache.
+
+    o = softmax(scale * q k^T) v   over the first lengths[b] keys of sequence b
+
+Flash-Decoding: each sequence is divided into splits that run side by side, each writes its own
+output and log-sum-exp, and a second kernel joins them; a single split writes the answer itself.
+The cache is read once, where it lies: any strides, query heads grouped by key/value head. What lies
+beyond a sequence's length is never read, so it may hold anything.
+"""
+
+import functools
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attention_src.kvcache.kernel.backward import decode_gradients, pages_in_order
+from attention_src.kvcache.kernel.checks import (
+    check_contiguous,
+    check_int8,
+    check_paged,
+    check_splits,
+    refuse_cache_gradient,
+)
+from attention_src.kvcache.kernel.launch import (
+    choose_splits,
+    contiguous_launch,
+    int8_launch,
+    n_tiles,
+    paged_capacity,
+    paged_launch,
+)
+from attention_src.kvcache.kernel.merge import merge_launch
+from attention_src.shapes import check_scale
+from attention_src.triton_support.launch import INTERPRETED, Launch, capability
+
+
+@torch.library.custom_op("attention_src::decode_contiguous", mutates_args=())
+def decode_contiguous(
+    q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, scale: float, n_splits: int | None = None
+) -> Tensor:
+    """One query per head against contiguous keys and values.
+
+        o = softmax(scale * q k^T) v   over the first lengths[b] keys
+
+    Args:
+        q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
+        k, v: [B, H_kv, N, d_k] and [B, H_kv, N, d_v], any strides; d_k and d_v up to 256
+        lengths: int32 [B]  live keys of each sequence, 0 to N; another length gives NaN, because to
+            look at it here would make the CPU wait for the GPU
+        scale: on the scores
+        n_splits: into how many splits to divide each sequence; None = as many as fill the chip
+    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 where a sequence is empty. Gradients of q, k and v
+        are computed in plain PyTorch (kernel_backward.py).
+    Raises:
+        ValueError: names the argument that does not fit
+    Cost: 2 B H n (d_k + d_v) FLOP; reads the B H_kv n (d_k + d_v) live numbers of the cache once
+        (once for every tile of up to 64 query heads of a group).
+    Source: Dao et al. 2023, Flash-Decoding; each split is Dao et al. 2022, arXiv:2205.14135,
+        Algorithm 1 for one query (their l, m are ours).
+    """
+    check_contiguous(q, k, v, lengths)
+    launch = functools.partial(contiguous_launch, q, k, v, lengths)
+    return _decode(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
+
+
+@torch.library.custom_op("attention_src::decode_paged", mutates_args=())
+def decode_paged(
+    q: Tensor,
+    k_pages: Tensor,
+    v_pages: Tensor,
+    block_table: Tensor,
+    lengths: Tensor,
+    scale: float,
+    n_splits: int | None = None,
+) -> Tensor:
+    """One query per head against keys and values on pages, found by a block table.
+
+        key j of sequence b is k_pages[block_table[b, j // page_size], :, j % page_size]
+
+    Args:
+        q: [B, H, 1, d_k]
+        k_pages, v_pages: [n_pages, H_kv, page_size, d_k] and [..., d_v], any strides, any page
+            size; sequences may share pages
+        block_table: int32 [B, max_pages]; entries beyond a sequence's length are not looked at, an
+            entry within it that is no page gives NaN
+        lengths: int32 [B]  0 to max_pages * page_size; another length gives NaN
+        scale, n_splits: as for `decode_contiguous`
+    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
+    Raises:
+        ValueError: names the argument that does not fit; pages that require a gradient
+    Cost: as `decode_contiguous`, and 4 bytes of the block table a page.
+    Source: Kwon et al. 2023, arXiv:2309.06180, section 4.1 (their KV block is our page).
+    """
+    check_paged(q, k_pages, v_pages, block_table, lengths)
+    launch = functools.partial(paged_launch, q, k_pages, v_pages, block_table, lengths)
+    capacity = paged_capacity(k_pages, block_table)
+    return _decode(launch, q, k_pages.shape[1], v_pages.shape[3], capacity, scale, n_splits)
+
+
+@torch.library.custom_op("attention_src::decode_int8", mutates_args=())
+def decode_int8(
+    q: Tensor,
+    k: Tensor,
+    k_scale: Tensor,
+    v: Tensor,
+    v_scale: Tensor,
+    lengths: Tensor,
+    scale: float,
+    n_splits: int | None = None,
+) -> Tensor:
+    """One query per head against keys and values in int8, a scale for each of them.
+
+        o = softmax(scale * q (k k_scale)^T) (v v_scale)
+
+    Args:
+        q: [B, H, 1, d_k]
+        k, v: int8 [B, H_kv, N, d_k] and [B, H_kv, N, d_v]. Values are read in pairs: d_v, and v's
+            strides but the last, which is 1, are even
+        k_scale, v_scale: float32 [B, H_kv, N]
+        lengths, scale, n_splits: as for `decode_contiguous`
+    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
+    Raises:
+        ValueError: names the argument that does not fit; scales that require a gradient
+    Cost: as `decode_contiguous`, with 1 byte a number and 8 bytes of scales a key.
+    Source: Dao et al. 2023, Flash-Decoding; scales of each token as in Dettmers et al. 2022,
+        arXiv:2208.07339, section 2.1 (absmax quantization of each row).
+    """
+    check_int8(q, k, k_scale, v, v_scale, lengths)
+    launch = functools.partial(int8_launch, q, k, k_scale, v, v_scale, lengths)
+    return _decode(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
+
+
+def _decode(
+    launch: Callable[..., Launch],
+    q: Tensor,
+    n_kv_heads: int,
+    d_v: int,
+    capacity: int,
+    scale: float,
+    n_splits: int | None,
+) -> Tensor:
+    """Run a decode kernel, and the merge if there is more than one split."""
+    batch, n_heads = q.shape[:2]
+    scale = check_scale(scale, q.shape[3])
+    if n_splits is None:
+        n_programs = batch * n_kv_heads * n_tiles(q, n_kv_heads, d_v)
+        n_splits = choose_splits(n_programs, capacity, _multiprocessors(q))
+    check_splits(n_splits)
+    o = q.new_empty(batch, n_heads, 1, d_v)
+    if o.numel() == 0:
+        return o
+    chip = capability(q)
+    if n_splits == 1:
+        launch(o, None, scale, capability=chip).run()
+        return o
+    o_splits = q.new_empty(batch, n_heads, n_splits, d_v, dtype=torch.float32)
+    lse_log2 = q.new_empty(batch, n_heads, n_splits, dtype=torch.float32)
+    launch(o_splits, lse_log2, scale, capability=chip).run()
+    merge_launch(o_splits, lse_log2, o).run()
+    return o
+
+
+def _multiprocessors(q: Tensor) -> int:
+    """How many the chip has; interpreted programs run one by one, so 1."""
+    return 1 if INTERPRETED else torch.cuda.get_device_properties(q.device).multi_processor_count
+
+
+@decode_contiguous.register_fake
+def _(q, k, v, lengths, scale, n_splits=None):
+    return q.new_empty(q.shape[0], q.shape[1], 1, v.shape[3])
+
+
+@decode_paged.register_fake
+def _(q, k_pages, v_pages, block_table, lengths, scale, n_splits=None):
+    return q.new_empty(q.shape[0], q.shape[1], 1, v_pages.shape[3])
+
+
+@decode_int8.register_fake
+def _(q, k, k_scale, v, v_scale, lengths, scale, n_splits=None):
+    return q.new_empty(q.shape[0], q.shape[1], 1, v.shape[3])
+
+
+def _save_contiguous(ctx, inputs, output):
+    q, k, v, lengths, ctx.scale, _ = inputs
+    ctx.save_for_backward(q, k, v, lengths)
+
+
+def _contiguous_backward(ctx, do):
+    q, k, v, lengths = ctx.saved_tensors
+    dq, dk, dv = decode_gradients(q, k, v, lengths, ctx.scale, do)
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None
+
+
+def _save_paged(ctx, inputs, output):
+    q, k_pages, v_pages, block_table, lengths, ctx.scale, _ = inputs
+    refuse_cache_gradient(k_pages=k_pages, v_pages=v_pages)
+    ctx.save_for_backward(q, k_pages, v_pages, block_table, lengths)
+
+
+def _paged_backward(ctx, do):
+    q, k_pages, v_pages, block_table, lengths = ctx.saved_tensors
+    k = pages_in_order(k_pages, block_table, lengths)
+    v = pages_in_order(v_pages, block_table, lengths)
+    dq, _, _ = decode_gradients(q, k, v, lengths, ctx.scale, do)
+    return dq.to(q.dtype), None, None, None, None, None, None
+
+
+def _save_int8(ctx, inputs, output):
+    q, k, k_scale, v, v_scale, lengths, ctx.scale, _ = inputs
+    refuse_cache_gradient(k_scale=k_scale, v_scale=v_scale)
+    ctx.save_for_backward(q, k, k_scale, v, v_scale, lengths)
+
+
+def _int8_backward(ctx, do):
+    q, k, k_scale, v, v_scale, lengths = ctx.saved_tensors
+    k, v = k.float() * k_scale[..., None], v.float() * v_scale[..., None]
+    dq, _, _ = decode_gradients(q, k, v, lengths, ctx.scale, do)
+    return dq.to(q.dtype), None, None, None, None, None, None, None
+
+
+decode_contiguous.register_autograd(_contiguous_backward, setup_context=_save_contiguous)
+decode_paged.register_autograd(_paged_backward, setup_context=_save_paged)
+decode_int8.register_autograd(_int8_backward, setup_context=_save_int8)

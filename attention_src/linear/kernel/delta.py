@@ -1,0 +1,94 @@
+"""The delta rule, chunk by chunk, with one gate a position.
+
+    S_t = g_t S_{t-1} + beta_t k_t (v_t - g_t S_{t-1}^T k_t)^T,   o_t = S_t^T q_t
+
+What position i adds depends on what earlier ones of its chunk added: a triangular system.
+"""
+
+from attention_src.linear.kernel.tiles import between, load_tile, since_start
+from attention_src.triton_support.launch import tl, triton
+
+
+@triton.jit
+def solve(A, target, T: tl.constexpr):
+    """x [T, c] of (I + A) x = target, for a strictly lower triangular A [T, T].
+
+    Row after row, x_i = target_i - sum_{j<i} A_ij x_j. Powers of A would take fewer steps, and lose
+    all digits where keys are alike.
+    """
+    i = tl.arange(0, T)[:, None]
+    for row in range(1, T):
+        a = tl.sum(tl.where(i == row, A, 0.0), axis=0)  # [T]  row of A: 0 from `row` on
+        correction = tl.sum(a[:, None] * target, axis=0)  # [c]
+        target = tl.where(i == row, target - correction[None, :], target)
+    return target
+
+
+@triton.jit
+def delta_forward_kernel(
+    q_ptr, k_ptr, v_ptr, beta_ptr, g_ptr, o_ptr, last_ptr,
+    stride_qb, stride_qh, stride_qn, stride_qd, stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_vb, stride_vh, stride_vn, stride_vd, stride_betab, stride_betah, stride_betan,
+    stride_gb, stride_gh, stride_gn,
+    n_heads, n, d_k, d_v, n_blocks_v,
+    PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
+):  # fmt: skip
+    """A program has BLOCK_V columns of one head's state.
+
+    Whole, they would not fit in registers beside q and k: they stay in `last`, in the cache, and
+    are taken BLOCK_K rows at a time.
+    """
+    program = tl.program_id(0).to(tl.int64)
+    block_v, bh = program % n_blocks_v, program // n_blocks_v
+    b, h = bh // n_heads, bh % n_heads
+    q_ptr += b * stride_qb + h * stride_qh
+    k_ptr += b * stride_kb + h * stride_kh
+    v_ptr += b * stride_vb + h * stride_vh
+    beta_ptr += b * stride_betab + h * stride_betah
+    g_ptr += b * stride_gb + h * stride_gh
+    last_ptr += bh * d_k * d_v
+    offs_v = block_v * BLOCK_V + tl.arange(0, BLOCK_V)
+    below = tl.arange(0, BLOCK_T)[:, None] > tl.arange(0, BLOCK_T)[None, :]
+    for first in range(0, n, BLOCK_T):
+        rows = first + tl.arange(0, BLOCK_T).to(tl.int64)
+        overlap = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
+        w = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
+        held = tl.zeros([BLOCK_T, BLOCK_V], tl.float32)
+        o = tl.zeros([BLOCK_T, BLOCK_V], tl.float32)
+        for start_k in range(0, d_k, BLOCK_K):
+            offs_k = start_k + tl.arange(0, BLOCK_K).to(tl.int64)
+            # [BLOCK_T, BLOCK_K], [BLOCK_K, BLOCK_V]  reads q and k, and the state from the cache
+            q = load_tile(q_ptr, rows, offs_k, stride_qn, stride_qd, n, d_k)
+            k = load_tile(k_ptr, rows, offs_k, stride_kn, stride_kd, n, d_k)
+            S = load_tile(last_ptr, offs_k, offs_v, d_v, 1, d_k, d_v).to(k.dtype)
+            overlap += tl.dot(k, tl.trans(k), input_precision=PRECISION)
+            w += tl.dot(q, tl.trans(k), input_precision=PRECISION)
+            held += tl.dot(k, S, input_precision=PRECISION)
+            o += tl.dot(q, S, input_precision=PRECISION)
+        beta = tl.load(beta_ptr + rows * stride_betan, mask=rows < n, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + rows * stride_gn, mask=rows < n, other=0.0).to(tl.float32)
+        since, seen = between(g, BLOCK_T), since_start(g[:, None])  # [T, T], [T, 1]
+        # [BLOCK_T, BLOCK_V]  reads v; what is added in place of what the state holds for the keys
+        v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
+        target = beta[:, None] * (v.to(tl.float32) - seen * held)
+        overlap = tl.where(below, beta[:, None] * overlap * since, 0.0)
+        added = solve(overlap, target, BLOCK_T).to(v.dtype)
+        o = seen * o + tl.dot((w * since).to(v.dtype), added, input_precision=PRECISION)
+        # [BLOCK_T, BLOCK_V]  writes o
+        mask = (rows < n)[:, None] & (offs_v < d_v)[None, :]
+        at_o = (bh * n + rows[:, None]) * d_v + offs_v[None, :]
+        tl.store(o_ptr + at_o, o.to(o_ptr.dtype.element_ty), mask=mask)
+        last_row = tl.arange(0, BLOCK_T)[:, None] == BLOCK_T - 1
+        left = tl.sum(tl.where(last_row, since, 0.0), axis=0)  # [T]  what is left at the end
+        keep = tl.exp(tl.sum(g, axis=0))
+        tl.debug_barrier()  # all have read the old state
+        for start_k in range(0, d_k, BLOCK_K):
+            offs_k = start_k + tl.arange(0, BLOCK_K).to(tl.int64)
+            k = load_tile(k_ptr, rows, offs_k, stride_kn, stride_kd, n, d_k)
+            k = tl.trans((k * left[:, None]).to(k.dtype))
+            S = keep * load_tile(last_ptr, offs_k, offs_v, d_v, 1, d_k, d_v)
+            S += tl.dot(k, added, input_precision=PRECISION)
+            mask = (offs_k < d_k)[:, None] & (offs_v < d_v)[None, :]
+            # [BLOCK_K, BLOCK_V]  writes the new state to the cache
+            tl.store(last_ptr + offs_k[:, None] * d_v + offs_v[None, :], S, mask=mask)
+        tl.debug_barrier()  # all have written the new one

@@ -1,0 +1,248 @@
+"""Chunkwise linear attention and the delta rule as torch operators, with gradients.
+
+One kernel pair makes all gradients too. With S_t = g_t S_{t-1} + k_t v_t^T and o_t = S_t^T q_t, the
+gradient R_t of S_t obeys R_t = g_{t+1} R_{t+1} + q_t do_t^T: the same recurrence, from the end.
+
+    dq_t = S_t do_t       roles (do, v, k): the transposed state, walked forwards
+    dv_t = R_t^T k_t      roles (k, q, do), walked backwards
+    dk_t = R_t v_t        roles (v, do, q), walked backwards, on the transposed state
+    dlog g_t = sum_{s>=t} (q_s dq_s - k_s dk_s) + (last * dlast), summed over the gate's channels
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.linear.kernel.launch import (
+    WIDEST,
+    Backwards,
+    chunk_size,
+    delta_launch,
+    gated_outputs_launch,
+    outputs_launch,
+    states_launch,
+)
+from attention_src.linear.layer_delta_steps import run_delta
+from attention_src.triton_support.launch import capability, check_kernel_tensors, triton
+
+
+@torch.library.custom_op("attention_src::chunkwise_forward", mutates_args=())
+def chunkwise_forward(
+    q: Tensor, k: Tensor, v: Tensor, log_gates: Tensor, start: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Causal linear attention with decay, chunk by chunk.
+
+        S_t = g_t S_{t-1} + k_t v_t^T,   o_t = S_t^T q_t,   g = exp(log_gates)
+
+    Args:
+        q, k: [B, H, n, d_k];  v: [B, H, n, d_v], fp16, bf16 or fp32, any strides
+        log_gates: [B, H, n, 1] or [B, H, n, d_k], of those dtypes, at most 0: one gate a position,
+            or one for each channel of the key (then d_k and d_v are at most 256)
+        start: fp32 [B, H, d_k, d_v]  the state before the first position
+    Returns: o [B, H, n, d_v] in q's dtype, the last state fp32 [B, H, d_k, d_v]
+    Raises:
+        ValueError: a dtype, device or shape that the kernels do not take
+    Cost: 2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP a head with chunk = 64; reads k and v twice, q
+        once; a state in float32 is written and read for every chunk.
+    Source: one gate: Dao & Gu 2024, arXiv:2405.21060, section 6; channels: Yang et al. 2023,
+        arXiv:2312.06635, section 4.
+    """
+    _check(q, k, v, start, log_gates=log_gates)
+    o, last = _outputs(q, v, start)
+    _run(q, k, v, log_gates, start, o, last, gates_of_v=False)
+    return o, last
+
+
+@chunkwise_forward.register_fake
+def _(q, k, v, log_gates, start):
+    return _outputs(q, v, start)
+
+
+@torch.library.custom_op("attention_src::chunkwise_backward", mutates_args=())
+def chunkwise_backward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    log_gates: Tensor,
+    start: Tensor,
+    last: Tensor,
+    do: Tensor,
+    dlast: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of `chunkwise_forward`.
+
+    Args:
+        q, k, v, log_gates, start: as it was given;  last: what it returned
+        do: [B, H, n, d_v];  dlast: fp32 [B, H, d_k, d_v]  gradients by o and by last
+    Returns: dq, dk, dv, dlog_gates, dstart, with the shapes and dtypes of their arguments
+    Raises:
+        ValueError: as the forward
+    Cost: three times the forward, with gradients in float32 on the way.
+    Source: as the forward; the gradient by gates: arXiv:2312.06635, section 4.4, and the module's
+        docstring.
+    """
+    _check(q, k, v, start, log_gates=log_gates)
+    channels = log_gates.shape[-1] > 1
+    wide: dict[str, Any] = dict(dtype=torch.float32, device=q.device)
+    dq, dk = torch.empty(q.shape, **wide), torch.empty(k.shape, **wide)
+    dv = torch.empty(v.shape, **wide)
+    unused = torch.empty(start.mT.shape, **wide)
+    _run(do, v, k, log_gates, start.mT.contiguous(), dq, unused, gates_of_v=channels)
+    # From the end, position t follows t + 1, whose gate lies between them; none before the last.
+    later = torch.cat([log_gates[:, :, 1:], torch.zeros_like(log_gates[:, :, :1])], dim=2)
+    first = torch.empty(start.shape, **wide)  # R_0
+    ends = [Backwards(x) for x in (q, k, v, later, do, dk, dv)]
+    q_end, k_end, v_end, g_end, do_end, dk_end, dv_end = ends
+    _run(k_end, q_end, do_end, g_end, dlast.contiguous(), dv_end, first, gates_of_v=False)
+    _run(v_end, do_end, q_end, g_end, dlast.mT.contiguous(), dk_end, unused, gates_of_v=channels)
+    dlog_gates, dstart = _gate_gradients(q, k, log_gates, dq, dk, last, dlast, first)
+    return (
+        dq.to(q.dtype),
+        dk.to(k.dtype),
+        dv.to(v.dtype),
+        dlog_gates.to(log_gates.dtype),
+        dstart,
+    )
+
+
+@chunkwise_backward.register_fake
+def _(q, k, v, log_gates, start, last, do, dlast):
+    return tuple(
+        torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v, log_gates, start)
+    )
+
+
+def _save(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs, output[1])
+
+
+def _backward(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
+    return chunkwise_backward(*ctx.saved_tensors, do, dlast)
+
+
+chunkwise_forward.register_autograd(_backward, setup_context=_save)
+
+
+@torch.library.custom_op("attention_src::delta_forward", mutates_args=())
+def delta_forward(
+    q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_gates: Tensor, start: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gated delta rule, chunk by chunk.
+
+        S_t = g_t S_{t-1} + beta_t k_t (v_t - g_t S_{t-1}^T k_t)^T,   o_t = S_t^T q_t
+
+    Args:
+        q, k: [B, H, n, d_k];  v: [B, H, n, d_v], fp16, bf16 or fp32, any strides
+        beta, log_gates: [B, H, n], of those dtypes; 0 as a log gate keeps all
+        start: fp32 [B, H, d_k, d_v]  the state before the first position
+    Returns: o [B, H, n, d_v] in q's dtype, the last state fp32 [B, H, d_k, d_v]. Gradients are
+        made by the PyTorch form, which runs again for them.
+    Raises:
+        ValueError: a dtype, device or shape that the kernel does not take
+    Cost: n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP a head with chunk = 32, chunk after chunk;
+        every 32 columns of v read q and k once.
+    Source: Yang et al. 2024, arXiv:2406.06484, section 3; gates: arXiv:2412.06464, section 3.3.
+    """
+    _check(q, k, v, start, beta=beta, log_gates=log_gates)
+    o, last = _outputs(q, v, start)
+    last.copy_(start)
+    delta_launch(q, k, v, beta, log_gates, o, last, capability=capability(q)).run()
+    return o, last
+
+
+@delta_forward.register_fake
+def _(q, k, v, beta, log_gates, start):
+    return _outputs(q, v, start)
+
+
+def _save_delta(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _backward_delta(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+        o, last = run_delta("chunkwise", 32, *(x.float() for x in leaves))
+        outputs = o.to(do.dtype), last
+    return torch.autograd.grad(outputs, leaves, (do, dlast))
+
+
+delta_forward.register_autograd(_backward_delta, setup_context=_save_delta)
+
+
+def _run(
+    q: Any, k: Any, v: Any, log_gates: Any, start: Tensor, o: Any, last: Tensor, *, gates_of_v: bool
+) -> None:
+    """Both kernels: states, then outputs. Sequences may be read and written backwards."""
+    B, H, n, d_k = k.shape
+    per_channel = log_gates.shape[-1] > 1
+    chunk = chunk_size(q.dtype, capability(start), per_channel)
+    size = (B, H, triton.cdiv(n, chunk), d_k, v.shape[-1])
+    states = torch.empty(size, dtype=torch.float32, device=start.device)
+    options: dict[str, Any] = dict(chunk=chunk, capability=capability(start))
+    wide = log_gates if per_channel else _for_all_channels(log_gates, d_k)
+    walk = states_launch(k, v, wide, start, states, last, gates_of_v=gates_of_v, **options)
+    walk.run()
+    if per_channel:
+        options["gates_of_v"] = gates_of_v
+        gated_outputs_launch(q, k, v, log_gates, states, o, **options).run()
+    else:
+        outputs_launch(q, k, v, log_gates, states, o, **options).run()
+
+
+def _for_all_channels(log_gates: Any, d: int) -> Any:
+    """[B, H, n, 1] seen as [B, H, n, d]: a stride of 0, nothing copied."""
+    if not isinstance(log_gates, Backwards):
+        return log_gates.expand(-1, -1, -1, d)
+    seen = Backwards(log_gates.base.expand(-1, -1, -1, d))
+    seen.shape = torch.Size((*log_gates.shape[:3], d))
+    seen.strides = (*log_gates.strides[:3], 0)
+    return seen
+
+
+def _gate_gradients(
+    q: Tensor,
+    k: Tensor,
+    log_gates: Tensor,
+    dq: Tensor,
+    dk: Tensor,
+    last: Tensor,
+    dlast: Tensor,
+    first: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """dlog_gates in float32, and dstart = g_0 R_0."""
+    own = q.float() * dq - k.float() * dk  # [B, H, n, d_k]
+    at_end = (last * dlast).sum(dim=-1)[:, :, None]  # [B, H, 1, d_k]
+    if log_gates.shape[-1] == 1:
+        own, at_end = own.sum(dim=-1, keepdim=True), at_end.sum(dim=-1, keepdim=True)
+    dlog_gates = own.flip(2).cumsum(dim=2).flip(2) + at_end
+    if q.shape[2] == 0:
+        return dlog_gates, dlast.clone()
+    return dlog_gates, log_gates[:, :, 0, :, None].float().exp() * first
+
+
+def _outputs(q: Tensor, v: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    o = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
+    return o, torch.empty(start.shape, dtype=start.dtype, device=start.device)
+
+
+def _check(q: Tensor, k: Tensor, v: Tensor, start: Tensor, **others: Tensor) -> None:
+    """What the layer does not know about: dtypes, devices and widths of the kernels.
+
+    Raises:
+        ValueError: names the argument
+    """
+    check_kernel_tensors(q=q, k=k, v=v)
+    for name, x in (dict(start=start) | others).items():
+        check_kernel_tensors(**{name: x})
+        if x.device != q.device:
+            raise ValueError(f"{name} is on {x.device} but q is on {q.device}")
+    per_channel = "beta" not in others and others["log_gates"].shape[-1] > 1
+    if per_channel and max(q.shape[-1], v.shape[-1]) > WIDEST:  # of v: in the backward
+        raise ValueError(
+            f"q has d_k={q.shape[-1]} and v has d_v={v.shape[-1]}; with a gate for each channel a "
+            f'program holds up to {WIDEST}. Choose impl="torch"'
+        )
+    if not start.is_contiguous():
+        raise ValueError("start is not contiguous; pass start.contiguous()")

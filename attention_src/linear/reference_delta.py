@@ -1,0 +1,156 @@
+"""The delta rule in NumPy: a state that corrects what it holds instead of adding to it."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.linear.checks import (
+    check_form,
+    check_log_gates,
+    check_same_length,
+    check_shape,
+)
+from attention_src.linear.reference_parts import (
+    answer,
+    arrays,
+    between,
+    from_start,
+    initial,
+    of_all,
+    run,
+    to_end,
+)
+from attention_src.shapes import real_array
+
+
+def delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    beta: Any,
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Any = None,
+    return_state: bool = False,
+) -> (
+    Float[np.ndarray, "*batch n d_v"]
+    | tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_k d_v"]]
+):
+    """Replace, by a fraction β, the value that the state holds for a key.
+
+        S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = S_t q_t
+
+    Args:
+        q: [..., n, d_k]  queries; they are not scaled
+        k: [..., n, d_k]  keys; used as they are. Normalise them: with β |k|² above 2 the state
+            grows without bound
+        v: [..., n, d_v]  values
+        beta: [..., n]  β, how much of the old value is replaced: 0 none, 1 all (if |k| = 1)
+        form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
+        chunk: positions in a chunk, for "chunkwise"
+        initial_state: [..., d_k, d_v]  S^T that earlier positions left; None = nothing. It is kept
+            transposed, because a state of this topic has a row for each channel of the key
+        return_state: whether to return the state S^T after the last position too
+    Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
+    Raises:
+        ValueError: shapes that do not fit; a form or chunk that does not exist
+    Cost: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP; recurrent
+        6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
+    Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
+        triangular solve, their W and U our `erase` and `write`).
+    """
+    (q, k, v), dtype = arrays(q, k, v)
+    ungated = np.zeros(k.shape[:-1])
+    return _delta((q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state)
+
+
+def gated_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    beta: Any,
+    log_gates: Any,
+    *,
+    form: str = "chunkwise",
+    chunk: int = 64,
+    initial_state: Any = None,
+    return_state: bool = False,
+) -> (
+    Float[np.ndarray, "*batch n d_v"]
+    | tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_k d_v"]]
+):
+    """The delta rule on a state that decays first, by one gate for each position.
+
+        S_t = g_t S_{t−1} + β_t (v_t − g_t S_{t−1} k_t) k_t^T,   o_t = S_t q_t,   g = exp(log_gates)
+
+    Args:
+        q, k, v, beta: as for `delta_rule`
+        log_gates: [..., n]  natural logarithms of the gates, at most 0; −inf forgets all
+        form, chunk, initial_state, return_state: as for `delta_rule`
+    Returns: as `delta_rule`
+    Raises:
+        ValueError: as `delta_rule`; a log gate above 0
+    Cost: as `delta_rule`.
+    Source: Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464, section 3.1 (their α_t is our g_t).
+    """
+    (q, k, v), dtype = arrays(q, k, v)
+    log_gates, _ = real_array(log_gates, "log_gates")
+    return _delta((q, k, v), dtype, beta, log_gates, form, chunk, initial_state, return_state)
+
+
+def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state):
+    """What both functions do after q, k and v are arrays and there are gates."""
+    chunk = check_form(form, chunk)
+    q, k, v = qkv
+    check_same_length(q, k)
+    beta, _ = real_array(beta, "beta")
+    for x, name in ((beta, "beta"), (log_gates, "log_gates")):
+        check_shape(x, name, "[..., n]", k.shape[:-1])
+    check_log_gates(float(log_gates.max(initial=0)))
+    state = initial(initial_state, k.shape[:-2], k.shape[-1], v.shape[-1])
+    sequences = [q, k, v, beta[..., None], log_gates[..., None]]
+    o, state = run(form, chunk, _token, _block, sequences, state)
+    return answer(o, state, dtype, return_state)
+
+
+def _token(q, k, v, beta, log_gates, state: np.ndarray):
+    """One position: q, k [..., d_k], v [..., d_v], beta, log_gates [..., 1]."""
+    state = np.exp(log_gates)[..., None] * state  # [..., d_k, d_v]
+    held = np.einsum("...k,...kv->...v", k, state)  # [..., d_v]  the value held for this key
+    state = state + k[..., :, None] * (beta * (v - held))[..., None, :]
+    return np.einsum("...k,...kv->...v", q, state), state
+
+
+def _block(q, k, v, beta, log_gates, state: np.ndarray):
+    """n positions at once: q, k [..., n, d_k], v [..., n, d_v], beta, log_gates [..., n, 1].
+
+    Position i finds what the state held, and what each earlier j of the block added:
+
+        added_i = β_i (v_i − G_i S^T k_i − Σ_{j<i} (k_i·k_j) G_ij added_j)
+
+    with G_i, G_ij the gates since the block's start and since j: a triangular system. Its solution
+    is linear in the state, so `write` and `erase` do without it: all blocks could do them at once.
+    """
+    since_start, since = from_start(log_gates), between(log_gates)[..., 0]
+    overlap = beta * (k @ k.swapaxes(-1, -2)) * since  # [..., n, n]
+    write = solve(overlap, beta * v)  # [..., n, d_v]
+    erase = solve(overlap, beta * since_start * k)  # [..., n, d_k]
+    added = write - erase @ state  # [..., n, d_v]
+    o = ((q @ k.swapaxes(-1, -2)) * since) @ added + since_start * (q @ state)
+    state = of_all(log_gates)[..., None] * state + (k * to_end(log_gates)).swapaxes(-1, -2) @ added
+    return o, state
+
+
+def solve(
+    lower: Float[np.ndarray, "*batch n n"], b: Float[np.ndarray, "*batch n d"]
+) -> Float[np.ndarray, "*batch n d"]:
+    """Solve (I + lower) x = b for a strictly lower triangular matrix, row by row.
+
+    x_i = b_i − Σ_{j<i} lower_ij x_j
+    """
+    x = np.array(b)
+    for i in range(x.shape[-2]):
+        x[..., i, :] -= np.einsum("...j,...jd->...d", lower[..., i, :i], x[..., :i, :])
+    return x

@@ -1,0 +1,134 @@
+"""Three forms out of two functions, in NumPy: what each mechanism of this topic is run by.
+
+A mechanism says how one position is added (`token`) and how many at once are (`block`):
+
+    token(q_t, k_t, v_t, ..., state) -> o_t, state       each of the first [..., d]
+    block(q,   k,   v,   ..., state) -> o,   state       each of the first [..., n, d]
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.linear.checks import check_feature_map, check_shape
+from attention_src.shapes import check_leading, check_qkv, real_array
+
+Step = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+def run(
+    form: str, chunk: int, token: Step, block: Step, sequences: list[np.ndarray], state: np.ndarray
+) -> tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_s d_r"]]:
+    """The outputs of a causal mechanism, and its state after the last position.
+
+    Args:
+        form: "parallel": one block; "chunkwise": blocks of `chunk`; "recurrent": token by token
+        chunk: positions in a block; the last block may be shorter
+        token, block: the mechanism
+        sequences: q, k, v and whatever else has a row for each position, all [..., n, *]
+        state: [..., d_k, d_v]  the state before the first position
+    Returns: o [..., n, d_v], state [..., d_k, d_v]
+    """
+    if form == "parallel":
+        return block(*sequences, state)
+    n, o = sequences[0].shape[-2], np.empty(sequences[2].shape)
+    if form == "recurrent":
+        for t in range(n):
+            o[..., t, :], state = token(*(x[..., t, :] for x in sequences), state)
+    else:
+        for start in range(0, n, chunk):
+            here = slice(start, start + chunk)
+            o[..., here, :], state = block(*(x[..., here, :] for x in sequences), state)
+    return o, state
+
+
+def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
+    """q, k and v checked, in float64, with the same leading axes; and the dtype of the answer.
+
+    Raises:
+        ValueError: not numbers, or shapes that do not belong together
+    """
+    q, dtype = real_array(q, "q")
+    k, v = real_array(k, "k")[0], real_array(v, "v")[0]
+    check_qkv(q, k, v)
+    check_leading(q, k, v)
+    leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
+    return [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v)], dtype
+
+
+def initial(state: Any, leading: tuple[int, ...], d_k: int, d_v: int) -> np.ndarray:
+    """The state to start from, in float64: zeros if none is given.
+
+    Raises:
+        ValueError: not numbers, or not [..., d_k, d_v]
+    """
+    wanted = (*leading, d_k, d_v)
+    if state is None:
+        return np.zeros(wanted)
+    state, _ = real_array(state, "initial_state")
+    check_shape(state, "initial_state", "[..., d_k, d_v]", wanted)
+    return state
+
+
+def answer(o: np.ndarray, state: np.ndarray, dtype: np.dtype, return_state: bool) -> Any:
+    """o in its dtype, and the state if it was asked for."""
+    return (o.astype(dtype), state) if return_state else o.astype(dtype)
+
+
+def features(
+    x: Float[np.ndarray, "*batch n d"], feature_map: str | None
+) -> Float[np.ndarray, "*batch n d_phi"]:
+    """The features of queries or keys.
+
+        None      φ(x) = x
+        "elu"     φ(x) = elu(x) + 1:  x + 1 above 0, exp(x) below
+        "relu"    φ(x) = max(x, 0)
+        "taylor"  φ(x) = (1, x, x⊗x / sqrt(2)),  so that φ(q)·φ(k) = 1 + q·k + (q·k)²/2
+
+    Args:
+        x: [..., n, d]  queries or keys
+        feature_map: one of the above
+    Returns: [..., n, d_phi]  with d_phi = d, or 1 + d + d² for "taylor"
+    Raises:
+        ValueError: there is no such feature map
+    Cost: O(n d_phi).
+    Source: elu: Katharopoulos et al. 2020, arXiv:2006.16236, Eq. 7. taylor: Arora et al. 2024,
+        arXiv:2402.18668 (they divide q·k by sqrt(d); here nothing is scaled).
+    """
+    check_feature_map(feature_map)
+    if feature_map == "elu":
+        return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
+    if feature_map == "relu":
+        return np.maximum(x, 0)
+    if feature_map == "taylor":
+        pairs = x[..., :, None] * x[..., None, :] / np.sqrt(2)  # [..., n, d, d]
+        pairs = pairs.reshape(*x.shape[:-1], x.shape[-1] ** 2)
+        return np.concatenate([np.ones_like(x[..., :1]), x, pairs], axis=-1)
+    return x
+
+
+def from_start(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
+    """What position i still sees of the state before the first: Π_{t=0..i} g_t."""
+    return np.exp(np.cumsum(log_gates, axis=-2))
+
+
+def to_end(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
+    """What the state after the last position still holds of position j: Π_{t=j+1..n−1} g_t."""
+    later = np.roll(log_gates, -1, axis=-2)  # each position's successor
+    later[..., -1:, :] = 0  # the last has none
+    return np.exp(np.flip(np.cumsum(np.flip(later, axis=-2), axis=-2), axis=-2))
+
+
+def between(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n n c"]:
+    """What position i still sees of position j: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
+    i = np.arange(log_gates.shape[-2])[:, None, None]
+    j = i.swapaxes(0, 1)
+    gate_i = np.where(j < i, log_gates[..., :, None, :], 0)  # [..., n, n, c]
+    return np.where(j <= i, np.exp(np.cumsum(gate_i, axis=-3)), 0)
+
+
+def of_all(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch c"]:
+    """What the state after the last position holds of the state before the first: Π_t g_t."""
+    return np.exp(log_gates.sum(axis=-2))

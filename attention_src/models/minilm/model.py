@@ -1,0 +1,228 @@
+"""MiniLM, a real sentence encoder, on the course's own attention, in NumPy.
+
+all-MiniLM-L6-v2: a BERT encoder of 6 layers with 12 heads each, d_model = 384, d_k = d_v = 32,
+trained to give sentences of like meaning like embeddings. Layers and heads count from 0, and "L3H5"
+is head 5 of layer 3.
+
+    model = MiniLM.load()
+    tokens, hidden, weights = model.encode("The cat sat on the mat")
+    weights[3, 5]  # [n, n]: row i says where token i looks in head L3H5
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.attention.reference import attention, attention_weights
+from attention_src.models.formats.safetensors import read_safetensors
+from attention_src.models.install import folder, require_tokenizers
+from attention_src.multihead.reference import merge_heads, split_heads
+
+N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
+D_HEAD = D_MODEL // N_HEADS
+EPSILON = 1e-12
+
+# erf at 40,001 points from -6 to 6, exact; straight lines between them are off by at most 1.1e-8.
+ERF_END, ERF_STEPS = 6.0, 40_000
+ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
+
+Head = tuple[int, int]  # (layer, head)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything that one run of the encoder computed.
+
+    tokens: n strings, the first [CLS], the last [SEP]
+    layers: [7, n, 384]  hidden states: of the embedding, then after each of the 6 layers
+    weights: [6, 12, n, n]  attention weights; each row sums to 1
+    values: [6, 12, n, 32]  the values that the weights average
+    """
+
+    tokens: list[str]
+    layers: Float[np.ndarray, "L_1 n d_model"]
+    weights: Float[np.ndarray, "L H n n"]
+    values: Float[np.ndarray, "L H n d_v"]
+
+
+class MiniLM:
+    """The encoder: its weights, its tokenizer and its forward pass. Make one with MiniLM.load()."""
+
+    def __init__(self, parameters: dict[str, np.ndarray], tokenizer: Any) -> None:
+        self.parameters = parameters
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def load(cls) -> "MiniLM":
+        """Load the installed weights and tokenizer; nothing is downloaded.
+
+        Returns: a MiniLM
+        Raises:
+            ImportError: weights or tokenizers are not installed; gives the command to install them
+        Cost: 0.1 s; the 91 MB of weights are mapped into memory, not copied.
+        Source: Wang et al. 2020, arXiv:2002.10957; Reimers & Gurevych 2019, arXiv:1908.10084.
+        """
+        model = folder("minilm") / "model"
+        require_tokenizers()
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()  # a text that is too long is an error, never cut in silence
+        return cls(read_safetensors(model / "model.safetensors"), tokenizer)
+
+    @property
+    def token_embeddings(self) -> Float[np.ndarray, "30522 384"]:
+        """[30522, 384]  what each token of the vocabulary means before anything was attended to."""
+        return self.parameters["embeddings.word_embeddings.weight"]
+
+    def head_output_weights(self, layer: int, head: int) -> Float[np.ndarray, "d_v d_model"]:
+        """[32, 384]  the rows of W_O by which one head's output enters the hidden state."""
+        _check_head((layer, head), "head")
+        w_o = self.parameters[f"encoder.layer.{layer}.attention.output.dense.weight"].T
+        return w_o[head * D_HEAD : (head + 1) * D_HEAD]
+
+    def encode(
+        self, text: str, *, ablate: Iterable[Head] = ()
+    ) -> tuple[list[str], Float[np.ndarray, "n 384"], Float[np.ndarray, "6 12 n n"]]:
+        """Read a text and say where every head of every layer looked.
+
+        Args:
+            text: at most 512 tokens with [CLS] and [SEP]
+            ablate: (layer, head) pairs whose output is set to 0
+        Returns:
+            tokens: n strings, the first [CLS], the last [SEP]
+            hidden: [n, 384]  the last layer's hidden states
+            weights: [6, 12, n, n]  attention weights: layer, head, query, key
+        Raises:
+            ValueError: text is empty or too long; there is no such head
+        Cost: n (21.2e6 + 13824 n) FLOP: the scores are computed twice, for weights and output.
+        """
+        trace = self.trace(text, ablate=ablate)
+        return trace.tokens, trace.layers[-1], trace.weights
+
+    def embed(
+        self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
+    ) -> Float[np.ndarray, "384"]:
+        """The sentence embedding, which is what the model was trained for.
+
+            e = mean_i hidden_i / ||mean_i hidden_i||
+
+        Args:
+            text, ablate, replace: as for `trace`
+        Returns: [384]  of length 1, so that a dot product of two is their cosine
+        Raises:
+            ValueError: as `trace`
+        """
+        mean = self.trace(text, ablate=ablate, replace=replace).layers[-1].mean(axis=0)
+        return mean / np.linalg.norm(mean)
+
+    def trace(
+        self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
+    ) -> Trace:
+        """Run the encoder and keep everything; heads can be silenced or given other weights.
+
+        Args:
+            text: at most 512 tokens with [CLS] and [SEP]
+            ablate: (layer, head) pairs whose output is set to 0
+            replace: from (layer, head) to the weights [n, n] to use instead of the computed ones
+        Returns: a Trace
+        Raises:
+            ValueError: text is empty or too long; there is no such head; replaced weights do not
+                fit
+        """
+        tokens, ids = self._tokenize(text)
+        ablate = [_check_head(head, "ablate") for head in ablate]
+        replace = _check_replace(replace or {}, len(ids))
+        x = self._embed_tokens(ids)
+        layers, weights, values = [x], [], []
+        for layer in range(N_LAYERS):
+            q, k, v = (self._project(layer, name, x) for name in ("query", "key", "value"))
+            p, o = attention_weights(q, k), attention(q, k, v)  # [12, n, n], [12, n, 32]
+            for _, head in (at for at in replace if at[0] == layer):
+                p[head] = replace[layer, head]
+                o[head] = p[head] @ v[head]
+            for _, head in (at for at in ablate if at[0] == layer):
+                o[head] = 0
+            x = self._after_attention(layer, x, merge_heads(o))
+            layers.append(x)
+            weights.append(p)
+            values.append(v)
+        return Trace(tokens, np.stack(layers), np.stack(weights), np.stack(values))
+
+    def _tokenize(self, text: str) -> tuple[list[str], list[int]]:
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"text={text!r}: it must be a string with at least one word")
+        encoded = self.tokenizer.encode(text)
+        if len(encoded.ids) > MAX_TOKENS:
+            raise ValueError(
+                f"text has {len(encoded.ids)} tokens, MiniLM reads at most {MAX_TOKENS}: shorten it"
+            )
+        return encoded.tokens, encoded.ids
+
+    def _embed_tokens(self, ids: list[int]) -> np.ndarray:
+        w = self.parameters
+        positions = w["embeddings.position_embeddings.weight"][: len(ids)]
+        segment = w["embeddings.token_type_embeddings.weight"][0]  # one text, so one segment
+        return self._normalize("embeddings", self.token_embeddings[ids] + positions + segment)
+
+    def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
+        return x @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
+
+    def _project(self, layer: int, role: str, x: np.ndarray) -> np.ndarray:
+        """Queries, keys or values of all heads: [n, 384] -> [12, n, 32]."""
+        return split_heads(self._linear(f"encoder.layer.{layer}.attention.self.{role}", x), N_HEADS)
+
+    def _after_attention(self, layer: int, x: np.ndarray, o: np.ndarray) -> np.ndarray:
+        """Output projection and feed-forward, each added to the hidden state, then normalised."""
+        name = f"encoder.layer.{layer}"
+        attended = self._linear(f"{name}.attention.output.dense", o)
+        x = self._normalize(f"{name}.attention.output", x + attended)
+        inner = gelu(self._linear(f"{name}.intermediate.dense", x))  # [n, 1536]
+        return self._normalize(f"{name}.output", x + self._linear(f"{name}.output.dense", inner))
+
+    def _normalize(self, name: str, x: np.ndarray) -> np.ndarray:
+        """LayerNorm over the features of each token."""
+        centred = x - x.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(EPSILON))
+        w = self.parameters
+        return centred / deviation * w[f"{name}.LayerNorm.weight"] + w[f"{name}.LayerNorm.bias"]
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    """The error function, to 2e-8, by a table of exact values."""
+    at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
+    left = np.minimum(at.astype(int), ERF_STEPS - 1)
+    return ERF[left] + (at - left) * (ERF[left + 1] - ERF[left])
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """x Phi(x), Phi the standard normal distribution function; in x's dtype."""
+    return (x * 0.5 * (1 + erf(x / math.sqrt(2)))).astype(x.dtype)
+
+
+def _check_head(at: Any, name: str) -> Head:
+    try:
+        layer, head = (int(i) for i in at)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} holds {at!r}: it must hold pairs (layer, head)") from None
+    if not (0 <= layer < N_LAYERS and 0 <= head < N_HEADS):
+        raise ValueError(
+            f"{name} holds (layer, head) = {(layer, head)}: layers are 0 to {N_LAYERS - 1}, "
+            f"heads 0 to {N_HEADS - 1}"
+        )
+    return layer, head
+
+
+def _check_replace(replace: Mapping[Head, Any], n: int) -> dict[Head, np.ndarray]:
+    checked = {}
+    for at, weights in replace.items():
+        p = np.asarray(weights, dtype=np.float32)
+        if p.shape != (n, n):
+            raise ValueError(f"replace[{at}] has shape {p.shape}: this text needs {(n, n)}")
+        checked[_check_head(at, "replace")] = p
+    return checked

@@ -1,0 +1,82 @@
+"""What an independent implementation computed for one sentence, kept so that anyone can compare.
+
+transformers' BertModel (eager attention) read the sentence with MiniLM's weights. Its answer is in
+recorded.npz beside this file, because a learner's machine need not have transformers. The
+tests run it again and compare. To write the file anew:
+
+    python -m attention_src.models.minilm.recorded
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_src.models.install import folder
+
+TEXT = "The cat sat on the mat"
+FILE = Path(__file__).with_name("recorded.npz")
+
+
+class Recorded(NamedTuple):
+    """One run: the text, its tokens, the last hidden states, weights, and by what."""
+
+    text: str
+    tokens: list[str]
+    hidden: Float[np.ndarray, "n d_model"]
+    weights: Float[np.ndarray, "L H n n"]
+    made_with: str
+
+
+def load_recorded() -> Recorded:
+    """Read the recorded run.
+
+    Returns: a Recorded; made_with names the implementation and its version
+    """
+    with np.load(FILE) as saved:
+        return Recorded(
+            TEXT,
+            [str(token) for token in saved["tokens"]],
+            saved["hidden"],
+            saved["weights"],
+            str(saved["made_with"]),
+        )
+
+
+def run_transformers(text: str) -> Recorded:
+    """Let transformers' BertModel read a text with MiniLM's weights.
+
+    Args:
+        text: what to read
+    Returns: a Recorded
+    Raises:
+        ImportError: torch, transformers or the weights are not installed
+    """
+    import torch
+    import transformers
+
+    path = str(folder("minilm") / "model")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
+    # Eager, because only that implementation returns its weights.
+    network = transformers.BertModel.from_pretrained(
+        path, attn_implementation="eager", local_files_only=True
+    ).eval()
+    batch = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        out = network(**batch, output_attentions=True)
+    return Recorded(
+        text,
+        list(tokenizer.convert_ids_to_tokens(batch["input_ids"][0])),
+        out.last_hidden_state[0].numpy(),
+        np.stack([weights[0].numpy() for weights in out.attentions]),
+        f"transformers {transformers.__version__}",
+    )
+
+
+if __name__ == "__main__":
+    run = run_transformers(TEXT)
+    np.savez_compressed(
+        FILE, tokens=run.tokens, hidden=run.hidden, weights=run.weights, made_with=run.made_with
+    )
+    print(f"{FILE}: {run.text!r} by {run.made_with}")

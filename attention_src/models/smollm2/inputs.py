@@ -1,0 +1,87 @@
+"""What SmolLM2 accepts: token ids and positions, checked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from attention_src.kvcache.cache import Cache
+from attention_src.models.smollm2.weights import Config
+
+
+def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B_or_none n"]:
+    """Token ids as int64 [n] or [B, n] on the model's device.
+
+    Raises:
+        ValueError: something else, no tokens, or numbers that are no tokens
+    """
+    if isinstance(ids, str):
+        raise ValueError(f"ids is {ids!r:.50}; it should hold token ids: model.encode(text)")
+    try:
+        ids = torch.as_tensor(ids, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"ids is a {type(ids).__name__} that is no array: {error}") from None
+    if ids.ndim not in (1, 2) or 0 in ids.shape:
+        raise ValueError(
+            f"ids has shape {list(ids.shape)}; it should be [n] or [B, n] with at least one token"
+        )
+    if ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool:
+        raise ValueError(f"ids has dtype {ids.dtype}; it should hold whole numbers")
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= config.n_vocabulary:
+        raise ValueError(
+            f"ids holds {low if low < 0 else high}; ids should be from 0 to "
+            f"{config.n_vocabulary - 1}"
+        )
+    return ids.long()
+
+
+def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "n"]:
+    """As `check_ids`, for a single text of at least two tokens.
+
+    Raises:
+        ValueError: also a batch, or one token
+    """
+    ids = check_ids(ids, config, device)
+    if ids.ndim != 1 or len(ids) < 2:
+        raise ValueError(f"ids has shape {list(ids.shape)}; it should be [n] with n >= 2")
+    return ids
+
+
+def check_positions(
+    positions: Any, ids: Tensor, caches: Sequence[Cache] | None, config: Config
+) -> Shaped[Tensor, "*B_or_none n"]:
+    """The positions of ids [B, n]: the given ones, or the next ones.
+
+    Raises:
+        ValueError: caches that are not one a layer, or not in step; more tokens than the model was
+            trained for; given positions that do not fit ids
+    """
+    if caches is not None and len(caches) != config.n_layers:
+        raise ValueError(
+            f"caches has {len(caches)} entries; it should be one a layer, {config.n_layers}"
+        )
+    seen = sorted({cache.n_seen for cache in caches or ()})
+    if len(seen) > 1:
+        raise ValueError(
+            f"caches have seen {seen[0]} tokens in one layer and {seen[-1]} in another, because a "
+            "call failed half-way or a layer's cache was changed; begin with new ones"
+        )
+    batch, n = ids.shape
+    if positions is None:
+        start = seen[0] if seen else 0
+        if start + n > config.max_tokens:
+            raise ValueError(
+                f"ids has {n} tokens and the caches have seen {start}: together more than the "
+                f"{config.max_tokens} that the model was trained for"
+            )
+        return torch.arange(start, start + n, device=ids.device)
+    positions = torch.as_tensor(positions, device=ids.device)
+    if tuple(positions.shape) not in ((n,), (batch, n)):
+        raise ValueError(
+            f"positions has shape {list(positions.shape)}; it should be [n] = [{n}] or [B, n] = "
+            f"[{batch}, {n}]"
+        )
+    return positions

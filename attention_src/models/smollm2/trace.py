@@ -1,0 +1,128 @@
+"""Looking into SmolLM2 while it runs, and interfering, without a second forward pass."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float32
+from torch import Tensor
+
+from attention_src.attention.layer import attention_scores
+from attention_src.models.smollm2.weights import Config
+from attention_src.softmax.layer import softmax
+
+KEPT = ("weights", "scores", "hidden")
+Head = tuple[int, int]  # (layer, head)
+
+
+class Probe:
+    """Is shown what the forward pass computes. This one does nothing: derive your own."""
+
+    def hidden(self, depth: int, x: Float[Tensor, "B n d_model"]) -> None:
+        """After `depth` layers: 0 is the embedding, 30 what goes into the last norm."""
+
+    def attended(
+        self,
+        layer: int,
+        q: Float[Tensor, "B H n d_head"],
+        k: Float[Tensor, "B H_kv n d_head"],
+        v: Float[Tensor, "B H_kv n d_head"],
+        o: Float[Tensor, "B H n d_head"],
+    ) -> Float[Tensor, "B H n d_head"]:
+        """The heads of one layer, rotated already; what is returned goes on in o's place."""
+        return o
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one pass computed; None for what was not kept. L layers, H heads, n tokens.
+
+    tokens: n strings
+    logits: [n, n_vocabulary]
+    weights: [L, H, n, n]  each row sums to 1
+    scores: [L, H, n, n]  what the weights are the softmax of, scaled; −inf where hidden
+    hidden: [L + 1, n, d_model]  hidden states after 0 … L layers
+    """
+
+    tokens: list[str]
+    logits: Float32[Tensor, "n n_vocabulary"]
+    weights: Float32[Tensor, "L H n n"] | None
+    scores: Float32[Tensor, "L H n n"] | None
+    hidden: Float32[Tensor, "L_1 n d_model"] | None
+
+    @property
+    def norms(self) -> Float32[Tensor, "L_1 n"]:
+        """[L + 1, n]  the length of each hidden state."""
+        if self.hidden is None:
+            raise ValueError('hidden was not kept; trace with keep=("hidden",)')
+        return self.hidden.norm(dim=-1)
+
+
+class Recorder(Probe):
+    """Keeps weights, scores and hidden states of one text.
+
+    Args:
+        config: the model's sizes
+        n: how many tokens
+        keep: which of "weights", "scores", "hidden"
+        mask: as given to the model: bool, broadcast to [1, H, n, n]
+    Raises:
+        ValueError: something else to keep
+    """
+
+    def __init__(self, config: Config, n: int, keep: Iterable[str], mask: Any = None) -> None:
+        keep = (keep,) if isinstance(keep, str) else tuple(keep)
+        for name in keep:
+            if name not in KEPT:
+                raise ValueError(f"keep holds {name!r}; it should be some of {KEPT}")
+        square = (config.n_layers, config.n_heads, n, n)
+        self.weights = torch.empty(square) if "weights" in keep else None
+        self.scores = torch.empty(square) if "scores" in keep else None
+        self.states = (
+            torch.empty(config.n_layers + 1, n, config.d_model) if "hidden" in keep else None
+        )
+        self.mask = mask
+
+    def hidden(self, depth: int, x: Tensor) -> None:
+        if self.states is not None:
+            self.states[depth] = x[0]
+
+    def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
+        if self.weights is not None or self.scores is not None:
+            s = attention_scores(q, k, mask=self.mask, causal=True)
+            if self.scores is not None:
+                self.scores[layer] = s[0]
+            if self.weights is not None:
+                self.weights[layer] = softmax(s)[0]
+        return o
+
+    def trace(self, tokens: list[str], logits: Tensor) -> Trace:
+        """All that was kept."""
+        return Trace(tokens, logits, self.weights, self.scores, self.states)
+
+
+class Ablation(Probe):
+    """Silences heads: their output is 0.
+
+    Args:
+        heads: (layer, head) pairs
+        config: the model's sizes
+    Raises:
+        ValueError: a head that does not exist
+    """
+
+    def __init__(self, heads: Iterable[Head], config: Config) -> None:
+        self.heads: dict[int, list[int]] = {}
+        for layer, head in heads:
+            if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
+                raise ValueError(
+                    f"heads holds {(layer, head)}; there are {config.n_layers} layers of "
+                    f"{config.n_heads} heads, counted from 0"
+                )
+            self.heads.setdefault(layer, []).append(head)
+
+    def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
+        if layer in self.heads:
+            o = o.index_fill(1, torch.tensor(self.heads[layer], device=o.device), 0)
+        return o

@@ -1,0 +1,227 @@
+"""SmolLM2's shape and weights, as the forward pass wants them.
+
+Three things differ from the file. Each matrix is [d_in, d_out], so that x @ w is what the chapters
+write. Projections that read the same input are one matrix: q, k and v; gate and up. And the columns
+of q and k are in the order of half-split rotary pairs, (i, i + 32), while the file has interleaved
+ones, (2 i, 2 i + 1).
+"""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_src.models.formats.gguf import GGUF
+from attention_src.rope.reference import half_split_order
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True)
+class Config:
+    """SmolLM2's sizes, as its file gives them. SmolLM2-135M's own are in the comments."""
+
+    n_layers: int  # 30
+    d_model: int  # 576
+    n_heads: int  # 9
+    n_kv_heads: int  # 3
+    d_head: int  # 64
+    d_ffn: int  # 1536
+    n_vocabulary: int  # 49152
+    max_tokens: int  # 8192
+    rope_base: float  # 100000
+    epsilon: float  # 1e-5
+
+    @classmethod
+    def of(cls, metadata: dict[str, Any]) -> "Config":
+        """Read from a GGUF file's metadata.
+
+        Raises:
+            ValueError: another architecture; a size that is missing, or that does not divide
+        """
+        if metadata.get("general.architecture") != "llama":
+            found = metadata.get("general.architecture")
+            raise ValueError(f"metadata 'general.architecture' is {found!r}; it should be 'llama'")
+        n_heads, d_model = (
+            _size(metadata, "attention.head_count"),
+            _size(metadata, "embedding_length"),
+        )
+        n_kv_heads = _size(metadata, "attention.head_count_kv")
+        if d_model % (2 * n_heads) or n_heads % n_kv_heads:
+            raise ValueError(
+                f"metadata 'llama.attention.head_count' is {n_heads}, which should divide "
+                f"embedding_length={d_model} into heads of even width and be a multiple of "
+                f"head_count_kv={n_kv_heads}"
+            )
+        return cls(
+            n_layers=_size(metadata, "block_count"),
+            d_model=d_model,
+            n_heads=n_heads,
+            n_kv_heads=n_kv_heads,
+            d_head=d_model // n_heads,
+            d_ffn=_size(metadata, "feed_forward_length"),
+            n_vocabulary=_size(metadata, "vocab_size"),
+            max_tokens=_size(metadata, "context_length"),
+            rope_base=_number(metadata, "rope.freq_base"),
+            epsilon=_number(metadata, "attention.layer_norm_rms_epsilon"),
+        )
+
+
+@dataclass
+class Layer:
+    """One layer's weights. H heads of width d; H_kv key/value heads."""
+
+    attention_norm: Float[Tensor, "d_model"]
+    qkv: Float[Tensor, "d_model d_qkv"]  # d_qkv = (H + 2 H_kv) d
+    output: Float[Tensor, "d_heads d_model"]  # d_heads = H d
+    ffn_norm: Float[Tensor, "d_model"]
+    gate_up: Float[Tensor, "d_model two_d_ffn"]
+    down: Float[Tensor, "d_ffn d_model"]
+
+
+@dataclass
+class Weights:
+    """All weights. The unembedding also embeds: column t is token t's vector, both ways."""
+
+    unembedding: Float[Tensor, "d_model n_vocabulary"]
+    layers: list[Layer]
+    final_norm: Float[Tensor, "d_model"]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all weights."""
+        parts = [getattr(layer, f.name) for layer in self.layers for f in fields(layer)]
+        return sum(w.nbytes for w in [self.unembedding, self.final_norm, *parts])
+
+    def embed(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows d_model"]:
+        """[...] token ids -> [..., d_model] their vectors."""
+        columns = self.unembedding.index_select(1, ids.flatten())  # [d_model, n_ids]
+        return columns.T.contiguous().view(*ids.shape, -1)
+
+
+def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) -> Weights:
+    """Dequantise a file's weights, one tensor at a time.
+
+    Args:
+        file: with the tensors of a Llama model
+        config: its sizes
+        dtype: float32, bfloat16 or float16
+        device: where the weights should lie
+    Returns: Weights
+    Raises:
+        ValueError: another dtype; a device that is not there; a tensor that is missing, has another
+            shape, or is not used
+    Cost: 4 or 2 bytes for each of 134.5 million weights, and for a moment one tensor twice.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype}; it should be one of {DTYPES}")
+    check_device(device)
+    c, make = config, _Maker(file, dtype, device)
+    d_kv = c.n_kv_heads * c.d_head
+
+    def layer(l: int) -> Layer:
+        p = f"blk.{l}."
+        q, k = (
+            (f"{p}attn_{x}.weight", heads) for x, heads in (("q", c.n_heads), ("k", c.n_kv_heads))
+        )
+        v = (f"{p}attn_v.weight", 0)
+        gate, up = ((f"{p}ffn_{x}.weight", 0) for x in ("gate", "up"))
+        return Layer(
+            attention_norm=make.vector(f"{p}attn_norm.weight", c.d_model),
+            qkv=make.matrix([q, k, v], c.d_model, [c.d_model, d_kv, d_kv]),
+            output=make.matrix([(f"{p}attn_output.weight", 0)], c.d_model, [c.d_model]),
+            ffn_norm=make.vector(f"{p}ffn_norm.weight", c.d_model),
+            gate_up=make.matrix([gate, up], c.d_model, [c.d_ffn, c.d_ffn]),
+            down=make.matrix([(f"{p}ffn_down.weight", 0)], c.d_ffn, [c.d_model]),
+        )
+
+    weights = Weights(
+        unembedding=make.matrix([("token_embd.weight", 0)], c.d_model, [c.n_vocabulary]),
+        layers=[layer(l) for l in range(c.n_layers)],
+        final_norm=make.vector("output_norm.weight", c.d_model),
+    )
+    make.check_all_used()
+    return weights
+
+
+def check_device(device: Any) -> None:
+    """Check that torch can use a device.
+
+    Raises:
+        ValueError: it cannot
+    """
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ValueError(f"device is {device!r}, which torch cannot use: {error}") from None
+
+
+def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
+    """Rows of q or k for interleaved pairs -> the same for half-split pairs, in every head.
+
+    Args:
+        rows: [n_heads * d, d_in]  a projection as GGUF stores it
+        n_heads: how many heads its rows belong to
+    Returns: [n_heads * d, d_in]
+    """
+    heads = rows.reshape(n_heads, -1, rows.shape[1])  # [n_heads, d, d_in]
+    return heads[:, half_split_order(heads.shape[1])].reshape(rows.shape)
+
+
+class _Maker:
+    """Makes torch tensors of a file's tensors, checking their shapes."""
+
+    def __init__(self, file: GGUF, dtype: torch.dtype, device: Any) -> None:
+        self.file, self.options = file, dict(dtype=dtype, device=device)
+        self.used: set[str] = set()
+
+    def vector(self, name: str, n: int) -> Tensor:
+        return torch.from_numpy(self._read(name, (n,))).to(**self.options)
+
+    def matrix(self, parts: list[tuple[str, int]], d_in: int, d_outs: list[int]) -> Tensor:
+        """[d_in, sum of d_outs] of parts (name, heads whose rotary pairs must be reordered)."""
+        w = torch.empty(d_in, sum(d_outs), **self.options)
+        for (name, n_heads), columns, d_out in zip(
+            parts, w.split(d_outs, dim=1), d_outs, strict=True
+        ):
+            rows = self._read(name, (d_out, d_in))
+            columns.copy_(torch.from_numpy(half_split(rows, n_heads) if n_heads else rows).T)
+        return w
+
+    def check_all_used(self) -> None:
+        """A tensor that nothing reads belongs to another model, which would run wrongly here."""
+        for name in self.file.tensors:
+            if name not in self.used:
+                raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")
+
+    def _read(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if name not in self.file.tensors:
+            raise ValueError(f"{self.file.path}: tensor {name!r} is missing")
+        tensor = self.file.tensors[name]
+        self.used.add(name)
+        if tensor.shape != shape:
+            raise ValueError(
+                f"{self.file.path}: tensor {name!r} has shape {list(tensor.shape)}; it should be "
+                f"{list(shape)}"
+            )
+        return tensor.dequantize()
+
+
+def _size(metadata: dict[str, Any], key: str) -> int:
+    value = metadata.get(f"llama.{key}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"metadata 'llama.{key}' is {value!r}; it should be a positive whole number"
+        )
+    return value
+
+
+def _number(metadata: dict[str, Any], key: str) -> float:
+    value = metadata.get(f"llama.{key}")
+    if not isinstance(value, float) or not 0 < value < math.inf:
+        raise ValueError(f"metadata 'llama.{key}' is {value!r}; it should be a positive number")
+    return value

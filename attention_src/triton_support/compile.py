@@ -1,0 +1,145 @@
+"""Compile a kernel for a chip that is not here, and read what it will use there.
+
+Works on any machine, without a GPU, but not in a process where Triton is interpreted: start Python
+with TRITON_INTERPRET=0.
+"""
+
+import re
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from attention_src.triton_support.launch import INTERPRETED, Launch
+
+# The matrix instructions of PTX, newest first.
+MATRIX_INSTRUCTIONS = ("tcgen05.mma", "wgmma.mma_async", "mma.sync")
+# Shared memory that one program may have, in bytes (CUDA C++ Programming Guide, "Technical
+# Specifications per Compute Capability": the maximum per thread block).
+SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 90: 227 << 10, 100: 227 << 10}
+INSTRUCTION_BYTES = 16  # since Volta (sm_70)
+ELF_EXECUTABLE = 4  # SHF_EXECINSTR, the flag of a section that holds instructions
+_TYPES = {
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.bool: "u1",
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a compiled kernel uses.
+
+    Args:
+        capability: the chip, 75 to 100
+        registers: of each thread, at most 255
+        spill_bytes: of each thread, kept in slow local memory for want of registers
+        shared_bytes: of each program
+        matrix: the matrix instruction in use, or "" for none
+        instructions: how many the chip's program has, with the padding behind its end
+        dots: how many matrix products its source has, after inlining and unrolling
+    """
+
+    capability: int
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    matrix: str
+    instructions: int
+    dots: int
+
+
+def compile_launch(launch: Launch, capability: int) -> Compiled:
+    """Compile a launch's kernel, with its very types, tile sizes and options, for a chip.
+
+    Args:
+        launch: its tensors may be on the meta device, which holds no data
+        capability: a key of SHARED_BYTES
+    Raises:
+        ValueError: Triton is interpreted in this process; an unknown chip
+    """
+    if INTERPRETED:
+        raise ValueError("Triton is interpreted in this process; start it with TRITON_INTERPRET=0")
+    if capability not in SHARED_BYTES:
+        raise ValueError(f"capability is {capability}; it should be one of {list(SHARED_BYTES)}")
+    signature, constants, hints = _signature(launch.kernel, launch.arguments)
+    source = ASTSource(launch.kernel, signature, constexprs=constants, attrs=hints)
+    compiled = triton.compile(
+        source,
+        target=GPUTarget("cuda", capability, 32),
+        options=dict(num_warps=launch.num_warps, num_stages=launch.num_stages),
+    )
+    usage = _resource_usage(compiled.asm["cubin"])
+    (registers,) = map(int, re.findall(r"REG:(\d+)", usage))
+    matrix = [name for name in MATRIX_INSTRUCTIONS if name in compiled.asm["ptx"]]
+    return Compiled(
+        capability=capability,
+        registers=registers,
+        spill_bytes=sum(map(int, re.findall(r"(?:STACK|LOCAL):(\d+)", usage))),
+        shared_bytes=compiled.metadata.shared,
+        matrix=matrix[0] if matrix else "",
+        instructions=_program_bytes(compiled.asm["cubin"]) // INSTRUCTION_BYTES,
+        dots=len(re.findall(r"\btt\.dot\b", compiled.asm["ttir"])),
+    )
+
+
+def _signature(kernel: Any, arguments: Mapping[str, Any]) -> tuple[dict, dict, dict]:
+    """Each parameter's type, the constants, and what is divisible by 16, as a launch would have it.
+
+    Triton makes a constant of an integer 1, and uses that a pointer or size is divisible by 16.
+    """
+    signature, constants, hints = {}, {}, {}
+    for index, parameter in enumerate(kernel.params):
+        name, value = parameter.name, arguments[parameter.name]
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        if parameter.is_constexpr or value is None or (is_integer and value == 1):
+            signature[name], constants[name] = "constexpr", value
+        elif isinstance(value, torch.Tensor):
+            signature[name] = "*" + _TYPES[value.dtype]
+            hints[(index,)] = [["tt.divisibility", 16]]
+        elif is_integer:
+            signature[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
+            if value % 16 == 0:
+                hints[(index,)] = [["tt.divisibility", 16]]
+        else:
+            signature[name] = "u1" if isinstance(value, bool) else "fp32"
+    return signature, constants, hints
+
+
+def _resource_usage(cubin: bytes) -> str:
+    """What Triton's own copy of cuobjdump says of a compiled kernel."""
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        command = [str(tool), "--dump-resource-usage", str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _program_bytes(cubin: bytes) -> int:
+    """The size of the sections that hold instructions, read from the table of a 64-bit ELF file.
+
+    Disassembling says the same, and takes as long as compiling.
+    """
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    entry_bytes, n_entries = struct.unpack_from("<HH", cubin, 0x3A)
+    size = 0
+    for at in range(table, table + n_entries * entry_bytes, entry_bytes):
+        (flags,) = struct.unpack_from("<Q", cubin, at + 8)
+        if flags & ELF_EXECUTABLE:
+            size += struct.unpack_from("<Q", cubin, at + 32)[0]
+    return size

@@ -1,0 +1,105 @@
+"""What every Triton kernel of the course shares: where it runs, what it accepts, how it starts.
+
+A file of kernels holds the kernel; a function that describes its launch (tile sizes chosen by
+dtype, width and chip); and a torch operator around both. `Launch` is that description: what `run`
+starts here is what `compile` compiles for chips that are not here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.triton_support import (
+    interpreter,  # before triton: it decides how triton is imported
+)
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError as error:
+    raise ImportError(
+        "Triton is missing, so the kernels cannot run; other implementations can. It has wheels "
+        "for Linux only: pip install triton"
+    ) from error
+
+INTERPRETED = interpreter.interpreted()
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+if isinstance(tl.max, triton.JITFunction) == INTERPRETED:
+    raise RuntimeError(
+        "Triton was imported before attention_src could choose its interpreter. Set "
+        "TRITON_INTERPRET=1 before Python starts, or import attention_src's layer first"
+    )
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel, described but not yet started.
+
+    Args:
+        kernel: a function under @triton.jit
+        grid: how many programs, along up to three axes
+        arguments: by the kernel's parameter names: tensors, numbers, and its tl.constexpr values
+        num_warps: warps of 32 threads a program
+        num_stages: how many iterations of a loop have their loads in flight
+    """
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: dict[str, Any]
+    num_warps: int = 4
+    num_stages: int = 2
+
+    def run(self) -> None:
+        """Start it on its tensors' device; an empty grid has nothing to do."""
+        if 0 in self.grid:
+            return
+        options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
+        device = next(x.device for x in self.arguments.values() if isinstance(x, Tensor))
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                self.kernel[self.grid](**self.arguments, **options)
+        else:
+            self.kernel[self.grid](**self.arguments, **options)
+
+
+def check_kernel_tensors(**tensors: Tensor) -> None:
+    """Check that a kernel can work on these tensors here.
+
+    Raises:
+        ValueError: a dtype that kernels do not have; bfloat16 in the interpreter, whose matrix
+            product silently gives wrong bfloat16 results; a device other than the kernels'; dtypes
+            or devices that differ
+    """
+    (first, reference), *_ = tensors.items()
+    for name, x in tensors.items():
+        if x.dtype not in DTYPES:
+            raise ValueError(
+                f"{name} has dtype {x.dtype}; kernels take float16, bfloat16 and float32. "
+                "Choose another impl for it, or convert it: x.to(torch.float32)"
+            )
+        if x.dtype == torch.bfloat16 and INTERPRETED:
+            raise ValueError(
+                f"{name} has dtype torch.bfloat16, which Triton's interpreter silently multiplies "
+                "wrongly; use float16 or float32 there, or a GPU, or another impl"
+            )
+        if x.dtype != reference.dtype or x.device != reference.device:
+            raise ValueError(
+                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
+                f"{reference.device}; they should agree: {name}.to({first})"
+            )
+    if reference.device.type != "cuda" and not (INTERPRETED and reference.device.type == "cpu"):
+        place = f"in the interpreter: {first}.cpu()" if INTERPRETED else f"on cuda: {first}.cuda()"
+        raise ValueError(
+            f"{first} is on {reference.device}, but kernels run {place}, or choose another impl"
+        )
+
+
+def capability(x: Tensor) -> int:
+    """The chip's compute capability as one number: 75 for a T4, 90 for an H200; 0 interpreted."""
+    if INTERPRETED:
+        return 0
+    major, minor = torch.cuda.get_device_capability(x.device)
+    return 10 * major + minor

@@ -1,0 +1,1 @@
+"""What to compile ahead of time: each topic's launches, on tensors of the meta device."""

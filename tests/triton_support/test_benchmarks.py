@@ -1,0 +1,220 @@
+"""The benchmarks run, judge rightly, say where a number comes from, and invent none."""
+
+import json
+import subprocess
+
+import pytest
+import torch
+
+import benchmarks.__main__ as command
+from benchmarks import decode, flash, record, running, softmax
+from benchmarks.running import Bench, add_goal, faster
+from triton_support.toy import afresh
+
+
+def recorded():
+    return {path: path.read_bytes() for path in record.RESULTS.glob("*")}
+
+
+def test_without_a_gpu_nothing_is_measured_or_recorded():
+    before = recorded()
+    done = afresh(None, "-m", "benchmarks", "softmax", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "No CUDA GPU here, so there is nothing to measure on. Nothing was" in done.stderr
+    assert recorded() == before
+
+
+def test_smoke_runs_every_script_and_measures_nothing():
+    before = recorded()
+    done = afresh(None, "-m", "benchmarks", "--smoke", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for topic in command.TOPICS:
+        assert f"{topic}: tried at tiny sizes, not measured" in done.stdout
+    ours = [line for line in done.stdout.splitlines() if "triton" in line.split()]
+    assert len(ours) == 25 and all(line.split()[-1] == "ran" for line in ours)
+    for word in ("ms", "GB", "gb_per_s", "of_copy", "tflop_per_s", "goal", "Goals", "kept"):
+        assert word not in done.stdout.split()
+    assert recorded() == before
+
+
+def test_an_unknown_topic_is_named(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "flush"])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "topic is 'flush'; it should be one of softmax, rope, flash, decode" in (
+        capsys.readouterr().err
+    )
+
+
+def test_interpreted_kernels_are_not_measured(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert "TRITON_INTERPRET is set" in command._why_not()
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    assert command._why_not() == ""
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    """As if timed: a copy takes 1 ms, our kernels 1.25 ms, everything else 2.5 ms."""
+    times = {"copy": 1.0, "triton": 1.25}
+
+    def row(self, f, *, like=None, **labels):
+        return labels | dict(ms=times.get(labels["impl"], 2.5), spread_ms=0.0, error=None)
+
+    monkeypatch.setattr(Bench, "row", row)
+    return Bench(smoke=True)
+
+
+def test_rates_and_shares(pretend):
+    rows = softmax.run(pretend)
+    (row,) = [r for r in rows if (r["impl"], r["direction"], r["n"]) == ("triton", "backward", 200)]
+    n_bytes = 3 * 2 * (1024 // 200 * 200)  # p, dp and dx in half precision
+    assert row["gb_per_s"] == pytest.approx(n_bytes / 1.25e-3 / 1e9)
+    assert row["of_copy"] == pytest.approx(0.8) and row["goal"] == "goal 0.9x: missed"
+    assert "goal" not in next(row for row in rows if row["impl"] == "torch")
+
+
+def test_flash_is_judged_against_each_rival(pretend, monkeypatch):
+    monkeypatch.setattr(flash, "GOAL_D", 16)
+    monkeypatch.setattr(flash, "GOAL_N", (40,))
+    rows = {(r["direction"], r["causal"], r["impl"]): r for r in flash.run(pretend)}
+    impls = ["triton", "sdpa flash", "sdpa efficient", "sdpa cudnn", "sdpa math", "flex"]
+    assert len(rows) == 2 * 2 * len(impls)
+    assert rows["forward", True, "sdpa flash"]["goal"] == "goal 1.3x: met"
+    assert rows["forward", True, "sdpa cudnn"]["goal"] == "goal 0.9x: met"
+    assert rows["backward", False, "sdpa flash"]["goal"] == "goal 1.1x: met"
+    assert "goal" not in rows["backward", False, "sdpa cudnn"]
+    assert rows["forward", False, "flex"]["triton_is"] == 2.0
+    # 2 sequences, 2 heads, two products of 40 x 40 x 16, two operations each.
+    flops = 2 * 2 * 2 * 40 * 40 * 16 * 2
+    triton = [rows[d, c, "triton"]["tflop_per_s"] for d, c in rows_of(rows)]
+    assert triton == pytest.approx([x * flops / 1.25e-3 / 1e12 for x in (1, 2.5, 0.5, 1.25)])
+
+
+def rows_of(rows):
+    return list(dict.fromkeys((direction, causal) for direction, causal, _ in rows))
+
+
+def test_goals_are_set_at_some_sizes_only():
+    row = dict(direction="forward", d=128, n=4096, impl="sdpa flash")
+    assert flash.goal(row) == 1.3 and flash.goal(row | dict(n=16384)) == 1.3
+    assert flash.goal(row | dict(n=1024)) is None and flash.goal(row | dict(d=64)) is None
+    assert 4096 in flash.SIZES[128] and 16384 in flash.SIZES[128]
+
+
+def test_decode_has_two_goals_in_int8(pretend):
+    rows = decode.run(pretend)
+    (int8,) = [row for row in rows if (row["impl"], row["cache"]) == ("triton", "int8")]
+    assert int8["goal"] == "goal 0.85x: missed, goal 1.6x: missed" and int8["over_float16"] == 1.0
+    read = {row["cache"]: row["gb_per_s"] * 1e6 for row in rows if row["impl"] == "copy"}
+    codes = 2 * 2 * 2 * 48 * (16 + 4)  # k and v, B, H_kv, n: 16 codes and a scale
+    assert read["int8"] == pytest.approx(codes + 2 * 2 * 4 * 16 * 2)
+    assert read["contiguous"] == pytest.approx(2 * 2 * 2 * 48 * 16 * 2 + 2 * 2 * 4 * 16 * 2)
+
+
+def test_the_summary_counts_goals_and_shows_what_was_missed():
+    rows = [
+        dict(impl="a", goal="goal 0.9x: met"),
+        dict(impl="b", goal="goal 0.9x: met, goal 1.6x: missed"),
+        dict(impl="c", goal="goal 0.9x: not measured"),
+        dict(impl="d"),
+    ]
+    text = command.goals({"softmax": rows, "rope": rows[:1]})
+    assert "softmax: 2 of 4 met" in text and "rope: 1 of 1 met" in text
+    shown = [line.split()[0] for line in text.splitlines() if line]
+    assert shown == ["Goals", "softmax:", "impl", "b", "c", "rope:"]
+
+
+def test_goals():
+    assert add_goal({}, 1.3, 1.3)["goal"] == "goal 1.3x: met"
+    assert add_goal({}, 1.3, 1.2999)["goal"] == "goal 1.3x: missed"
+    assert add_goal({}, 0.85, None)["goal"] == "goal 0.85x: not measured"
+    assert faster(dict(ms=2.0), dict(ms=3.0)) == 1.5
+    assert faster(dict(ms=None), dict(ms=3.0)) is faster(dict(ms=2.0), dict(ms=None)) is None
+
+
+def refuse():
+    raise RuntimeError("No available\n kernel")
+
+
+WRONG = [
+    (refuse, None, "RuntimeError: No available kernel"),
+    (lambda: torch.ones(3), 1.1 * torch.ones(3), "ArithmeticError: the answer differs"),
+    (lambda: torch.full((3,), torch.nan), torch.ones(3), "ArithmeticError: the answer differs"),
+    (lambda: (torch.ones(3), 0 * torch.ones(2)), (torch.ones(3), torch.ones(2)), "Arithmetic"),
+]
+
+
+@pytest.mark.parametrize(("f", "like", "error"), WRONG)
+def test_what_fails_or_answers_wrongly_has_an_error_and_no_time(f, like, error):
+    row = Bench(smoke=True).row(f, like=like, impl="x")
+    assert row["error"].startswith(error) and row["ms"] is None and row["impl"] == "x"
+
+
+def test_a_right_answer_is_timed(monkeypatch):
+    monkeypatch.setattr(running, "CACHE_BYTES", 8)
+    bench = Bench(smoke=False)
+    monkeypatch.setattr(Bench, "device", "cpu")
+    row = bench.row(lambda: torch.ones(3), like=1.001 * torch.ones(3), impl="x")
+    assert row["ms"] > 0 and row["spread_ms"] >= 0 and row["error"] is None
+
+
+def test_a_failing_kernel_of_ours_fails_the_run(monkeypatch, capsys):
+    for impl, code in (("triton", 1), ("sdpa cudnn", 0)):
+        rows = [dict(impl=impl, ms=None, error="RuntimeError: no")]
+        monkeypatch.setattr(softmax, "run", lambda bench, rows=rows: rows)
+        monkeypatch.setattr("sys.argv", ["benchmarks", "--smoke", "softmax"])
+        assert command.main() == code
+
+
+def test_provenance_says_where_a_number_comes_from():
+    source = record.provenance()
+    names = ["date_utc", "chip", "driver", "cuda", "torch", "triton", "python", "commit", "dirty"]
+    assert list(source) == [*names, "sources_sha256"]
+    assert source["torch"] == torch.__version__ and len(source["sources_sha256"]) == 64
+    assert all(value not in (None, "") for value in source.values())
+    json.dumps(source)
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    command = ["git", "-C", folder, *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_changed_tree_is_dirty_and_results_do_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    assert record.provenance()["commit"] == record.provenance()["dirty"] == "unknown"
+    (tmp_path / "benchmarks" / "results").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "flash.py").write_text("1")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "all")
+    first = record.provenance()
+    assert first["commit"] == git(tmp_path, "rev-parse", "HEAD") and first["dirty"] is False
+    (tmp_path / "benchmarks" / "results" / "h200-flash.json").write_text("{}")
+    assert record.provenance()["dirty"] is False
+    (tmp_path / "benchmarks" / "flash.py").write_text("2")
+    second = record.provenance()
+    assert second["dirty"] is True and second["sources_sha256"] != first["sources_sha256"]
+
+
+def test_a_result_is_kept_by_chip_and_topic(tmp_path):
+    rows = [dict(impl="triton", ms=1.5), dict(impl="copy", ms=None, error='"no"')]
+    path = record.save("flash", rows, dict(chip="NVIDIA H200", dirty=False), tmp_path / "new")
+    assert path.name == "nvidia-h200-flash.json"
+    text = path.read_text(encoding="utf-8")
+    assert json.loads(text) == dict(topic="flash", chip="NVIDIA H200", dirty=False, rows=rows)
+    assert sum("impl" in line for line in text.splitlines()) == 2, "a line for each row"
+
+
+def test_the_table_shows_each_value_and_each_absence():
+    table = record.format_table(
+        [dict(impl="triton", ms=1.23456, ok=True), dict(impl="x", tiles=dict(BLOCK_Q=64), ms=None)]
+    )
+    head, first, second = table.splitlines()
+    assert head.split() == ["impl", "ms", "ok", "tiles"]
+    assert first.split() == ["triton", "1.235", "yes", "–"]
+    assert second.split() == ["x", "–", "–", "BLOCK_Q=64"]
+    assert head.index("ms") == first.index("1.235")

@@ -1,0 +1,152 @@
+"""Every kernel compiled for every chip, with none of them here; and the recorded table is fresh."""
+
+import ast
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention_src.triton_support.compile import SHARED_BYTES, compile_launch
+from attention_src.triton_support.launch import INTERPRETED
+from benchmarks import static
+from triton_support.toy import ROOT, afresh, scale_launch
+
+RECORDED = ROOT / "benchmarks" / "results" / "static.json"
+FIX = "run: python -m benchmarks.static"
+KEY = ("topic", "launch", "dtype", "d", "chip")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """The whole suite, compiled once."""
+    output = tmp_path_factory.mktemp("static") / "static.json"
+    done = afresh(None, "-m", "benchmarks.static", "--output", str(output))
+    assert output.exists(), done.stdout + done.stderr
+    return json.loads(output.read_text(encoding="utf-8"))["rows"]
+
+
+@pytest.fixture(scope="module")
+def report():
+    """What is said of small kernels whose compiled form is known."""
+    done = afresh(None, str(Path(__file__).parent / "report.py"), TRITON_INTERPRET="0")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def name(row):
+    return " ".join(str(row[key]) for key in KEY)
+
+
+def test_every_topic_dtype_and_chip_is_there(rows):
+    topics = set(static.topics())
+    assert {"softmax", "rope", "flash", "kvcache"} <= topics
+    assert tuple(SHARED_BYTES) == static.CHIPS
+    wanted = {(t, d, c) for t in topics for d in static.DTYPES for c in static.CHIPS}
+    assert {(row["topic"], row["dtype"], row["chip"]) for row in rows} == wanted
+    assert {row["d"] for row in rows if row["topic"] == "flash"} == {64, 128}
+
+
+def test_all_compile(rows):
+    failed = {name(row): row["error"] for row in rows if "error" in row}
+    assert not failed
+
+
+def test_all_fit_shared_memory(rows):
+    large = {
+        name(r): r["shared_bytes"] for r in rows if r["shared_bytes"] > SHARED_BYTES[r["chip"]]
+    }
+    assert not large
+
+
+def test_none_spills(rows):
+    spilling = {name(row): row["spill_bytes"] for row in rows if row["spill_bytes"]}
+    assert not spilling
+
+
+def test_matrix_products_use_the_matrix_units(rows):
+    with_products = [row for row in rows if row["dots"]]
+    assert {row["topic"] for row in with_products} >= {"flash", "kvcache"}
+    # Triton has no way to those of sm_75.
+    idle = [name(row) for row in with_products if row["chip"] >= 80 and not row["matrix"]]
+    assert not idle
+
+
+def test_the_recorded_table_is_what_was_compiled(rows):
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    if recorded["triton"] != version("triton"):
+        pytest.skip(f"recorded with triton {recorded['triton']}, here is {version('triton')}")
+    now, then = ({name(row): row for row in table} for table in (rows, recorded["rows"]))
+    assert now.keys() == then.keys(), f"launches were added or removed; {FIX}"
+    changed = [key for key in now if now[key] != then[key]]
+    assert not changed, f"the table is stale; {FIX}"
+    assert [name(row) for row in rows] == [name(row) for row in recorded["rows"]], FIX
+
+
+def jit_functions():
+    """Every function under @triton.jit in attention_src: (module, name), and whom it may call."""
+    found = {}
+    for path in (ROOT / "attention_src").rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        homes = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in nodes:
+            decorators = getattr(node, "decorator_list", [])
+            if any("triton.jit" in ast.unparse(decorator) for decorator in decorators):
+                names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                found[module, node.name] = {homes.get(n, (module, n)) for n in names}
+    return found
+
+
+def test_no_kernel_escapes(rows):
+    functions = jit_functions()
+    assert ("attention_src.softmax.kernel", "softmax_forward_kernel") in functions
+    launched = {row["kernel"] for row in rows}
+    reached, more = set(), {key for key in functions if key[1] in launched}
+    assert len(more) == len(launched), "two kernels have one name"
+    while more:  # a kernel, what it calls, what that calls
+        reached |= more
+        more = {callee for key in more for callee in functions[key] & functions.keys()} - reached
+    escaped = functions.keys() - reached
+    assert not escaped, "no launch in benchmarks/launches/ compiles it"
+
+
+def test_the_table_tells_matrix_units_from_none(report):
+    matrix = {key: row["matrix"] for key, row in report["products"].items()}
+    assert matrix["torch.float16 75"] == matrix["torch.float32 75"] == ""
+    assert matrix["torch.float16 80"] == "mma.sync"
+    assert matrix["torch.float16 90"] == "wgmma.mma_async"
+    assert matrix["torch.float16 100"] == "tcgen05.mma"
+    assert {row["dots"] for row in report["products"].values()} == {1}
+    assert report["scale"]["dots"] == 0 and report["scale"]["matrix"] == ""
+
+
+def test_the_table_sees_spills_and_sizes(report):
+    assert report["crowded"]["registers"] == 255 and report["crowded"]["spill_bytes"] > 1000
+    assert report["crowded"]["instructions"] > 10 * report["scale"]["instructions"] > 0
+    assert report["products"]["torch.float16 90"]["shared_bytes"] >= 2 * 64 * 64 * 2
+    assert (
+        report["scale"]["spill_bytes"] == report["products"]["torch.float16 90"]["spill_bytes"] == 0
+    )
+
+
+def test_types_and_hints_are_those_that_triton_would_use(report):
+    assert report["unlike"] == []
+    constants = dict.fromkeys(("one", "nothing"), "constexpr")
+    integers = dict.fromkeys(("sixteen", "odd", "negative", "zero"), "i32")
+    expected = dict(x_ptr="*fp32", **integers, **constants, large="i64", number="fp32", flag="u1")
+    assert report["signature"] == expected
+
+
+def test_refusals(report, untyped):
+    assert report["refusal"] == "capability is 70; it should be one of [75, 80, 86, 90, 100]"
+    if INTERPRETED:
+        x = torch.empty(4, device="meta")
+        with pytest.raises(ValueError, match="start it with TRITON_INTERPRET=0"):
+            compile_launch(scale_launch(x, x, 1.0), 90)

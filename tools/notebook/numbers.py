@@ -1,0 +1,128 @@
+"""The numbers and labels of the book: what Sphinx itself counts, so that notebooks and site agree.
+
+Sphinx reads the sources (it runs no code) under its `dummy` builder, which writes nothing. The
+answer is kept in _build/labels and used again until a source changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tools.book import Book
+
+# What numbers can depend on.
+_SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
+
+
+def load(book: Book) -> dict[str, Any]:
+    """The book's numbers: labels, page titles, terms and citations, each by its name."""
+    folder = book.root / "_build" / "labels"
+    store = folder / "labels.json"
+    digest = _digest(book.root)
+    if store.exists():
+        kept = json.loads(store.read_text(encoding="utf-8"))
+        if kept["digest"] == digest:
+            return kept
+    numbers = {"digest": digest, **_ask_sphinx(book.root, folder)}
+    store.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+    return numbers
+
+
+def _digest(root: Path) -> str:
+    files = [f for pattern in _SOURCES for f in sorted(root.glob(pattern))]
+    files += [Path(__file__), Path(__file__).parents[1] / "quiz.py"]
+    text = "\0".join(f.read_text(encoding="utf-8") for f in files)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _ask_sphinx(root: Path, folder: Path) -> dict[str, Any]:
+    from jupyter_book.config import get_final_config
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+    config, _ = get_final_config(
+        user_yaml=root / "_config.yml",
+        cli_config={"nb_execution_mode": "off", "latex_individualpages": False},
+        sourcedir=root,
+    )
+    found: dict[str, Any] = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    with patch_docutils(None), docutils_namespace():
+        app = Sphinx(
+            srcdir=root,
+            confdir=None,
+            outdir=folder / "out",
+            doctreedir=folder / "doctrees",
+            buildername="dummy",
+            confoverrides=config,
+            status=None,
+            warning=None,  # `make book` shows them; the pipeline stops at what it cannot write
+            freshenv=True,
+        )
+        app.connect("env-check-consistency", lambda app, env: found.update(_collect(env)))
+        app.build()
+    return found
+
+
+def _collect(env: Any) -> dict[str, Any]:
+    standard = env.get_domain("std")
+    return {
+        "labels": _labels(env),
+        "docs": {doc: title.astext() for doc, title in env.titles.items()},
+        "terms": {
+            name.lower(): {"doc": doc, "id": id_}
+            for (kind, name), (doc, id_) in standard.objects.items()
+            if kind == "term"
+        },
+        "cites": {c.key: _citation(c) for c in env.get_domain("cite").citations},
+    }
+
+
+def _labels(env: Any) -> dict[str, dict[str, str]]:
+    """Every label: its page and anchor, and where there are any its kind, number and title."""
+    standard = env.get_domain("std")
+    numbers = {
+        (doc, id_): {"kind": kind, "number": ".".join(map(str, number))}
+        for doc, kinds in env.toc_fignumbers.items()
+        for kind, ids in kinds.items()
+        for id_, number in ids.items()
+    }
+    labels: dict[str, dict[str, str]] = {}
+
+    def add(name: str, doc: str, id_: str, **more: str) -> None:
+        labels.setdefault(name, {}).update(
+            {"doc": doc, "id": id_, **numbers.get((doc, id_), {}), **more}
+        )
+
+    for name, (doc, id_) in standard.anonlabels.items():
+        add(name, doc, id_)
+    for name, (doc, id_, title) in standard.labels.items():
+        add(name, doc, id_, title=str(title))
+    for name, (doc, _) in env.get_domain("math").equations.items():
+        id_ = next(i for d, i in numbers if d == doc and i == _equation_id(name))
+        add(name, doc, id_)
+    for name, proof in getattr(env, "proof_list", {}).items():
+        add(name, proof["docname"], proof["ids"][0], kind=proof["realtype"])
+    return labels
+
+
+def _equation_id(name: str) -> str:
+    from docutils.nodes import make_id
+
+    return make_id(f"equation-{name}")
+
+
+def _citation(citation: Any) -> dict[str, str]:
+    entry = citation.entry
+    authors = entry.persons["author"]
+    names = [" ".join(map(str, a.rich_prelast_names + a.rich_last_names)) for a in authors]
+    return {
+        "who": " and ".join(names) if len(names) < 3 else f"{names[0]} et al.",
+        "year": entry.fields.get("year", "n.d."),
+        "url": entry.fields.get("url", ""),
+        "doc": citation.bibliography_key.docname,
+        "id": citation.citation_id,
+    }

