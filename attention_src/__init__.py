@@ -23,6 +23,7 @@ In a topic, a file's name, or its folder's, says what it stands on:
 Beside them:
 
     shapes          the ValueErrors: which axis does not fit, and how to repair it
+    tensors         the same for dtypes and devices, and which of them kernels take
     costs           bytes and operations of attention and of caches; costs.algorithms: of every
                     algorithm here; costs.roofline: the chips' limits on them
     timing          median and spread of a running time

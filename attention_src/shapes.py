@@ -35,6 +35,21 @@ def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
     return array.astype(np.promote_types(array.dtype, np.float64), copy=False), answer
 
 
+def check_shape(x: Any, name: str, axes: str, wanted: tuple[int, ...]) -> None:
+    """Check that x has exactly one shape.
+
+    Args:
+        x: array or tensor
+        name: of the argument
+        axes: what its axes are called, as in "[..., n]"
+        wanted: the sizes they should have
+    Raises:
+        ValueError: "beta has shape [7]; it should be [..., n] = [2, 3, 7]"
+    """
+    if tuple(x.shape) != tuple(wanted):
+        raise ValueError(f"{name} has shape {shape(x)}; it should be {axes} = {list(wanted)}")
+
+
 def check_qkv(q: Any, k: Any, v: Any = None) -> None:
     """Check that q [..., n_q, d_k], k [..., n_k, d_k] and v [..., n_k, d_v] belong together.
 

@@ -35,9 +35,11 @@ if importlib.util.find_spec("sphinx_external_toc"):
 
     collectors.gc = SimpleNamespace(get_objects=toctree_collectors)
 
-# The same examples on every run, and no hurry: a busy machine is not a bug.
+# The same examples on every run, and no hurry: a busy machine is not a bug. Once a week, many and
+# new ones: pytest --hypothesis-profile=weekly.
 slow = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("course", derandomize=True, **slow)
+settings.register_profile("course", derandomize=True, max_examples=40, **slow)
+settings.register_profile("weekly", max_examples=200, **slow)
 settings.load_profile("course")
 
 

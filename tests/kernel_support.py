@@ -13,7 +13,6 @@ DTYPES = (
     if INTERPRETED
     else (torch.float16, torch.bfloat16, torch.float32)
 )
-EXAMPLES = 200 if INTERPRETED else 40  # of hypothesis: a GPU compiles for each new shape
 needs_gpu = pytest.mark.skipif(INTERPRETED, reason="needs a GPU: compiled kernels only")
 needs_interpreter = pytest.mark.skipif(not INTERPRETED, reason="about the interpreter")
 

@@ -51,7 +51,7 @@ def _without_words(tree: ast.Module) -> ast.Module:
             for inside in ast.walk(node):
                 body = getattr(inside, "body", None)
                 if isinstance(body, list):
-                    inside.body = [x for x in body if not isinstance(x, _IMPORTS)]
+                    body[:] = [x for x in body if not isinstance(x, _IMPORTS)]
     return tree
 
 

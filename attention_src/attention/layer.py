@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attention_src.shapes import check_groups, check_heads, check_impl, check_mask, check_scale
 from attention_src.softmax.layer import softmax
+from attention_src.tensors import check_tensors, compute_dtype
 
 IMPLS = ("auto", "dense", "sdpa")
 
@@ -132,25 +133,6 @@ def attention_lse(
     return s.masked_fill(hidden, 0).logsumexp(dim=-1).masked_fill(hidden[..., 0], -torch.inf)
 
 
-def check_tensors(**tensors: Any) -> None:
-    """Check that all are floating-point tensors of one dtype on one device.
-
-    Raises:
-        ValueError: names the argument
-    """
-    (first, reference), *_ = tensors.items()
-    for name, x in tensors.items():
-        if not isinstance(x, Tensor):
-            raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
-        if not x.dtype.is_floating_point:
-            raise ValueError(f"{name} has dtype {x.dtype}; it should be floating point")
-        if x.dtype != reference.dtype or x.device != reference.device:
-            raise ValueError(
-                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
-                f"{reference.device}; they should agree: {name}.to({first})"
-            )
-
-
 def _visible(q: Tensor, k: Tensor, mask: Any, causal: bool) -> Bool[Tensor, "*rows n_q n_k"] | None:
     """The mask and the causal rule as one boolean tensor; None = all visible."""
     n_q, n_k = q.shape[-2], k.shape[-2]
@@ -169,7 +151,7 @@ def _visible(q: Tensor, k: Tensor, mask: Any, causal: bool) -> Bool[Tensor, "*ro
 
 def _scores(q: Tensor, k: Tensor, visible: Tensor | None, scale: float) -> Tensor:
     """s = scale * q k^T in float32 at least, −inf where hidden: [B, H, n_q, n_k]."""
-    dtype = torch.promote_types(q.dtype, torch.float32)
+    dtype = compute_dtype(q)
     rows = _stack_groups(q.to(dtype), k.shape[1])  # [B, H_kv, G n_q, d_k]
     s = scale * torch.einsum("bhqd,bhkd->bhqk", rows, k.to(dtype))
     s = s.reshape(*q.shape[:3], k.shape[2])

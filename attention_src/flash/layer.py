@@ -15,15 +15,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.attention.layer import attention, attention_lse, check_tensors
+from attention_src.attention.layer import attention, attention_lse
 from attention_src.attention.masks import combine
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Rule
 from attention_src.shapes import check_heads, check_impl, check_scale
+from attention_src.tensors import check_tensors, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
-KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 KERNEL_HEAD_SIZES = range(16, 257)
 
 
@@ -136,8 +136,8 @@ def _run(
 
 def _chosen(q: Tensor, v: Tensor) -> str:
     """The rule of impl="auto"."""
-    fits = q.is_cuda and q.dtype in KERNEL_DTYPES
-    fits = fits and q.shape[-1] in KERNEL_HEAD_SIZES and v.shape[-1] in KERNEL_HEAD_SIZES
+    widths = q.shape[-1] in KERNEL_HEAD_SIZES and v.shape[-1] in KERNEL_HEAD_SIZES
+    fits = kernel_takes(q) and widths
     return "triton" if fits and importlib.util.find_spec("triton") else "tiled"
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_src.flash.visibility import Rule, blocks
+from attention_src.tensors import compute_dtype
 
 BLOCK_Q, BLOCK_K = 128, 256  # rows and columns of a tile of scores
 
@@ -73,7 +74,7 @@ class _Tiled(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.rule, ctx.scale = rule, scale
         o = q.new_zeros(*q.shape[:-1], v.shape[-1])
-        lse = q.new_full(q.shape[:-1], -torch.inf, dtype=_dtype(q))
+        lse = q.new_full(q.shape[:-1], -torch.inf, dtype=compute_dtype(q))
         for i in blocks(rule.n_q, BLOCK_Q):
             q_i = _stack(q, i, k)  # [B, H_kv, rows, d_k]
             m = q_i.new_full((*q_i.shape[:-1], 1), -torch.inf)
@@ -99,7 +100,7 @@ class _Tiled(torch.autograd.Function):
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, o, lse, key_lengths = ctx.saved_tensors
         dq = torch.empty_like(q)
-        dk, dv = (torch.zeros_like(x, dtype=_dtype(x)) for x in (k, v))
+        dk, dv = (torch.zeros_like(x, dtype=compute_dtype(x)) for x in (k, v))
         lse = lse[..., None]
         dlse = dlse[..., None].masked_fill(lse == -torch.inf, 0)  # such a row depends on nothing
         for i in blocks(ctx.rule.n_q, BLOCK_Q):
@@ -139,14 +140,9 @@ def _scores(
     return s
 
 
-def _dtype(x: Tensor) -> torch.dtype:
-    """What tiles of x are computed in: float32 at least."""
-    return torch.promote_types(x.dtype, torch.float32)
-
-
 def _tile(x: Tensor, rows: slice) -> Tensor:
     """Some rows of every head: [B, H_kv, n, d] -> [B, H_kv, rows, d]."""
-    return x[:, :, rows].to(_dtype(x))
+    return x[:, :, rows].to(compute_dtype(x))
 
 
 def _stack(x: Tensor, rows: slice, k: Tensor) -> Tensor:

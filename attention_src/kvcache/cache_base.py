@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int, Int32, Shaped
 from torch import Tensor
 
-from attention_src.attention.layer import check_tensors
+from attention_src.tensors import check_tensors
 
 
 @dataclass(frozen=True)

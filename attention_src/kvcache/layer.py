@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.attention.layer import attention, attention_lse, check_tensors
+from attention_src.attention.layer import attention, attention_lse
 from attention_src.kvcache.cache import (
     Cache,
     KVCache,
@@ -13,11 +13,11 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
+from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "split", "triton")
 CHUNK = 256  # keys in a part of impl "split"
-KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 KERNEL_MAX_D = 256
 
 
@@ -96,7 +96,7 @@ def merge_partials(
             f"lse_parts has shape {list(lse_parts.shape)} but o_parts has {list(o_parts.shape)}; "
             "they should be [S, ...] and [S, ..., d_v]"
         )
-    dtype = torch.promote_types(o_parts.dtype, torch.float32)
+    dtype = compute_dtype(o_parts)
     lse_parts = lse_parts.to(dtype)
     lse = lse_parts.logsumexp(dim=0)  # [...]
     share = (lse_parts - lse.masked_fill(lse == -torch.inf, 0)).exp()[..., None]  # [S, ..., 1]
@@ -123,7 +123,7 @@ def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
     fits = max(known.d_k, known.d_v) <= KERNEL_MAX_D
     if isinstance(cache, QuantizedKVCache):
         fits = fits and known.d_v % 2 == 0
-    return q.is_cuda and q.dtype in KERNEL_DTYPES and has_kernel(cache) and fits
+    return kernel_takes(q) and has_kernel(cache) and fits
 
 
 def _check_query(q: Tensor, cache: Cache) -> None:
@@ -174,7 +174,7 @@ def _split(q: Tensor, cache: Cache, scale: float) -> Tensor:
     """
     k, v = cache.read()
     visible = _visible(cache, k.shape[-2])
-    wide = torch.promote_types(q.dtype, torch.float32)  # partial answers are not rounded
+    wide = compute_dtype(q)  # partial answers are not rounded
     q_wide = q.to(wide)
     o_parts, lse_parts = [], []
     for start in range(0, max(1, k.shape[-2]), CHUNK):

@@ -45,16 +45,6 @@ def check_same_length(q: Any, k: Any) -> None:
         )
 
 
-def check_shape(x: Any, name: str, axes: str, wanted: tuple[int, ...]) -> None:
-    """Check that x has exactly the wanted shape, whose axes are called so.
-
-    Raises:
-        ValueError: "beta has shape [7]; it should be [..., n] = [2, 3, 7]"
-    """
-    if tuple(x.shape) != tuple(wanted):
-        raise ValueError(f"{name} has shape {list(x.shape)}; it should be {axes} = {list(wanted)}")
-
-
 def check_log_gates(highest: float) -> None:
     """Check the highest of all log gates: NaN passes, and makes the answer NaN.
 

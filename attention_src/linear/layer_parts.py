@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.checks import check_feature_map, check_log_gates, check_shape
-from attention_src.shapes import check_heads
+from attention_src.linear.checks import check_feature_map, check_log_gates
+from attention_src.shapes import check_heads, check_shape
+from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 
 IMPLS = ("auto", "torch", "triton")
-KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Step = Callable[..., tuple[Tensor, Tensor]]
 
 
@@ -60,7 +60,7 @@ def uses_kernel(impl: str, form: str, q: Tensor, fits: bool = True) -> bool:
     """
     if impl == "triton" and form != "chunkwise":
         raise ValueError(f'form is {form!r}; impl="triton" has the "chunkwise" form only')
-    automatic = q.is_cuda and q.dtype in KERNEL_DTYPES and form == "chunkwise" and fits
+    automatic = kernel_takes(q) and form == "chunkwise" and fits
     return impl == "triton" or (impl == "auto" and automatic)
 
 
@@ -71,21 +71,14 @@ def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:
         ValueError: not floating-point tensors of one dtype on one device, or shapes that do not
             belong together; grouped heads are to be repeated first
     """
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        check_floating(x, name)
-        if x.dtype != q.dtype or x.device != q.device:
-            raise ValueError(
-                f"{name} is {x.dtype} on {x.device} but q is {q.dtype} on {q.device}; they should "
-                f"agree: {name}.to(q)"
-            )
+    check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
     if k.shape[1] != q.shape[1]:
         raise ValueError(
             f"k has {k.shape[1]} heads but q has H={q.shape[1]}; they should be equal. Repeat "
             "those of k and v first: k.repeat_interleave(H // H_kv, dim=1)"
         )
-    dtype = torch.promote_types(q.dtype, torch.float32)
-    return [x.to(dtype) for x in (q, k, v)], q.dtype
+    return [x.to(compute_dtype(q)) for x in (q, k, v)], q.dtype
 
 
 def beside(x: Any, name: str, axes: str, k: Tensor, wanted: tuple[int, ...]) -> Tensor:
@@ -94,9 +87,7 @@ def beside(x: Any, name: str, axes: str, k: Tensor, wanted: tuple[int, ...]) -> 
     Raises:
         ValueError: not a floating-point tensor, on another device, or of another shape
     """
-    check_floating(x, name)
-    if x.device != k.device:
-        raise ValueError(f"{name} is on {x.device} but k is on {k.device}; they should agree")
+    check_tensors(one_dtype=False, k=k, **{name: x})
     check_shape(x, name, axes, tuple(wanted))
     return x.to(k.dtype)
 
@@ -122,26 +113,13 @@ def initial(state: Any, k: Tensor, v: Tensor) -> Tensor:
     wanted = (*k.shape[:2], k.shape[-1], v.shape[-1])
     if state is None:
         return k.new_zeros(wanted)
-    check_floating(state, "initial_state")
+    check_tensors(one_dtype=False, k=k, initial_state=state)
     check_shape(state, "initial_state", "[B, H, d_k, d_v]", wanted)
-    if state.dtype != k.dtype or state.device != k.device:
+    if state.dtype != k.dtype:
         raise ValueError(
-            f"initial_state is {state.dtype} on {state.device}; it should be {k.dtype} on "
-            f"{k.device}, as return_state=True gives it"
+            f"initial_state is {state.dtype}; it should be {k.dtype}, as return_state=True gives it"
         )
     return state
-
-
-def check_floating(x: Any, name: str) -> None:
-    """Check that x is a floating-point tensor.
-
-    Raises:
-        ValueError: names the argument
-    """
-    if not isinstance(x, Tensor):
-        raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
-    if not x.dtype.is_floating_point:
-        raise ValueError(f"{name} has dtype {x.dtype}; it should be floating point")
 
 
 def answer(o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool) -> Any:

@@ -9,7 +9,6 @@ from attention_src.linear.checks import (
     check_form,
     check_log_gates,
     check_same_length,
-    check_shape,
 )
 from attention_src.linear.reference_parts import (
     answer,
@@ -21,7 +20,7 @@ from attention_src.linear.reference_parts import (
     run,
     to_end,
 )
-from attention_src.shapes import real_array
+from attention_src.shapes import check_shape, real_array
 
 
 def delta_rule(

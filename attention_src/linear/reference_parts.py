@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.linear.checks import check_feature_map, check_shape
-from attention_src.shapes import check_leading, check_qkv, real_array
+from attention_src.linear.checks import check_feature_map
+from attention_src.shapes import check_leading, check_qkv, check_shape, real_array
 
 Step = Callable[..., tuple[np.ndarray, np.ndarray]]
 

@@ -13,11 +13,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_src.attention.layer import check_tensors
 from attention_src.flash.layer import IMPLS, flash_attention_with_lse
 from attention_src.ring.layer_wire import Wire
 from attention_src.ring.placement import PLACEMENTS, order, spans
 from attention_src.shapes import check_heads, check_impl, check_scale
+from attention_src.tensors import check_tensors, compute_dtype
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -131,7 +131,7 @@ class _Ring(torch.autograd.Function):
         scale: float,
         impl: str,
     ) -> Tensor:
-        wide = torch.promote_types(q.dtype, torch.float32)
+        wide = compute_dtype(q)
         o = q.new_zeros(*q.shape[:-1], v.shape[-1], dtype=wide)
         lse = q.new_full(q.shape[:-1], -torch.inf, dtype=wide)
         ctx.static = (wire, causal, placement, scale, impl)

@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_src.rope import scaling as numpy_frequencies
 from attention_src.rope.scaling import amplitude, check_precision, check_rotation
 from attention_src.shapes import check_impl, shape
+from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "torch", "triton")
@@ -47,7 +48,7 @@ def rotate_qk(
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2.
     """
     check_impl(impl, IMPLS)
-    _check_tensors(q=q, k=k)
+    check_tensors(q=q, k=k)
     for name, x in (("q", q), ("k", k)):
         if x.ndim != 4:
             raise ValueError(f"{name} has shape {shape(x)}; it should be [B, H, n, d]")
@@ -58,7 +59,7 @@ def rotate_qk(
             f"positions has shape {shape(positions)}; it should be [n] = [{n}] or [B, n] = "
             f"[{B}, {n}]"
         )
-    dtype = torch.promote_types(q.dtype, torch.float32)
+    dtype = compute_dtype(q)
     cos, sin = cos_sin(positions, d, base=base, scaling=scaling, dtype=dtype)
     return apply_rotation(q, k, cos, sin, interleaved=interleaved, impl=impl)
 
@@ -92,9 +93,9 @@ def apply_rotation(
     Source: as `rotate_qk`.
     """
     check_impl(impl, IMPLS)
-    _check_tensors(q=q, k=k)
+    check_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
-    dtype = torch.promote_types(q.dtype, torch.float32)
+    dtype = compute_dtype(q)
     for name, x in (("cos", cos), ("sin", sin)):
         if x.requires_grad:
             raise ValueError(f"{name} requires a gradient, but none is made here: {name}.detach()")
@@ -103,7 +104,7 @@ def apply_rotation(
                 f"{name} is {x.dtype} on {x.device} but q is {q.dtype} on {q.device}; {name} "
                 f"should be {dtype} on {q.device}"
             )
-    if impl == "triton" or (impl == "auto" and q.is_cuda and q.dtype != torch.float64):
+    if impl == "triton" or (impl == "auto" and kernel_takes(q)):
         from attention_src.rope.kernel import rope_forward
 
         return rope_forward(q, k, cos, sin, interleaved)
@@ -138,7 +139,7 @@ def rotate(
     Cost: n d/2 cosines and sines; 3 d FLOP a vector.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2.
     """
-    _check_tensors(x=x)
+    check_tensors(x=x)
     if x.ndim < 2:
         raise ValueError(f"x has shape {shape(x)}; it should be [..., n, d]")
     positions = _positions(positions, x.device)
@@ -150,7 +151,7 @@ def rotate(
             f"positions has shape {shape(positions)} but x has shape {shape(x)}; positions should "
             f"be [n] = [{rows[-1]}], or broadcast to {list(rows)}"
         )
-    dtype = torch.promote_types(x.dtype, torch.float32)
+    dtype = compute_dtype(x)
     cos, sin = cos_sin(positions, x.shape[-1], base=base, scaling=scaling, dtype=dtype)
     return _turn(x, cos, sin, interleaved)
 
@@ -228,21 +229,3 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     y = x1 * cos - x2 * sin, x1 * sin + x2 * cos
     joined = torch.stack(y, dim=-1).flatten(-2) if interleaved else torch.cat(y, dim=-1)
     return joined.to(x.dtype)
-
-
-def _check_tensors(**tensors: Any) -> None:
-    """Check that all are floating-point tensors of one dtype on one device.
-
-    Raises:
-        ValueError: names the argument
-    """
-    (first, reference), *_ = tensors.items()
-    for name, x in tensors.items():
-        if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
-            is_a = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"{name} is a {is_a}; it should be a floating-point tensor")
-        if x.dtype != reference.dtype or x.device != reference.device:
-            raise ValueError(
-                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
-                f"{reference.device}; they should agree: {name}.to({first})"
-            )

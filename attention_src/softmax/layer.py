@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.shapes import check_impl
+from attention_src.tensors import check_tensors, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 
@@ -26,13 +27,11 @@ def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tenso
         times.
     """
     check_impl(impl, ("auto", "torch", "triton"))
-    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
-        raise ValueError(f"x is {describe(x)}; it should be a floating-point tensor: x.float()")
+    check_tensors(x=x)
     if x.ndim == 0:
         raise ValueError("x is a single number; it should be a row of scores, [..., n_k]")
     if impl == "auto":
-        fits = x.is_cuda and x.dtype in (torch.float16, torch.bfloat16, torch.float32)
-        impl = "triton" if fits else "torch"
+        impl = "triton" if kernel_takes(x) else "torch"
     if impl == "triton":
         from attention_src.softmax.kernel import softmax_forward
 
@@ -40,8 +39,3 @@ def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tenso
     # torch.softmax makes NaN of a row that is all -inf, and NaN gradients. Give it zeros there.
     hidden = (x == -torch.inf).all(dim=-1, keepdim=True)
     return x.masked_fill(hidden, 0).softmax(dim=-1).masked_fill(hidden, 0)
-
-
-def describe(x: object) -> str:
-    """What an argument is, for an error message."""
-    return f"a tensor of dtype {x.dtype}" if isinstance(x, Tensor) else f"a {type(x).__name__}"

@@ -192,10 +192,7 @@ selective_scan_forward.register_autograd(_backward, setup_context=_save)
 
 def _checked(**tensors: Tensor) -> dict[str, Tensor]:
     """The tensors, each of a dtype that kernels have, all on one device."""
-    for name, x in tensors.items():
-        check_kernel_tensors(**{name: x})
-        if x.device != tensors["x"].device:
-            raise ValueError(f"{name} is on {x.device} but x is on {tensors['x'].device}")
+    check_kernel_tensors(one_dtype=False, **tensors)
     N = tensors["A"].shape[1]
     if N > LARGEST_N:
         raise ValueError(f"A has N={N}; the kernel holds states of up to {LARGEST_N} numbers")

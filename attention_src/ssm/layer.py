@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_src.shapes import check_impl, check_size
 from attention_src.ssm.checks import check_scan, check_ssd
+from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SCAN_FORMS = ("recurrent", "associative")
@@ -78,7 +79,7 @@ def selective_scan_with_state(
         ValueError: as `selective_scan`
     """
     check_impl(form, SCAN_FORMS, "form")
-    tensors = check_tensors(x=x, dt=dt, A=A, B=B, C=C, D=D, initial_state=initial_state)
+    tensors = _wide(x=x, dt=dt, A=A, B=B, C=C, D=D, initial_state=initial_state)
     check_scan(x, dt, A, B, C)
     given = (dt, A, B, C, D)
     wide, dt, A, B, C, D, h = tensors
@@ -98,7 +99,7 @@ def _impl(impl: str, form: str, kernels_form: str, x: Tensor) -> str:
         raise ValueError(f'form is {form!r}; impl="triton" has the "{kernels_form}" form only')
     if impl != "auto":
         return impl
-    fits = x.is_cuda and x.dtype != torch.float64 and form == kernels_form
+    fits = kernel_takes(x) and form == kernels_form
     return "triton" if fits else "torch"
 
 
@@ -213,7 +214,7 @@ def ssd_with_state(
     """
     check_impl(form, SSD_FORMS, "form")
     chunk = check_size(chunk, "chunk", at_least=1)
-    tensors = check_tensors(x=x, dt=dt, A=A, B=B, C=C, initial_state=initial_state)
+    tensors = _wide(x=x, dt=dt, A=A, B=B, C=C, initial_state=initial_state)
     check_ssd(x, dt, A, B, C)
     wide, dt, A, B, C, h = tensors
     n = x.shape[-2]
@@ -273,24 +274,16 @@ def _ssd_chunk(
     return y, h
 
 
-def check_tensors(**tensors: Any) -> list[Any]:
-    """Check that all are floating-point tensors on one device; return them in float32 at least.
+def _wide(**tensors: Any) -> list[Any]:
+    """Floating-point tensors on one device, in float32 at least; None stays None.
 
     x may be float16 beside a float32 A: parameters are often kept wide.
 
     Raises:
         ValueError: names the argument
     """
-    x = tensors["x"]
-    for name, value in tensors.items():
-        if value is None:
-            continue
-        if not isinstance(value, Tensor) or not value.dtype.is_floating_point:
-            kind = value.dtype if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{name} is {kind}; it should be a floating-point tensor")
-        if value.device != x.device:
-            raise ValueError(f"{name} is on {value.device} but x is on {x.device}: {name}.to(x)")
-    dtype = torch.promote_types(x.dtype, torch.float32)
+    check_tensors(one_dtype=False, **tensors)
+    dtype = compute_dtype(tensors["x"])
     return [None if value is None else value.to(dtype) for value in tensors.values()]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.tensors import KERNEL_DTYPES, check_tensors
 from attention_src.triton_support import (
     interpreter,  # before triton: it decides how triton is imported
 )
@@ -25,7 +26,6 @@ except ImportError as error:
     ) from error
 
 INTERPRETED = interpreter.interpreted()
-DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 if isinstance(tl.max, triton.JITFunction) == INTERPRETED:
     raise RuntimeError(
@@ -65,17 +65,20 @@ class Launch:
             self.kernel[self.grid](**self.arguments, **options)
 
 
-def check_kernel_tensors(**tensors: Tensor) -> None:
+def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
     """Check that a kernel can work on these tensors here.
 
+    Args:
+        one_dtype, tensors: as for `check_tensors`
     Raises:
-        ValueError: a dtype that kernels do not have; bfloat16 in the interpreter, whose matrix
-            product silently gives wrong bfloat16 results; a device other than the kernels'; dtypes
-            or devices that differ
+        ValueError: as `check_tensors`; a dtype that kernels do not have; bfloat16 in the
+            interpreter, whose matrix product silently gives wrong bfloat16 results; a device other
+            than the kernels'
     """
-    (first, reference), *_ = tensors.items()
+    check_tensors(one_dtype=one_dtype, **tensors)
+    first, reference = next(iter(tensors.items()))
     for name, x in tensors.items():
-        if x.dtype not in DTYPES:
+        if x.dtype not in KERNEL_DTYPES:
             raise ValueError(
                 f"{name} has dtype {x.dtype}; kernels take float16, bfloat16 and float32. "
                 "Choose another impl for it, or convert it: x.to(torch.float32)"
@@ -84,11 +87,6 @@ def check_kernel_tensors(**tensors: Tensor) -> None:
             raise ValueError(
                 f"{name} has dtype torch.bfloat16, which Triton's interpreter silently multiplies "
                 "wrongly; use float16 or float32 there, or a GPU, or another impl"
-            )
-        if x.dtype != reference.dtype or x.device != reference.device:
-            raise ValueError(
-                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
-                f"{reference.device}; they should agree: {name}.to({first})"
             )
     if reference.device.type != "cuda" and not (INTERPRETED and reference.device.type == "cpu"):
         place = f"in the interpreter: {first}.cpu()" if INTERPRETED else f"on cuda: {first}.cuda()"

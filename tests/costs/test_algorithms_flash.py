@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from counting import ALL, Machine, assert_counted, combine, problem, repeated, scores
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils import flop_counter
 
@@ -16,7 +16,6 @@ from attention_src.costs.algorithms import flash_backward_cost, flash_cost, visi
 from attention_src.softmax.reference import softmax
 
 SIZES = st.integers(0, 9)
-EXAMPLES = settings(max_examples=200)
 
 MASKS = st.one_of(
     st.just({}),
@@ -36,7 +35,6 @@ def matrix(n_q, n_k, causal=False, window=None, sinks=0):
     return window_mask(n_q, n_k, window or n_k + n_q + 1, sinks)
 
 
-@EXAMPLES
 @given(SIZES, SIZES, MASKS)
 def test_visible_pairs(n_q, n_k, mask):
     assert visible_pairs(n_q, n_k, **mask) == matrix(n_q, n_k, **mask).sum()
@@ -72,7 +70,6 @@ def flash_forward(machine, q, k, v, visible, block_q):
     return O.array
 
 
-@EXAMPLES
 @given(SIZES, SIZES, MASKS, st.integers(1, 10), st.sampled_from([(2, 1), (2, 2), (3, 1)]))
 def test_flash_forward(n_q, n_k, mask, block_q, heads):
     n_heads, n_kv_heads = heads
@@ -153,7 +150,6 @@ def flash_backward_at_once(machine, tensors, visible):
     return dq, dk, dv
 
 
-@EXAMPLES
 @given(
     SIZES,
     SIZES,

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE
 
@@ -79,7 +79,6 @@ def rules(draw):
 
 
 @pytest.mark.parametrize("of_keys", [False, True])
-@settings(max_examples=200)
 @given(rules())
 def test_every_visible_key_is_visited_once(of_keys, drawn):
     n_q, n_k, rule = drawn

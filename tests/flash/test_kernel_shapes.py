@@ -48,7 +48,7 @@ def problems(draw):
     )
 
 
-@settings(max_examples=200, phases=(Phase.explicit, Phase.generate))
+@settings(phases=(Phase.explicit, Phase.generate))
 @given(problems())
 def test_any_problem(problem):
     """o and lse of the forward operator; dq, dk and dv of the backward operator."""

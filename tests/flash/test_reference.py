@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention import reference as dense
@@ -89,7 +89,6 @@ def test_equals_the_dense_oracle(size, rule):
     dtype=st.sampled_from([np.float16, np.float32, np.float64]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=200)
 def test_any_blocks_and_any_rule(sizes, block_q, block_k, window, sinks, causal, dtype, seed):
     rule = dict(causal=causal, window=window, sinks=0 if window is None else sinks)
     q, k, v = make_qkv(*sizes, batch=1, n_heads=2, dtype=dtype, seed=seed)
@@ -215,7 +214,6 @@ def test_inputs_are_left_alone_and_integers_are_welcome():
     st.integers(0, 30), st.integers(0, 30), st.integers(1, 9), st.integers(1, 9), st.booleans(),
     st.none() | st.integers(1, 30), st.integers(0, 30),
 )  # fmt: skip
-@settings(max_examples=200)
 def test_blocks_are_visited_iff_something_in_them_is_visible(
     n_q, n_k, block_q, block_k, causal, window, sinks
 ):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.costs import kv_cache_bytes
@@ -87,7 +87,6 @@ def poisoned_storage():
     torch.use_deterministic_algorithms(False)
 
 
-@settings(max_examples=400)
 @given(
     st.sampled_from(sorted(MAKERS)),
     sizes,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES
 
@@ -73,7 +73,6 @@ def check(o, q, k, v, lengths):
         assert_within_budget(o, right, plain(q, k.to(q.dtype), v.to(q.dtype), lengths))
 
 
-@settings(max_examples=200)
 @given(problems(), st.sampled_from(STRIDES), st.sampled_from(STRIDES))
 def test_contiguous(problem, strides_k, strides_v):
     q, k, v, lengths, n_splits = problem
@@ -83,7 +82,6 @@ def test_contiguous(problem, strides_k, strides_v):
     check(decode_contiguous(q, k, v, lengths, SCALE, n_splits), q, k, v, lengths)
 
 
-@settings(max_examples=200)
 @given(
     problems(),
     st.sampled_from((1, 2, 3, 7, 8, 16, 32, 64)),
@@ -128,7 +126,6 @@ def test_paged(problem, page_size, n_pages, strides_k, strides_v, seed):
         assert (o == 0).all()
 
 
-@settings(max_examples=200)
 @given(
     problems(widths_v=st.integers(1, 20).map(lambda half: 2 * half)),
     st.sampled_from(STRIDES),

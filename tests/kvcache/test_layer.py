@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention.layer import attention
@@ -233,7 +233,6 @@ def half_steps(cache, x, key):
 ragged = st.lists(st.integers(0, 20), min_size=1, max_size=3)
 
 
-@settings(max_examples=200)
 @given(
     ragged,
     st.sampled_from([(1, 1), (2, 2), (6, 2), (4, 1)]),
@@ -258,7 +257,6 @@ def test_ragged_sequences(lengths, heads, widths, page_size, impl, seed):
     np.testing.assert_allclose(decode_attention(q, cache, impl=impl), right, rtol=1e-11, atol=1e-14)
 
 
-@settings(max_examples=200)
 @given(
     st.sampled_from(sorted(MAKERS)),
     st.integers(0, 40),
@@ -333,7 +331,6 @@ def test_split_joins_parts(monkeypatch):
         np.testing.assert_allclose(o, right, rtol=1e-12)
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 4), st.integers(1, 4))
 def test_merge_partials_is_the_reference(seed, parts, rows, d_v):
     rng = np.random.default_rng(seed)

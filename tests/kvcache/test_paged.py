@@ -133,7 +133,7 @@ class Pages(RuleBasedStateMachine):
             assert shown == cache._tables
 
 
-Pages.TestCase.settings = settings(max_examples=200, stateful_step_count=12, deadline=None)
+Pages.TestCase.settings = settings(stateful_step_count=12, deadline=None)
 TestPages = Pages.TestCase
 
 

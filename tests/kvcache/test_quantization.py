@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.kvcache import cache_quantized as quantized
@@ -23,10 +23,8 @@ def numbers(seed, shape, spread):
 
 
 shapes = st.tuples(st.integers(1, 3), st.integers(0, 7), st.integers(1, 9))
-settled = settings(max_examples=200)
 
 
-@settled
 @given(st.integers(0, 10**6), shapes, st.sampled_from([4, 8]), st.sampled_from([0, 2]))
 def test_symmetric_is_off_by_half_a_step_at_most(seed, shape, bits, spread):
     x = numbers(seed, shape, spread)
@@ -39,7 +37,6 @@ def test_symmetric_is_off_by_half_a_step_at_most(seed, shape, bits, spread):
     assert (error <= scale / 2 + ROUNDING * largest).all()
 
 
-@settled
 @given(
     st.integers(0, 10**6),
     shapes,
@@ -99,7 +96,6 @@ def test_groups_do_not_mix():
     np.testing.assert_allclose(scale, np.array([[1, 2], [300, 600]]) / 15, rtol=1e-6)
 
 
-@settled
 @given(st.integers(0, 10**6), st.integers(0, 9), st.integers(0, 3))
 def test_packing(seed, d, rows):
     codes = np.random.default_rng(seed).integers(0, 16, (rows, d))
@@ -115,7 +111,6 @@ def test_the_even_place_is_the_low_half():
     assert r.pack_int4([[1, 2, 3]]).tolist() == [[0x21, 0x03]]
 
 
-@settled
 @given(st.integers(0, 10**6), shapes, st.sampled_from([4, 8]), st.sampled_from([0, 2, 30]))
 def test_torch_gives_the_same_codes(seed, shape, bits, spread):
     x = numbers(seed, shape, spread)

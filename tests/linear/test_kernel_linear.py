@@ -5,7 +5,7 @@ The oracle is the token-by-token form in float64; plain is the same in the input
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
@@ -125,13 +125,11 @@ DRAWN = dict(
 )  # fmt: skip
 
 
-@settings(max_examples=200)
 @given(kind=st.sampled_from(["one gate", "channels"]), **DRAWN)
 def test_any_shape_and_stride(kind, size, dtype, view, seed):
     check(kind, seen_as(view, arguments(kind, size, dtype, seed)))
 
 
-@settings(max_examples=200)
 @given(**DRAWN)
 def test_any_delta_rule(size, dtype, view, seed):
     check("delta", seen_as(view, arguments("delta", size, dtype, seed)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -49,7 +49,6 @@ def awkward(x, kind):
     cut=st.floats(0, 1),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=200)
 def test_every_form_agrees_with_the_reference(
     name, n, d_k, d_v, batch, form, chunk, dtype, kind, cut, seed
 ):
@@ -84,7 +83,6 @@ def test_every_form_agrees_with_the_reference(
     chunk=st.integers(1, 24),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=50)
 def test_gradients_of_every_form(name, n, d_k, d_v, form, chunk, seed):
     arguments = inputs(name, n, d_k, d_v, seed=seed, batch=1)
     do = upstream(arguments, seed=seed)

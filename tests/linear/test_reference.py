@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.linear.reference import (
@@ -26,7 +26,6 @@ from linear.cases import FORMS, HEADS, MECHANISMS, definition, inputs, on_arrays
     cut=st.floats(0, 1),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=200)
 def test_every_form_is_the_definition(name, n, d_k, d_v, form, chunk, cut, seed):
     """Also when the sequence comes in two parts, with the state handed over."""
     tensors = inputs(name, n, d_k, d_v, seed=seed)

@@ -381,7 +381,6 @@ def test_any_one_byte_altered(read):
 
 
 @given(st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), max_size=4))
-@settings(max_examples=300)
 def test_bytes_altered_anywhere(read, changes):
     raw = bytearray(SMALL)
     for at, byte in changes:

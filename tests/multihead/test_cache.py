@@ -29,7 +29,6 @@ def in_pieces(module, x, cuts, cache, **options):
     return torch.cat([module(p, causal=True, cache=cache, **options) for p in pieces], dim=1)
 
 
-@settings(max_examples=200)
 @given(
     cuts=st.lists(st.integers(1, 6), min_size=1, max_size=6),
     n_kv_heads=st.sampled_from([1, 2, 4]),
@@ -45,7 +44,6 @@ def test_in_pieces_is_in_one(cuts, n_kv_heads, rope, impl, paged):
     assert len(cache) == sum(cuts)
 
 
-@settings(max_examples=200)
 @given(
     cuts=st.lists(st.integers(1, 6), min_size=1, max_size=6),
     window=st.integers(1, 9),

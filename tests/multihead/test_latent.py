@@ -31,7 +31,6 @@ def tokens(n, batch=2):
     return torch.randn(batch, n, 11, dtype=torch.float64, generator=generator)
 
 
-@settings(max_examples=200)
 @given(
     n=st.integers(0, 9),
     sizes=st.tuples(st.integers(1, 4), st.integers(1, 6), st.sampled_from([0, 2, 4])),

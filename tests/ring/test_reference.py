@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention.reference import attention, attention_lse
@@ -13,7 +13,6 @@ from attention_src.testing import make_qkv, probe_mask
 CLOSE = dict(rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=200)
 @given(
     n_ranks=st.integers(1, 5),
     chunk=st.integers(0, 4),
@@ -53,7 +52,6 @@ def test_zigzag_by_hand():
     assert order(6, 3, "contiguous") == [0, 1, 2, 3, 4, 5]
 
 
-@settings(max_examples=200)
 @given(n_ranks=st.integers(1, 9), chunk=st.integers(0, 5), zigzag=st.booleans())
 def test_every_token_has_one_place(n_ranks, chunk, zigzag):
     n = 2 * n_ranks * chunk

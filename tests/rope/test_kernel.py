@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
@@ -121,7 +121,6 @@ def rotations(draw):
     return inputs, torch.from_numpy(positions), options
 
 
-@settings(max_examples=200)
 @given(rotations())
 def test_any_shape_and_strides(rotation):
     inputs, positions, options = rotation

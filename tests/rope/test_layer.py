@@ -151,7 +151,7 @@ COS = torch.zeros(5, 2)
         (Q, K[:, :, :4], FIVE, {}, r"k has n=4 but q has n=5"),
         (Q, K[..., :2], FIVE, {}, r"k has d=2 but q has d=4"),
         (Q, K.half(), FIVE, {}, r"k is torch\.float16 on cpu but q is torch\.float32"),
-        (Q.int(), K.int(), FIVE, {}, r"q is a torch\.int32; it should be a floating-point tensor"),
+        (Q.int(), K.int(), FIVE, {}, r"q has dtype torch\.int32; it should be floating point"),
         (Q.numpy(), K, FIVE, {}, r"q is a ndarray"),
         (
             Q,

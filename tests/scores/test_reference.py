@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -14,7 +14,6 @@ from attention_src.softmax.reference import softmax
 
 SIZES = st.integers(1, 6)
 NUMBERS = st.floats(-1e3, 1e3, allow_subnormal=False)
-EXAMPLES = settings(max_examples=200)
 
 
 @st.composite
@@ -68,7 +67,6 @@ def test_by_hand():
     np.testing.assert_allclose(s, expected, rtol=1e-15)
 
 
-@EXAMPLES
 @given(queries_and_keys())
 def test_dot_is_the_sum_of_products(qk):
     q, k = qk
@@ -77,7 +75,6 @@ def test_dot_is_the_sum_of_products(qk):
     assert_scores(scaled_dot(q, k), table(q, k, lambda a, b: product(a, b) / math.sqrt(d)))
 
 
-@EXAMPLES
 @given(queries_and_keys())
 def test_cosine_is_the_cosine(qk):
     def score(a, b):
@@ -91,7 +88,6 @@ def test_cosine_is_the_cosine(qk):
     assert (np.abs(s) <= 1).all()
 
 
-@EXAMPLES
 @given(queries_and_keys(same_width=False), st.integers(0, 2**32 - 1))
 def test_bilinear_sums_over_both_widths(qk, seed):
     q, k = qk
@@ -103,7 +99,6 @@ def test_bilinear_sums_over_both_widths(qk, seed):
     assert_scores(bilinear(q, k, W), table(q, k, score))
 
 
-@EXAMPLES
 @given(queries_and_keys(st.floats(-2, 2), same_width=False), SIZES, st.integers(0, 2**32 - 1))
 def test_additive_is_a_network_on_both(qk, d_a, seed):
     q, k = qk
@@ -119,7 +114,6 @@ def test_additive_is_a_network_on_both(qk, d_a, seed):
     assert (np.abs(s) <= np.abs(w).sum() * (1 + 1e-12)).all()
 
 
-@EXAMPLES
 @given(queries_and_keys())
 def test_how_they_are_related(qk):
     q, k = qk
@@ -133,7 +127,6 @@ def test_how_they_are_related(qk):
     assert_scores(bilinear(q, k, W_Q @ W_K.T) / 1e3, dot(q @ W_Q, k @ W_K) / 1e3)
 
 
-@EXAMPLES
 @given(queries_and_keys(), st.integers(-300, 300), st.integers(-300, 300))
 def test_only_the_angle_counts_for_cosine(qk, a, b):
     q, k = qk

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
@@ -80,7 +80,6 @@ def test_the_oracle_is_the_reference():
     np.testing.assert_allclose(exact[1], last, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=200)
 @given(
     size=st.tuples(st.integers(1, 2), st.integers(0, 9), st.integers(1, 3), st.integers(1, 3)),
     dtype=st.sampled_from(DTYPES),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, needs_gpu, needs_interpreter
 
@@ -59,7 +59,6 @@ def test_gates(poisoned, dtype, size):
     check(arguments(size, dtype))
 
 
-@settings(max_examples=200)
 @given(
     size=st.tuples(
         st.integers(1, 2), st.integers(0, 18), st.integers(1, 2), st.integers(1, 4),

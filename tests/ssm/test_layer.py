@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.ssm import reference
@@ -97,7 +97,6 @@ def test_probe_of_ssd():
         torch.testing.assert_close(w, ((A * sums).exp() * dt[0]).tril())
 
 
-@settings(max_examples=200)
 @given(
     n=st.integers(0, 21),
     sizes=st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)),
@@ -134,7 +133,6 @@ def test_ssd_and_all_gradients_equal_the_recurrence(n, sizes, chunk, form, seed,
         torch.testing.assert_close(a, e, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=200)
 @given(
     n=st.integers(0, 21),
     sizes=st.tuples(st.integers(1, 4), st.integers(1, 4)),
@@ -263,13 +261,13 @@ def test_a_mamba_block_learns_to_remember():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(x=np.ones((13, 3))), "x is ndarray; it should be a floating-point tensor"),
+        (dict(x=np.ones((13, 3))), "x is a ndarray; it should be a torch tensor"),
         (dict(dt=torch.ones(2, 13, 3, dtype=torch.int64)), "dt is torch.int64"),
         (dict(dt=-torch.ones(2, 13, 3)), "dt holds a number that is not positive"),
         (dict(A=torch.ones(3)), "A has shape"),
         (dict(B=torch.ones(2, 13, 4)), r"B has shape \[2, 13, 4\]; it should be"),
         (dict(D=torch.ones(4)), r"D has shape \[4\]; it should be \[d\] = \[3\]"),
-        (dict(C=torch.ones(2, 13, 5, device="meta")), "C is on meta but x is on cpu"),
+        (dict(C=torch.ones(2, 13, 5, device="meta")), "C is torch.float32 on meta but x is torch.float.. on cpu"),
         (dict(form="parallel"), "form is 'parallel'; it should be one of 'recurrent'"),
         (dict(initial_state=torch.ones(2, 5, 3)), "initial_state has shape"),
         (dict(impl="cuda"), "impl is 'cuda'; it should be one of 'auto'"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.ssm.reference import (
@@ -87,7 +87,6 @@ def test_associative_scan_composes_steps():
         assert A[t, 0, 0] * 0.3 + B[t, 0, 0] == pytest.approx(h, rel=1e-14)
 
 
-@settings(max_examples=200)
 @given(
     n=st.integers(0, 41),
     chunk=st.integers(1, 50),

@@ -234,10 +234,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, start: Tensor, **others: Tensor) -> 
         ValueError: names the argument
     """
     check_kernel_tensors(q=q, k=k, v=v)
-    for name, x in (dict(start=start) | others).items():
-        check_kernel_tensors(**{name: x})
-        if x.device != q.device:
-            raise ValueError(f"{name} is on {x.device} but q is on {q.device}")
+    check_kernel_tensors(one_dtype=False, q=q, start=start, **others)
     per_channel = "beta" not in others and others["log_gates"].shape[-1] > 1
     if per_channel and max(q.shape[-1], v.shape[-1]) > WIDEST:  # of v: in the backward
         raise ValueError(

@@ -1,0 +1,42 @@
+"""What layers and kernels ask of their tensors, whatever the topic. Shapes are in `shapes`."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
+    """Check that all are floating-point tensors on one device, and of one dtype.
+
+    Args:
+        one_dtype: False = dtypes may differ: float32 parameters beside float16 inputs
+        tensors: by the names that a message should use; None is skipped
+    Raises:
+        ValueError: names the argument that is something else, and what it is
+    """
+    given = {name: x for name, x in tensors.items() if x is not None}
+    for name, x in given.items():
+        if not isinstance(x, Tensor):
+            raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
+        if not x.dtype.is_floating_point:
+            raise ValueError(f"{name} has dtype {x.dtype}; it should be floating point")
+    (first, reference), *others = given.items()
+    for name, x in others:
+        if x.device != reference.device or (one_dtype and x.dtype != reference.dtype):
+            raise ValueError(
+                f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
+                f"{reference.device}; they should agree: {name}.to({first})"
+            )
+
+
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """The dtype to compute in: x's own, and float32 at least."""
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def kernel_takes(x: Tensor) -> bool:
+    """Whether impl="auto" may choose a kernel: x is on a GPU, of a dtype that kernels have."""
+    return x.is_cuda and x.dtype in KERNEL_DTYPES
