@@ -129,8 +129,8 @@ class YaRN:
     Args:
         factor: how many times longer the context becomes, at least 1
         original_context: number of positions that the model was trained on
-        beta_fast: a pair with at least so many turns keeps its frequency
-        beta_slow: a pair with at most so many turns is fully interpolated
+        beta_fast: pairs with at least this many turns keep their frequency
+        beta_slow: pairs with at most this many turns are fully interpolated
         attention_factor: the factor on cos and sin; None = 0.1 ln(factor) + 1
     Raises:
         ValueError: a number out of range, or beta_fast not above beta_slow
@@ -162,11 +162,11 @@ class YaRN:
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
         """theta [d/2] for the longer context."""
         n_pairs = len(theta)
-        turns_often = self._pair_that_turns(self.beta_fast, n_pairs, base)
-        turns_seldom = self._pair_that_turns(self.beta_slow, n_pairs, base)
-        low = max(math.floor(turns_often), 0)
+        i_fast = self._pair_that_turns(self.beta_fast, n_pairs, base)
+        i_slow = self._pair_that_turns(self.beta_slow, n_pairs, base)
+        low = max(math.floor(i_fast), 0)
         # The ramp must not have length 0.
-        high = max(min(math.ceil(turns_seldom), 2 * n_pairs - 1), low + 1e-3)
+        high = max(min(math.ceil(i_slow), 2 * n_pairs - 1), low + 1e-3)
         r = np.clip((np.arange(n_pairs) - low) / (high - low), 0, 1)
         return (1 - r) * theta + r * theta / self.factor
 
