@@ -112,7 +112,7 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             theirs: its keys and values are as wide as its queries; no add_bias_kv or add_zero_attn
-            options: those of the class, but for d_model, n_heads and bias, which are theirs
+            options: arguments of the class, except d_model, n_heads and bias, which are theirs
         Returns: the same function of x [B, n, d_model]
         Raises:
             ValueError: theirs uses an option that this class does not have

@@ -31,7 +31,8 @@ def softmax_forward_kernel(
     x = x.to(tl.float32)
     # [BLOCK_R, 1]
     m = tl.max(x, axis=1, keep_dims=True)
-    p = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))
+    m_safe = tl.where(m == -float("inf"), 0.0, m)  # because -inf - (-inf) is NaN
+    p = tl.exp(x - m_safe)
     l = tl.sum(p, axis=1, keep_dims=True)
     p *= 1.0 / tl.where(l == 0.0, 1.0, l)  # l = 0: a fully masked row, whose weights are 0
     # [BLOCK_R, BLOCK_N]  writes each weight once
@@ -52,7 +53,7 @@ def softmax_forward_long_kernel(x_ptr, p_ptr, stride_xr, stride_xn, n, BLOCK_N: 
         offs = start + offs_n
         x = tl.load(x_ptr + offs * stride_xn, mask=offs < n, other=-float("inf")).to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        m_safe = tl.where(m_new == -float("inf"), 0.0, m_new)  # because -inf - (-inf) is NaN
+        m_safe = tl.where(m_new == -float("inf"), 0.0, m_new)
         rescale = tl.exp(m - m_safe)
         l = l * rescale + tl.sum(tl.exp(x - m_safe), axis=0)
         m = m_new
