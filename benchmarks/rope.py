@@ -21,7 +21,7 @@ def run(bench: Bench) -> list[dict]:
 
 
 def _case(bench: Bench, tokens: int, interleaved: bool) -> list[dict]:
-    """A copy, then each implementation there and back again."""
+    """A copy, then each implementation, forward and backward."""
     n, d = bench.size((N, D), (32, 16))
     shape = (tokens // n, bench.size(WIDTH // D, 2), n, d)
     q, k, dq, dk = (bench.randn(*shape) for _ in range(4))
@@ -30,30 +30,31 @@ def _case(bench: Bench, tokens: int, interleaved: bool) -> list[dict]:
     labels = dict(tokens=tokens, pairs="interleaved" if interleaved else "half-split")
     n_bytes = 2 * (q.nbytes + k.nbytes) + cos.nbytes + sin.nbytes
 
-    def turn(impl: str) -> tuple[Tensor, Tensor]:
+    def rotate(impl: str) -> tuple[Tensor, Tensor]:
         return apply_rotation(q, k, cos, sin, interleaved=interleaved, impl=impl)
 
     copy = bench.copy_row(n_bytes, **labels, direction="either")
     rows = [copy]
-    right = turn("torch")
-    right_back = torch.autograd.grad(right, (q, k), (dq, dk), retain_graph=True)
+    expected = rotate("torch")
+    gradients = torch.autograd.grad(expected, (q, k), (dq, dk), retain_graph=True)
     for impl in ("triton", "torch"):
         graph: list[tuple[Tensor, Tensor]] = []  # made by the first call, which is not timed
 
-        def there(impl: str = impl) -> tuple[Tensor, Tensor]:
-            return turn(impl)
+        def forward(impl: str = impl) -> tuple[Tensor, Tensor]:
+            return rotate(impl)
 
-        def back(impl: str = impl, graph: list = graph) -> tuple[Tensor, ...]:
+        def backward(impl: str = impl, graph: list = graph) -> tuple[Tensor, ...]:
             if not graph:
-                graph.append(turn(impl))
+                graph.append(rotate(impl))
             return torch.autograd.grad(graph[0], (q, k), (dq, dk), retain_graph=True)
 
-        for direction, f, like in (("forward", there, right), ("backward", back, right_back)):
-            row = bench.row(f, like=like, impl=impl, **labels, direction=direction)
-            rows.append(_judged(row, n_bytes, copy))
+        for f, like in ((forward, expected), (backward, gradients)):
+            row = bench.row(f, like=like, impl=impl, **labels, direction=f.__name__)
+            rows.append(_with_goal(row, n_bytes, copy))
     return rows
 
 
-def _judged(row: dict, n_bytes: int, copy: dict) -> dict:
+def _with_goal(row: dict, n_bytes: int, copy: dict) -> dict:
+    """Add the rate, the share of the copy's rate and, for the kernel, whether it meets the goal."""
     row = add_share(add_rate(row, n_bytes), copy)
     return add_goal(row, GOAL, row["of_copy"]) if row["impl"] == "triton" else row

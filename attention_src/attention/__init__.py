@@ -1,1 +1,1 @@
-"""Scaled dot-product attention: the oracle, the masks, and the PyTorch layer."""
+"""Scaled dot-product attention: the oracle, the masks, the PyTorch layer, and scores of maps."""

@@ -1,6 +1,6 @@
-"""Numbers that say what a map of attention weights looks like.
+"""Scores that describe a map of attention weights. NumPy.
 
-Texts are as MiniLM reads them: token 0 is [CLS], token n - 1 is [SEP], the words lie between.
+Texts are tokenised as for MiniLM: token 0 is [CLS], token n - 1 is [SEP], words are in between.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 
-def _maps(p: Any, name: str) -> np.ndarray:
-    array = np.asarray(p, dtype=float)
-    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
-        raise ValueError(
-            f"{name} has shape {array.shape}: it must be [..., n, n] with n >= 3, "
-            "[CLS] first and [SEP] last"
-        )
-    return array
-
-
 def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
-    """How much words look at the word a fixed distance away: -1 the previous one, +1 the next.
+    """How much words attend to the word at a fixed distance: -1 the previous one, +1 the next.
 
-        score = mean of p[i, i + offset] over all i where i and i + offset are words
+        score = mean of p[i, i + offset] over all i such that i and i + offset are words
 
     Args:
         p: [..., n, n]  weights
@@ -32,7 +22,7 @@ def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
     Raises:
         ValueError: p is not square, or no two words are that far apart
     """
-    p = _maps(p, "p")
+    p = _square_maps(p)
     n = p.shape[-1]
     i = np.array([i for i in range(1, n - 1) if 1 <= i + offset < n - 1], dtype=int)
     if i.size == 0:
@@ -41,7 +31,7 @@ def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
 
 
 def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
-    """How much words look at one token: 0 for [CLS], -1 for [SEP].
+    """How much words attend to one token: 0 for [CLS], -1 for [SEP].
 
         score = mean of p[i, column] over the words i
 
@@ -52,25 +42,25 @@ def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
     Raises:
         ValueError: p is not square, or has no such column
     """
-    p = _maps(p, "p")
+    p = _square_maps(p)
     if not -p.shape[-1] <= column < p.shape[-1]:
         raise ValueError(f"column={column}: p has {p.shape[-1]} keys")
     return np.asarray(p[..., 1:-1, column].mean(axis=-1))
 
 
 def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
-    """How much a word that occurs more than once looks at its other occurrences.
+    """How much a word that occurs more than once attends to its other occurrences.
 
-        score = mean of p[i, j] over all words i != j with the same token
+        score = mean of p[i, j] over all pairs of words i != j with the same token
 
     Args:
         p: [..., n, n]  weights
-        tokens: n strings
+        tokens: the n tokens
     Returns: [...]  one number per map, from 0 to 1
     Raises:
-        ValueError: tokens are not n, or no word occurs twice
+        ValueError: the number of tokens is not n, or no word occurs twice
     """
-    p = _maps(p, "p")
+    p = _square_maps(p)
     n = p.shape[-1]
     if len(tokens) != n:
         raise ValueError(f"tokens has {len(tokens)} entries, but p has {n} keys")
@@ -82,13 +72,13 @@ def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
 
 
 def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
-    """Follow attention back through all layers to the input, half of it by the residual path.
+    """Trace attention back through all layers to the input; the residual path counts as half.
 
         R = A_L ... A_2 A_1,   A_l = (mean over heads of p_l + I) / 2
 
     Args:
         weights: [L, H, n, n]  each row sums to 1
-    Returns: [n, n]  R[i, j] = the share of output token i that is traced to input token j
+    Returns: [n, n]  R[i, j] = the share of output token i that comes from input token j
     Raises:
         ValueError: weights are not [L, H, n, n]
     Cost: 2 L n^3 FLOP.
@@ -98,13 +88,13 @@ def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
     if p.ndim != 4 or p.shape[-1] != p.shape[-2]:
         raise ValueError(f"weights has shape {p.shape}: it must be [L, H, n, n]")
     rollout = identity = np.eye(p.shape[-1])
-    for layer in p.mean(axis=1):  # the first layer is applied first, so it ends up rightmost
+    for layer in p.mean(axis=1):  # the first layer is applied first, so it is the rightmost factor
         rollout = (layer + identity) / 2 @ rollout
     return rollout
 
 
 def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
-    """What each key adds to the output: its weight times the length of what it sends.
+    """What each key adds to the output: its weight times the length of its projected value.
 
         c_ij = p_ij ||v_j W_O|| / sum_j' p_ij' ||v_j' W_O||
 
@@ -121,5 +111,16 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
         raise ValueError(
             f"value_norms has shape {norms.shape}: weights of shape {p.shape} need one per key"
         )
-    sent = p * norms[..., None, :]
-    return sent / sent.sum(axis=-1, keepdims=True)
+    added = p * norms[..., None, :]
+    return added / added.sum(axis=-1, keepdims=True)
+
+
+def _square_maps(p: Any) -> Float[np.ndarray, "*maps n n"]:
+    """p in float64, checked to be maps of at least one word."""
+    array = np.asarray(p, dtype=float)
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
+        raise ValueError(
+            f"p has shape {array.shape}: it must be [..., n, n] with n >= 3, "
+            "[CLS] first and [SEP] last"
+        )
+    return array

@@ -1,6 +1,6 @@
-"""Who may look at whom: boolean masks, True = may attend. NumPy; they fit [B, H, n_q, n_k].
+"""Which query may attend to which key: boolean masks that broadcast to [B, H, n_q, n_k]. NumPy.
 
-Compose them with `&`, or with `combine`, which also checks that they fit.
+True = may attend. Compose masks with `&`, or with `combine`, which also checks that they fit.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from attention_src.shapes import check_boolean, check_size
 
 
 def causal_mask(n_q: int, n_k: int | None = None) -> Bool[np.ndarray, "n_q n_k"]:
-    """No look ahead: the last query sees the last key (bottom-right alignment).
+    """No looking ahead: the last query sees the last key (bottom-right alignment).
 
         visible[i, j] = j <= i + n_k - n_q
 
@@ -30,14 +30,14 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[np.ndarray, "n_q n_k"]
 def window_mask(
     n_q: int, n_k: int | None, window: int, sinks: int = 0
 ) -> Bool[np.ndarray, "n_q n_k"]:
-    """Causal, and only the last `window` keys, counting one's own, and the first `sinks`.
+    """Causal, and only the last `window` keys, including the query's own, and the first `sinks`.
 
         visible[i, j] = j <= t and (t - j < window or j < sinks),  t = i + n_k - n_q
 
     Args:
         n_q: number of queries
         n_k: number of keys; None = n_q
-        window: at least 1; 1 = one's own key only
+        window: at least 1; 1 = the query's own key only
         sinks: how many of the first keys stay visible
     Returns: bool [n_q, n_k]
     Raises:
@@ -51,7 +51,7 @@ def window_mask(
 
 
 def prefix_mask(n: int, prefix: int) -> Bool[np.ndarray, "n n"]:
-    """Everyone sees the whole prefix; behind it, no look ahead (prefix-LM).
+    """Every query sees the whole prefix; after it, no looking ahead (prefix-LM).
 
         visible[i, j] = j < prefix or j <= i
 
@@ -70,12 +70,12 @@ def prefix_mask(n: int, prefix: int) -> Bool[np.ndarray, "n n"]:
 
 
 def padding_mask(lengths: Any, n_k: int) -> Bool[np.ndarray, "B 1 1 n_k"]:
-    """Hide the padding behind each sequence of a batch.
+    """Hide the padding after each sequence of a batch.
 
         visible[b, 0, 0, j] = j < lengths[b]
 
     Args:
-        lengths: int [B]  how many keys of each sequence are real, 0 to n_k
+        lengths: int [B]  how many keys of each sequence are not padding, 0 to n_k
         n_k: number of keys, padding included
     Returns: bool [B, 1, 1, n_k], the same for every head and query
     Raises:
@@ -93,7 +93,7 @@ def padding_mask(lengths: Any, n_k: int) -> Bool[np.ndarray, "B 1 1 n_k"]:
 
 
 def document_mask(document_ids: Any) -> Bool[np.ndarray, "*batch n n"]:
-    """Tokens of one document see each other, and nobody else (packed documents).
+    """Tokens see only tokens of their own document (packed documents).
 
         visible[i, j] = document_ids[i] == document_ids[j]
 
@@ -116,7 +116,7 @@ def document_mask(document_ids: Any) -> Bool[np.ndarray, "*batch n n"]:
 
 
 def combine(*masks: Any) -> Any:
-    """Visible only where every mask says so.
+    """Visible where every mask is True.
 
         visible = masks[0] & masks[1] & ...
 
@@ -147,15 +147,15 @@ def combine(*masks: Any) -> Any:
 
 
 def to_additive(mask: Any, dtype: Any) -> Any:
-    """The same mask as numbers to add to the scores: for other people's functions.
+    """The same mask as numbers to add to the scores, for other libraries.
 
         additive = 0 where mask else −inf
 
     Args:
         mask: bool  NumPy array or torch tensor, True = may attend
         dtype: the scores' floating dtype, of NumPy for an array and of torch for a tensor
-    Returns: same shape, 0 and −inf. A fully masked row stays all −inf: what softmax then makes of
-        it depends on whose softmax it is.
+    Returns: same shape, 0 and −inf. A fully masked row is all −inf; what softmax makes of it
+        depends on the library.
     Raises:
         ValueError: mask is not boolean, or dtype is not floating point
     """
@@ -173,7 +173,7 @@ def to_additive(mask: Any, dtype: Any) -> Any:
 
 
 def _positions(n_q: int, n_k: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Query positions as a column, key positions as a row, and how far the queries are shifted."""
+    """Query indices as a column, key indices as a row, and the offset n_k - n_q of the queries."""
     n_q = check_size(n_q, "n_q")
     n_k = n_q if n_k is None else check_size(n_k, "n_k")
     return np.arange(n_q)[:, None], np.arange(n_k)[None, :], n_k - n_q

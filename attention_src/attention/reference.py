@@ -1,6 +1,6 @@
 """Attention in NumPy: THE oracle that every other implementation is compared with.
 
-Computed in float64 and answered in q's floating dtype (integers: float64). Leading axes broadcast,
+Computed in float64 and returned in q's floating dtype (integers: float64). Leading axes broadcast,
 so [n, d] is one head, [H, n, d] several, [B, H, n, d] a batch of them. A fully masked row, and a
 row with no keys at all, gives o = 0 and lse = −inf. A NaN in a query makes that query's row NaN;
 hidden keys and values should still be finite, because 0 · NaN is NaN.
@@ -62,7 +62,7 @@ def attention_weights(
 def attention_lse(
     q: Any, k: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
 ) -> Float[np.ndarray, "*batch n_q"]:
-    """The log of each row's softmax denominator: what lets two partial results be joined.
+    """The log of each row's softmax denominator: what is needed to merge two partial results.
 
         lse = log(sum_j exp(s_j)),  s = scale * q k^T, hidden scores = −inf
 
@@ -134,7 +134,7 @@ def _scores(
     v = None if v is None else real_array(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
-    with np.errstate(invalid="ignore"):  # NaN belongs to the result
+    with np.errstate(invalid="ignore"):  # NaN is a valid result
         s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
     if mask is not None:
         mask = np.asarray(mask)
@@ -147,11 +147,11 @@ def _scores(
 
 
 def _like(gradient: np.ndarray, x: Any) -> np.ndarray:
-    """Sum a gradient over the axes along which x was broadcast, and give it x's dtype."""
+    """Sum a gradient over the axes along which x was broadcast, and convert it to x's dtype."""
     array, dtype = real_array(x, "x")
-    new = gradient.ndim - array.ndim
-    stretched = [
+    new = gradient.ndim - array.ndim  # leading axes that x does not have
+    repeated = [
         a + new for a, n in enumerate(array.shape) if n == 1 and gradient.shape[a + new] > 1
     ]
-    gradient = gradient.sum(axis=(*range(new), *stretched), keepdims=True)
+    gradient = gradient.sum(axis=(*range(new), *repeated), keepdims=True)
     return gradient.reshape(array.shape).astype(dtype)

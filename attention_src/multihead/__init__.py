@@ -1,1 +1,1 @@
-"""Projections and head split around attention."""
+"""Attention in several heads, with the projections around it; latent attention; with a cache."""

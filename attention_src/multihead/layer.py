@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from attention_src.flash.layer import IMPLS
 from attention_src.multihead.layer_cache import attend, attend_with_cache, check_cache
+from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.shapes import check_groups, check_impl, check_size
@@ -16,26 +17,25 @@ __all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 
 
 class MultiHeadAttention(nn.Module):
-    """Project, attend in every head, and project back; self-attention or cross-attention.
+    """As `reference.multihead_attention`, with gradients, rotary positions and a cache.
 
         q, k, v = q_proj(x), k_proj(context), v_proj(context)
         y = o_proj(merge(attention(q, k, v)))
 
     Args:
-        d_model: width of x and of the answer
-        n_heads: H, the query heads
-        n_kv_heads: H_kv, the key/value heads, which divides H; None = H
+        d_model: width of x and of the result
+        n_heads: H, the number of query heads
+        n_kv_heads: H_kv, the number of key/value heads, which divides H; None = H
         d_k: width of a query and a key; None = d_model / H
         d_v: width of a value; None = d_k
-        rope: True turns queries and keys by their positions; a `Rotary` says how
+        rope: True rotates queries and keys by their positions; a `Rotary` says how
         bias: whether the four projections have a bias
         impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
             in `flash.layer.flash_attention`
     Raises:
         ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl
-    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. H_kv = 1: Shazeer 2019,
-        arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023, arXiv:2305.13245. Rotation: Su et al.
-        2021, arXiv:2104.09864.
+    Source: H_kv = 1: Shazeer 2019, arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023,
+        arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864.
     """
 
     def __init__(
@@ -52,21 +52,12 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         check_impl(impl, IMPLS)
-        self.d_model = check_size(d_model, "d_model", at_least=1)
-        self.n_heads = check_size(n_heads, "n_heads", at_least=1)
+        sizes = check_head_sizes(d_model, n_heads, d_k, d_v)
+        self.d_model, self.n_heads, self.d_k, self.d_v = sizes
         self.n_kv_heads = self.n_heads
         if n_kv_heads is not None:
             self.n_kv_heads = check_size(n_kv_heads, "n_kv_heads", at_least=1)
         check_groups(self.n_heads, self.n_kv_heads)
-        if d_k is None and self.d_model % self.n_heads:
-            raise ValueError(
-                f"n_heads is {n_heads}, which does not divide d_model={d_model}; "
-                "choose another, or give d_k"
-            )
-        self.d_k = (
-            self.d_model // self.n_heads if d_k is None else check_size(d_k, "d_k", at_least=1)
-        )
-        self.d_v = self.d_k if d_v is None else check_size(d_v, "d_v", at_least=1)
         self.rope = rotary_of(rope, self.d_k)
         self.impl = impl
         self.q_proj = nn.Linear(self.d_model, self.n_heads * self.d_k, bias=bias)
@@ -84,22 +75,22 @@ class MultiHeadAttention(nn.Module):
         cache: Any = None,
         positions: Any = None,
     ) -> Float[Tensor, "B n_q d_model"]:
-        """Let each token of x look at the tokens of context.
+        """The tokens of x attend to the tokens of context.
 
         Args:
-            x: [B, n_q, d_model]  what the queries are made from
-            context: [B, n_k, d_model]  what keys and values are made from; None = x
+            x: [B, n_q, d_model]  the queries are computed from it
+            context: [B, n_k, d_model]  keys and values are computed from it; None = x
             mask: bool, broadcast to [B, H, n_q, n_k], True = may attend; a mask [B, 1, n_q, n_k]
-                serves all heads
+                applies to all heads
             causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
-            cache: of `kvcache.cache`: the keys and values of earlier tokens, which these see too;
-                afterwards it holds those of x. It carries no gradient.
+            cache: from `kvcache.cache`: the keys and values of earlier tokens, which are visible
+                too; afterwards it also holds those of x. It carries no gradient.
             positions: [n_q], or [B, n_q] for sequences of different lengths: for rope; None = 0,
-                1, 2 … after what the cache has seen
+                1, 2 …, continued after the tokens that the cache has seen
         Returns: [B, n_q, d_model]
         Raises:
-            ValueError: shapes that do not fit; as `attention`; a cache beside a context, or for
-                several tokens without causal; rope beside a context; positions without rope
+            ValueError: as `attention`; shapes that do not fit; a context with a cache or with rope;
+                a cache and several tokens without causal; positions without rope
         Cost: four projections and `attention`.
         """
         self._check_arguments(x, context, causal, cache, positions)
@@ -120,11 +111,11 @@ class MultiHeadAttention(nn.Module):
         """A module with the weights of a torch.nn.MultiheadAttention.
 
         Args:
-            theirs: with keys and values as wide as queries, without add_bias_kv or add_zero_attn
-            options: n_heads, d_model and bias are taken from it; others as for the class
-        Returns: the same function of x, for batches first
+            theirs: its keys and values are as wide as its queries; no add_bias_kv or add_zero_attn
+            options: arguments of the class, except d_model, n_heads and bias, which are theirs
+        Returns: the same function of x [B, n, d_model]
         Raises:
-            ValueError: a module that this one cannot express
+            ValueError: theirs uses an option that this class does not have
         """
         if theirs.in_proj_weight is None or theirs.bias_k is not None or theirs.add_zero_attn:
             raise ValueError(
@@ -142,12 +133,13 @@ class MultiHeadAttention(nn.Module):
         """A module with the weights of a transformers LlamaAttention.
 
         Args:
-            theirs: anything with q_proj, k_proj, v_proj, o_proj, head_dim and a config that names
-                its heads and the rotation's base (rope_parameters, or rope_theta before version 5)
-            options: impl, for example, or rope to overrule the config's
+            theirs: anything with q_proj, k_proj, v_proj, o_proj, head_dim and a config that gives
+                the numbers of heads and the rotation's base (rope_parameters, or rope_theta before
+                version 5)
+            options: impl, for example, or rope to override the config's
         Returns: the same function of x, with the same rotation (half-split pairs)
         Raises:
-            ValueError: a scaled rotation, which has to be given as rope=
+            ValueError: the config's rotation is scaled: pass it as rope=
         """
         config = theirs.config
         if "rope" not in options:
@@ -172,9 +164,10 @@ class MultiHeadAttention(nn.Module):
     def _check_arguments(
         self, x: Tensor, context: Tensor | None, causal: bool, cache: Any, positions: Any
     ) -> None:
-        self._check_input("x", x)
+        dtype = self.q_proj.weight.dtype
+        check_tokens(x, "x", dtype, self.d_model)
         if context is not None:
-            self._check_input("context", context)
+            check_tokens(context, "context", dtype, self.d_model)
             for name, given in (("cache", cache), ("rope", self.rope)):
                 if given is not None:
                     raise ValueError(
@@ -185,16 +178,6 @@ class MultiHeadAttention(nn.Module):
             check_cache(cache, causal, x.shape[1])
         if positions is not None and self.rope is None:
             raise ValueError("positions is given, but this module was made with rope=False")
-
-    def _check_input(self, name: str, x: Tensor) -> None:
-        dtype = self.q_proj.weight.dtype
-        if not isinstance(x, Tensor) or x.dtype != dtype:
-            what = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"{name} is {what}; it should be a tensor of this module's {dtype}")
-        if x.ndim != 3 or x.shape[-1] != self.d_model:
-            raise ValueError(
-                f"{name} has shape {list(x.shape)}; it should be [B, n, d_model={self.d_model}]"
-            )
 
     @staticmethod
     def _split(x: Tensor, n_heads: int) -> Tensor:

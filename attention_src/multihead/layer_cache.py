@@ -1,4 +1,4 @@
-"""New tokens attend to what a cache holds and to themselves; then the cache holds them too."""
+"""Attention through a cache: new tokens are appended to it, and attend to all that it holds."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ def attend(
     scale: float | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n_q d_v"]:
-    """`attention.layer.attention`, or `flash.layer.flash_attention` for its implementations.
+    """`attention.layer.attention` or `flash.layer.flash_attention`, whichever has the impl.
 
     Args:
         q, k, v, mask, causal, scale: as for `attention`
         impl: "dense", "sdpa" or "auto" as there; "tiled" or "triton" as in `flash_attention`
     Returns: [B, H, n_q, d_v]
     Raises:
-        ValueError: as those two; a mask for "tiled" or "triton", which know causal only
+        ValueError: as those two; a mask for "tiled" or "triton", which support causal only
     """
     if impl not in ("tiled", "triton"):
         return attention(q, k, v, mask=mask, causal=causal, scale=scale, impl=impl)
@@ -53,22 +53,23 @@ def attend_with_cache(
     scale: float | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n d_v"]:
-    """n new tokens, causally: each sees what the cache holds and the new ones up to itself.
+    """Causal attention of n new tokens: each sees the cached tokens and the new ones up to itself.
 
-    A windowed cache also hides what has left each token's window. One new token without a mask goes
-    through `decode_attention`, several through `attend`.
+    A windowed cache also hides what is outside each token's window. One new token without a mask
+    goes through `decode_attention`, several through `attend`.
 
     Args:
-        q, k, v: of the new tokens, rotated already
-        cache: of `kvcache.cache`, for this layer; afterwards it holds the new tokens
+        q: [B, H, n, d_k]  queries of the new tokens, already rotated
+        k, v: [B, H_kv, n, d_k] and [B, H_kv, n, d_v]  their keys, already rotated, and values
+        cache: from `kvcache.cache`, for this layer; afterwards it also holds the new tokens
         mask: bool, broadcast to [B, H, n, n_k], for the n_k keys in order of position; True = may
             attend
         scale: None = d_k ** -0.5
         impl: as for `attend`
-    Returns: [B, H, n, d_v]. What comes out of the cache carries no gradient.
+    Returns: [B, H, n, d_v]. Cached keys and values carry no gradient.
     Raises:
-        ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed: one
-            that is given, sequences of different lengths, a windowed cache that holds tokens
+        ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed: a
+            mask is given, sequences have different lengths, or a windowed cache holds tokens
     """
     n = q.shape[-2]
     if n == 1 and mask is None:
@@ -77,8 +78,8 @@ def attend_with_cache(
     if isinstance(cache, WindowedKVCache):
         if impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
             cache.append(k, v)
-            rule: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
-            return flash_attention(q, k, v, scale=scale, impl=impl, **rule)
+            window: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
+            return flash_attention(q, k, v, scale=scale, impl=impl, **window)
         keys, values, visible = _append_windowed(k, v, cache)
     else:
         keys, values, visible = _append(k, v, cache)
@@ -90,10 +91,10 @@ def attend_with_cache(
 
 
 def check_cache(cache: Any, causal: bool, n: int) -> None:
-    """Check a module's cache, for n new tokens.
+    """Check the cache that a module is given with n new tokens.
 
     Raises:
-        ValueError: not a cache; several tokens that would see later ones
+        ValueError: it is not a cache; several tokens without causal
     """
     if not isinstance(cache, Cache):
         raise ValueError(
@@ -107,32 +108,32 @@ def check_cache(cache: Any, causal: bool, n: int) -> None:
 
 
 def _decode_impl(impl: str) -> str:
-    """What `decode_attention` calls it: its "split" is the tiled way."""
+    """The impl of `decode_attention`, which calls "tiled" "split"."""
     return "split" if impl == "tiled" else impl
 
 
 def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    """All keys and values; a mask only if the sequences of the batch have different lengths."""
+    """All keys and values, and a mask if the sequences of the batch have different lengths."""
     n = k.shape[-2]
     cache.append(k, v)
     keys, values = cache.read()
     lengths = cache.lengths.to(k.device)
     if bool((lengths == keys.shape[-2]).all()):
         return keys, values, None
-    t = lengths[:, None, None, None] - n + torch.arange(n, device=k.device)[:, None]  # of the query
+    t = lengths[:, None, None, None] - n + torch.arange(n, device=k.device)[:, None]  # [B, 1, n, 1]
     return keys, values, torch.arange(keys.shape[-2], device=k.device) <= t  # [B, 1, n, n_k]
 
 
 def _append_windowed(
     k: Tensor, v: Tensor, cache: WindowedKVCache
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Held and new keys together: appending may evict what the first new tokens still see."""
+    """Cached and new keys, read before appending evicts what the first new tokens still see."""
     start, n = cache.n_seen, k.shape[-2]
-    t = start + torch.arange(n, device=k.device)
+    t = start + torch.arange(n, device=k.device)  # positions of the new tokens
     keys, values, j = k, v, t
     if start:
-        held_k, held_v = cache.read()
-        keys, values = torch.cat([held_k, k], dim=-2), torch.cat([held_v, v], dim=-2)
+        cached_k, cached_v = cache.read()
+        keys, values = torch.cat([cached_k, k], dim=-2), torch.cat([cached_v, v], dim=-2)
         j = torch.cat([cache.positions.to(k.device), t])
     cache.append(k, v)
     t = t[:, None]

@@ -1,4 +1,4 @@
-"""Multi-head latent attention (MLA): all heads share, and cache, one short vector a token."""
+"""Multi-head latent attention (MLA): all heads share, and cache, one short vector per token."""
 
 from typing import Any
 
@@ -8,39 +8,40 @@ from torch import Tensor, nn
 
 from attention_src.flash.layer import IMPLS
 from attention_src.multihead.layer_cache import attend, check_cache
+from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.shapes import check_impl, check_size
 
 
 class MultiHeadLatentAttention(nn.Module):
-    """Keys and values of all heads from one latent vector c a token, beside one rotated key.
+    """As `reference_latent.latent_attention`, with gradients and a cache.
 
         c = kv_down(x)            k_rope = rotate(k_rope_proj(x))           cached: (c, k_rope)
         q, q_rope = q_proj(x)     k = [k_up(c), k_rope]    v = v_up(c)
         y = o_proj(merge(attention([q, rotate(q_rope)], k, v)))
 
-    The absorb identity: q·(W_uk c) = (W_uk^T q)·c and sum_j p_j (W_uv c_j) = W_uv sum_j p_j c_j. So
-    with `absorb` the heads attend to c itself, as one shared key/value head of width d_latent, and
-    keys and values of single heads are never made.
+    Absorbing: q·(W_uk c) = (W_uk^T q)·c and sum_j p_j (W_uv c_j) = W_uv sum_j p_j c_j. So with
+    `absorb` the heads attend to c itself, as one shared key/value head of width d_latent, and the
+    keys and values of single heads are never formed.
 
     Args:
-        d_model: width of x and of the answer
+        d_model: width of x and of the result
         n_heads: H
         d_latent: width of c
-        d_rope: width of the rotated part of a query and of the key that all heads share; even, or
-            0 for none
+        d_rope: width of the rotated part of each query, and of the rotated key, which all heads
+            share; even, or 0 for none
         d_k: width of the other part; None = d_model / H
         d_v: width of a value; None = d_k
-        rope: True, or a `Rotary` that says how the d_rope components turn
-        bias: whether the projections have a bias; those that are absorbed never do
+        rope: True, or a `Rotary` that says how the d_rope components are rotated
+        bias: whether the projections have a bias; those that can be absorbed never do
         impl: as for `MultiHeadAttention`
     Raises:
         ValueError: sizes that do not divide, an odd d_rope, an unknown impl
-    Cost: a cache of d_latent + d_rope numbers a token, whatever H is. Not absorbed, each token of
-        the cache costs 2 H d_latent (d_k + d_v) FLOP again at every call.
+    Cost: a cache of d_latent + d_rope numbers per token, for any H. Without `absorb`, every call
+        spends 2 H d_latent (d_k + d_v) FLOP on each cached token.
     Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2 and 2.1.3, Eq. 9 to 19 (their W^DKV,
         W^UK, W^UV, W^KR are kv_down, k_up, v_up, k_rope_proj), with a full-rank query projection
-        and without the norms that their models have on c.
+        and without the norms that their models apply to c.
     """
 
     def __init__(
@@ -58,19 +59,16 @@ class MultiHeadLatentAttention(nn.Module):
     ):
         super().__init__()
         check_impl(impl, IMPLS)
-        self.d_model = check_size(d_model, "d_model", at_least=1)
-        self.n_heads = H = check_size(n_heads, "n_heads", at_least=1)
+        sizes = check_head_sizes(d_model, n_heads, d_k, d_v)
+        self.d_model, self.n_heads, self.d_k, self.d_v = sizes
         self.d_latent = check_size(d_latent, "d_latent", at_least=1)
         self.d_rope = check_size(d_rope, "d_rope")
-        if d_k is None and self.d_model % H:
-            raise ValueError(f"n_heads is {H}, which does not divide d_model={d_model}; give d_k")
-        self.d_k = self.d_model // H if d_k is None else check_size(d_k, "d_k", at_least=1)
-        self.d_v = self.d_k if d_v is None else check_size(d_v, "d_v", at_least=1)
         if self.d_rope % 2:
             raise ValueError(f"d_rope is {d_rope}, but rope turns pairs; it should be even")
         self.rope = rotary_of(rope, self.d_rope) if self.d_rope else None
         self.impl = impl
         self.scale = (self.d_k + self.d_rope) ** -0.5
+        H = self.n_heads
         self.q_proj = nn.Linear(self.d_model, H * (self.d_k + self.d_rope), bias=bias)
         self.kv_down = nn.Linear(self.d_model, self.d_latent, bias=bias)
         self.k_rope_proj = nn.Linear(self.d_model, self.d_rope, bias=bias)
@@ -88,19 +86,19 @@ class MultiHeadLatentAttention(nn.Module):
         positions: Any = None,
         absorb: bool = False,
     ) -> Float[Tensor, "B n d_model"]:
-        """Let each token of x look at the others, and at those that the cache holds.
+        """The tokens of x attend to each other, and to those in the cache.
 
         Args:
             x: [B, n, d_model]
             mask: bool, broadcast to [B, H, n, n_k], True = may attend
             causal: bottom-right; with a cache and n > 1 it must be True
-            cache: of `kvcache.cache`, which holds c as keys and k_rope as values of one head and
-                gives back all that it was given; d_rope should not be 0
-            positions: [n]; None = 0, 1, 2 … after what the cache has seen
-            absorb: attend to c itself. The same function, to rounding.
+            cache: from `kvcache.cache`: it holds c as keys and k_rope as values of one head, and
+                must not drop tokens; d_rope should not be 0
+            positions: [n]; None = 0, 1, 2 …, continued after the tokens that the cache has seen
+            absorb: attend to c itself: the same result but for rounding
         Returns: [B, n, d_model]
         Raises:
-            ValueError: shapes or dtypes that do not fit; a cache that has lost tokens, or holds
+            ValueError: shapes or dtypes that do not fit; a cache that has dropped tokens, or holds
                 sequences of different lengths
         """
         self._check_arguments(x, causal, cache)
@@ -120,7 +118,7 @@ class MultiHeadLatentAttention(nn.Module):
     def _expanded(
         self, q: Tensor, q_rope: Tensor, c: Tensor, k_rope: Tensor, options: dict
     ) -> Tensor:
-        """Make the keys and values of every head, then attend."""
+        """Compute the keys and values of every head, then attend."""
         H = self.n_heads
         k = self.k_up(c[:, 0]).unflatten(-1, (H, -1)).transpose(1, 2)  # [B, H, n_k, d_k]
         v = self.v_up(c[:, 0]).unflatten(-1, (H, -1)).transpose(1, 2)  # [B, H, n_k, d_v]
@@ -131,7 +129,7 @@ class MultiHeadLatentAttention(nn.Module):
     def _absorbed(
         self, q: Tensor, q_rope: Tensor, c: Tensor, k_rope: Tensor, options: dict
     ) -> Tensor:
-        """Move k_up to the queries and v_up behind the sum: one key/value head, which is c."""
+        """Apply k_up to the queries and v_up after the sum: one key/value head, which is c."""
         W_uk = self.k_up.weight.unflatten(0, (self.n_heads, self.d_k))  # [H, d_k, d_latent]
         W_uv = self.v_up.weight.unflatten(0, (self.n_heads, self.d_v))  # [H, d_v, d_latent]
         q = torch.cat([q @ W_uk, q_rope], dim=-1)  # [B, H, n, d_latent + d_rope]
@@ -140,14 +138,7 @@ class MultiHeadLatentAttention(nn.Module):
         return o @ W_uv.mT  # [B, H, n, d_v]
 
     def _check_arguments(self, x: Any, causal: bool, cache: Any) -> None:
-        dtype = self.q_proj.weight.dtype
-        if not isinstance(x, Tensor) or x.dtype != dtype:
-            what = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"x is {what}; it should be a tensor of this module's {dtype}")
-        if x.ndim != 3 or x.shape[-1] != self.d_model:
-            raise ValueError(
-                f"x has shape {list(x.shape)}; it should be [B, n, d_model={self.d_model}]"
-            )
+        check_tokens(x, "x", self.q_proj.weight.dtype, self.d_model)
         if cache is None:
             return
         check_cache(cache, causal, x.shape[1])

@@ -1,4 +1,4 @@
-"""Rotary positions inside a module: how to turn, and which positions the tokens have."""
+"""Rotary positions inside a module: how to rotate, and the positions of the tokens."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from attention_src.rope.layer import rotate_qk
 
 @dataclass(frozen=True)
 class Rotary:
-    """Turns queries and keys as `rope.layer.rotate_qk`; frozen, so that modules may share it.
+    """Rotates queries and keys with `rope.layer.rotate_qk`; frozen, so that modules may share it.
 
     Args:
         base, interleaved, scaling, impl: as for `rotate_qk`
@@ -23,16 +23,16 @@ class Rotary:
     impl: str = "auto"
 
     def __call__(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """q [B, H, n, d] and k [B, H_kv, n, d], turned by positions [n] or [B, n]."""
+        """q [B, H, n, d] and k [B, H_kv, n, d], rotated by positions [n] or [B, n]."""
         options: dict[str, Any] = dict(interleaved=self.interleaved, scaling=self.scaling)
         return rotate_qk(q, k, positions, base=self.base, impl=self.impl, **options)
 
     @classmethod
     def of_config(cls, config: Any) -> "Rotary":
-        """The rotation that a transformers config asks for.
+        """The rotation of a transformers config.
 
         Raises:
-            ValueError: it is scaled: give a `Rotary` with that scaling instead
+            ValueError: it is scaled: pass a `Rotary` with that scaling instead
         """
         parameters = getattr(config, "rope_parameters", None)
         if parameters is None:  # before version 5
@@ -48,10 +48,10 @@ class Rotary:
 
 
 def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
-    """What a module's `rope` argument means; None = no rotation.
+    """The rotation that a module's `rope` argument asks for; None = no rotation.
 
     Raises:
-        ValueError: neither a bool nor a `Rotary`; an odd d_k, which has no pairs
+        ValueError: rope is neither a bool nor a `Rotary`; d_k is odd
     """
     if not isinstance(rope, bool | Rotary):
         raise ValueError(f"rope is {rope!r}; it should be True, False or a Rotary")
@@ -63,7 +63,7 @@ def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
 
 
 def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
-    """[n] or [B, n]  where n new tokens stand: as given, or after all that the cache has seen."""
+    """[n] or [B, n]  positions of n new tokens: as given, or after all that the cache has seen."""
     if positions is not None:
         return torch.as_tensor(positions)
     new = torch.arange(n)

@@ -1,6 +1,6 @@
-"""Multi-head attention in NumPy, twice: head by head, and all heads in one product. They are equal.
+"""Multi-head attention in NumPy, in two equal forms: head by head, and all heads in one product.
 
-Weight matrices are laid out for x @ w. The columns of head h lie side by side: head 0 first.
+Weight matrices are laid out for x @ w. The columns of a head are adjacent; head 0 comes first.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from attention_src.shapes import check_groups, check_mask, check_size, real_arra
 
 
 def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
-    """Cut the last axis into heads.
+    """Split the last axis into heads.
 
         [..., n, H * d] -> [..., H, n, d]
 
@@ -36,7 +36,7 @@ def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
 
 
 def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
-    """Put the heads side by side again: the inverse of `split_heads`.
+    """Concatenate the heads: the inverse of `split_heads`.
 
         [..., H, n, d] -> [..., n, H * d]
 
@@ -72,14 +72,14 @@ def multihead_attention(
         q, k, v = split(x w_q), split(c w_k), split(c w_v);  y = merge(attention(q, k, v)) w_o
 
     Args:
-        x: [..., n_q, d_model]  what the queries are made from
+        x: [..., n_q, d_model]  the queries are computed from it
         w_q: [d_model, H * d_k]
         w_k: [d_context, H_kv * d_k]
         w_v: [d_context, H_kv * d_v]
         w_o: [H * d_v, d_model]
         n_heads: H
         n_kv_heads: H_kv, which divides H; None = H
-        context: [..., n_k, d_context]  what keys and values are made from; None = x
+        context: [..., n_k, d_context]  keys and values are computed from it; None = x
         mask: bool, broadcast to [..., H, n_q, n_k]; True = may attend
         causal: bottom-right, as in `attention`
     Returns: [..., n_q, d_model]  y, in x's dtype
@@ -110,13 +110,13 @@ def multihead_attention_by_head(
     mask: Any = None,
     causal: bool = False,
 ) -> Float[np.ndarray, "*batch n_q d_model"]:
-    """Multi-head attention, concat form, as the paper writes it: one head after the other.
+    """Multi-head attention, concat form, as in the paper: one head after the other.
 
         head_h = attention(x w_q[h], c w_k[h], c w_v[h]);  y = concat(head_0, head_1, ...) w_o
 
     Args:
         x, w_q, w_k, w_v, w_o, n_heads, n_kv_heads, context, mask, causal: as for
-            `multihead_attention`; w_q[h] are the d_k columns of head h
+            `multihead_attention`; w_q[h] is the d_k columns of head h
     Returns: [..., n_q, d_model]  y, in x's dtype
     Raises:
         ValueError: names the matrix that does not fit
@@ -147,7 +147,7 @@ def multihead_attention_by_head(
 
 
 def _mask_of_head(mask: Any, h: int) -> Any:
-    """Head h's part of a mask [..., H or 1, n_q, n_k]; a mask without a head axis serves all."""
+    """Head h's part of a mask [..., H or 1, n_q, n_k]; without a head axis, the same for all."""
     if mask is None or mask.ndim < 3:
         return mask
     return mask[..., h if mask.shape[-3] > 1 else 0, :, :]

@@ -1,4 +1,4 @@
-"""Multi-head latent attention in NumPy, twice: keys and values made, and absorbed."""
+"""Multi-head latent attention in NumPy, in two equal forms: expanded and absorbed."""
 
 from typing import Any
 
@@ -26,17 +26,17 @@ def latent_attention(
     base: float = 10000.0,
     absorb: bool = False,
 ) -> Float[np.ndarray, "*batch n d_model"]:
-    """Multi-head latent attention: one latent vector c a token stands for all keys and values.
+    """Multi-head latent attention: one latent vector c per token gives all keys and values.
 
         c = x w_dkv,  k_rope = rotate(x w_kr),  q, q_rope = split(x w_q)
         k = [c w_uk, k_rope],  v = c w_uv,  y = merge(attention([q, rotate(q_rope)], k, v)) w_o
 
-    Absorbed: q (c w_uk)^T = (q w_uk^T) c^T and p (c w_uv) = (p c) w_uv, so that the heads attend to
+    Absorbed: q (c w_uk)^T = (q w_uk^T) c^T and p (c w_uv) = (p c) w_uv, so the heads can attend to
     c itself.
 
     Args:
         x: [..., n, d_model]
-        w_q: [d_model, H * (d_k + d_rope)], in each head d_k columns and then d_rope rotated ones
+        w_q: [d_model, H * (d_k + d_rope)]; each head has d_k columns, then d_rope rotated ones
         w_dkv: [d_model, d_latent]
         w_kr: [d_model, d_rope]; d_rope even, or 0
         w_uk: [d_latent, H * d_k]
@@ -44,13 +44,13 @@ def latent_attention(
         w_o: [H * d_v, d_model]
         n_heads: H
         mask: bool, broadcast to [..., H, n, n]; True = may attend
-        causal: no look ahead
+        causal: no looking ahead
         base: of the rotation
-        absorb: which of the two forms to compute
+        absorb: compute the absorbed form; False = form the keys and values of every head
     Returns: [..., n, d_model]  y, in x's dtype
     Raises:
         ValueError: names the matrix that does not fit
-    Cost: a cache would hold d_latent + d_rope numbers a token.
+    Cost: a cache would hold d_latent + d_rope numbers per token.
     Source: DeepSeek-AI 2024, arXiv:2405.04434, Eq. 9 to 19, with a full-rank w_q and without norms.
     """
     H = check_size(n_heads, "n_heads", at_least=1)
@@ -82,7 +82,7 @@ def latent_attention(
 
 
 def _check(x: np.ndarray, w: dict[str, np.ndarray], H: int) -> tuple[int, int]:
-    """d_k and d_rope, once every matrix fits.
+    """Check that the matrices fit, and return d_k and d_rope.
 
     Raises:
         ValueError: names the matrix, its shape and the shape that it should have
@@ -101,7 +101,7 @@ def _check(x: np.ndarray, w: dict[str, np.ndarray], H: int) -> tuple[int, int]:
                 f"{name} has {w[name].shape[1]} columns, which do not divide into {H} heads"
             )
     d_k, d_v = w["w_uk"].shape[1] // H, w["w_uv"].shape[1] // H
-    wanted = dict(
+    expected = dict(
         w_q=(d_model, H * (d_k + d_rope)),
         w_dkv=(d_model, d_latent),
         w_kr=(d_model, d_rope),
@@ -109,7 +109,7 @@ def _check(x: np.ndarray, w: dict[str, np.ndarray], H: int) -> tuple[int, int]:
         w_uv=(d_latent, H * d_v),
         w_o=(H * d_v, w["w_o"].shape[1]),
     )
-    for name, shape in wanted.items():
+    for name, shape in expected.items():
         if w[name].shape != shape:
             raise ValueError(
                 f"{name} has shape {list(w[name].shape)}; it should be {list(shape)}, for "

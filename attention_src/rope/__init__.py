@@ -1,1 +1,1 @@
-"""Rotary positions: queries and keys turned by their position, and stretched to longer contexts."""
+"""Rotary positions: queries and keys rotated by position, and scaled to longer contexts."""

@@ -1,7 +1,7 @@
 """Rotary positions in one kernel: queries and keys together, each read once and written once.
 
-Almost nothing is computed here, so bytes are what counts. A program takes a block of tokens and
-several heads: the cosines and sines of the block are read once and serve all its heads.
+There is hardly any arithmetic, so only bytes count. A program takes a block of tokens and several
+heads: it reads the block's cosines and sines once for all of its heads.
 """
 
 import torch
@@ -12,14 +12,14 @@ from attention_src.triton_support.launch import Launch, capability, check_kernel
 
 
 @triton.jit
-def _turn_heads(
+def _rotate_heads(
     x_ptr, stride_xh, stride_xn, stride_xd,
     y_ptr, stride_yh, stride_yn, stride_yd,
     cos_ptr, sin_ptr, sign, first_head, n_heads, offs_n, mask_n,
     N_PAIRS: tl.constexpr, HEADS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_P: tl.constexpr,
     INTERLEAVED: tl.constexpr,
 ):  # fmt: skip
-    """Turn heads first_head ... first_head + HEADS - 1 of one sequence: y = R x."""
+    """Rotate heads first_head ... first_head + HEADS - 1 of one sequence: y = R x."""
     offs_h = (first_head + tl.arange(0, HEADS)).to(tl.int64)[:, None, None]
     offs_p = tl.arange(0, BLOCK_P).to(tl.int64)
     rows = offs_n[None, :, None]
@@ -27,9 +27,10 @@ def _turn_heads(
     x_ptr += offs_h * stride_xh + rows * stride_xn
     y_ptr += offs_h * stride_yh + rows * stride_yn
     mask_x = (offs_h < n_heads) & mask_n[None, :, None]
-    # [HEADS, BLOCK_N, BLOCK_P] for x1 and x2, the partners: reads HEADS · BLOCK_N · d numbers
+    # x1 and x2, the two components of each pair, each [HEADS, BLOCK_N, BLOCK_P]: reads
+    # HEADS · BLOCK_N · d numbers
     if INTERLEAVED:
-        # Partners are neighbours: read rows in one piece and take them apart in registers.
+        # The components of a pair are adjacent: load whole rows and split them in registers.
         offs_d = tl.arange(0, 2 * BLOCK_P).to(tl.int64)
         mask_x = mask_x & (offs_d < 2 * N_PAIRS)[None, None, :]
         x = tl.load(x_ptr + offs_d * stride_xd, mask=mask_x).to(tl.float32)
@@ -39,8 +40,8 @@ def _turn_heads(
         x1 = tl.load(x_ptr + offs_p * stride_xd, mask=mask_x).to(tl.float32)
         x2 = tl.load(x_ptr + (offs_p + N_PAIRS) * stride_xd, mask=mask_x).to(tl.float32)
 
-    # [1, BLOCK_N, BLOCK_P]  reads BLOCK_N · d numbers of 4 bytes, once for all HEADS heads; after
-    # x, so that x, which comes from farther away, is already on its way
+    # [1, BLOCK_N, BLOCK_P]  reads BLOCK_N · d numbers of 4 bytes, once for all HEADS heads. Loaded
+    # after x, because x comes from slower memory: its load starts first.
     offs_c = offs_n[:, None] * N_PAIRS + offs_p[None, :]
     mask_c = mask_n[:, None] & (offs_p < N_PAIRS)[None, :]
     cos = tl.load(cos_ptr + offs_c, mask=mask_c)[None, :, :]
@@ -67,7 +68,8 @@ def rope_kernel(
     N_PAIRS: tl.constexpr, HEADS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_P: tl.constexpr,
     INTERLEAVED: tl.constexpr,
 ):  # fmt: skip
-    # Programs that share cosines and sines are neighbours: head groups of q, then those of k.
+    """Each program rotates HEADS heads of q or of k, for BLOCK_N tokens of one sequence."""
+    # Programs that share cosines and sines are adjacent: the head groups of q, then those of k.
     q_groups, k_groups = tl.cdiv(H, HEADS), tl.cdiv(H_kv, HEADS)
     group = tl.program_id(0) % (q_groups + k_groups)
     block = tl.program_id(0) // (q_groups + k_groups)
@@ -77,14 +79,14 @@ def rope_kernel(
     cos_ptr += batch * stride_cb
     sin_ptr += batch * stride_cb
     if group < q_groups:
-        _turn_heads(
+        _rotate_heads(
             q_ptr + batch * stride_qb, stride_qh, stride_qn, stride_qd,
             q_out_ptr + batch * stride_qob, stride_qoh, stride_qon, stride_qod,
             cos_ptr, sin_ptr, sign, group * HEADS, H, offs_n, mask_n,
             N_PAIRS, HEADS, BLOCK_N, BLOCK_P, INTERLEAVED,
         )  # fmt: skip
     else:
-        _turn_heads(
+        _rotate_heads(
             k_ptr + batch * stride_kb, stride_kh, stride_kn, stride_kd,
             k_out_ptr + batch * stride_kob, stride_koh, stride_kon, stride_kod,
             cos_ptr, sin_ptr, sign, (group - q_groups) * HEADS, H_kv, offs_n, mask_n,
@@ -93,31 +95,25 @@ def rope_kernel(
 
 
 def rope_launch(
-    q: Tensor,
-    k: Tensor,
-    q_out: Tensor,
-    k_out: Tensor,
-    cos: Tensor,
-    sin: Tensor,
-    *,
-    interleaved: bool,
-    sign: float = 1.0,
-    capability: int,
-) -> Launch:
+    q: Tensor, k: Tensor, q_out: Tensor, k_out: Tensor, cos: Tensor, sin: Tensor,
+    *, interleaved: bool, sign: float = 1.0, capability: int,
+) -> Launch:  # fmt: skip
     """The rotation of q and of k as one launch; touches no data.
 
     Args:
         q, k: [B, H, n, d] and [B, H_kv, n, d], any strides
-        q_out, k_out: where the answers go; shapes and dtype of q and k, any strides
-        cos, sin: fp32 [n, d/2], or [B, n, d/2] for positions of each sequence; contiguous
+        q_out, k_out: for the results; shapes and dtype of q and k, any strides
+        cos, sin: float32 [n, d/2], or [B, n, d/2] if sequences have their own positions; contiguous
         interleaved: True pairs component 2 i with 2 i + 1; False i with i + d/2
         sign: 1.0 rotates by the angle, -1.0 by its negative, which is the gradient
         capability: the chip, 75 to 100; 0 = interpreter
+    Returns: the launch, not yet started
     """
     B, H, n, d = q.shape
     H_kv = k.shape[1]
-    # 1024 pairs of a head are 8 for each of 128 threads: in fp16 two loads of 16 bytes, the widest
-    # there are. Four heads keep enough bytes in flight. Interpreted, small tests cross the blocks.
+    # 1024 pairs per head are 8 for each of 128 threads: in float16 two loads of 16 bytes, the
+    # widest there are. Four heads keep enough bytes in flight. Interpreted: blocks so small that
+    # tests cross them.
     pairs, heads = (1024, 4) if capability else (256, 2)
     block_p = triton.next_power_of_2(d // 2)
     block_n = max(1, pairs // block_p)
@@ -138,48 +134,63 @@ def rope_launch(
 def rope_forward(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, interleaved: bool
 ) -> tuple[Tensor, Tensor]:
-    """q [B, H, n, d] and k [B, H_kv, n, d] turned by the angles of cos and sin, [n or B n, d/2]."""
-    return _turn(q, k, cos, sin, interleaved, 1.0)
+    """Rotate queries and keys by angles given as cosines and sines.
+
+        y1 = x1 cos - x2 sin,  y2 = x1 sin + x2 cos  for each pair of q and of k
+
+    Args:
+        q: [B, H, n, d]  queries in float16, bfloat16 or float32, any strides; d even
+        k: [B, H_kv, n, d]  keys
+        cos, sin: float32 [n, d/2], or [B, n, d/2] if sequences have their own positions
+        interleaved: True pairs component 2 i with 2 i + 1; False i with i + d/2
+    Returns: both rotated, contiguous, computed in float32
+    Raises:
+        ValueError: shapes that do not fit; a dtype or device that kernels do not support
+    Cost: reads q and k once and writes them once; reads cos and sin once per four heads.
+    """
+    return _rotate(q, k, cos, sin, interleaved, 1.0)
 
 
 @torch.library.custom_op("attention_src::rope_backward", mutates_args=())
 def rope_backward(
     dq_out: Tensor, dk_out: Tensor, cos: Tensor, sin: Tensor, interleaved: bool
 ) -> tuple[Tensor, Tensor]:
-    """dq and dk from the gradients by the turned q and k: turned back."""
-    return _turn(dq_out, dk_out, cos, sin, interleaved, -1.0)
+    """The gradients by q and k, from those by the rotated q and k: the rotation by −angle.
+
+        dx1 = dy1 cos + dy2 sin,  dx2 = dy2 cos - dy1 sin  for each pair of q and of k
+
+    Args:
+        dq_out: [B, H, n, d]  gradient of the loss by the rotated q
+        dk_out: [B, H_kv, n, d]  gradient of the loss by the rotated k
+        cos, sin, interleaved: as given to `rope_forward`
+    Returns: dq and dk, contiguous, computed in float32
+    Raises:
+        ValueError: as `rope_forward`
+    Cost: as `rope_forward`.
+    """
+    return _rotate(dq_out, dk_out, cos, sin, interleaved, -1.0)
 
 
-def _turn(
+def _rotate(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, sign: float
 ) -> tuple[Tensor, Tensor]:
-    """Either direction, in new contiguous tensors."""
+    """Either direction, into new contiguous tensors."""
     _check(q, k, cos, sin)
-    q_out, k_out = _like(q), _like(k)
+    q_out, k_out = _empty_like(q), _empty_like(k)
     rope_launch(
-        q,
-        k,
-        q_out,
-        k_out,
-        cos.contiguous(),
-        sin.contiguous(),
-        interleaved=interleaved,
-        sign=sign,
-        capability=capability(q),
-    ).run()
+        q, k, q_out, k_out, cos.contiguous(), sin.contiguous(),
+        interleaved=interleaved, sign=sign, capability=capability(q),
+    ).run()  # fmt: skip
     return q_out, k_out
 
 
-def _like(x: Tensor) -> Tensor:
+def _empty_like(x: Tensor) -> Tensor:
+    """A new contiguous tensor; torch.empty_like would copy x's strides."""
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
 def _check(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> None:
-    """Check what the kernel will rely on.
-
-    Raises:
-        ValueError: names the argument
-    """
+    """Check what the kernel relies on; ValueError names the argument."""
     check_kernel_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
     for name, x in (("cos", cos), ("sin", sin)):
@@ -192,22 +203,22 @@ def _check(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> None:
 @rope_forward.register_fake
 @rope_backward.register_fake
 def _(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, Tensor]:
-    return _like(q), _like(k)
+    return _empty_like(q), _empty_like(k)
 
 
-def _setup(ctx, inputs, output):
+def _setup_context(ctx, inputs, output):
     *_, cos, sin, ctx.interleaved = inputs
     ctx.save_for_backward(cos, sin)
 
 
-def _back(ctx, dq_out, dk_out):
+def _gradient_of_forward(ctx, dq_out, dk_out):
     return *rope_backward(dq_out, dk_out, *ctx.saved_tensors, ctx.interleaved), None, None, None
 
 
-def _forth(ctx, dq, dk):
+def _gradient_of_backward(ctx, dq, dk):
     return *rope_forward(dq, dk, *ctx.saved_tensors, ctx.interleaved), None, None, None
 
 
-# Each is the other's gradient: turned back, turned forth.
-rope_forward.register_autograd(_back, setup_context=_setup)
-rope_backward.register_autograd(_forth, setup_context=_setup)
+# Each is the gradient of the other: the inverse rotation.
+rope_forward.register_autograd(_gradient_of_forward, setup_context=_setup_context)
+rope_backward.register_autograd(_gradient_of_backward, setup_context=_setup_context)

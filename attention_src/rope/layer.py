@@ -1,7 +1,7 @@
 """Rotary positions on torch tensors, with gradients; queries and keys together, also as one kernel.
 
-Angles are made in float64 for every dtype: position 131072 times a frequency is off by thousandths
-of a radian in float32, and infinite in float16.
+Angles are computed in float64 for every dtype: position 131072 times a frequency is off by
+thousandths of a radian in float32, and infinite in float16.
 """
 
 from typing import Any
@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.rope import scaling as numpy_frequencies
 from attention_src.rope.scaling import amplitude, check_precision, check_rotation
+from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_impl, shape
 from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
@@ -29,23 +29,22 @@ def rotate_qk(
     scaling: Any = None,
     impl: str = "auto",
 ) -> tuple[Float[Tensor, "B H n d"], Float[Tensor, "B H_kv n d"]]:
-    """Turn queries and keys by their common positions.
+    """As `reference.rotate`, on queries and keys at the same positions, with gradients.
 
-        q, k = R_m q, R_m k  at position m, as `rotate`
+        q, k = R_m q, R_m k  at position m
 
-    A model with many layers makes cos and sin once, by `cos_sin`, and calls `apply_rotation`.
+    A model with many layers computes cos and sin once, with `cos_sin`, and calls `apply_rotation`.
 
     Args:
         q: [B, H, n, d]  queries; d even
         k: [B, H_kv, n, d]  keys
         positions: [n], or [B, n] if sequences differ; real numbers, tensor or not
-        base, interleaved, scaling: as for `rotate`
+        base, interleaved, scaling: as for `reference.rotate`
         impl: as for `apply_rotation`
-    Returns: both turned, in their own dtype. No gradient flows to positions.
+    Returns: both rotated, in their own dtype. No gradient flows to positions.
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; an impl that cannot do it
-    Cost: n d/2 cosines and sines; 3 (H + H_kv) d FLOP a token.
-    Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2.
+        ValueError: shapes, dtypes or devices that do not fit; an impl that does not take them
+    Cost: n d/2 cosines and sines; 3 (H + H_kv) d FLOP per token.
     """
     check_impl(impl, IMPLS)
     check_tensors(q=q, k=k)
@@ -73,24 +72,23 @@ def apply_rotation(
     interleaved: bool = False,
     impl: str = "auto",
 ) -> tuple[Float[Tensor, "B H n d"], Float[Tensor, "B H_kv n d"]]:
-    """Turn queries and keys by angles whose cosines and sines are given.
+    """Rotate queries and keys by angles given as cosines and sines.
 
         y1 = x1 cos - x2 sin,  y2 = x1 sin + x2 cos  for each pair of q and of k
 
     Args:
         q: [B, H, n, d]  queries; d even
         k: [B, H_kv, n, d]  keys
-        cos, sin: [n, d/2] or [B, n, d/2], from `cos_sin`; float32, for float64 q also float64
-        interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
-        impl: "torch"; "triton" (one kernel for both, float16, bfloat16 and float32); or "auto",
-            which is "triton" for CUDA tensors of these dtypes and "torch" for all else
-    Returns: both turned, in their own dtype. Gradients reach q and k.
+        cos, sin: [n, d/2] or [B, n, d/2], from `cos_sin`; float32, or float64 if q is float64
+        interleaved: as for `reference.rotate`
+        impl: "torch"; "triton" (one kernel for both; float16, bfloat16 and float32); or "auto":
+            "triton" for CUDA tensors of these dtypes, "torch" for all others
+    Returns: both rotated, in their own dtype. Gradients reach q and k.
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; cos or sin that require a gradient;
-            an impl that cannot do it
-    Cost: 3 (H + H_kv) d FLOP a token. The kernel reads q and k once and writes them once, and reads
-        cos and sin once for every four heads.
-    Source: as `rotate_qk`.
+            an impl that does not take them
+    Cost: 3 (H + H_kv) d FLOP per token. The kernel reads q and k once and writes them once; it
+        reads cos and sin once per four heads.
     """
     check_impl(impl, IMPLS)
     check_tensors(q=q, k=k)
@@ -98,7 +96,9 @@ def apply_rotation(
     dtype = compute_dtype(q)
     for name, x in (("cos", cos), ("sin", sin)):
         if x.requires_grad:
-            raise ValueError(f"{name} requires a gradient, but none is made here: {name}.detach()")
+            raise ValueError(
+                f"{name} requires a gradient, but none is computed here: {name}.detach()"
+            )
         if x.dtype not in (torch.float32, dtype) or x.device != q.device:
             raise ValueError(
                 f"{name} is {x.dtype} on {x.device} but q is {q.dtype} on {q.device}; {name} "
@@ -109,8 +109,8 @@ def apply_rotation(
 
         return rope_forward(q, k, cos, sin, interleaved)
     if cos.ndim == 3:
-        cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2]: one for all heads
-    return _turn(q, cos, sin, interleaved), _turn(k, cos, sin, interleaved)
+        cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2], the same for all heads
+    return _rotate(q, cos, sin, interleaved), _rotate(k, cos, sin, interleaved)
 
 
 def rotate(
@@ -121,23 +121,14 @@ def rotate(
     interleaved: bool = False,
     scaling: Any = None,
 ) -> Float[Tensor, "*batch n d"]:
-    """Turn each pair of components of x by its position times the pair's frequency.
-
-        angle = positions theta,  theta = frequencies(d)
-        y1 = x1 cos(angle) - x2 sin(angle)
-        y2 = x1 sin(angle) + x2 cos(angle)
+    """As `reference.rotate`, on a tensor, with gradients.
 
     Args:
         x: [..., n, d]  queries or keys, any floating dtype; d even
-        positions: [n], or [..., n] that broadcasts to x's axes without d; real numbers
-        base: see `frequencies`
-        interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
-        scaling: None, or a PositionInterpolation, NTK or YaRN of `rope.scaling`
+        positions, base, interleaved, scaling: as for `reference.rotate`; positions may be a tensor
     Returns: [..., n, d]  in x's dtype, computed in float32 at least. Gradients reach x only.
     Raises:
-        ValueError: d is odd; positions that do not fit, hold no real numbers, or are float16
-    Cost: n d/2 cosines and sines; 3 d FLOP a vector.
-    Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2.
+        ValueError: as `reference.rotate`; x is not floating point; positions require a gradient
     """
     check_tensors(x=x)
     if x.ndim < 2:
@@ -153,7 +144,7 @@ def rotate(
         )
     dtype = compute_dtype(x)
     cos, sin = cos_sin(positions, x.shape[-1], base=base, scaling=scaling, dtype=dtype)
-    return _turn(x, cos, sin, interleaved)
+    return _rotate(x, cos, sin, interleaved)
 
 
 def cos_sin(
@@ -166,16 +157,17 @@ def cos_sin(
 ) -> tuple[Float[Tensor, "*batch n n_pairs"], Float[Tensor, "*batch n n_pairs"]]:
     """The cosine and sine of every angle, times YaRN's factor: computed in float64, rounded once.
 
-        cos(positions theta), sin(positions theta)
+        cos(positions theta), sin(positions theta),  theta = frequencies(d)
 
     Args:
         positions: [..., n]  real numbers, tensor or not
         d: width of a query, even
-        base, scaling: see `frequencies`
+        base, scaling: as for `frequencies`
         dtype: float32 or float64
     Returns: two [..., n, d/2], on the device of positions
     Raises:
-        ValueError: positions that hold no real numbers, are float16 or require a gradient; d is odd
+        ValueError: another dtype; d is odd; positions that do not hold real numbers, are float16 or
+            require a gradient
     Cost: n d/2 cosines and sines, in float64.
     """
     if dtype not in (torch.float32, torch.float64):
@@ -191,26 +183,20 @@ def cos_sin(
 def frequencies(
     d: int, *, base: float = 10000.0, scaling: Any = None, device: Any = None
 ) -> Float[Tensor, "n_pairs"]:
-    """How far each pair of components turns from one position to the next.
-
-        theta_i = base ** (-2 i / d),  i = 0 ... d/2 - 1, then scaled
+    """As `scaling.frequencies`, as a tensor.
 
     Args:
-        d: width of a query or key, even
-        base: the slowest pair needs almost 2 pi base positions for one turn
-        scaling: None, or a PositionInterpolation, NTK or YaRN of `rope.scaling`
-        device: of the answer
-    Returns: float64 [d/2]  theta, radians a position, the fastest pair first
+        d, base, scaling: as there
+        device: of the result
+    Returns: float64 [d/2]  theta
     Raises:
-        ValueError: d is odd or below 2; a base that is not above 1; another kind of scaling
-    Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2, which counts i from 1.
+        ValueError: as there
     """
-    theta = numpy_frequencies.frequencies(d, base=base, scaling=scaling)
-    return torch.as_tensor(theta, device=device)
+    return torch.as_tensor(numpy_frequencies(d, base=base, scaling=scaling), device=device)
 
 
 def _positions(positions: Any, device: Any = None) -> Tensor:
-    """positions as a float64 tensor, checked; device None = where they are."""
+    """positions as a float64 tensor, checked; device None = keep theirs."""
     positions = torch.as_tensor(positions, device=device)
     check_precision(positions.dtype)
     if positions.dtype == torch.bool or positions.is_complex():
@@ -218,13 +204,15 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
     if positions.ndim == 0:
         raise ValueError("positions is a single number; it should be a row of numbers, [n]")
     if positions.requires_grad:
-        raise ValueError("positions requires a gradient, but none is made here: positions.detach()")
+        raise ValueError(
+            "positions requires a gradient, but none is computed here: positions.detach()"
+        )
     return positions.double()
 
 
-def _turn(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Every pair of x turned by its angle; in float32 at least, because cos and sin are."""
-    # [..., n, d/2]
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Every pair of x rotated by its angle; in float32 at least, because cos and sin are."""
+    # each [..., n, d/2]
     x1, x2 = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
     y = x1 * cos - x2 * sin, x1 * sin + x2 * cos
     joined = torch.stack(y, dim=-1).flatten(-2) if interleaved else torch.cat(y, dim=-1)

@@ -1,6 +1,6 @@
-"""Rotary positions in NumPy: pairs of components turned by an angle that grows with the position.
+"""Rotary positions in NumPy: pairs of components rotated by an angle proportional to the position.
 
-Computed in float64 and answered in x's floating dtype. Positions count from 0; they may be
+Computed in float64 and returned in x's floating dtype. Positions count from 0; they may be
 fractional, negative or large.
 """
 
@@ -21,32 +21,32 @@ def rotate(
     interleaved: bool = False,
     scaling: Any = None,
 ) -> Float[np.ndarray, "*batch n d"]:
-    """Turn each pair of components of x by its position times the pair's frequency.
+    """Rotate each pair of components of x by its position times the pair's frequency.
 
         angle = positions theta,  theta = frequencies(d)
         y1 = x1 cos(angle) - x2 sin(angle)
         y2 = x1 sin(angle) + x2 cos(angle)
 
-    As a matrix, y = R_m x at position m. Then (R_m q)·(R_n k) = q^T R_{n-m} k: a score depends on
-    positions only by their difference.
+    As a matrix, y = R_m x at position m. Then (R_m q)·(R_n k) = q^T R_{n-m} k: a score depends only
+    on the difference of the positions.
 
     Args:
         x: [..., n, d]  queries or keys; d even
         positions: [n], or [..., n] that broadcasts to x's axes without d; real numbers
-        base: see `frequencies`
+        base: as for `frequencies`
         interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
-        scaling: None, or a PositionInterpolation, NTK or YaRN of `rope.scaling`. YaRN multiplies
+        scaling: None, or a PositionInterpolation, NTK or YaRN from `rope.scaling`. YaRN multiplies
             cos and sin by its attention factor, so it changes lengths; the others keep them.
     Returns: [..., n, d]  in x's dtype
     Raises:
         ValueError: d is odd; positions that do not fit, are not finite, or are float16
-    Cost: n d/2 cosines and sines; 3 d FLOP a vector.
+    Cost: n d/2 cosines and sines; 3 d FLOP per vector.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2 (interleaved; their R_{Theta,m} is our
         R_m); half-split pairs as in GPT-NeoX and Llama's checkpoints for transformers.
     """
     x, dtype = real_array(x, "x")
     cos, sin = _cos_sin(x, positions, base, scaling)
-    return _turn(x, cos, sin, interleaved).astype(dtype)
+    return _rotate(x, cos, sin, interleaved).astype(dtype)
 
 
 def rotate_backward(
@@ -62,7 +62,7 @@ def rotate_backward(
         dx = a R_{-m} dy  where  y = a R_m x;  a = 1, or YaRN's attention factor
 
     Args:
-        dy: [..., n, d]  gradient of the loss by rotate's answer
+        dy: [..., n, d]  gradient of the loss by y
         positions, base, interleaved, scaling: as for `rotate`
     Returns: [..., n, d]  dx, in dy's dtype
     Raises:
@@ -73,17 +73,17 @@ def rotate_backward(
     """
     dy, dtype = real_array(dy, "dy")
     cos, sin = _cos_sin(dy, positions, base, scaling, name="dy")
-    return _turn(dy, cos, -sin, interleaved).astype(dtype)
+    return _rotate(dy, cos, -sin, interleaved).astype(dtype)
 
 
 def half_split_order(d: int) -> Int[np.ndarray, "d"]:
-    """The order of components that leads from interleaved pairs to half-split pairs.
+    """The permutation of components that turns interleaved pairs into half-split pairs.
 
         order = 0, 2, 4, ..., d - 2, 1, 3, 5, ..., d - 1
         rotate(x, interleaved=True)[..., order] == rotate(x[..., order])
 
-    To convert a model, reorder the rows of W_Q and W_K within each head. `np.argsort(order)` leads
-    back. Scores do not change, because a dot product does not care about the order of its terms.
+    To convert a model, reorder the rows of W_Q and W_K within each head. `np.argsort(order)` is the
+    inverse. Scores do not change: the order of its terms does not matter to a dot product.
 
     Args:
         d: width of a query or key, even
@@ -95,7 +95,7 @@ def half_split_order(d: int) -> Int[np.ndarray, "d"]:
 
 
 def sinusoids(positions: Any, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "*batch n d"]:
-    """The first Transformer's positions, made of the same angles but added to the input.
+    """The positions of the first Transformer: the same angles, but added to the input.
 
         angle = positions theta,  theta = frequencies(d)
         e = sin(angle_0), cos(angle_0), sin(angle_1), cos(angle_1), ...
@@ -103,7 +103,7 @@ def sinusoids(positions: Any, d: int, *, base: float = 10000.0) -> Float[np.ndar
     Args:
         positions: [..., n]  real numbers
         d: width of a token's vector, even
-        base: see `frequencies`
+        base: as for `frequencies`
     Returns: [..., n, d]  float64
     Raises:
         ValueError: d is odd; positions that are not finite real numbers, or are float16
@@ -146,8 +146,8 @@ def _cos_sin(
     return amplitude(scaling) * np.cos(angle), amplitude(scaling) * np.sin(angle)
 
 
-def _turn(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool) -> np.ndarray:
-    """Every pair of x turned by its angle."""
+def _rotate(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool) -> np.ndarray:
+    """Every pair of x rotated by its angle."""
     x1, x2 = _pairs(x, interleaved)
     return _join(x1 * cos - x2 * sin, x1 * sin + x2 * cos, interleaved)
 

@@ -1,7 +1,7 @@
-"""Frequencies of rotary positions, and three ways to stretch them to longer contexts. NumPy only.
+"""Frequencies of rotary positions, and three ways to scale them to longer contexts. NumPy only.
 
-A model trained on positions below L meets unseen angles beyond them. Each class here slows the
-rotation by `factor`, so that factor · L positions use angles it knows:
+A model trained on positions below L has not seen the angles beyond. Each class here slows down the
+rotation, so that factor · L positions use angles that the model knows:
 
     PositionInterpolation    every pair by the same factor
     NTK                      the slowest pair by the factor, the fastest not at all
@@ -23,15 +23,15 @@ from attention_src.shapes import check_size, shape
 def frequencies(
     d: int, *, base: float = 10000.0, scaling: Any = None
 ) -> Float[np.ndarray, "n_pairs"]:
-    """How far each pair of components turns from one position to the next.
+    """The angle by which each pair of components rotates from one position to the next.
 
         theta_i = base ** (-2 i / d),  i = 0 ... d/2 - 1, then scaled
 
     Args:
         d: width of a query or key, even
-        base: the slowest pair needs almost 2 pi base positions for one turn
+        base: the slowest pair needs almost 2 pi base positions for one full turn
         scaling: None, or a PositionInterpolation, NTK or YaRN
-    Returns: float64 [d/2]  theta, radians a position, the fastest pair first
+    Returns: float64 [d/2]  theta in radians per position, the fastest pair first
     Raises:
         ValueError: d is odd or below 2; a base that is not above 1; another kind of scaling
     Cost: d/2 powers.
@@ -43,7 +43,7 @@ def frequencies(
 
 
 def amplitude(scaling: Any = None) -> float:
-    """What cos and sin are multiplied by: 1 except for YaRN, whose scores grow by its square.
+    """The factor on cos and sin: 1 except for YaRN, whose scores grow by its square.
 
     Args:
         scaling: as for `frequencies`
@@ -56,7 +56,7 @@ def amplitude(scaling: Any = None) -> float:
 
 @dataclass(frozen=True)
 class PositionInterpolation:
-    """Every pair turns more slowly by the same factor, as if positions lay closer together.
+    """Every pair rotates more slowly by the same factor, as if positions were closer together.
 
         theta_i' = theta_i / factor
 
@@ -83,14 +83,14 @@ class PositionInterpolation:
 
 @dataclass(frozen=True)
 class NTK:
-    """A larger base: the slowest pair is interpolated by the factor, the fastest stays as it was.
+    """A larger base: the slowest pair is interpolated by the factor, the fastest is unchanged.
 
         base' = base * factor ** (d / (d - 2)),  so theta_i' = theta_i * factor ** (-2 i / (d - 2))
 
     Args:
         factor: how many times longer the context becomes, at least 1
     Raises:
-        ValueError: a factor below 1; frequencies of one pair only (d = 2), which cannot be both
+        ValueError: a factor below 1; d = 2, whose only pair is both the slowest and the fastest
     Source: bloc97 2023, NTK-Aware Scaled RoPE (r/LocalLLaMA, post 14lz7j5); Peng et al. 2023,
         arXiv:2309.00071, section 3.1 (their s is our factor, |D| our d, b our base).
     """
@@ -123,15 +123,15 @@ class YaRN:
         low, high = the i that turn beta_fast and beta_slow times in original_context, rounded
             outwards
 
-    The ramp is linear in i, as in the authors' program and in transformers; their paper writes one
-    that is linear in the number of turns.
+    The ramp is linear in i, as in the authors' code and in transformers; in their paper it is
+    linear in the number of turns.
 
     Args:
         factor: how many times longer the context becomes, at least 1
-        original_context: positions that the model was trained on
-        beta_fast: turns from which a pair keeps its frequency
-        beta_slow: turns up to which a pair is fully interpolated
-        attention_factor: what cos and sin are multiplied by; None = 0.1 ln(factor) + 1
+        original_context: number of positions that the model was trained on
+        beta_fast: pairs with at least this many turns keep their frequency
+        beta_slow: pairs with at most this many turns are fully interpolated
+        attention_factor: the factor on cos and sin; None = 0.1 ln(factor) + 1
     Raises:
         ValueError: a number out of range, or beta_fast not above beta_slow
     Source: Peng et al. 2023, arXiv:2309.00071, sections 3.2 and 3.4 (their s is our factor, L our
@@ -162,21 +162,25 @@ class YaRN:
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
         """theta [d/2] for the longer context."""
         n_pairs = len(theta)
-        turns_often = self._pair_that_turns(self.beta_fast, n_pairs, base)
-        turns_seldom = self._pair_that_turns(self.beta_slow, n_pairs, base)
-        low = max(math.floor(turns_often), 0)
-        # At least a step: a ramp needs some length.
-        high = max(min(math.ceil(turns_seldom), 2 * n_pairs - 1), low + 1e-3)
+        i_fast = self._pair_that_turns(self.beta_fast, n_pairs, base)
+        i_slow = self._pair_that_turns(self.beta_slow, n_pairs, base)
+        low = max(math.floor(i_fast), 0)
+        # The ramp must not have length 0.
+        high = max(min(math.ceil(i_slow), 2 * n_pairs - 1), low + 1e-3)
         r = np.clip((np.arange(n_pairs) - low) / (high - low), 0, 1)
         return (1 - r) * theta + r * theta / self.factor
 
     def _pair_that_turns(self, times: float, n_pairs: int, base: float) -> float:
-        """The i, fractional, of base ** (-i / n_pairs) * original_context = 2 pi times."""
+        """The fractional i with base ** (-i / n_pairs) * original_context = 2 pi times."""
         return n_pairs * math.log(self.original_context / (2 * math.pi * times), base)
 
 
 def check_width(d: Any) -> int:
-    """Return d as an int; ValueError unless it is a whole even number, at least 2."""
+    """Return d as an int.
+
+    Raises:
+        ValueError: d is not a whole number, is odd or is below 2
+    """
     d = check_size(d, "d", at_least=2)
     if d % 2:
         raise ValueError(f"d is {d}; it should be even: rotary positions turn pairs of components")
@@ -184,12 +188,20 @@ def check_width(d: Any) -> int:
 
 
 def check_base(base: Any) -> float:
-    """Return base as a float; ValueError unless it is finite and above 1."""
+    """Return base as a float.
+
+    Raises:
+        ValueError: base is not a finite number above 1
+    """
     return _check_number(base, "base", above=1)
 
 
 def check_scaling(scaling: Any) -> Any:
-    """Return scaling; ValueError unless it is None or one of this file's classes."""
+    """Return scaling.
+
+    Raises:
+        ValueError: scaling is neither None nor of one of this file's classes
+    """
     if scaling is not None and not isinstance(scaling, PositionInterpolation | NTK | YaRN):
         raise ValueError(
             f"scaling is {scaling!r}; it should be None, or a PositionInterpolation, NTK or YaRN "
@@ -199,7 +211,7 @@ def check_scaling(scaling: Any) -> Any:
 
 
 def check_precision(dtype: Any) -> None:
-    """Check that a dtype of positions, of NumPy or torch, can tell neighbouring positions apart.
+    """Check that a dtype, of NumPy or torch, is precise enough for positions.
 
     Raises:
         ValueError: float16 or bfloat16
@@ -226,7 +238,7 @@ def check_rotation(q: Any, k: Any, cos: Any, sin: Any) -> None:
     for axis, at in (("B", 0), ("n", 2), ("d", 3)):
         if k.shape[at] != q.shape[at]:
             raise ValueError(
-                f"k has {axis}={k.shape[at]} but q has {axis}={q.shape[at]}; they are turned "
+                f"k has {axis}={k.shape[at]} but q has {axis}={q.shape[at]}; they are rotated "
                 "together, so only their numbers of heads may differ"
             )
     for name, x in (("cos", cos), ("sin", sin)):
@@ -242,7 +254,7 @@ def check_rotation(q: Any, k: Any, cos: Any, sin: Any) -> None:
 def _check_number(
     value: Any, name: str, *, at_least: float = -math.inf, above: float = -math.inf
 ) -> float:
-    """Return value as a float, if it is a finite number in range."""
+    """Return value as a float; ValueError unless it is a finite number in range."""
     limit = f"at least {at_least:g}" if at_least > above else f"above {above:g}"
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not real or not math.isfinite(value) or value < at_least or value <= above:

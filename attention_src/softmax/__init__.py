@@ -1,1 +1,1 @@
-"""Scores into weights: softmax, its gradient, its streaming form and its rivals."""
+"""From scores to weights: softmax, its gradient, its online form, and its alternatives."""

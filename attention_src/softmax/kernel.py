@@ -1,8 +1,8 @@
-"""Softmax over the last axis on a GPU, forward and backward, each one kernel.
+"""Softmax over the last axis on a GPU, forward and backward, one kernel each.
 
-Softmax does few operations on each number, so its time is the time that the numbers need to travel.
-A row that fits in the registers of one program is read once and written once, the least possible.
-A longer one is read twice: maximum and sum online in a first walk over it, the weights in a second.
+Softmax does little arithmetic per number, so moving the numbers takes all the time. A row that fits
+in the registers of one program is read once and written once, the least possible. A longer one is
+read twice: a first pass computes maximum and sum online, a second one the weights.
 """
 
 import math
@@ -13,8 +13,8 @@ from torch import Tensor
 from attention_src.shapes import shape
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
 
-# The longest rows (a power of two) that 16 warps keep in their registers: in the forward one number
-# for each score, in the backward two. The interpreter has short ones, so that tests reach the rest.
+# The longest rows (a power of two) that 16 warps hold in registers: one number per score in the
+# forward, two in the backward. Shorter when interpreted, so that tests reach the long kernels.
 ROW_FORWARD, ROW_BACKWARD, ROW_INTERPRETED = 32768, 16384, 128
 
 
@@ -26,14 +26,15 @@ def softmax_forward_kernel(
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)[:, None]
     offs_n = tl.arange(0, BLOCK_N)[None, :].to(tl.int64)
     mask = (row < n_rows) & (offs_n < n)
-    # [BLOCK_R, BLOCK_N]  reads each score once; what lies beyond the row gets no weight
+    # [BLOCK_R, BLOCK_N]  reads each score once; columns beyond the row get weight 0
     x = tl.load(x_ptr + row * stride_xr + offs_n * stride_xn, mask=mask, other=-float("inf"))
     x = x.to(tl.float32)
     # [BLOCK_R, 1]
     m = tl.max(x, axis=1, keep_dims=True)
-    p = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))
+    m_safe = tl.where(m == -float("inf"), 0.0, m)  # because -inf - (-inf) is NaN
+    p = tl.exp(x - m_safe)
     l = tl.sum(p, axis=1, keep_dims=True)
-    p *= 1.0 / tl.where(l == 0.0, 1.0, l)  # l = 0: every score is -inf, and so every weight 0
+    p *= 1.0 / tl.where(l == 0.0, 1.0, l)  # l = 0: a fully masked row, whose weights are 0
     # [BLOCK_R, BLOCK_N]  writes each weight once
     tl.store(p_ptr + row * n + offs_n, p.to(p_ptr.dtype.element_ty), mask=mask)
 
@@ -53,33 +54,25 @@ def softmax_forward_long_kernel(x_ptr, p_ptr, stride_xr, stride_xn, n, BLOCK_N: 
         x = tl.load(x_ptr + offs * stride_xn, mask=offs < n, other=-float("inf")).to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
         m_safe = tl.where(m_new == -float("inf"), 0.0, m_new)
-        l = l * tl.exp(m - m_safe) + tl.sum(tl.exp(x - m_safe), axis=0)
+        rescale = tl.exp(m - m_safe)
+        l = l * rescale + tl.sum(tl.exp(x - m_safe), axis=0)
         m = m_new
-    m = tl.where(m == -float("inf"), 0.0, m)
+    m_safe = tl.where(m == -float("inf"), 0.0, m)
     scale = 1.0 / tl.where(l == 0.0, 1.0, l)
     # Backwards, because the end of the row was read last and may still be in the cache.
     for start in range(0, n, BLOCK_N):
         # [BLOCK_N]  reads each score a second time, writes each weight once
         offs = (tl.cdiv(n, BLOCK_N) - 1) * BLOCK_N - start + offs_n
         x = tl.load(x_ptr + offs * stride_xn, mask=offs < n, other=-float("inf")).to(tl.float32)
-        p = tl.exp(x - m) * scale
+        p = tl.exp(x - m_safe) * scale
         tl.store(p_ptr + offs, p.to(p_ptr.dtype.element_ty), mask=offs < n)
 
 
 @triton.jit
 def softmax_backward_kernel(
-    p_ptr,
-    dp_ptr,
-    dx_ptr,
-    stride_pr,
-    stride_pn,
-    stride_dpr,
-    stride_dpn,
-    n_rows,
-    n,
-    BLOCK_R: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
+    p_ptr, dp_ptr, dx_ptr, stride_pr, stride_pn, stride_dpr, stride_dpn, n_rows, n,
+    BLOCK_R: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
     """Whole rows, BLOCK_R of them in each program."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)[:, None]
     offs_n = tl.arange(0, BLOCK_N)[None, :].to(tl.int64)
@@ -90,8 +83,8 @@ def softmax_backward_kernel(
     p, dp = p.to(tl.float32), dp.to(tl.float32)
     # [BLOCK_R, 1]
     delta = tl.sum(p * dp, axis=1, keep_dims=True)
-    dead = tl.sum(p, axis=1, keep_dims=True) == 0.0  # every score was -inf: no gradient
-    dx = tl.where(dead, 0.0, p * (dp - delta))
+    fully_masked = tl.sum(p, axis=1, keep_dims=True) == 0.0  # gradient 0, even if dp is NaN
+    dx = tl.where(fully_masked, 0.0, p * (dp - delta))
     # [BLOCK_R, BLOCK_N]  writes each gradient once
     tl.store(dx_ptr + row * n + offs_n, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 
@@ -144,15 +137,16 @@ def backward_launch(p: Tensor, dp: Tensor, dx: Tensor, *, capability: int) -> La
 
 
 def _launch(whole, long, arguments: dict, size: tuple[int, ...], longest: int) -> Launch:
-    """Whole rows where they fit, several a program when they are short; else block by block."""
+    """Whole rows if they fit, several per program if they are short; else block by block."""
     n_rows, n = size
     if n > longest:
-        # Many threads a program: few rows under way at once, so that they stay in the cache.
+        # Many threads per program: few rows are in flight, so the cache still holds them when they
+        # are read a second time.
         block = dict(n=n, BLOCK_N=longest // 2)
         return Launch(long, (n_rows,), arguments | block, num_warps=16)
     block_n = triton.next_power_of_2(max(n, 1))
     block_r = max(1, 4096 // block_n)
-    num_warps = min(16, max(8, block_n // 1024))  # 16 to 64 numbers a thread
+    num_warps = min(16, max(8, block_n // 1024))  # 16 to 64 numbers per thread
     block = dict(n_rows=n_rows, n=n, BLOCK_R=block_r, BLOCK_N=block_n)
     grid = (triton.cdiv(n_rows, block_r) if n else 0,)
     return Launch(whole, grid, arguments | block, num_warps=num_warps)
@@ -165,15 +159,15 @@ def softmax_forward(x: Tensor) -> Tensor:
         p_j = exp(x_j - m) / l,  m = max_i x_i,  l = sum_i exp(x_i - m)
 
     Args:
-        x: [..., n]  scores in float16, bfloat16 or float32, any strides. It is copied only if the
-            axes before the last cannot be seen as one axis with one stride.
-    Returns: [..., n]  weights, contiguous, computed in float32. A row of −inf gives 0, a row with
-        a NaN gives NaN.
+        x: [..., n]  scores in float16, bfloat16 or float32, any strides. Copied only if the leading
+            axes cannot be merged into one axis with one stride.
+    Returns: [..., n]  weights, contiguous, computed in float32. A fully masked row gives 0, a row
+        with a NaN gives NaN.
     Raises:
-        ValueError: a dtype or device that kernels do not have; no axis
+        ValueError: a dtype or device that kernels do not support; no axis
     Cost: reads and writes each number once; rows above 32,768 are read twice.
-    Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3 for the longer rows (their d
-        is our l); fusion of shorter ones as in Triton's tutorial 02.
+    Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3 for long rows (their d is our
+        l); short rows are fused as in Triton's tutorial 02.
     """
     check_kernel_tensors(x=x)
     _check_row(x, "x")
@@ -184,17 +178,17 @@ def softmax_forward(x: Tensor) -> Tensor:
 
 @torch.library.custom_op("attention_src::softmax_backward", mutates_args=())
 def softmax_backward(p: Tensor, dp: Tensor) -> Tensor:
-    """The gradient by the scores, from the weights and the gradient by the weights.
+    """The gradient by the scores, from the weights and their gradient.
 
         dx = p * (dp - delta),  delta = sum_j p_j dp_j
 
     Args:
         p: [..., n]  weights, as `softmax_forward` returns them
         dp: [..., n]  gradient of the loss by the weights
-    Returns: [..., n]  dx, contiguous, computed in float32; 0 in a row without any weight
+    Returns: [..., n]  dx, contiguous, computed in float32; 0 in a fully masked row
     Raises:
         ValueError: as `softmax_forward`; p and dp have different shapes
-    Cost: reads two numbers for each that it writes; in rows above 16,384, four.
+    Cost: reads two numbers for each one it writes; four in rows above 16,384.
     Source: the Jacobian diag(p) - p p^T, multiplied by dp.
     """
     check_kernel_tensors(p=p, dp=dp)
@@ -212,7 +206,7 @@ def _check_row(x: Tensor, name: str) -> None:
 
 
 def _rows(x: Tensor) -> Tensor:
-    """[..., n] as [n_rows, n]: a view, unless the strides forbid it."""
+    """[..., n] as [n_rows, n]: a view if the strides allow it."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -226,7 +220,7 @@ def _(p, dp):
     return torch.empty(p.shape, dtype=p.dtype, device=p.device)
 
 
-def _keep(ctx, inputs, output):
+def _setup_context(ctx, inputs, output):
     ctx.save_for_backward(output)
 
 
@@ -234,4 +228,4 @@ def _gradient(ctx, dp):
     return softmax_backward(ctx.saved_tensors[0], dp)
 
 
-softmax_forward.register_autograd(_gradient, setup_context=_keep)
+softmax_forward.register_autograd(_gradient, setup_context=_setup_context)

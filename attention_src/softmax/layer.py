@@ -10,21 +10,17 @@ from attention_src.triton_support import interpreter  # noqa: F401  before anyth
 
 
 def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tensor, "*rows n_k"]:
-    """Softmax over the last axis.
-
-        p_j = exp(x_j - m) / sum_i exp(x_i - m),  m = max_i x_i
+    """As `reference.softmax` at temperature 1, over the last axis of a tensor, with gradients.
 
     Args:
         x: [..., n_k]  scores, any floating dtype; computed in float32 at least
         impl: "triton" (one fused kernel each way; float16, bfloat16 and float32), "torch", or
             "auto": "triton" for CUDA tensors of those dtypes, "torch" for all others
-    Returns: [..., n_k]  weights in x's dtype. A row that is all −inf gets weights 0 and gradients
-        0; a row that holds a NaN becomes NaN.
+    Returns: [..., n_k]  weights in x's dtype; a fully masked row has gradient 0
     Raises:
         ValueError: x is not floating point or has no axis; impl is not one of the above, or is
-            "triton" for a tensor that kernels cannot take
-    Cost: n_k exponentials a row. The kernel reads and writes each number once, "torch" several
-        times.
+            "triton" for a tensor that kernels do not take
+    Cost: the kernel reads and writes each number once, "torch" several times.
     """
     check_impl(impl, ("auto", "torch", "triton"))
     check_tensors(x=x)
@@ -36,6 +32,6 @@ def softmax(x: Float[Tensor, "*rows n_k"], *, impl: str = "auto") -> Float[Tenso
         from attention_src.softmax.kernel import softmax_forward
 
         return softmax_forward(x)
-    # torch.softmax makes NaN of a row that is all -inf, and NaN gradients. Give it zeros there.
-    hidden = (x == -torch.inf).all(dim=-1, keepdim=True)
-    return x.masked_fill(hidden, 0).softmax(dim=-1).masked_fill(hidden, 0)
+    # torch.softmax gives a fully masked row NaN, and NaN gradients: pass it zeros instead.
+    fully_masked = (x == -torch.inf).all(dim=-1, keepdim=True)
+    return x.masked_fill(fully_masked, 0).softmax(dim=-1).masked_fill(fully_masked, 0)

@@ -1,8 +1,8 @@
 """Softmax in NumPy: naive, stable, online; its gradient; its entropy. Computed in float64.
 
-Every function takes array-likes. Integers are answered in float64, float16 and float32 in their
-own dtype. A NaN anywhere in a row makes that row NaN. A row with nothing to look at (every score
-−inf) gets weights 0, as everywhere in the course.
+Every function takes array-likes and returns their dtype, or float64 for integers. A NaN anywhere in
+a row makes that row NaN. A fully masked row (every score −inf) gets weights 0, as everywhere in the
+course.
 """
 
 import math
@@ -16,7 +16,7 @@ from attention_src.shapes import real_array
 from attention_src.softmax.alternatives import (
     entmax15,
     hardmax,
-    highest,
+    safe_maximum,
     sigmoid_weights,
     sparsemax,
 )
@@ -38,17 +38,17 @@ __all__ = [
 
 
 def naive_softmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
-    """Softmax as the textbook writes it, in x's own dtype: it overflows, which is its purpose.
+    """Softmax as textbooks write it, in x's own dtype: it is here to show the overflow.
 
         p_j = exp(x_j) / sum_i exp(x_i)
 
     Args:
-        x: [..., n_k]  scores; integers count as float64
+        x: [..., n_k]  scores; integers are converted to float64
         axis: the axis over which the weights sum to 1
     Returns: [..., n_k]  weights, inf or NaN where x is too large for its dtype (float16: 11.1)
     Raises:
         ValueError: x does not hold real numbers
-    Cost: n_k exponentials a row.
+    Cost: n_k exponentials per row.
     """
     _, dtype = real_array(x, "x")
     e = np.exp(np.asarray(x, dtype=dtype))
@@ -63,19 +63,19 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     Args:
         x: [..., n_k]  scores
         axis: the axis over which the weights sum to 1
-        temperature: > 0; small is sharp (towards hardmax), large is flat (towards uniform)
+        temperature: above 0; small makes it sharp (towards hardmax), large flat (towards uniform)
     Returns: [..., n_k]  weights
     Raises:
         ValueError: temperature is not a positive, finite number; x does not hold real numbers
-    Cost: n_k exponentials a row; x is read three times (maximum, sum, division).
+    Cost: n_k exponentials per row; x is read three times (maximum, sum, division).
     Source: Bridle 1990 for the name; the shift is folklore.
     """
     check_temperature(temperature)
     x, dtype = real_array(x, "x")
-    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf and NaN belong to the result
-        e = np.exp((x - highest(x, axis)) / temperature)
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf = NaN is a valid result
+        e = np.exp((x - safe_maximum(x, axis)) / temperature)
         l = e.sum(axis=axis, keepdims=True)
-        p = e / np.where(l == 0, 1, l)  # l = 0: the row was all -inf
+        p = e / np.where(l == 0, 1, l)  # l = 0: a fully masked row
     return p.astype(dtype)
 
 
@@ -83,7 +83,7 @@ def check_temperature(temperature: float) -> None:
     """Check that a temperature is positive and finite.
 
     Raises:
-        ValueError: says what to use for the limits
+        ValueError: it is not; the message says what to use for the limits
     """
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(
@@ -100,32 +100,32 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Args:
         x: [..., n_k]  scores
         axis: the axis to sum over
-    Returns: [...]  lse; −inf where every score is −inf, or there is none
+    Returns: [...]  lse; −inf for a fully masked or empty row
     Raises:
         ValueError: x does not hold real numbers
-    Cost: n_k exponentials a row.
+    Cost: n_k exponentials per row.
     """
     x, dtype = real_array(x, "x")
-    m = highest(x, axis)
-    with np.errstate(invalid="ignore", divide="ignore"):  # log(0) = -inf is the answer
-        lse = m + np.log(np.exp(x - m).sum(axis=axis, keepdims=True))
+    m_safe = safe_maximum(x, axis)
+    with np.errstate(invalid="ignore", divide="ignore"):  # log(0) = -inf is a valid result
+        lse = m_safe + np.log(np.exp(x - m_safe).sum(axis=axis, keepdims=True))
     return np.asarray(lse.squeeze(axis=axis)).astype(dtype)
 
 
 def online_max_and_sum(
     blocks: Iterable[Any],
 ) -> tuple[Float[np.ndarray, "*rows 1"], Float[np.ndarray, "*rows 1"]]:
-    """Running maximum and running sum over blocks, each block seen once.
+    """Running maximum and running sum over blocks, each block read once.
 
         m' = max(m, max_j b_j),   l' = l exp(m - m') + sum_j exp(b_j - m')
 
     Args:
         blocks: iterable of [..., b]  blocks of scores, one after the other; b may vary
-    Returns: m [..., 1], l [..., 1]  with l = sum_i exp(x_i - m) over everything seen.
-        While only −inf has been seen, m = −inf and l = 0.
+    Returns: m [..., 1], l [..., 1]  with l = sum_i exp(x_i - m) over all scores. If all of them are
+        −inf, m = −inf and l = 0.
     Raises:
         ValueError: no block at all, or blocks with different rows
-    Cost: one exponential a score and one a block; memory for two numbers a row.
+    Cost: one exponential per score and one per block; memory for two numbers per row.
     Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3 (their d is our l).
     """
     m = l = np.zeros(0)
@@ -143,10 +143,10 @@ def online_max_and_sum(
                 "blocks may differ in their last axis only"
             )
         m_new = np.maximum(m, b.max(axis=-1, keepdims=True, initial=-np.inf))
-        # Nothing visible yet: measure from 0, because -inf - (-inf) is not a number.
-        base = np.where(m_new == -np.inf, 0, m_new)
+        m_safe = np.where(m_new == -np.inf, 0, m_new)  # because -inf - (-inf) is NaN
         with np.errstate(invalid="ignore"):
-            l = l * np.exp(m - base) + np.exp(b - base).sum(axis=-1, keepdims=True)
+            rescale = np.exp(m - m_safe)
+            l = l * rescale + np.exp(b - m_safe).sum(axis=-1, keepdims=True)
         m = m_new
     if rows is None:
         raise ValueError("blocks is empty; it should hold at least one block [..., b]")
@@ -154,7 +154,7 @@ def online_max_and_sum(
 
 
 def online_softmax(blocks: Iterable[Any]) -> Float[np.ndarray, "*rows n_k"]:
-    """Softmax of the concatenated blocks, its maximum and sum gathered block by block.
+    """Softmax of the concatenated blocks; maximum and sum are accumulated block by block.
 
         p = exp(x - m) / l,  with m and l from `online_max_and_sum`
 
@@ -163,20 +163,21 @@ def online_softmax(blocks: Iterable[Any]) -> Float[np.ndarray, "*rows n_k"]:
     Returns: [..., sum of b]  weights, equal to softmax(concatenate(blocks))
     Raises:
         ValueError: no block at all, or blocks with different rows
-    Cost: each score is read twice, where the stable form reads it three times.
+    Cost: reads each score twice; the stable form reads it three times.
     Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3.
     """
     blocks = list(blocks)
     m, l = online_max_and_sum(blocks)
     arrays = [real_array(block, "blocks") for block in blocks]
     x = np.concatenate([array for array, _ in arrays], axis=-1)
+    m_safe = np.where(m == -np.inf, 0, m)
     with np.errstate(invalid="ignore"):
-        p = np.exp(x - np.where(m == -np.inf, 0, m)) / np.where(l == 0, 1, l)
+        p = np.exp(x - m_safe) / np.where(l == 0, 1, l)
     return p.astype(np.result_type(*(dtype for _, dtype in arrays)))
 
 
 def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
-    """How each weight moves with each score, at weights p (temperature 1).
+    """The derivative of each weight by each score, at weights p (temperature 1).
 
         J_ij = dp_i / dx_j = p_i (1[i = j] - p_j),  J = diag(p) - p p^T
 
@@ -185,7 +186,7 @@ def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
     Returns: [..., n_k, n_k]  the Jacobian; each row and each column sums to 0
     Raises:
         ValueError: p is a single number
-    Cost: n_k^2 numbers a row: to look at, not to train with. See `softmax_backward`.
+    Cost: n_k^2 numbers per row: for looking at, not for training. See `softmax_backward`.
     """
     p, dtype = real_array(p, "p")
     if p.ndim == 0:
@@ -195,7 +196,7 @@ def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
 
 
 def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
-    """The gradient by the scores from the gradient by the weights, without the Jacobian.
+    """The gradient by the scores, from the gradient by the weights, without forming the Jacobian.
 
         ds = p * (dp - sum_j p_j dp_j)
 
@@ -205,7 +206,7 @@ def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
     Returns: [..., n_k]  ds, the gradient of the loss by the scores (temperature 1)
     Raises:
         ValueError: p and dp have different shapes
-    Cost: 4 n_k FLOP a row.
+    Cost: 4 n_k FLOP per row.
     """
     p, dtype = real_array(p, "p")
     dp, _ = real_array(dp, "dp")
@@ -221,16 +222,16 @@ def entropy_bits(p: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
 
     Args:
         p: [..., n_k]  weights, each row summing to 1 (or to 0: a fully masked row has 0 bits)
-        axis: the axis over which they sum to 1
+        axis: the axis over which the weights sum to 1
     Returns: [...]  entropy in bits
     Raises:
         ValueError: negative weights, or rows that sum to something else
-    Cost: n_k logarithms a row.
+    Cost: n_k logarithms per row.
     Source: Shannon 1948, A Mathematical Theory of Communication, section 6.
     """
     p, dtype = real_array(p, "p")
     total = p.sum(axis=axis)
-    # 1e-2: float16 weights over thousands of keys add up only so well; scores are far outside.
+    # 1e-2 allows for float16 weights over thousands of keys; scores miss it by far.
     if (p < 0).any() or ((np.abs(total - 1) > 1e-2) & (total != 0)).any():
         raise ValueError(
             "p should hold weights: none negative, each row summing to 1. These look like "

@@ -1,4 +1,4 @@
-"""The launches of the rope kernel on data that is not there: what to compile for other chips."""
+"""Rope launches for compiling ahead of time: both pairings."""
 
 import torch
 
@@ -19,8 +19,6 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     k = torch.empty(4, 4, 4096, d, dtype=dtype, device="meta")
     cos = sin = torch.empty(4096, d // 2, device="meta")
     return {
-        f"rope {name}": rope_launch(
-            q, k, q, k, cos, sin, interleaved=interleaved, capability=capability
-        )
-        for name, interleaved in (("half-split", False), ("interleaved", True))
+        f"rope {name}": rope_launch(q, k, q, k, cos, sin, interleaved=flag, capability=capability)
+        for name, flag in (("half-split", False), ("interleaved", True))
     }

@@ -2,17 +2,12 @@
 
 import torch
 
-from attention_src.softmax.kernel import (
-    ROW_BACKWARD,
-    ROW_FORWARD,
-    backward_launch,
-    forward_launch,
-)
+from attention_src.softmax.kernel import ROW_BACKWARD, ROW_FORWARD, backward_launch, forward_launch
 from attention_src.triton_support.launch import Launch
 
 
 def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
-    """Every kernel at the row lengths that choose it; the head size plays no part."""
+    """Every kernel, at row lengths that choose it; the head size does not matter."""
     if d != 64:
         return {}
     made = {}

@@ -1,4 +1,4 @@
-"""The layer where there is little or nothing to see: empty tensors, strides, NaN, bad input."""
+"""The layer in special cases: empty tensors, strides, fully masked rows, NaN, bad input."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ IMPLS = ("dense", "sdpa")
 
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("empty", ["n_k", "n_q", "B", "d_v"])
-def test_nothing_to_do(impl, empty):
+def test_empty(impl, empty):
     size = dict(n_q=5, n_k=7, d_k=3, d_v=2, batch=2) | {dict(B="batch").get(empty, empty): 0}
     q, k, v = (x.requires_grad_() for x in make_qkv(**size, dtype=torch.float32))
     for options in (dict(), dict(causal=True), dict(mask=np.ones((1, size["n_k"]), dtype=bool))):
@@ -64,18 +64,18 @@ def test_gradcheck(impl):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_scores_are_scaled_products_and_hidden_ones_minus_infinity(causal):
+def test_scores_are_scaled_products_or_minus_infinity(causal):
     q, k, _ = make_qkv(3, 5, n_heads=4, n_kv_heads=2, dtype=torch.float64)
     mask = np.random.default_rng(0).random((3, 5)) < 0.6
     s = attention_scores(q, k, mask=mask, causal=causal, scale=0.3)
     for h, i, j in np.ndindex(4, 3, 5):
-        seen = mask[i, j] and (not causal or j <= i + 2)  # query i is at position i + 5 - 3
-        expected = 0.3 * q[:, h, i].mul(k[:, h // 2, j]).sum(-1) if seen else -torch.inf
+        visible = mask[i, j] and (not causal or j <= i + 2)  # query i is at position i + 5 - 3
+        expected = 0.3 * q[:, h, i].mul(k[:, h // 2, j]).sum(-1) if visible else -torch.inf
         torch.testing.assert_close(s[:, h, i, j], torch.as_tensor(expected).expand(len(q)).double())
     assert attention_scores(q.half(), k.half()).dtype == torch.float32
 
 
-def test_lse_has_a_gradient_and_none_where_nothing_is_seen():
+def test_the_gradient_of_lse_is_0_in_a_fully_masked_row():
     q, k, _ = (x.requires_grad_() for x in make_qkv(3, 5, dtype=torch.float64))
     mask = torch.tensor([[True] * 5, [False] * 5, [True, False] * 2 + [True]])
     lse = attention_lse(q, k, mask=mask)
@@ -86,34 +86,32 @@ def test_lse_has_a_gradient_and_none_where_nothing_is_seen():
     q.grad = None
     lse[..., 1].sum().backward()
     assert (q.grad == 0).all()
-    nothing = attention_lse(q, k[:, :, :0])
-    assert nothing.shape == (2, 3, 3) and (nothing == -torch.inf).all()
+    empty = attention_lse(q, k[:, :, :0])
+    assert empty.shape == (2, 3, 3) and (empty == -torch.inf).all()
 
 
-def test_no_backend_ever_meets_a_fully_masked_row(monkeypatch):
-    # What it would make of one differs between backends and versions.
-    seen = []
+def test_sdpa_never_receives_a_fully_masked_row(monkeypatch):
+    # What it would return for one differs between backends and versions.
+    calls = []
 
     def fused(q, k, v, *, attn_mask, **options):
-        seen.append(attn_mask.any(dim=-1).all().item())
+        calls.append(attn_mask.any(dim=-1).all().item())
         return q.new_ones(*q.shape[:-1], v.shape[-1])
 
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", fused)
     o = attention(*make_qkv(7, 3, dtype=torch.float32), causal=True, impl="sdpa")
-    assert seen == [True]
+    assert calls == [True]
     assert (o[..., :4, :] == 0).all() and (o[..., 4:, :] == 1).all()
-    for nothing in (dict(n_q=0, n_k=3), dict(n_q=3, n_k=0), dict(n_q=3, batch=0)):
-        attention(*make_qkv(**nothing, dtype=torch.float32), impl="sdpa")
-    assert len(seen) == 1, "nor an empty tensor"
+    for empty in (dict(n_q=0, n_k=3), dict(n_q=3, n_k=0), dict(n_q=3, batch=0)):
+        attention(*make_qkv(**empty, dtype=torch.float32), impl="sdpa")
+    assert len(calls) == 1, "nor an empty tensor"
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("function", ["dense", "sdpa", "weights", "lse"])
 def test_no_step_of_the_backward_pass_makes_a_nan(function):
     q, k, v = (x.requires_grad_() for x in make_qkv(5, 3, dtype=torch.float32))
-    with torch.autograd.detect_anomaly(
-        check_nan=True
-    ):  # raises at the first NaN, even a hidden one
+    with torch.autograd.detect_anomaly(check_nan=True):  # raises at any NaN, even if masked later
         if function == "lse":
             lse = attention_lse(q, k, causal=True)
             lse.masked_fill(lse == -torch.inf, 0).sum().backward()

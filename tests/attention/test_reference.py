@@ -23,14 +23,14 @@ def by_loops(q, k, v, visible, scale):
     """One head, entry by entry, with exact sums: o [n_q, d_v] and lse [n_q]."""
     o, lse = np.zeros((len(q), v.shape[-1])), np.full(len(q), -np.inf)
     for i in range(len(q)):
-        seen = [j for j in range(len(k)) if visible[i][j]]
-        s = [scale * math.fsum(q[i] * k[j]) for j in seen]
-        if not seen:
+        keys = [j for j in range(len(k)) if visible[i][j]]
+        s = [scale * math.fsum(q[i] * k[j]) for j in keys]
+        if not keys:
             continue
         e = [math.exp(x - max(s)) for x in s]
         lse[i] = max(s) + math.log(math.fsum(e))
         for c in range(v.shape[-1]):
-            o[i, c] = math.fsum(w * v[j, c] for w, j in zip(e, seen, strict=True)) / math.fsum(e)
+            o[i, c] = math.fsum(w * v[j, c] for w, j in zip(e, keys, strict=True)) / math.fsum(e)
     return o, lse
 
 
@@ -86,11 +86,9 @@ def test_leading_axes_broadcast():
 
 def test_logits_of_1e4():
     q, k, v = make_qkv(5, 7, size=1e4)
-    o, (expected, _) = (
-        attention(q, k, v)[0, 0],
-        by_loops(q[0, 0], k[0, 0], v[0, 0], np.ones((5, 7), dtype=bool), 5**-0.5),
-    )
-    np.testing.assert_allclose(o, expected, rtol=1e-9)
+    visible = np.ones((5, 7), dtype=bool)
+    expected, _ = by_loops(q[0, 0], k[0, 0], v[0, 0], visible, 5**-0.5)
+    np.testing.assert_allclose(attention(q, k, v)[0, 0], expected, rtol=1e-9)
     assert all(np.isfinite(g).all() for g in attention_backward(q, k, v, np.ones((2, 3, 5, 5))))
 
 
@@ -171,10 +169,7 @@ Q, K, V = np.ones((2, 3, 5, 4)), np.ones((2, 3, 7, 4)), np.ones((2, 3, 7, 6))
 BAD = [
     (lambda: attention(Q, K[..., :3], V), "k has d_k=3 but q has d_k=4: queries and keys meet"),
     (lambda: attention(Q, K, V[..., :5, :]), "v has n_k=5 but k has n_k=7"),
-    (
-        lambda: attention(Q[..., 0, 0, 0], K, V),
-        r"q has shape \[2\]; it should be \[..., n_q, d_k\]",
-    ),
+    (lambda: attention(Q[..., 0, 0, 0], K, V), r"q has shape \[2\]; .* \[..., n_q, d_k\]"),
     (lambda: attention(Q, K[:, :2], V[:, :2]), r"leading axes .*np.repeat"),
     (lambda: attention_weights(Q, K[:, :2]), "q and k have leading axes"),
     (lambda: attention(Q[..., :0], K[..., :0], V), "q has d_k=0"),

@@ -1,7 +1,7 @@
 """A module with a cache, token by token and in pieces, against one pass over the whole sequence."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention.masks import padding_mask, window_mask
@@ -24,13 +24,13 @@ def tokens(n, batch=2, seed=0):
 
 @torch.no_grad()
 def in_pieces(module, x, cuts, cache, **options):
-    """x in pieces of the sizes `cuts` through the cache."""
+    """Pass x through the cache in pieces of the sizes `cuts`."""
     pieces = x.split(cuts, dim=1)
     return torch.cat([module(p, causal=True, cache=cache, **options) for p in pieces], dim=1)
 
 
 @given(
-    cuts=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     n_kv_heads=st.sampled_from([1, 2, 4]),
     rope=st.sampled_from([False, True, Rotary(base=100.0, interleaved=True)]),
     impl=st.sampled_from(["auto", "dense", "sdpa", "tiled"]),
@@ -45,7 +45,7 @@ def test_in_pieces_is_in_one(cuts, n_kv_heads, rope, impl, paged):
 
 
 @given(
-    cuts=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     window=st.integers(1, 9),
     sinks=st.integers(0, 3),
 )
@@ -57,18 +57,17 @@ def test_a_windowed_cache_is_a_windowed_mask(cuts, window, sinks):
     torch.testing.assert_close(y, expected, **EXACT)
 
 
-@settings(max_examples=50)
-@given(n=st.integers(1, 20), window=st.integers(1, 9), sinks=st.integers(0, 3))
+@given(n=st.integers(1, 12), window=st.integers(1, 9), sinks=st.integers(0, 3))
 def test_a_windowed_cache_needs_no_mask_for_its_first_tokens(n, window, sinks):
-    module, x = make(impl="tiled"), tokens(n + 3)
-    y = in_pieces(module, x, [n, 1, 1, 1], WindowedKVCache(window, sinks))
-    rule = window_mask(n + 3, n + 3, window, sinks)
-    torch.testing.assert_close(y, make()(x, mask=rule).detach(), **EXACT)
+    module, x = make(impl="tiled"), tokens(n + 1)
+    y = in_pieces(module, x, [n, 1], WindowedKVCache(window, sinks))
+    mask = window_mask(n + 1, n + 1, window, sinks)
+    torch.testing.assert_close(y, make()(x, mask=mask).detach(), **EXACT)
 
 
 def test_a_quantised_cache_is_close():
-    module, x = make(), tokens(40)
-    y = in_pieces(module, x, [20] + 20 * [1], QuantizedKVCache(8))
+    module, x = make(), tokens(25)
+    y = in_pieces(module, x, [20] + 5 * [1], QuantizedKVCache(8))
     error = (y - module(x, causal=True)).norm() / y.norm()
     assert 1e-5 < error < 1e-2
 
@@ -111,9 +110,9 @@ def test_positions_may_be_given():
 
 
 def test_rotation_is_applied_once_to_queries_and_keys_only():
-    plain, turned = make(rope=False), make(rope=True)
-    turned.load_state_dict(plain.state_dict())
-    x = tokens(1)  # one token sees itself only, at distance 0
-    torch.testing.assert_close(turned(x), plain(x), **EXACT)
+    plain, rotated = make(rope=False), make(rope=True)
+    rotated.load_state_dict(plain.state_dict())
+    x = tokens(1)  # one token sees only itself, at distance 0
+    torch.testing.assert_close(rotated(x), plain(x), **EXACT)
     x = tokens(5)
-    assert not torch.allclose(turned(x), plain(x))
+    assert not torch.allclose(rotated(x), plain(x))

@@ -17,28 +17,16 @@ def random(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=generator)
 
 
-def twin_of(theirs):
-    """Our module with the weights of a torch.nn.MultiheadAttention."""
-    ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads, bias=True).double()
-    with torch.no_grad():
-        for i, part in enumerate((ours.q_proj, ours.k_proj, ours.v_proj)):
-            rows = slice(i * theirs.embed_dim, (i + 1) * theirs.embed_dim)
-            part.weight.copy_(theirs.in_proj_weight[rows])
-            part.bias.copy_(theirs.in_proj_bias[rows])
-        ours.o_proj.weight.copy_(theirs.out_proj.weight)
-        ours.o_proj.bias.copy_(theirs.out_proj.bias)
-    return ours
-
-
-@pytest.mark.parametrize("impl", IMPLS)
-def test_agrees_with_torchs_module(impl):
+@pytest.mark.parametrize(("impl", "bias"), [("auto", True), ("dense", False), ("sdpa", True)])
+def test_agrees_with_torchs_module(impl, bias):
     torch.manual_seed(0)
-    theirs = torch.nn.MultiheadAttention(12, 3, bias=True, batch_first=True).double()
-    with torch.no_grad():  # it starts with biases of 0, which would hide a missing one
-        theirs.in_proj_bias.normal_()
-        theirs.out_proj.bias.normal_()
-    ours = twin_of(theirs)
-    ours.impl = impl
+    theirs = torch.nn.MultiheadAttention(12, 3, bias=bias, batch_first=True).double()
+    if bias:
+        with torch.no_grad():  # they are initialised to 0, which would hide a missing one
+            theirs.in_proj_bias.normal_()
+            theirs.out_proj.bias.normal_()
+    ours = MultiHeadAttention.from_torch(theirs, impl=impl)
+    assert ours.impl == impl and ours.q_proj.weight.dtype == torch.float64
     x, context = random(2, 5, 12), random(2, 7, 12, seed=1)
     padding = torch.from_numpy(padding_mask([7, 3], 7))
     cases = [
@@ -58,8 +46,16 @@ def test_agrees_with_torchs_module(impl):
                 y = theirs(leaves[0], c, c, need_weights=False, **their_options)[0]
             gradients = torch.autograd.grad((y * random(2, 5, 12, seed=2)).sum(), leaves)
             pairs.append((y, *gradients))
-        for mine, wanted in zip(*pairs, strict=True):
-            torch.testing.assert_close(mine, wanted, rtol=1e-10, atol=1e-12)
+        for actual, expected in zip(*pairs, strict=True):
+            torch.testing.assert_close(actual, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [dict(kdim=5), dict(add_bias_kv=True), dict(add_zero_attn=True)]
+)
+def test_from_torch_refuses_options_without_equivalent(options):
+    with pytest.raises(ValueError, match="add_bias_kv or add_zero_attn"):
+        MultiHeadAttention.from_torch(torch.nn.MultiheadAttention(12, 3, **options))
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -77,13 +73,9 @@ def test_agrees_with_the_reference(impl, n_heads, n_kv_heads):
     mask = np.random.default_rng(0).random((2, 1, 5, 11)) < 0.5
     mask[1, 0, 2] = False  # a fully masked row
     for options in (dict(), dict(mask=mask), dict(mask=mask, causal=True)):
+        heads = dict(n_heads=n_heads, n_kv_heads=n_kv_heads)
         expected = multihead_attention(
-            x.numpy(),
-            *weights,
-            n_heads=n_heads,
-            n_kv_heads=n_kv_heads,
-            context=context.numpy(),
-            **options,
+            x.numpy(), *weights, context=context.numpy(), **heads, **options
         )
         actual = module(x, context, **options).detach()
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-13)
@@ -100,39 +92,23 @@ def test_defaults_and_parameters():
     assert MultiHeadAttention(8, 2, d_k=5).d_v == 5
 
 
-def test_trains():
-    torch.manual_seed(0)
-    module = MultiHeadAttention(8, 2)
-    x, target = torch.randn(4, 5, 8), torch.randn(4, 5, 8)
-    optimizer = torch.optim.Adam(module.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(200):
-        loss = (module(x, causal=True) - target).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
-
-
 def test_a_rotation_needs_one_sequence(untyped):
     with pytest.raises(ValueError, match="context is given, but rope is about"):
         MultiHeadAttention(8, 2, rope=True)(X, X)
 
 
 @pytest.mark.parametrize("impl", ["tiled", "triton"])
-@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
-def test_flash_implementations_agree(impl, n_kv_heads):
+def test_flash_implementations_agree(impl):
     torch.manual_seed(0)
-    module = MultiHeadAttention(64, 4, n_kv_heads=n_kv_heads, rope=True)
-    x = torch.randn(2, 7, 64, requires_grad=True)
+    module = MultiHeadAttention(64, 4, n_kv_heads=2, rope=True)
+    x = torch.randn(1, 7, 64, requires_grad=True)
     results = []
     for module.impl in ("dense", impl):
         y = module(x, causal=True)
         leaves = (x, *module.parameters())
         results.append((y, *torch.autograd.grad((y * y.detach().cos()).sum(), leaves)))
-    for wanted, mine in zip(*results, strict=True):
-        torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=1e-5)
+    for expected, actual in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match=f"mask is given, but impl is '{impl}'"):
         module(x, mask=torch.ones(7, 7) > 0)
 

@@ -82,12 +82,12 @@ def test_split_and_merge(n_heads, n, d):
     np.testing.assert_array_equal(merge_heads(heads), x)
 
 
-def test_answer_in_the_dtype_of_x():
+def test_the_result_has_the_dtype_of_x():
     weights = matrices(6, 2, 1, 3, 2)
     for form in (multihead_attention, multihead_attention_by_head):
         x = np.random.default_rng(0).normal(size=(5, 6)).astype(np.float32)
         assert form(x, *weights, n_heads=2, n_kv_heads=1).dtype == np.float32
-        # One rounding, at the end: nothing between is cut to float32.
+        # Rounded once, at the end.
         exact = form(x.astype(np.float64), *weights, n_heads=2, n_kv_heads=1)
         np.testing.assert_array_equal(
             form(x, *weights, n_heads=2, n_kv_heads=1), exact.astype(np.float32)

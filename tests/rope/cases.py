@@ -1,4 +1,4 @@
-"""What the tests of the layer and of the kernel share: the exact answer, and a plain one."""
+"""What the tests of the layer and of the kernel share: the exact result, and a plain one."""
 
 import numpy as np
 import torch
@@ -9,20 +9,20 @@ NAMES = ("q", "k", "dq", "dk")
 
 
 def exact(q, k, dq_out, dk_out, positions, **options):
-    """q, k, dq, dk in float64 from the reference, on the very numbers given."""
+    """q, k, dq, dk from the reference, in float64, for exactly these inputs."""
     positions = np.asarray(positions)
     if positions.ndim == 2:
         positions = positions[:, None]  # the same for all heads
     forward, backward = reference.rotate, reference.rotate_backward
-    turned = [forward(float64(x), positions, **options) for x in (q, k)]
-    return turned + [backward(float64(x), positions, **options) for x in (dq_out, dk_out)]
+    rotated = [forward(float64(x), positions, **options) for x in (q, k)]
+    return rotated + [backward(float64(x), positions, **options) for x in (dq_out, dk_out)]
 
 
 def plain(q, k, dq_out, dk_out, cos, sin, interleaved):
-    """The same by the equation in the inputs' own dtype, rounded after every step."""
+    """The same by the equation, in the inputs' own dtype, rounded after every step."""
     cos, sin = (x.to(q.dtype) if x.ndim == 2 else x.to(q.dtype)[:, None] for x in (cos, sin))
 
-    def turn(x, sin):
+    def rotate(x, sin):
         y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         d = x.shape[-1]
         first = slice(0, d, 2) if interleaved else slice(0, d // 2)
@@ -31,19 +31,19 @@ def plain(q, k, dq_out, dk_out, cos, sin, interleaved):
         y[..., second] = x[..., first] * sin + x[..., second] * cos
         return y
 
-    return [turn(q, sin), turn(k, sin), turn(dq_out, -sin), turn(dk_out, -sin)]
+    return [rotate(q, sin), rotate(k, sin), rotate(dq_out, -sin), rotate(dk_out, -sin)]
 
 
 def results(function, q, k, dq_out, dk_out):
     """q, k, dq, dk of a function of q and k, by autograd."""
     leaves = [x.detach().requires_grad_() for x in (q, k)]
-    turned = function(*leaves)
-    gradients = torch.autograd.grad(turned, leaves, [dq_out, dk_out])
-    return [x.detach() for x in (*turned, *gradients)]
+    rotated = function(*leaves)
+    gradients = torch.autograd.grad(rotated, leaves, [dq_out, dk_out])
+    return [x.detach() for x in (*rotated, *gradients)]
 
 
 def tensors(B, H, H_kv, n, d, dtype, device="cpu", seed=0):
-    """q, k and the gradients by their turned selves."""
+    """Random q and k, and gradients by the rotated q and k."""
     generator = torch.Generator().manual_seed(seed)
     shapes = 2 * [(B, H, n, d), (B, H_kv, n, d)]
     return [torch.randn(s, generator=generator).to(dtype).to(device) for s in shapes]

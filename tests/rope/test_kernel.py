@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
@@ -11,25 +11,23 @@ from attention_src.rope.kernel import rope_backward, rope_forward, rope_launch
 from attention_src.rope.layer import cos_sin, rotate_qk
 from attention_src.rope.scaling import YaRN
 from attention_src.testing import assert_sharp, assert_within_budget
-from attention_src.triton_support.launch import capability
+from attention_src.triton_support.launch import INTERPRETED, capability
 
 from .cases import NAMES, exact, plain, results, tensors
 
 PAIRINGS = pytest.mark.parametrize("interleaved", [False, True])
-# B, H, H_kv, n, d: distinct primes; one token, none; no keys; grouped heads; a token beside a block
-# (64 pairs make 4 tokens a block interpreted and 16 on a chip); widths that are no power of two.
+# B, H, H_kv, n, d: distinct primes; one token, none; no keys; no batch; grouped heads; one token
+# less and one more than whole blocks (of 4 tokens interpreted and 16 on a chip, for 33 to 64
+# pairs); widths that are not a power of two.
 SIZES = [
     (2, 3, 5, 7, 22),
-    (1, 7, 1, 17, 80),
+    (1, 5, 1, 17, 80),
     (3, 5, 2, 1, 2),
     (2, 3, 1, 0, 4),
     (2, 2, 0, 5, 6),
     (0, 2, 2, 5, 6),
-    (1, 4, 2, 15, 128),
-    (1, 6, 3, 63, 32),
-    (1, 2, 1, 65, 32),
-    (2, 1, 1, 3, 256),
-    (1, 1, 2, 5, 576),
+    (1, 2, 1, 15, 128),
+    (1, 1, 2, 3, 576),
 ]
 
 
@@ -53,18 +51,20 @@ def check(q, k, dq_out, dk_out, positions, *, interleaved, scaling=None):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_budget_and_sharp(poisoned, size, dtype, interleaved):
+    # The two ways to give positions, one with each pairing; every combination is drawn below.
     B, _, _, n, d = size
+    positions, scaling = 131072 - torch.arange(n), None
+    if interleaved:
+        positions = torch.from_numpy(np.random.default_rng(n).random((B, n)) * 1e5)
+        scaling = YaRN(4.0, 64) if d > 2 else None
     inputs = tensors(*size, dtype, DEVICE)
-    check(*inputs, 131072 - torch.arange(n), interleaved=interleaved)
-    each = torch.from_numpy(np.random.default_rng(n).random((B, n)) * 1e5)
-    scaling = YaRN(4.0, 64) if d > 2 else None
-    check(*inputs, each, interleaved=interleaved, scaling=scaling)
+    check(*inputs, positions, interleaved=interleaved, scaling=scaling)
 
 
 @PAIRINGS
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_probe(poisoned, dtype, interleaved):
-    # Unit vectors in: the answer is the rotation itself, and zero exactly off the pairs.
+    # With unit vectors the result is the rotation matrix, which is exactly 0 outside the pairs.
     d, m = 22, 5.0
     unit = torch.eye(d, dtype=dtype, device=DEVICE)[None, None]
     q, k = rotate_qk(unit, unit, np.full(d, m), interleaved=interleaved, impl="triton")
@@ -77,22 +77,9 @@ def test_probe(poisoned, dtype, interleaved):
         assert np.array_equal(nonzero, expected)
 
 
-@PAIRINGS
-def test_scores_depend_on_distance_only(interleaved):
-    q, k, _, _ = tensors(1, 2, 2, 1, 64, torch.float32, DEVICE)
-
-    def score(m, n):
-        turned_q, _ = rotate_qk(q, k, [m], interleaved=interleaved, impl="triton")
-        _, turned_k = rotate_qk(q, k, [n], interleaved=interleaved, impl="triton")
-        return (turned_q.double() * turned_k.double()).sum(-1)
-
-    torch.testing.assert_close(score(131072, 131079), score(0, 7), rtol=0, atol=1e-5)
-    assert (score(0, 7) - score(7, 0)).abs().max() > 0.1
-
-
 @st.composite
 def strided(draw, shape, dtype, seed):
-    """A random tensor: its axes in any order in memory, gaps, an offset, repeated axes."""
+    """A random tensor: axes in any order in memory, steps, an offset, expanded axes."""
     order = draw(st.permutations(range(4)))
     steps = draw(st.tuples(*4 * [st.integers(1, 3)]))
     repeated = [draw(st.integers(0, 5)) == 0 for _ in shape]
@@ -109,7 +96,7 @@ def strided(draw, shape, dtype, seed):
 def rotations(draw):
     """Inputs of `check`."""
     B, H, H_kv = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(0, 3))
-    n, d = draw(st.integers(0, 17)), 2 * draw(st.integers(1, 20))
+    n, d = draw(st.integers(0, 11)), 2 * draw(st.integers(1, 20))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 9))
     shapes = 2 * [(B, H, n, d), (B, H_kv, n, d)]
     inputs = [draw(strided(shape, dtype, seed + i)) for i, shape in enumerate(shapes)]
@@ -121,32 +108,35 @@ def rotations(draw):
     return inputs, torch.from_numpy(positions), options
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(rotations())
 def test_any_shape_and_strides(rotation):
     inputs, positions, options = rotation
     check(*inputs, positions, **options)
 
 
-@pytest.mark.parametrize("axis", range(4), ids="bhnd")
-@PAIRINGS
+# Only along d do offsets depend on the pairing.
+@pytest.mark.parametrize(
+    ("axis", "interleaved"), [(0, False), (1, True), (2, False), (3, False), (3, True)]
+)
 def test_offsets_beyond_32_bits(tmp_path, axis, interleaved):
-    # A stride below 2**31, so that nothing but its product with an index is beyond.
-    shape, dtype = (3, 3, 5, 4), torch.float16
-    strides = [60, 20, 4, 1]
+    # A stride below 2**31, so that only its product with an index is beyond.
+    shape, strides, dtype = [1, 1, 2, 4], [8, 8, 4, 1], torch.float16
+    shape[axis] = max(3, shape[axis])
     strides[axis] = 2**31 // (shape[axis] - 1) + 64
-    q, k, _, _ = tensors(3, 3, 1, 5, 4, dtype, DEVICE)
+    B, H, n, d = shape
+    q, k, _, _ = tensors(B, H, 1, n, d, dtype, DEVICE)
     far, far_out = (huge_tensor(tmp_path, shape, strides, dtype) for _ in range(2))
     far.copy_(q)
-    cos, sin = cos_sin(torch.arange(5, device=DEVICE), 4)
-    expected, expected_k = rope_forward(q, k, cos, sin, interleaved)
+    cos, sin = cos_sin(torch.arange(n, device=DEVICE), d)
+    expected, _ = rope_forward(q, k, cos, sin, interleaved)
     launch = dict(interleaved=interleaved, capability=capability(q))
     rope_launch(far, k, far_out, torch.empty_like(k), cos, sin, **launch).run()
     assert torch.equal(far_out, expected)
-    # The same as k: its offsets are made elsewhere.
+    # The same as k, whose offsets are computed elsewhere.
     far_out.zero_()
     rope_launch(k, far, torch.empty_like(k), far_out, cos, sin, **launch).run()
     assert torch.equal(far_out, expected)
-    assert torch.equal(rope_forward(k, far, cos, sin, interleaved)[0], expected_k)
 
 
 def test_tables_beyond_32_bits(tmp_path):
@@ -172,49 +162,49 @@ def test_tables_in_any_layout():
             assert torch.equal(actual, right)
 
 
-@PAIRINGS
-def test_opcheck(interleaved):
-    q, k, dq_out, dk_out = tensors(2, 3, 1, 5, 6, DTYPES[0], DEVICE)
-    for positions in (torch.arange(5, device=DEVICE), torch.rand(2, 5, device=DEVICE)):
-        tables = cos_sin(positions, 6)
-        arguments = (q.mT.contiguous().mT.requires_grad_(), k.clone().requires_grad_(), *tables)
-        torch.library.opcheck(rope_forward, (*arguments, interleaved))
-    torch.library.opcheck(rope_backward, (dq_out, dk_out, *tables, interleaved))
+def test_opcheck():
+    q, k, dq_out, dk_out = tensors(1, 2, 1, 3, 6, DTYPES[0], DEVICE)
+    tables = cos_sin(torch.rand(1, 3, device=DEVICE), 6)
+    arguments = (q.mT.contiguous().mT.requires_grad_(), k.requires_grad_(), *tables)
+    torch.library.opcheck(rope_forward, (*arguments, True))
+    tables = cos_sin(torch.arange(3, device=DEVICE), 6)
+    torch.library.opcheck(rope_backward, (dq_out.mT.contiguous().mT, dk_out, *tables, False))
 
 
 def test_gradients_of_gradients():
-    # The gradient of the gradient's gradient is a rotation again: there and back keeps dq.
+    # The gradient of the gradient by dq_out and dk_out is the rotation again.
     q, k, dq_out, dk_out = tensors(1, 2, 1, 5, 6, torch.float32, DEVICE)
     leaves = [x.requires_grad_() for x in (q, k, dq_out, dk_out)]
     cos, sin = cos_sin(torch.arange(5, device=DEVICE), 6)
-    turned = rope_forward(q, k, cos, sin, True)
-    gradients = torch.autograd.grad(turned, leaves[:2], leaves[2:], create_graph=True)
+    rotated = rope_forward(q, k, cos, sin, True)
+    gradients = torch.autograd.grad(rotated, leaves[:2], leaves[2:], create_graph=True)
     again = torch.autograd.grad(gradients, leaves[2:], [q.detach(), k.detach()])
-    for a, b in zip(again, turned, strict=True):
+    for a, b in zip(again, rotated, strict=True):
         torch.testing.assert_close(a, b.detach())
 
 
-def test_a_gradient_by_only_one_of_both():
+def test_the_gradient_by_q_alone():
     q, k, dq_out, _ = tensors(1, 2, 1, 5, 6, torch.float32, DEVICE)
     cos, sin = cos_sin(torch.arange(5, device=DEVICE), 6)
     q.requires_grad_()
-    turned, _ = rope_forward(q, k, cos, sin, False)
-    (dq,) = torch.autograd.grad(turned, q, dq_out)
+    rotated, _ = rope_forward(q, k, cos, sin, False)
+    (dq,) = torch.autograd.grad(rotated, q, dq_out)
     expected, _ = rope_backward(dq_out, torch.zeros_like(k), cos, sin, False)
     assert torch.equal(dq, expected)
 
 
 def test_compiled(untyped):
-    q, k, dq_out, dk_out = tensors(1, 3, 1, 5, 6, torch.float32, DEVICE)
+    inputs = tensors(1, 3, 1, 5, 6, torch.float32, DEVICE)
     positions, scaling = torch.arange(5, device=DEVICE), YaRN(4.0, 64)
 
-    def turn(q, k):
-        turned = rotate_qk(2 * q, k, positions, scaling=scaling, impl="triton")
-        return turned[0] + 1, turned[1]
+    def f(q, k):
+        q, k = rotate_qk(2 * q, k, positions, scaling=scaling, impl="triton")
+        return q + 1, k
 
-    eager = results(turn, q, k, dq_out, dk_out)
-    compiled = results(torch.compile(turn, fullgraph=True), q, k, dq_out, dk_out)
-    for a, b in zip(compiled, eager, strict=True):
+    # Interpreted, the graph is traced but not compiled: C++ code around it takes long to build.
+    backend = "aot_eager" if INTERPRETED else "inductor"
+    compiled = results(torch.compile(f, fullgraph=True, backend=backend), *inputs)
+    for a, b in zip(compiled, results(f, *inputs), strict=True):
         torch.testing.assert_close(a, b)
 
 
@@ -261,9 +251,7 @@ def test_refusals(untyped, q, k, cos, sin, message):
 
 @needs_interpreter
 def test_bfloat16_is_refused_where_it_would_be_wrong():
-    with pytest.raises(
-        ValueError, match=r"q has dtype torch\.bfloat16, which Triton's interpreter"
-    ):
+    with pytest.raises(ValueError, match=r"q has dtype torch\.bfloat16, which Triton's interp"):
         rotate_qk(Q.bfloat16(), K.bfloat16(), range(5), impl="triton")
 
 

@@ -15,12 +15,12 @@ SCALINGS = (None, PositionInterpolation(4.0), NTK(4.0), YaRN(4.0, 64))
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SHARP = {torch.float32: 1e-6, torch.float64: 1e-14}
 # B, H, H_kv, n, d: distinct primes, one token, none, one pair, grouped heads.
-SIZES = [(2, 3, 3, 5, 14), (1, 6, 2, 37, 22), (3, 2, 1, 1, 2), (2, 3, 1, 0, 4), (2, 4, 2, 65, 64)]
+SIZES = [(2, 3, 3, 5, 14), (1, 6, 2, 37, 22), (3, 2, 1, 1, 2), (2, 3, 1, 0, 4)]
 PAIRINGS = pytest.mark.parametrize("interleaved", [False, True])
 
 
 def positions_for(B, n):
-    """In a row from far out; and fractional ones, others for each sequence."""
+    """Consecutive and large, the same for all sequences; fractional, different for each."""
     each = np.random.default_rng(n).random((B, n)) * 1e5
     return [torch.arange(n) + 131072 - n, torch.from_numpy(each)]
 
@@ -31,28 +31,28 @@ def positions_for(B, n):
 def test_budget_and_sharp(size, dtype, interleaved):
     B, _, _, n, d = size
     inputs = tensors(*size, dtype)
-    for positions in positions_for(B, n):
-        for scaling in SCALINGS if d > 2 else SCALINGS[:2]:
-            options = dict(interleaved=interleaved, scaling=scaling)
-            actual = results(lambda q, k: rotate_qk(q, k, positions, **options), *inputs)  # noqa: B023
-            right = exact(*inputs, positions, **options)
-            cos, sin = cos_sin(positions, d, scaling=scaling, dtype=torch.float64)
-            rounded = plain(*inputs, cos, sin, interleaved)
-            for name, a, e, p in zip(NAMES, actual, right, rounded, strict=True):
-                assert a.dtype == dtype
+    for positions, scaling in zip(positions_for(B, n), (None, YaRN(4.0, 64)), strict=True):
+        options = dict(interleaved=interleaved, scaling=scaling if d > 2 else None)
+        actual = results(lambda q, k: rotate_qk(q, k, positions, **options), *inputs)  # noqa: B023
+        right = exact(*inputs, positions, **options)
+        cos, sin = cos_sin(positions, d, scaling=options["scaling"], dtype=torch.float64)
+        rounded = plain(*inputs, cos, sin, interleaved)
+        for name, a, e, p in zip(NAMES, actual, right, rounded, strict=True):
+            assert a.dtype == dtype
+            if dtype in SHARP:
+                assert_sharp(a, e, rtol=SHARP[dtype], name=name)
+            if dtype != torch.float64:  # the reference is no more exact than that
                 assert_within_budget(a, e, p, name=name)
-                if dtype in SHARP:
-                    assert_sharp(a, e, rtol=SHARP[dtype], name=name)
 
 
 @PAIRINGS
-@pytest.mark.parametrize("scaling", SCALINGS, ids=str)
-def test_gradcheck(interleaved, scaling):
-    options = dict(interleaved=interleaved, scaling=scaling)
-    q, k, _, _ = tensors(2, 3, 1, 3, 6, torch.float64)
+def test_gradcheck(interleaved):
+    options = dict(interleaved=interleaved, scaling=YaRN(4.0, 64))
+    q, k, _, _ = tensors(2, 2, 1, 2, 4, torch.float64)
     q, k = q.requires_grad_(), k.requires_grad_()
-    positions = torch.tensor([[0.0, 1.5, 1000.0], [2.0, 3.0, 4.0]])
+    positions = torch.tensor([[1.5, 1000.0], [2.0, 3.0]])
     assert torch.autograd.gradcheck(lambda q, k: rotate_qk(q, k, positions, **options), (q, k))
+    q = q.detach()[0].requires_grad_()
     assert torch.autograd.gradcheck(lambda q: rotate(q, positions[0], **options), (q,))
     assert torch.autograd.gradgradcheck(lambda q: rotate(q, positions[0], **options), (q,))
 
@@ -83,56 +83,25 @@ def test_positions_far_out_are_exact_where_float32_is_not():
     assert (positions.half()[:, None] * frequencies(d).half()).isinf().any()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
-def test_turned_scores_depend_on_distance_only(dtype):
-    q, k, _, _ = tensors(1, 2, 2, 1, 64, dtype)
-
-    def score(m, n):
-        turned_q, _ = rotate_qk(q, k, [m])
-        _, turned_k = rotate_qk(q, k, [n])
-        return (turned_q.double() * turned_k.double()).sum(-1)
-
-    torch.testing.assert_close(
-        score(131072, 131079), score(0, 7), rtol=0, atol=100 * torch.finfo(dtype).eps
-    )
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_transformers_agrees(dtype):
-    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
-    q, k, dq_out, dk_out = tensors(2, 4, 2, 11, 16, dtype)
-    positions = torch.arange(22).reshape(2, 11)
-    for scaling in (None, YaRN(4.0, 64)):
-        cos, sin = cos_sin(positions, 16, scaling=scaling, dtype=dtype)
-        twice = [torch.cat([x, x], dim=-1) for x in (cos, sin)]
-        theirs = results(
-            lambda q, k: llama.apply_rotary_pos_emb(q, k, *twice),  # noqa: B023
-            q, k, dq_out, dk_out,
-        )  # fmt: skip
-        ours = results(
-            lambda q, k: rotate_qk(q, k, positions, scaling=scaling),  # noqa: B023
-            q, k, dq_out, dk_out,
-        )  # fmt: skip
-        for a, b in zip(ours, theirs, strict=True):
-            torch.testing.assert_close(a, b)
-
-
-def test_transformers_makes_the_same_cos_and_sin():
+def test_transformers_agrees():
     configuration = pytest.importorskip("transformers.models.llama.configuration_llama")
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
-    config = configuration.LlamaConfig(hidden_size=256, num_attention_heads=4)
-    positions = torch.arange(100)[None]
-    theirs = llama.LlamaRotaryEmbedding(config)(torch.zeros(1), positions)
-    for a, b in zip(cos_sin(positions, 64, base=10000.0), theirs, strict=True):
-        torch.testing.assert_close(torch.cat([a, a], dim=-1), b, rtol=0, atol=1e-5)
+    inputs = tensors(2, 4, 2, 11, 16, torch.float64)
+    positions = torch.arange(22).reshape(2, 11)
+    config = configuration.LlamaConfig(hidden_size=64, num_attention_heads=4)
+    tables = llama.LlamaRotaryEmbedding(config)(torch.zeros(1), positions)
+    ours = results(lambda q, k: rotate_qk(q, k, positions), *inputs)
+    theirs = results(lambda q, k: llama.apply_rotary_pos_emb(q, k, *tables), *inputs)
+    for a, b in zip(ours, theirs, strict=True):  # their angles are rounded to float32
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-4, check_dtype=False)
 
 
-def test_tables_made_once_serve_many_layers():
+def test_tables_can_be_computed_once():
     q, k, _, _ = tensors(2, 3, 1, 5, 8, torch.float64)
     positions = torch.arange(10).reshape(2, 5)
     cos, sin = cos_sin(positions, 8, dtype=torch.float64)
-    at_once = rotate_qk(q, k, positions)
-    for a, b in zip(apply_rotation(q, k, cos, sin), at_once, strict=True):
+    expected = rotate_qk(q, k, positions)
+    for a, b in zip(apply_rotation(q, k, cos, sin), expected, strict=True):
         assert torch.equal(a, b)
 
 
@@ -153,13 +122,7 @@ COS = torch.zeros(5, 2)
         (Q, K.half(), FIVE, {}, r"k is torch\.float16 on cpu but q is torch\.float32"),
         (Q.int(), K.int(), FIVE, {}, r"q has dtype torch\.int32; it should be floating point"),
         (Q.numpy(), K, FIVE, {}, r"q is a ndarray"),
-        (
-            Q,
-            K,
-            FIVE[:4],
-            {},
-            r"positions has shape \[4\]; it should be \[n\] = \[5\] or .*\[2, 5\]",
-        ),
+        (Q, K, FIVE[:4], {}, r"positions has shape \[4\]; .* \[n\] = \[5\] or .*\[2, 5\]"),
         (Q, K, torch.zeros(1, 5), {}, r"positions has shape \[1, 5\]"),
         (Q, K, 3, {}, r"positions is a single number"),
         (Q, K, FIVE.half(), {}, r"positions has dtype torch\.float16.*2048 from 2049"),
@@ -192,17 +155,14 @@ def test_refused_tables(untyped, cos, sin, message):
 
 
 def test_other_refusals(untyped):
-    with pytest.raises(
-        ValueError, match=r"positions has shape \[4\] but x has shape \[2, 3, 5, 4\]"
+    for x, positions, message in (
+        (Q, range(4), r"positions has shape \[4\] but x has shape \[2, 3, 5, 4\]"),
+        (Q, [0], r"positions has shape \[1\] but x"),
+        (Q[0], torch.zeros(2, 1, 3, 5), r"positions has shape \[2, 1, 3, 5\] but x"),
+        (Q, torch.zeros(2, 5), r"positions has shape \[2, 5\] but x .*\[2, 3, 5\]"),
+        (torch.zeros(4), [0], r"x has shape \[4\]"),
     ):
-        rotate(Q, range(4))
-    with pytest.raises(ValueError, match=r"positions has shape \[1\] but x"):
-        rotate(Q, [0])
-    with pytest.raises(ValueError, match=r"positions has shape \[2, 1, 3, 5\] but x"):
-        rotate(Q[0], torch.zeros(2, 1, 3, 5))
-    with pytest.raises(ValueError, match=r"positions has shape \[2, 5\] but x .*\[2, 3, 5\]"):
-        rotate(Q, torch.zeros(2, 5))
-    with pytest.raises(ValueError, match=r"x has shape \[4\]"):
-        rotate(torch.zeros(4), [0])
+        with pytest.raises(ValueError, match=message):
+            rotate(x, positions)
     with pytest.raises(ValueError, match=r"dtype is torch\.float16; it should be torch\.float32"):
         cos_sin(FIVE, 4, dtype=torch.float16)

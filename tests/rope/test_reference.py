@@ -1,10 +1,10 @@
-"""Rotary positions in NumPy: what they mean, and that scores depend on distances only."""
+"""Rotary positions in NumPy against their definition; scores depend on distances only."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.rope.reference import (
@@ -32,8 +32,8 @@ def by_complex_numbers(x, positions, *, base=10000.0, interleaved=False):
     y = np.empty_like(x)
     for i in range(d // 2):
         a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + d // 2)
-        turned = (x[..., a] + 1j * x[..., b]) * np.exp(1j * positions * base ** (-2 * i / d))
-        y[..., a], y[..., b] = turned.real, turned.imag
+        z = (x[..., a] + 1j * x[..., b]) * np.exp(1j * positions * base ** (-2 * i / d))
+        y[..., a], y[..., b] = z.real, z.imag
     return y
 
 
@@ -57,18 +57,20 @@ def test_by_hand():
     y = rotate(np.eye(2), [math.pi / 2, math.pi / 2])
     np.testing.assert_allclose(y, [[0, 1], [-1, 0]], atol=1e-15)
     assert frequencies(4).tolist() == [1.0, 0.01]
-    # Component 0 turns with component 2, or with its neighbour 1.
+    # Component 0 is paired with component 2, or with its neighbour 1.
     assert np.flatnonzero(rotate([[1.0, 0, 0, 0]], [1])).tolist() == [0, 2]
     assert np.flatnonzero(rotate([[1.0, 0, 0, 0]], [1], interleaved=True)).tolist() == [0, 1]
-    # The first position is 0 and turns nothing.
+    # Position 0 is the identity.
     x = random(1, 8)
     assert np.array_equal(rotate(x, [0]), x)
 
 
-@PAIRINGS
-@pytest.mark.parametrize("scaling", SCALINGS, ids=str)
-@settings(max_examples=20)
-@given(m=st.integers(0, 5000), n=st.integers(0, 5000))
+@given(
+    interleaved=st.booleans(),
+    scaling=st.sampled_from(SCALINGS),
+    m=st.integers(0, 5000),
+    n=st.integers(0, 5000),
+)
 def test_scores_depend_on_distance_only(interleaved, scaling, m, n):
     options = dict(interleaved=interleaved, scaling=scaling)
     q, k = random(1, 16, seed=1), random(1, 16, seed=2)
@@ -81,14 +83,6 @@ def test_scores_depend_on_distance_only(interleaved, scaling, m, n):
     relative = (q @ rotate(k, [n - m], **options).T).item() / a
     assert math.isclose(score(m, n), relative, abs_tol=1e-9)
     assert math.isclose(score(m, n), score(m + 1000, n + 1000), abs_tol=1e-9)
-
-
-def test_the_transposed_rotation_gives_another_score():
-    # q^T R_{n-m}^T k = q^T R_{m-n} k is a common slip; it is right only when n = m.
-    q, k = random(1, 16, seed=1), random(1, 16, seed=2)
-    score = (rotate(q, [3]) @ rotate(k, [8]).T).item()
-    assert math.isclose(score, (q @ rotate(k, [5]).T).item(), abs_tol=1e-12)
-    assert abs(score - (q @ rotate(k, [-5]).T).item()) > 0.1
 
 
 @PAIRINGS
@@ -105,7 +99,7 @@ def test_lengths_are_kept_but_for_yarns_factor(interleaved, scaling):
 @PAIRINGS
 @pytest.mark.parametrize("scaling", SCALINGS, ids=str)
 def test_backward_is_the_transpose(interleaved, scaling):
-    # rotate is linear, so dy · rotate(x) = rotate_backward(dy) · x says it all.
+    # rotate is linear, so dy · rotate(x) = rotate_backward(dy) · x is all there is to check.
     options = dict(interleaved=interleaved, scaling=scaling)
     x, dy, positions = random(3, 7, 10), random(3, 7, 10, seed=1), np.arange(7) * 3.5
     left = (dy * rotate(x, positions, **options)).sum(axis=-1)
@@ -142,15 +136,15 @@ def test_a_permutation_leads_from_one_pairing_to_the_other(d):
 def test_large_and_fractional_positions_are_exact():
     # d = 2 has the frequency 1, so the angle is the position, and libm knows its cosine.
     for m in (0.5, 2049, 131072, 1e6, 1e6 + 0.125):
-        turned = rotate([[1.0, 0.0]], [m])[0]
-        np.testing.assert_allclose(turned, [math.cos(m), math.sin(m)], rtol=1e-15)
+        y = rotate([[1.0, 0.0]], [m])[0]
+        np.testing.assert_allclose(y, [math.cos(m), math.sin(m)], rtol=1e-15)
     x = random(1, 64)
     halfway = rotate(rotate(x, [0.5e6]), [0.5e6])
     np.testing.assert_allclose(rotate(x, [1e6]), halfway, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64], ids=str)
-def test_computed_in_float64_answered_in_the_dtype(dtype):
+def test_computed_in_float64_and_rounded_once(dtype):
     x = (4 * random(5, 8)).astype(dtype)
     exact = rotate(x.astype(np.float64), np.arange(5) + 100_000)
     y = rotate(x, np.arange(5) + 100_000)

@@ -1,4 +1,4 @@
-"""Frequencies stretched to longer contexts: end points by hand, and transformers as a peer."""
+"""Frequencies scaled to longer contexts: end points by hand, and transformers as a peer."""
 
 import math
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ def test_yarn_by_turns():
     plain, scaled = frequencies(128), frequencies(128, scaling=YaRN(16.0, 4096))
     turns = 4096 * plain / (2 * math.pi)
     ratio = plain / scaled
-    # The ends of the ramp are rounded outwards, so pairs a step beyond them are untouched by it.
+    # The ends of the ramp are rounded outwards, so pairs a step beyond them are outside the ramp.
     assert np.array_equal(ratio[turns > 32 * 1.2], np.ones((turns > 32 * 1.2).sum()))
     np.testing.assert_allclose(ratio[turns < 1 / 1.2], 16, rtol=1e-14)
     between = ratio[(turns < 32) & (turns > 1)]
@@ -36,7 +36,7 @@ def test_yarn_by_turns():
 
 
 def test_yarn_where_the_ramp_lies_outside_the_pairs():
-    # Every pair turns more than 32 times: nothing to stretch.
+    # Every pair turns more than 32 times: none is scaled.
     assert np.array_equal(
         frequencies(4, base=10.0, scaling=YaRN(4.0, 10**6)), frequencies(4, base=10.0)
     )

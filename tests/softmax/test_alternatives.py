@@ -72,7 +72,7 @@ def test_hidden_scores_get_exactly_zero(rule):
 
 
 def test_known_examples():
-    # The numbers of the chapter: what the printed table should have said.
+    # The chapter corrects a printed table with these numbers.
     p = sparsemax(np.log([0.52, 0.27, 0.15, 0.06]))
     assert p.round(3).tolist() == [0.828, 0.172, 0, 0]
     # x = (0.4, 0): z = (0.2, 0), tau = -0.6: weights 0.64 and 0.36, by hand.
@@ -96,15 +96,15 @@ def test_sigmoid(x):
     np.testing.assert_allclose(p + sigmoid_weights(-x), 1, rtol=1e-15)
 
 
-def test_sigmoid_judges_each_key_alone():
+def test_sigmoid_weighs_each_key_on_its_own():
     assert sigmoid_weights([0.0, 100.0])[0] == sigmoid_weights([0.0, -100.0])[0] == 0.5
 
 
 @pytest.mark.parametrize("rule", [sparsemax, entmax15, hardmax, sigmoid_weights])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
 def test_dtypes_and_empty_rows(rule, dtype):
-    wanted = np.float64 if dtype == np.int64 else dtype
-    assert rule(np.array([[1, 2, 3]], dtype=dtype)).dtype == wanted
+    expected = np.float64 if dtype == np.int64 else dtype
+    assert rule(np.array([[1, 2, 3]], dtype=dtype)).dtype == expected
     assert rule(np.zeros((3, 0), dtype=dtype)).shape == (3, 0)
 
 

@@ -13,8 +13,8 @@ from attention_src.softmax.layer import softmax
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
 from attention_src.triton_support.launch import INTERPRETED
 
-# Rows of one number, beside the longest whole row, and of several blocks, the last one incomplete.
-WIDTHS = (1, 2, 97, 127, 128, 129, 191, 193, 331)
+# Rows of one number, up to and beyond the longest whole row, and of several incomplete blocks.
+WIDTHS = (1, 97, 128, 129, 193)
 if not INTERPRETED:
     WIDTHS += (16384, 16385, 32768, 32769, 50257, 131072)
 
@@ -39,7 +39,7 @@ def plain_backward(p, dp):
 
 
 def check(actual, exact, rounded, name):
-    """The gates for one answer."""
+    """The gates for one result."""
     assert actual.dtype == rounded.dtype and actual.device == rounded.device
     assert_within_budget(actual, exact, rounded, name=name)
     if actual.dtype == torch.float32:
@@ -60,7 +60,7 @@ def check_both(x, dp):
 @pytest.mark.parametrize("n", WIDTHS)
 @pytest.mark.parametrize("size", [1.0, 1e4])
 def test_gates(poisoned, dtype, n, size):
-    check_both(randn(5, n, dtype=dtype, size=size), randn(5, n, dtype=dtype, seed=1))
+    check_both(randn(3, n, dtype=dtype, size=size), randn(3, n, dtype=dtype, seed=1))
 
 
 @pytest.mark.parametrize("shape", [(1, 7), (33, 127), (131, 5), (2, 3, 41), (7,), (2, 1, 3, 129)])
@@ -78,10 +78,9 @@ def test_the_gradient_of_the_operator(poisoned, dtype, n):
     check(leaf.grad, exact, plain_backward(plain(x), dp), "dx")
 
 
-@pytest.mark.parametrize("n", [37, 128, 300])
+@pytest.mark.parametrize("n", [37, 193])
 def test_probe(n):
-    """A hidden score gets exactly nothing, and every other one something."""
-    visible = np.random.default_rng(n).random((11, n)) < 0.5
+    visible = np.random.default_rng(n).random((5, n)) < 0.5
     visible[3] = False
 
     def attend(q, k, v):
@@ -97,24 +96,26 @@ STRIDES = {
     "every second row": lambda x: x[..., ::2, :],
     "one row for all": lambda x: x[:1, :1].expand(x.shape),
     "axes that cannot be merged": lambda x: x.transpose(0, 1),
-    "begins in the middle": lambda x: x[1:, 3:, 5:],
+    "begins in the middle": lambda x: x[1:, 1:, 5:],
 }
 
 
 @pytest.mark.parametrize("name", STRIDES)
-@pytest.mark.parametrize("n", [70, 200])
+@pytest.mark.parametrize("n", [38, 138])
 def test_strides(poisoned, name, n):
-    x, dp = (STRIDES[name](randn(3, 9, n, seed=seed)) for seed in (0, 1))
+    # Two axes before the rows; the transposed rows are long enough for both kernels.
+    size = (2, n, 3) if name == "transposed" else (2, 3, 2 * n if "column" in name else n)
+    x, dp = (STRIDES[name](randn(*size, seed=seed)) for seed in (0, 1))
     assert not x.is_contiguous()
     check_both(x, dp)
-    p = STRIDES[name](randn(3, 9, n).softmax(-1))
+    p = STRIDES[name](randn(*size).softmax(-1))
     exact = reference.softmax_backward(numbers(p), numbers(dp))
     check(softmax_backward(p, dp), exact, plain_backward(p, dp), "dx")
 
 
-@pytest.mark.parametrize("n", [70, 200])
+@pytest.mark.parametrize("n", [38, 138])
 def test_one_score_for_all(poisoned, n):
-    """A stride of 0 along the row: uniform weights, and what all share has no gradient."""
+    """A stride of 0 along the row: the weights are uniform, and a common gradient has no effect."""
     x, dp = (randn(3, 1, seed=seed).expand(3, n) for seed in (0, 1))
     p = softmax_forward(x)
     torch.testing.assert_close(p, torch.full_like(p, 1 / n))
@@ -131,9 +132,9 @@ def test_empty(shape):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the interpreter's NumPy, about NaN
-@pytest.mark.parametrize("n", [3, 128, 257])
+@pytest.mark.parametrize("n", [3, 193])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_rows_with_nothing_to_see_and_nan(poisoned, dtype, n):
+def test_fully_masked_rows_and_nan(poisoned, dtype, n):
     x = randn(5, n, dtype=dtype)
     x[0] = -torch.inf
     x[1, n // 2] = torch.nan
@@ -143,7 +144,7 @@ def test_rows_with_nothing_to_see_and_nan(poisoned, dtype, n):
     assert not p[0].any() and p[1:3].isnan().all()
     assert not p[3, : n - 1].any() and p[3, n - 1] == 1
     assert torch.allclose(p[4].sum().float(), torch.ones((), device=DEVICE), atol=1e-2)
-    # Whatever arrives at a row without weights, nothing of it reaches the scores.
+    # A fully masked row has gradient 0, even where dp is not finite.
     dp = randn(5, n, dtype=dtype, seed=1)
     dp[0, 0], dp[0, 1] = torch.nan, torch.inf
     dx = softmax_backward(p, dp)
@@ -167,7 +168,7 @@ def test_any_shape_strides_and_hidden_scores(data):
     right = softmax(x, impl="torch")
     check(p, reference.softmax(numbers(x)), right, "p")
     assert ((p == 0) >= (x == -torch.inf)).all()
-    # A gradient may be the small difference of large numbers, so the error is held to those.
+    # A gradient may be a small difference of large numbers, so the error is relative to those.
     p, dp, dx = numbers(p), numbers(dp), softmax_backward(p, dp)
     large = p * (np.abs(dp) + (p * np.abs(dp)).sum(-1, keepdims=True))
     error = np.abs(numbers(dx) - reference.softmax_backward(p, dp))
@@ -175,21 +176,21 @@ def test_any_shape_strides_and_hidden_scores(data):
     assert (error <= 2 * torch.finfo(dtype).eps * large + smallest).all()
 
 
-@pytest.mark.parametrize("n", [5, 131])
-def test_opcheck(n):
-    x = randn(3, n).requires_grad_()
+def test_opcheck():
+    x = randn(5, 3).mT.requires_grad_()
     torch.library.opcheck(softmax_forward, (x,))
-    torch.library.opcheck(softmax_forward, (x.detach().mT,))
-    torch.library.opcheck(softmax_backward, (x.detach().softmax(-1), randn(3, n, seed=1)))
+    torch.library.opcheck(softmax_backward, (x.detach().softmax(-1), randn(5, 3, seed=1).mT))
 
 
 def test_compiles_into_one_graph(untyped):
     def f(x):
         return 2 * softmax(x, impl="triton")
 
+    # Interpreted, the graph is traced but not compiled: C++ code around it takes long to build.
+    backend = "aot_eager" if INTERPRETED else "inductor"
     x, dp = randn(3, 37), randn(3, 37, seed=1)
     grads = []
-    for function in (f, torch.compile(f, fullgraph=True)):
+    for function in (f, torch.compile(f, fullgraph=True, backend=backend)):
         leaf = x.clone().requires_grad_()
         p = function(leaf)
         p.backward(dp)
@@ -201,10 +202,10 @@ def test_compiles_into_one_graph(untyped):
 @pytest.mark.parametrize("longest", [8, 16])
 @pytest.mark.parametrize("far", ["rows", "columns"])
 def test_offsets_beyond_31_bits(tmp_path, monkeypatch, longest, far):
-    n = 12  # few numbers, each far from the next; and so whole rows are short
+    n = 12  # few numbers, because each is on a page of its own; so shorten the longest whole row
     for name in ("ROW_FORWARD", "ROW_BACKWARD", "ROW_INTERPRETED"):
         monkeypatch.setattr(kernel, name, longest)
-    # Strides of 31 bits at most: a larger one is a 64-bit number, and so is what it multiplies.
+    # Strides below 2**31: a larger one is a 64-bit number, and so is every product with it.
     n_rows, strides = (5, (2**29 + 5, 1)) if far == "rows" else (2, (1, 2**31 // (n - 1) + 1))
     x, p, dp = (huge_tensor(tmp_path, (n_rows, n), strides, torch.float16) for _ in range(3))
     for seed, view in enumerate((x, dp)):
@@ -218,14 +219,14 @@ def test_offsets_beyond_31_bits(tmp_path, monkeypatch, longest, far):
 
 @needs_gpu
 @pytest.mark.parametrize("n", [2048, 65536])
-def test_an_answer_beyond_31_bits(n):
+def test_a_result_beyond_31_bits(n):
     n_rows = 2**31 // n + 3
     x = torch.zeros(n_rows, n, dtype=torch.float16, device=DEVICE)
     x[-2:] = randn(2, n, dtype=torch.float16)
     p = softmax_forward(x)
     assert torch.equal(p[-2:], softmax_forward(x[-2:]))
     assert (p[:-2] == p[0, 0]).all() and p[0, 0] == 1 / n
-    x[:] = 0  # now the gradient by the weights
+    x[:] = 0  # reused as the gradient by the weights
     x[-2:] = randn(2, n, dtype=torch.float16, seed=1)
     dx = softmax_backward(p, x)
     assert torch.equal(dx[-2:], softmax_backward(p[-2:], x[-2:])) and not dx[:-2].any()
@@ -233,7 +234,7 @@ def test_an_answer_beyond_31_bits(n):
 
 @needs_gpu
 @pytest.mark.parametrize("n", [61, 4096, 20000, 70000])
-def test_the_same_answer_200_times(n):
+def test_the_same_result_200_times(n):
     x, dp = randn(301, n, dtype=torch.bfloat16), randn(301, n, dtype=torch.bfloat16, seed=1)
     p = softmax_forward(x)
     dx = softmax_backward(p, dp)
@@ -249,7 +250,7 @@ def test_auto_takes_the_kernel_on_a_gpu(dtype):
     assert torch.equal(softmax(x), expected)
 
 
-def test_short_rows_share_a_program_and_long_ones_are_looped_over():
+def test_short_rows_share_a_program_and_long_rows_take_a_loop():
     def launch(n, capability=90):
         x = torch.empty((4096, n), device="meta")
         return kernel.forward_launch(x, x, capability=capability)
@@ -258,7 +259,7 @@ def test_short_rows_share_a_program_and_long_ones_are_looped_over():
     assert short.arguments["BLOCK_R"] == 64 and short.grid == (64,)
     assert whole.arguments["BLOCK_R"] == 1 and whole.grid == long.grid == (4096,)
     assert whole.arguments["BLOCK_N"] == kernel.ROW_FORWARD > long.arguments["BLOCK_N"]
-    assert launch(129, capability=0).arguments["BLOCK_N"] < 129, "the tests here reach the loop"
+    assert launch(129, capability=0).arguments["BLOCK_N"] < 129, "tests should reach the loop"
 
 
 def test_refusals(untyped):

@@ -1,4 +1,4 @@
-"""Softmax, its gradient, its streaming form and its entropy against definitions and each other."""
+"""Softmax, its gradient, its online form and its entropy against definitions and each other."""
 
 import math
 
@@ -103,7 +103,7 @@ def test_the_naive_form_breaks_where_its_dtype_ends():
     assert np.isfinite(softmax(np.float16([12, 11]))).all()
 
 
-def test_rows_with_nothing_to_see():
+def test_fully_masked_and_empty_rows():
     x = np.array([[-np.inf, -np.inf], [-np.inf, 0.0]])
     assert softmax(x).tolist() == [[0, 0], [0, 1]]
     assert log_sum_exp(x).tolist() == [-np.inf, 0]
@@ -117,7 +117,7 @@ def test_nan_stays_in_its_row():
         p = function(x)
         assert np.isnan(p[0]).all(), function.__name__
         assert np.isfinite(p[1]).all(), function.__name__
-    assert np.isnan(softmax(x)[2]).any()  # infinity against infinity has no answer
+    assert np.isnan(softmax(x)[2]).any()  # inf - inf
     assert np.isnan(entropy_bits(softmax(x[:1]))).all()
 
 

@@ -1,0 +1,42 @@
+"""What the modules of this topic check: their sizes, and the tokens they are given."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.shapes import check_size, shape
+
+
+def check_head_sizes(
+    d_model: int, n_heads: int, d_k: int | None, d_v: int | None
+) -> tuple[int, int, int, int]:
+    """Return d_model, H, d_k and d_v; d_k None = d_model / H, d_v None = d_k.
+
+    Raises:
+        ValueError: a size that is not a whole number of at least 1; n_heads does not divide d_model
+            and d_k is None
+    """
+    d_model = check_size(d_model, "d_model", at_least=1)
+    n_heads = check_size(n_heads, "n_heads", at_least=1)
+    if d_k is None and d_model % n_heads:
+        raise ValueError(
+            f"n_heads is {n_heads}, which does not divide d_model={d_model}; "
+            "choose another, or give d_k"
+        )
+    d_k = d_model // n_heads if d_k is None else check_size(d_k, "d_k", at_least=1)
+    d_v = d_k if d_v is None else check_size(d_v, "d_v", at_least=1)
+    return d_model, n_heads, d_k, d_v
+
+
+def check_tokens(x: Any, name: str, dtype: torch.dtype, d_model: int) -> None:
+    """Check that x [B, n, d_model] is a tensor of a module's dtype.
+
+    Raises:
+        ValueError: names the argument, what it is and what it should be
+    """
+    if not isinstance(x, Tensor) or x.dtype != dtype:
+        what = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} is {what}; it should be a tensor of this module's {dtype}")
+    if x.ndim != 3 or x.shape[-1] != d_model:
+        raise ValueError(f"{name} has shape {shape(x)}; it should be [B, n, d_model={d_model}]")
