@@ -33,7 +33,7 @@ SIZES = [
     (1, 17, 1, 33, 24, 40, (33,), 2),
     (1, 2, 2, 31, 3, 100, (29,), 3),  # more splits than blocks
     (1, 71, 1, 40, 16, 8, (39,), 1),  # two tiles of query heads
-    (1, 18, 1, 35, 256, 256, (34,), 1),
+    (1, 36, 2, 35, 256, 256, (34,), 1),  # in float32, two tiles for each of two key/value heads
 ]
 
 

@@ -25,8 +25,8 @@ def program(n_splits, n_tiles, n_kv_heads):
 def split_range(lengths_ptr, b, split, n_splits, capacity, BLOCK_K: tl.constexpr):
     """The keys [first, last) of a split, and the start value of its l.
 
-    A split is whole blocks, except at the end of a sequence. Each sequence is divided by its own
-    length, so that its splits take equally long. With an impossible length nothing is read, and l
+    A split is whole blocks, except at the end of a sequence. Each sequence is split by its own
+    length, so no program waits for a longer one. For an impossible length nothing is read, and l
     starts as NaN instead of 0, so that the output is NaN.
     """
     length = tl.load(lengths_ptr + b)  # reads 4 bytes
