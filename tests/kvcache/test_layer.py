@@ -322,7 +322,7 @@ def test_auto_is_sdpa_on_a_cpu():
 
 
 def test_the_kernel_takes_each_cache_from_its_storage(monkeypatch):
-    """impl="triton" over storage that is NaN wherever no token lies, after forks and wraps."""
+    """impl="triton" over storage that is NaN where it holds no token, after forks and wraps."""
     pytest.importorskip("triton")
     device = "cpu" if interpreter.interpreted() else "cuda"
     q, k, v = make_qkv(1, 43, 16, 24, n_heads=6, n_kv_heads=2, dtype=torch.float32)
@@ -344,7 +344,7 @@ def test_the_kernel_takes_each_cache_from_its_storage(monkeypatch):
 
 def check_kernel(q, cache, monkeypatch):
     right, rounded = exact(q, cache, scale=0.3), plain(q, cache, scale=0.3)
-    if isinstance(cache, QuantizedKVCache):  # the kernel does not round what the codes stand for
+    if isinstance(cache, QuantizedKVCache):  # the kernel does not round dequantised numbers
         k, k_scale, v, v_scale = (x.double().cpu() for x in cache.stored_int8())
         k, v = k * k_scale[..., None], v * v_scale[..., None]
         right = reference.decode(q.double().cpu().numpy(), k.numpy(), v.numpy(), scale=0.3)

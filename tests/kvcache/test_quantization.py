@@ -56,7 +56,7 @@ def test_asymmetric_is_off_by_half_a_step_at_most(seed, shape, bits, axis, sprea
 
 
 def test_half_a_step_is_reached():
-    # 0.5 lies midway between two codes of step 1, so the bound cannot be improved.
+    # 0.5 is midway between two codes of step 1, so the bound cannot be improved.
     x = np.array([[127.0, 0.5, 1.5]])
     codes, scale = r.quantize_symmetric(x)
     assert np.abs(codes * scale - x).max() == scale.item() / 2 == 0.5
