@@ -18,7 +18,13 @@ PAGE = 16  # tokens
 
 
 def run(bench: Bench) -> list[dict]:
-    """A copy's row and the kernel's for each cache, and torch's own over the contiguous one."""
+    """Measure decoding over each cache.
+
+    Args:
+        bench: where and how to measure
+    Returns: for each cache a row of a copy of the same bytes and one of the kernel; for the
+        contiguous cache also one of torch's own function
+    """
     batch, n_heads, n_kv_heads, n, d = bench.size(SIZE, TINY).values()
     q = bench.randn(batch, n_heads, 1, d, dtype=torch.float16)
     k, v = (bench.randn(batch, n_kv_heads, n, d, dtype=torch.float16) for _ in range(2))
@@ -31,7 +37,7 @@ def run(bench: Bench) -> list[dict]:
     o = sdpa()
 
     def pair(cache: str, f: Callable[[], Tensor], *read: Tensor) -> list[dict]:
-        """The copy's row and the kernel's; what it reads is nearly all that it moves."""
+        """The rows of the copy and the kernel; most of the bytes are reads."""
         n_bytes = sum(x.nbytes for x in (q, *read, o))
         copy = bench.copy_row(n_bytes, cache=cache)
         row = add_rate(bench.row(f, like=o, impl="triton", cache=cache), n_bytes)
@@ -51,13 +57,13 @@ def run(bench: Bench) -> list[dict]:
 
 
 def _codes(x: Tensor) -> tuple[Tensor, Tensor]:
-    """int8 [B, H_kv, n, d], and one float32 scale for each token: [B, H_kv, n]."""
+    """int8 codes [B, H_kv, n, d], and a float32 scale for each token: [B, H_kv, n]."""
     codes, scale = quantize_symmetric(x)
     return codes, scale[..., 0]
 
 
 def _paged(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """k and v cut into pages in random order, and the block table that finds them."""
+    """k and v as pages in random order, and the block table."""
     batch, _, n, _ = k.shape
     n_blocks = n // PAGE
     order = torch.randperm(batch * n_blocks, device=k.device)

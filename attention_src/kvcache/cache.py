@@ -1,4 +1,4 @@
-"""The caches: the contiguous one here, the others in files of their own. Import all from here."""
+"""The contiguous cache. Import the other caches from here too."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -19,11 +19,11 @@ __all__ = [
 
 
 class KVCache(Cache):
-    """Everything, one token after the other.
+    """Every token, stored contiguously.
 
-    `read` gives views of the storage. The storage doubles when it is full, so appending a token
-    costs a constant time on average; `nbytes` counts the tokens that are there, which is
-    `costs.kv_cache_bytes`, and `allocated_nbytes` the storage, at most about twice as much.
+    `read` returns views of the storage. The storage doubles when it is full, so appending a token
+    takes constant time on average. `nbytes` counts the held tokens, as `costs.kv_cache_bytes` does;
+    `allocated_nbytes` counts the storage, about twice as much at most.
     """
 
     def __init__(self) -> None:
@@ -41,13 +41,13 @@ class KVCache(Cache):
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """As `Cache.read`; views, no copy."""
+        """As `Cache.read`, without a copy."""
         self._known_layout()
         return self._k.view(), self._v.view()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tokens that are there."""
+        """Bytes of the held tokens."""
         return self._k.nbytes + self._v.nbytes
 
     @property

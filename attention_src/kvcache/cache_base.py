@@ -1,4 +1,4 @@
-"""What all caches share: what they promise, what they check, and a tensor that can grow."""
+"""What all caches share: the interface, the checks of appended tensors, and a growing tensor."""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
@@ -8,12 +8,13 @@ import torch
 from jaxtyping import Float, Int, Int32, Shaped
 from torch import Tensor
 
+from attention_src.shapes import check_shape, shape
 from attention_src.tensors import check_tensors
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What one append settles for all later ones."""
+    """What the first append fixes for all later ones."""
 
     H_kv: int
     d_k: int
@@ -25,13 +26,13 @@ class Layout:
 class Cache(ABC):
     """Keys and values of earlier tokens, for one layer of a model.
 
-        cache.append(k, v)     the next n tokens of every sequence
-        k, v = cache.read()    all that is held, in order of position, in the appended dtype
+        cache.append(k, v)     add the next n tokens of every sequence
+        k, v = cache.read()    all held tokens, in order of position, in the appended dtype
 
-    The first append settles batch size, heads, widths, dtype and device; n = 0 is enough for that.
-    What is appended is copied and detached: a cache is for inference and keeps no autograd graph.
-    `len(cache)` is the number of tokens that a read gives back, the longest sequence's when they
-    differ. An empty cache is false, like an empty list: ask `cache is None`, not `not cache`.
+    The first append fixes batch size, heads, widths, dtype and device; n = 0 is enough for that.
+    Appended tensors are copied and detached: a cache is for inference and keeps no autograd graph.
+    `len(cache)` is the number of tokens that `read` returns, that of the longest sequence if they
+    differ. An empty cache is falsy, like an empty list: test `cache is None`, not `not cache`.
     """
 
     batch: int | None = None
@@ -45,22 +46,24 @@ class Cache(ABC):
             k: [B, H_kv, n, d_k]  keys, already rotated if the model rotates them by position
             v: [B, H_kv, n, d_v]  values
         Raises:
-            ValueError: shapes, dtypes or devices that do not fit each other or earlier appends
+            ValueError: a shape, dtype or device of k and v that does not fit the other or an
+                earlier append
         """
 
     @abstractmethod
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """All that is held, in order of position.
+        """All held tokens, in order of position.
 
         Returns: k [B, H_kv, len, d_k] and v [B, H_kv, len, d_v]; do not write to them
         Raises:
-            ValueError: nothing was ever appended, so the shapes are unknown
+            ValueError: no append yet, so the shapes are unknown
         """
 
     @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """Number of held tokens, of the longest sequence."""
 
     @property
     @abstractmethod
@@ -70,11 +73,11 @@ class Cache(ABC):
     @property
     @abstractmethod
     def allocated_nbytes(self) -> int:
-        """Bytes held, those that wait for the next tokens included."""
+        """Bytes of the storage, including room for the next tokens."""
 
     @property
     def n_seen(self) -> int:
-        """How many tokens were appended, held or not: the position of the next one."""
+        """Number of tokens appended so far, held or not: the position of the next one."""
         return len(self)
 
     @property
@@ -84,7 +87,7 @@ class Cache(ABC):
 
     @property
     def lengths(self) -> Int32[Tensor, "B"]:
-        """int32 [B]  how many tokens of each sequence are held."""
+        """int32 [B]  the number of held tokens of each sequence."""
         device = self._known_layout().device
         return torch.full((self.batch or 0,), len(self), dtype=torch.int32, device=device)
 
@@ -97,22 +100,17 @@ class Cache(ABC):
         return self.layout
 
     def _admit(self, k: Any, v: Any) -> tuple[Tensor, Tensor]:
-        """k and v without their graph, once they fit and have settled what later ones must fit."""
+        """Check k and v, fix the layout, and return both detached."""
         self.batch, self.layout = self._check(k, v, self.layout)
         return k.detach(), v.detach()
 
     def _check(self, k: Any, v: Any, known: Layout | None) -> tuple[int, Layout]:
-        """Batch size and layout of k and v, checked against each other and earlier appends."""
+        """Check k and v against each other and earlier appends; return batch size and layout."""
         check_tensors(k=k, v=v)
         for name, x, d in (("k", k, "d_k"), ("v", v, "d_v")):
             if x.ndim != 4:
-                raise ValueError(
-                    f"{name} has shape {list(x.shape)}; it should be [B, H_kv, n, {d}]"
-                )
-        if k.shape[:3] != v.shape[:3]:
-            raise ValueError(
-                f"v has shape {list(v.shape)} but k has {list(k.shape)}; B, H_kv and n should agree"
-            )
+                raise ValueError(f"{name} has shape {shape(x)}; it should be [B, H_kv, n, {d}]")
+        check_shape(v, "v", "[B, H_kv, n, d_v]", (*k.shape[:3], v.shape[3]))
         new = Layout(k.shape[1], k.shape[3], v.shape[3], k.dtype, k.device)
         if 0 in (new.H_kv, new.d_k, new.d_v):
             raise ValueError(
@@ -121,23 +119,26 @@ class Cache(ABC):
             )
         if known is not None and new != known:
             old = asdict(known)
-            told = [f"{a}={x}, not {old[a]}" for a, x in asdict(new).items() if x != old[a]]
-            raise ValueError(f"k and v do not fit what the cache holds: {'; '.join(told)}")
+            changed = [f"{a}={x}, not {old[a]}" for a, x in asdict(new).items() if x != old[a]]
+            raise ValueError(f"k and v do not fit what the cache holds: {'; '.join(changed)}")
         if self.batch not in (None, len(k)):
             raise ValueError(f"k and v have B={len(k)}, but the cache holds B={self.batch}")
         return len(k), new
 
 
 class Growing:
-    """A tensor that grows along axis -2. Its storage doubles, so that most appends copy nothing
-    but what is new, and n appends of one token copy fewer than 3 n tokens altogether."""
+    """A tensor that grows along axis -2.
+
+    Its storage doubles when it is full, so most appends copy only the new tokens, and n appends of
+    one token copy fewer than 3 n tokens in total.
+    """
 
     def __init__(self) -> None:
         self.n = 0
         self._storage: Tensor | None = None
 
     def append(self, x: Shaped[Tensor, "B H_kv n d"]) -> None:
-        """Put x [..., n, d] behind what is there."""
+        """Add x [..., n, d] at the end."""
         n = self.n + x.shape[-2]
         if self._storage is None or n > self._storage.shape[-2]:
             capacity = max(n, 2 * self.n)
@@ -149,19 +150,21 @@ class Growing:
         self.n = n
 
     def view(self) -> Tensor:
-        """[..., n, d]  what is there: a view, no copy."""
+        """[..., n, d]  everything appended, without a copy."""
         assert self._storage is not None
         return self._storage[..., : self.n, :]
 
     @property
     def nbytes(self) -> int:
+        """Bytes of everything appended."""
         return 0 if self._storage is None else bytes_of(self.view())
 
     @property
     def allocated_nbytes(self) -> int:
+        """Bytes of the storage."""
         return 0 if self._storage is None else bytes_of(self._storage)
 
 
 def bytes_of(*tensors: Tensor) -> int:
-    """Bytes of the numbers in these tensors."""
+    """Bytes of the elements of these tensors."""
     return sum(x.numel() * x.element_size() for x in tensors)

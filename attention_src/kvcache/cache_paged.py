@@ -1,4 +1,4 @@
-"""The paged cache: sequences scattered over pages of one storage, shared until they differ."""
+"""The paged cache: sequences spread over pages of one storage, shared until they differ."""
 
 import copy
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ __all__ = ["OutOfPages", "PagePool", "PagedKVCache"]
 class PagedKVCache(Cache):
     """Sequences of different lengths in pages of `page_size` tokens, from a pool of `n_pages`.
 
-        token j of sequence b lies in page block_table[b, j // page_size], at j % page_size
+        token j of sequence b is in page block_table[b, j // page_size], at slot j % page_size
 
-    A sequence takes a page when its last one is full, so at most `page_size - 1` places a sequence
-    stay empty, whatever lengths the sequences will reach. `fork` gives another cache on the same
-    pool whose sequences share all pages; who writes into a shared page copies it first. The storage
-    `k_pages` [n_pages, H_kv, page_size, d_k], `v_pages` is made at the first append.
+    A sequence takes a page when its last one is full, so it wastes at most `page_size - 1` slots,
+    however long it gets. `fork` returns another cache on the same pool, whose sequences share all
+    pages; a shared page is copied before it is written to. The storage, `k_pages`
+    [n_pages, H_kv, page_size, d_k] and `v_pages`, is allocated at the first append.
 
     Args:
         page_size: tokens in a page
         n_pages: pages in the pool
     Raises:
-        ValueError: a size below 1 or fractional
+        ValueError: a size that is fractional or below 1
     Source: Kwon et al. 2023 (vLLM), arXiv:2309.06180, sections 4.1 to 4.4 (their KV blocks are our
         pages).
     """
@@ -39,9 +39,9 @@ class PagedKVCache(Cache):
         self.page_size = check_size(page_size, "page_size", at_least=1)
         self.n_pages = check_size(n_pages, "n_pages", at_least=1)
         self._pool = PagePool(self.page_size, self.n_pages)
-        self._tables: list[list[int]] = []  # for each sequence its pages, in order
+        self._tables: list[list[int]] = []  # the pages of each sequence, in order
         self._lengths: list[int] = []
-        self._table: Tensor | None = None  # the tables as a tensor, made when asked for
+        self._table: Tensor | None = None  # the tables as a tensor, made on demand
 
     def append(
         self,
@@ -49,17 +49,16 @@ class PagedKVCache(Cache):
         v: Float[Tensor, "B H_kv n d_v"],
         lengths: Any = None,
     ) -> None:
-        """Add tokens to every sequence, to some more than to others.
+        """As `Cache.append`, with a different number of tokens for each sequence.
 
         Args:
-            k: [B, H_kv, n, d_k]; v: [B, H_kv, n, d_v]
-            lengths: int [B]  how many of the n tokens, the first ones, belong to each sequence;
-                None = all n
+            k, v: as for `Cache.append`
+            lengths: int [B]  how many of the n tokens each sequence gets, the first ones; None =
+                all n
         Raises:
             OutOfPages: a ValueError that says how many pages are needed and how many are free; the
                 cache is unchanged
-            ValueError: shapes, dtypes or devices that do not fit; lengths that are not whole
-                numbers between 0 and n
+            ValueError: as `Cache.append`; lengths that are not whole numbers from 0 to n
         """
         batch, layout = self._check(k, v, self._pool.layout)
         tables = self._tables or [[] for _ in range(batch)]
@@ -67,23 +66,23 @@ class PagedKVCache(Cache):
         counts = _check_lengths(lengths, batch, k.shape[-2])
         copies, new_pages = self._plan(tables, starts, counts)
         self._pool.allocate(layout)
-        # All is known to fit: from here on the cache changes.
+        # Nothing can fail from here on, so the cache may change.
         self.batch, self.layout, self._tables = batch, layout, tables
         self._take_pages(copies, new_pages)
         self._write(k.detach(), v.detach(), starts, counts)
         self._lengths = [start + count for start, count in zip(starts, counts, strict=True)]
 
     def fork(self, sequences: Sequence[int] | None = None) -> "PagedKVCache":
-        """Another cache that begins with the same tokens, in the same pages.
+        """Another cache that starts with the same tokens, in the same pages.
 
         Args:
-            sequences: which sequences of this cache it takes over, in this order and as often as
-                named: [0] * 8 continues one prompt in eight ways; None = each of them once
-        Returns: a cache on the same pool; neither sees what the other appends. Free what is no
-            longer needed: pages come back only by `free`.
+            sequences: the sequences to take over, in order; repeats are allowed: [0] * 8 continues
+                one prompt in eight ways. None = each once
+        Returns: a cache on the same pool; appends to one do not change the other. Only `free`
+            returns pages to the pool.
         Raises:
             ValueError: a sequence that does not exist
-        Cost: no page is copied now; each later write into a shared page copies that one.
+        Cost: copies no page; each later write to a shared page copies that page.
         """
         sequences = self._check_sequences(sequences)
         fork = copy.copy(self)
@@ -96,10 +95,10 @@ class PagedKVCache(Cache):
         return fork
 
     def free(self, sequences: Sequence[int] | None = None) -> None:
-        """Give the pages of sequences back; each is then empty and can take another text.
+        """Return the pages of sequences to the pool; each is then empty and can be used again.
 
         Args:
-            sequences: which ones; None = all
+            sequences: which to free; None = all
         Raises:
             ValueError: a sequence that does not exist
         """
@@ -112,7 +111,7 @@ class PagedKVCache(Cache):
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """As `Cache.read`; copies, with 0 behind the end of each sequence (see `lengths`)."""
+        """As `Cache.read`, as copies, with 0 after the end of each sequence (see `lengths`)."""
         self._known_layout()
         n = len(self)
         past_end = torch.arange(n, device=self.lengths.device) >= self.lengths[:, None]
@@ -129,13 +128,13 @@ class PagedKVCache(Cache):
 
     @property
     def lengths(self) -> Int32[Tensor, "B"]:
-        """int32 [B]  how many tokens each sequence has."""
+        """As `Cache.lengths`; here they may differ."""
         device = self._known_layout().device
         return torch.tensor(self._lengths, dtype=torch.int32, device=device)
 
     @property
     def block_table(self) -> Int32[Tensor, "B max_pages"]:
-        """int32 [B, max_pages]  the pages of each sequence, then −1."""
+        """int32 [B, max_pages]  the pages of each sequence, padded with −1."""
         return self._cpu_table().to(self._known_layout().device)
 
     @property
@@ -154,17 +153,17 @@ class PagedKVCache(Cache):
 
     @property
     def n_free_pages(self) -> int:
-        """Pages of the pool that nobody uses."""
+        """Number of free pages in the pool."""
         return len(self._pool.free)
 
     @property
     def n_used_pages(self) -> int:
-        """Pages that this cache uses, each counted once, shared with forks or not."""
+        """Number of different pages that this cache uses, shared with forks or not."""
         return len({page for table in self._tables for page in table})
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the pages in use here, shared or not, and of the table and the lengths."""
+        """Bytes of the pages this cache uses, shared or not, of the table and of the lengths."""
         if self.layout is None:
             return 0
         page_bytes = bytes_of(self.k_pages, self.v_pages) // self.n_pages
@@ -172,7 +171,7 @@ class PagedKVCache(Cache):
 
     @property
     def allocated_nbytes(self) -> int:
-        """Bytes of the whole pool, and of the table and the lengths."""
+        """Bytes of the whole pool, of the table and of the lengths."""
         if self.layout is None:
             return 0
         return bytes_of(self.k_pages, self.v_pages, self.block_table, self.lengths)
@@ -180,10 +179,10 @@ class PagedKVCache(Cache):
     def _plan(
         self, tables: list[list[int]], starts: list[int], counts: list[int]
     ) -> tuple[list[int], list[int]]:
-        """Which sequences must copy their last page, and how many new pages each one takes.
+        """Which sequences must copy their last page, and how many new pages each takes.
 
-        A partly filled last page is copied as long as somebody else uses it too; of all users that
-        write, the last one may keep it.
+        A partly filled last page that other sequences use too is copied before it is written to; if
+        all of its users write, the last one keeps it.
         """
         copies, new_pages, users = [], [], list(self._pool.users)
         for b, (table, start, count) in enumerate(zip(tables, starts, counts, strict=True)):
@@ -205,14 +204,14 @@ class PagedKVCache(Cache):
             self._table = None
 
     def _write(self, k: Tensor, v: Tensor, starts: list[int], counts: list[int]) -> None:
-        """Put the first counts[b] tokens of sequence b behind its starts[b] tokens."""
+        """Write the first counts[b] tokens of sequence b after its starts[b] tokens."""
         start, count = torch.tensor([starts, counts])
-        b = torch.arange(len(counts)).repeat_interleave(count)  # [T]  each new token's sequence,
-        token = torch.arange(len(b)) - (count.cumsum(0) - count)[b]  # its place in k and v,
-        position = start[b] + token  # and its place in the sequence
+        b = torch.arange(len(counts)).repeat_interleave(count)  # [T]  sequence of each new token
+        token = torch.arange(len(b)) - (count.cumsum(0) - count)[b]  # its index in k and v
+        position = start[b] + token  # its position in the sequence
         page = self._cpu_table()[b, position // self.page_size].long()
-        where = torch.stack([page, position % self.page_size, b, token])
-        page, slot, b, token = where.to(k.device)
+        indices = torch.stack([page, position % self.page_size, b, token])
+        page, slot, b, token = indices.to(k.device)
         self.k_pages[page, :, slot] = k[b, :, token]  # [T, H_kv, d_k]
         self.v_pages[page, :, slot] = v[b, :, token]  # [T, H_kv, d_v]
 
@@ -236,7 +235,7 @@ class PagedKVCache(Cache):
 
 
 def _check_lengths(lengths: Any, batch: int, n: int) -> list[int]:
-    """How many of n tokens belong to each sequence."""
+    """How many of the n tokens each sequence gets."""
     if lengths is None:
         return [n] * batch
     checked = _whole_numbers(lengths, "lengths")
@@ -251,5 +250,5 @@ def _whole_numbers(values: Any, name: str) -> list[int]:
     try:
         values = list(values)
     except TypeError:
-        raise ValueError(f"{name} is {values!r}; it should be a row of whole numbers") from None
+        raise ValueError(f"{name} is {values!r}; it should be a list of whole numbers") from None
     return [check_size(value, f"each of {name}") for value in values]

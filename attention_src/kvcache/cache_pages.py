@@ -1,4 +1,4 @@
-"""The pages that paged caches share: storage, how many use each page, and which are free."""
+"""The pages that paged caches share: storage, users of each page, free pages."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from attention_src.kvcache.cache_base import Layout
 
 
 class OutOfPages(ValueError):
-    """An append needed more pages than are free; the cache is as it was before.
+    """An append needed more pages than are free; the cache is unchanged.
 
     Args:
-        needed: pages that the append would have taken
-        free: pages that were free
+        needed: pages that the append needs
+        free: pages that are free
     """
 
     def __init__(self, needed: int, free: int):
@@ -25,7 +25,12 @@ class OutOfPages(ValueError):
 
 
 class PagePool:
-    """The storage that caches share: pages, who uses them (a count each), and which are free."""
+    """The storage of all forks of a cache: pages, a count of users for each, and the free pages.
+
+    Args:
+        page_size: tokens in a page
+        n_pages: pages in the pool
+    """
 
     def __init__(self, page_size: int, n_pages: int):
         self.page_size = page_size
@@ -36,7 +41,7 @@ class PagePool:
         self.v_pages: Tensor | None = None  # [n_pages, H_kv, page_size, d_v]
 
     def allocate(self, layout: Layout) -> None:
-        """Make the storage, once the layout is known."""
+        """Allocate the storage at the first append; later calls do nothing."""
         if self.layout is None:
             shape = (len(self.users), layout.H_kv, self.page_size)
             options: dict[str, Any] = dict(dtype=layout.dtype, device=layout.device)
@@ -51,20 +56,20 @@ class PagePool:
         return page
 
     def share(self, page: int) -> None:
-        """One user more."""
+        """Add a user of this page."""
         self.users[page] += 1
 
     def release(self, page: int) -> None:
-        """One user less; without users a page is free."""
+        """Remove a user of this page; a page without users is free."""
         self.users[page] -= 1
         if self.users[page] == 0:
             self.free.append(page)
 
     def copy(self, page: int) -> int:
-        """A page of one's own with the same contents, in place of a shared one."""
-        own = self.take()
+        """A new page with the contents of a shared one, which loses a user."""
+        new = self.take()
         for pages in (self.k_pages, self.v_pages):
             assert pages is not None
-            pages[own] = pages[page]
+            pages[new] = pages[page]
         self.release(page)
-        return own
+        return new

@@ -1,4 +1,4 @@
-"""Keys and values in 8 or 4 bits, in torch. What the functions mean is said in `quantization`."""
+"""Keys and values in 8 or 4 bits, in torch; `reference_quantization` says what is computed."""
 
 import torch
 from jaxtyping import Float, Float32, Int8, UInt8
@@ -12,10 +12,17 @@ from attention_src.shapes import check_impl, check_size
 def quantize_symmetric(
     x: Float[Tensor, "*rows d"], bits: int = 8
 ) -> tuple[Int8[Tensor, "*rows d"], Float32[Tensor, "*rows 1"]]:
-    """As `quantization.quantize_symmetric`: codes * scale ≈ x, one scale a row."""
+    """As `reference_quantization.quantize_symmetric`, on a tensor: codes * scale ≈ x.
+
+    Args:
+        x: floating point; its numbers are not checked
+        bits: as there
+    Raises:
+        ValueError: bits is neither 4 nor 8
+    """
     levels = 2 ** (check_bits(bits) - 1) - 1
     x = x.float()
-    scale = _known(x.abs().amax(dim=-1, keepdim=True) / levels)
+    scale = _nan_if_infinite(x.abs().amax(dim=-1, keepdim=True) / levels)
     codes = (x / scale.masked_fill(scale == 0, 1)).round()
     return codes.clamp(-levels, levels).to(torch.int8), scale
 
@@ -23,64 +30,84 @@ def quantize_symmetric(
 def quantize_asymmetric(
     x: Float[Tensor, "..."], bits: int = 4, axis: int = -1
 ) -> tuple[UInt8[Tensor, "..."], Float32[Tensor, "..."], Float32[Tensor, "..."]]:
-    """As `quantization.quantize_asymmetric`: codes * scale + zero ≈ x, one grid along `axis`."""
+    """As `reference_quantization.quantize_asymmetric`, on a tensor: codes * scale + zero ≈ x.
+
+    Args:
+        x: floating point; its numbers are not checked
+        bits, axis: as there
+    Raises:
+        ValueError: bits is neither 4 nor 8
+    """
     levels = 2 ** check_bits(bits) - 1
     x = x.float()
     zero = x.amin(dim=axis, keepdim=True)
-    scale = _known((x.amax(dim=axis, keepdim=True) - zero) / levels)
+    scale = _nan_if_infinite((x.amax(dim=axis, keepdim=True) - zero) / levels)
     codes = ((x - zero) / scale.masked_fill(scale == 0, 1)).round()
     return codes.clamp(0, levels).to(torch.uint8), scale, zero
 
 
 def pack_int4(codes: UInt8[Tensor, "*rows d"]) -> UInt8[Tensor, "*rows half"]:
-    """As `quantization.pack_int4`: two codes 0 … 15 in each byte."""
+    """As `reference_quantization.pack_int4`, on a tensor of codes 0 … 15, which is not checked."""
     codes = torch.nn.functional.pad(codes, (0, codes.shape[-1] % 2))
     return codes[..., 0::2] | codes[..., 1::2] << 4
 
 
 def unpack_int4(packed: UInt8[Tensor, "*rows half"], d: int) -> UInt8[Tensor, "*rows d"]:
-    """As `quantization.unpack_int4`."""
+    """As `reference_quantization.unpack_int4`, on a tensor whose width is not checked."""
     return torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2)[..., :d]
 
 
-def _known(scale: Tensor) -> Tensor:
-    """NaN in place of an infinite step, which no code can be counted in."""
+def _nan_if_infinite(scale: Tensor) -> Tensor:
+    """NaN in place of an infinite step, so that its whole group is NaN when read back."""
     return scale.masked_fill(scale.isinf(), torch.nan)
 
 
 class SymmetricStore:
-    """Tokens as codes around zero, with one float32 scale a token and head."""
+    """Tokens as symmetric codes, with one float32 scale for each token and head.
+
+    Args:
+        bits: 8 or 4
+    """
 
     def __init__(self, bits: int):
         self.bits = bits
-        self.codes, self.scale = Growing(), Growing()  # int8 [B, H_kv, n, d] or packed; [.., n, 1]
+        self.codes = Growing()  # int8 [B, H_kv, n, d], or packed
+        self.scale = Growing()  # float32 [B, H_kv, n, 1]
 
     def append(self, x: Float[Tensor, "B H_kv n d"]) -> None:
+        """Quantise x and add it at the end."""
         codes, scale = quantize_symmetric(x, self.bits)
-        # Four bits hold 0 … 15, so −7 … 7 is stored as 1 … 15.
+        # A nibble holds 0 … 15, so −7 … 7 is stored as 1 … 15.
         self.codes.append(codes if self.bits == 8 else pack_int4((codes + 8).to(torch.uint8)))
         self.scale.append(scale)
 
     def read(self, d: int) -> Float32[Tensor, "B H_kv n d"]:
+        """All tokens, dequantised; d is their width before packing."""
         codes = self.codes.view()
         if self.bits == 4:
             codes = unpack_int4(codes, d).to(torch.int8) - 8
         return codes * self.scale.view()
 
     def parts(self) -> tuple[Growing, ...]:
+        """All that is stored."""
         return self.codes, self.scale
 
 
 class AsymmetricStore:
-    """Tokens as codes counted from a minimum: one grid a token (group None), or one grid for each
-    channel of `group` tokens."""
+    """Tokens as asymmetric codes, with one float32 scale and zero for each grid.
+
+    Args:
+        bits: 8 or 4
+        group: None = one grid for each token and head; else one for each channel of `group` tokens
+    """
 
     def __init__(self, bits: int, group: int | None = None):
         self.bits, self.group = bits, group
-        # codes uint8 [B, H_kv, n, d] or packed; the others [.., n, 1] or [.., n / group, d]
-        self.codes, self.scale, self.zero = Growing(), Growing(), Growing()
+        self.codes = Growing()  # uint8 [B, H_kv, n, d], or packed
+        self.scale, self.zero = Growing(), Growing()  # [B, H_kv, n, 1] or [B, H_kv, n / group, d]
 
     def append(self, x: Float[Tensor, "B H_kv n d"]) -> None:
+        """Quantise x and add it at the end; n is a multiple of `group`."""
         if self.group is None:
             codes, scale, zero = quantize_asymmetric(x, self.bits)
         else:
@@ -92,6 +119,7 @@ class AsymmetricStore:
         self.zero.append(zero)
 
     def read(self, d: int) -> Float32[Tensor, "B H_kv n d"]:
+        """All tokens, dequantised; d is their width before packing."""
         codes = self.codes.view() if self.bits == 8 else unpack_int4(self.codes.view(), d)
         if self.group is None:
             return codes * self.scale.view() + self.zero.view()
@@ -104,32 +132,26 @@ class AsymmetricStore:
         return x.unflatten(-2, (x.shape[-2] // self.group, self.group))
 
     def parts(self) -> tuple[Growing, ...]:
+        """All that is stored."""
         return self.codes, self.scale, self.zero
 
 
 class QuantizedKVCache(Cache):
-    """Keys and values in 8 or 4 bits; the newest tokens, if wished, as they came.
+    """Keys and values in 8 or 4 bits, except perhaps the newest tokens.
 
-        "per_token"    keys and values symmetric, one float32 scale for each token and head
-        "per_channel"  keys asymmetric, each channel on its own grid for every `group` tokens;
-                       values asymmetric, one grid for each token and head (KIVI)
-
-    The newest `residual` to `residual + group − 1` tokens stay in full precision, until a group is
-    full. A number read back is off by half a step at most, plus the rounding of float32 and of the
-    appended dtype; the step is its row's largest entry / 127 (4 bits: / 7), or its group's range
-    / 255 (4 bits: / 15). NaN and infinities come back as NaN, and so does their group.
+    `read` returns what `reference_quantization.read_quantized` does, which explains the schemes. An
+    error is half a step at most, plus the rounding of float32 and of the appended dtype.
 
     Args:
         bits: 8 or 4
-        scheme: None = "per_token" for 8 bits and "per_channel" for 4
-        group: tokens in a group of keys; None = 32. "per_token" has none: there it should be None
-        residual: how many of the newest tokens stay in full precision at least; None = 32 for
-            "per_channel" and 0 for "per_token"
+        scheme: "per_token" or "per_channel"; None = "per_token" for 8 bits, "per_channel" for 4
+        group: tokens in a group of keys, for "per_channel" only; None = 32
+        residual: number of newest tokens that are never quantised; None = 32 for "per_channel" and
+            0 for "per_token"
     Raises:
-        ValueError: bits other than 4 and 8, an unknown scheme, a group where there is none, sizes
-            that are not whole numbers
-    Source: "per_channel": Liu et al. 2024 (KIVI), arXiv:2402.02750, Algorithm 1; their R is about
-        our residual + group. They also split a value's channels into groups, which we do not.
+        ValueError: bits other than 4 and 8; an unknown scheme; a group for "per_token"; a group or
+            residual that is not a whole number
+    Source: as `reference_quantization.read_quantized`.
     """
 
     def __init__(
@@ -160,7 +182,7 @@ class QuantizedKVCache(Cache):
             residual = 0 if self.scheme == "per_token" else 32
         self.residual = check_size(residual, "residual")
         self._n = 0
-        self._new: tuple[Tensor, Tensor] | None = None  # the newest tokens, in full precision
+        self._new: tuple[Tensor, Tensor] | None = None  # the newest tokens, not quantised
 
     def __len__(self) -> int:
         return self._n
@@ -172,7 +194,7 @@ class QuantizedKVCache(Cache):
         if self._new is not None:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self._new, (k, v), strict=True))
         n = quantized_tokens(k.shape[-2], self.group, self.residual)
-        if n or self._new is None:  # the first time also without tokens, to settle the shapes
+        if n or self._new is None:  # the first append fixes the shapes, even with n = 0
             self._k.append(k[:, :, :n])
             self._v.append(v[:, :, :n])
         self._new = k[:, :, n:].clone(), v[:, :, n:].clone()
@@ -180,7 +202,7 @@ class QuantizedKVCache(Cache):
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """As `Cache.read`: the codes are turned back into numbers, anew at each call."""
+        """As `Cache.read`; dequantises at each call."""
         layout = self._known_layout()
         assert self._new is not None
         old_k, old_v = self._k.read(layout.d_k), self._v.read(layout.d_v)
@@ -196,10 +218,11 @@ class QuantizedKVCache(Cache):
         Int8[Tensor, "B H_kv n d_v"],
         Float32[Tensor, "B H_kv n"],
     ]:
-        """k, k_scale, v, v_scale: the codes themselves, as views, for who can attend to them.
+        """The stored codes and scales, without a copy, for kernels that attend to them.
 
+        Returns: k, k_scale, v, v_scale; do not write to them
         Raises:
-            ValueError: nothing was ever appended; or there is more than symmetric 8-bit codes
+            ValueError: no append yet; not `is_int8`
         """
         self._known_layout()
         if not self.is_int8:
@@ -214,17 +237,17 @@ class QuantizedKVCache(Cache):
 
     @property
     def is_int8(self) -> bool:
-        """Whether everything is held as symmetric 8-bit codes."""
+        """Whether all tokens are stored as symmetric 8-bit codes."""
         return (self.bits, self.scheme, self.residual) == (8, "per_token", 0)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the codes, scales and minima, and of the newest tokens as they came."""
+        """Bytes of the codes, scales and zeros, and of the newest tokens."""
         return bytes_of(*(self._new or ())) + sum(part.nbytes for part in self._parts())
 
     @property
     def allocated_nbytes(self) -> int:
-        """Bytes held, those that wait for the next tokens included."""
+        """As `Cache.allocated_nbytes`."""
         return bytes_of(*(self._new or ())) + sum(part.allocated_nbytes for part in self._parts())
 
     def _parts(self) -> tuple[Growing, ...]:

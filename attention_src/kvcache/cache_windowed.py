@@ -1,4 +1,4 @@
-"""A cache of the last tokens and the first few: a ring of places."""
+"""A cache that keeps the last tokens and the first few, in a ring buffer."""
 
 import torch
 from jaxtyping import Float, Int
@@ -9,26 +9,26 @@ from attention_src.shapes import check_size
 
 
 class WindowedKVCache(Cache):
-    """The last `window` tokens and the first `sinks`: memory that does not grow.
+    """The last `window` tokens and the first `sinks`, in constant memory.
 
         held = {j : j < sinks or n_seen - j <= window}
 
-    That is what the newest token sees under `attention.masks.window_mask`. `len` counts the held
-    tokens, `n_seen` all that were appended, and `positions` says where the held ones stood. The
-    storage is a ring of `window` places behind `sinks` fixed ones: a new token overwrites the
-    oldest one of the window.
+    These are the keys visible to the newest token under `attention.masks.window_mask`. `len` counts
+    the held tokens, `n_seen` all tokens appended, and `positions` gives the positions of the held
+    ones. The storage is `sinks` fixed slots and a ring of `window` slots: a new token overwrites
+    the oldest one of the window.
 
-    When several tokens are appended at once, `read` afterwards holds what the last of them sees;
-    the others saw keys that may be gone. So a prefill attends first, to what was held before and to
-    the new tokens, under `window_mask`, and appends then. StreamingLLM rotates keys by their place
-    in the cache instead of in the text: append unrotated keys and rotate what `read` gives back, by
-    `torch.arange(len(cache))`, or by `positions` for places in the text.
+    After an append of several tokens, `read` returns the keys visible to the last of them; keys
+    visible only to the others may be gone. So a prefill first attends to the held and the new
+    tokens under `window_mask`, and then appends. StreamingLLM rotates keys by their place in the
+    cache, not in the text: append unrotated keys and rotate the result of `read` by
+    `torch.arange(len(cache))`; to rotate by place in the text, use `positions`.
 
     Args:
-        window: how many of the last tokens to hold, at least 1
-        sinks: how many of the first tokens to hold for good
+        window: number of last tokens to hold, at least 1
+        sinks: number of first tokens to hold for good
     Raises:
-        ValueError: a window below 1, or negative or fractional sizes
+        ValueError: a window below 1; a negative or fractional size
     Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, section 3.2.
     """
 
@@ -44,7 +44,7 @@ class WindowedKVCache(Cache):
 
     @property
     def n_seen(self) -> int:
-        """How many tokens were appended, held or not: the position of the next one."""
+        """As `Cache.n_seen`."""
         return self._n_seen
 
     def append(self, k: Float[Tensor, "B H_kv n d_k"], v: Float[Tensor, "B H_kv n d_v"]) -> None:
@@ -56,19 +56,19 @@ class WindowedKVCache(Cache):
         n_seen = self.n_seen + k.shape[-2]
         positions = torch.arange(self.n_seen, n_seen)
         positions = positions[(positions < self.sinks) | (n_seen - positions <= self.window)]
-        new, places = (positions - self.n_seen).to(k.device), self._place(positions).to(k.device)
-        self._k[:, :, places] = k[:, :, new]
-        self._v[:, :, places] = v[:, :, new]
+        new, slots = (positions - self.n_seen).to(k.device), self._slots(positions).to(k.device)
+        self._k[:, :, slots] = k[:, :, new]
+        self._v[:, :, slots] = v[:, :, new]
         self._n_seen = n_seen
 
-    def _place(self, positions: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
-        """Where tokens lie: sinks at their own places, the others round the ring."""
+    def _slots(self, positions: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
+        """Index in the storage: sinks first, the other tokens around the ring."""
         ring = self.sinks + (positions - self.sinks) % self.window
         return torch.where(positions < self.sinks, positions, ring)
 
     @property
     def positions(self) -> Int[Tensor, "held"]:
-        """int64 [len]  the 0-based positions of the held tokens, ascending."""
+        """As `Cache.positions`."""
         device = self._known_layout().device
         sinks = torch.arange(min(self.sinks, self.n_seen), device=device)
         start = max(len(sinks), self.n_seen - self.window)
@@ -77,11 +77,11 @@ class WindowedKVCache(Cache):
     def stored(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """The held tokens in the order of their storage, as views: attention of one query does not
-        ask for the order of its keys.
+        """The held tokens in storage order, without a copy: one query can attend in any order.
 
+        Returns: k [B, H_kv, len, d_k] and v [B, H_kv, len, d_v]; do not write to them
         Raises:
-            ValueError: nothing was ever appended
+            ValueError: no append yet
         """
         self._known_layout()
         assert self._k is not None and self._v is not None
@@ -90,10 +90,10 @@ class WindowedKVCache(Cache):
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
-        """As `Cache.read`; copies, because the ring begins anywhere."""
+        """As `Cache.read`, as copies, because the ring starts anywhere."""
         k, v = self.stored()
-        places = self._place(self.positions)
-        return k[:, :, places], v[:, :, places]
+        slots = self._slots(self.positions)
+        return k[:, :, slots], v[:, :, slots]
 
     @property
     def nbytes(self) -> int:
@@ -102,5 +102,5 @@ class WindowedKVCache(Cache):
 
     @property
     def allocated_nbytes(self) -> int:
-        """Bytes of the ring and the sinks, from the first append on."""
+        """Bytes of the sinks and the ring; 0 before the first append."""
         return 0 if self._k is None or self._v is None else bytes_of(self._k, self._v)

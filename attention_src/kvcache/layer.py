@@ -16,9 +16,9 @@ from attention_src.shapes import check_groups, check_impl, check_scale
 from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
-IMPLS = ("auto", "dense", "sdpa", "split", "triton")
-CHUNK = 256  # keys in a part of impl "split"
-KERNEL_MAX_D = 256
+IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
+TILE = 256  # keys in a tile of impl "tiled"
+KERNEL_MAX_D = 256  # the widest d_k and d_v that the kernels take
 
 
 def decode_attention(
@@ -28,38 +28,36 @@ def decode_attention(
     scale: float | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H one d_v"]:
-    """The newest token's queries attend to all that a cache holds.
+    """The newest token's queries attend to everything a cache holds.
 
         o = softmax(scale * q k^T) v,  k, v = cache.read()
 
-    No mask: append the token's own key and value first, and all that is held may be seen.
+    There is no mask: append the token's own key and value first, then every held key is visible.
 
     Args:
         q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
         cache: of the same B, d_k, dtype and device
         scale: None = d_k ** -0.5
-        impl: "dense": read, then attend; for every cache. "sdpa": the same by torch's fused
-            function. "split": dense in parts of 256 keys that are joined by `merge_partials`, as
-            the kernels do it. "triton": a kernel attends to the cache's own storage, which is read
-            once and never copied: contiguous, windowed and paged caches, and those held as
-            symmetric 8-bit codes without a residual.
-            "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such a cache and
-            d_k and d_v of at most 256 (8-bit codes: an even d_v), else "sdpa".
-    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q; 0 for a sequence that has no
-        tokens. A cache without any append does not know d_v: it is taken to be d_k.
+        impl: "dense": read the cache, then attend; works for every cache. "sdpa": the same with
+            torch's fused function. "tiled": dense on tiles of 256 keys, joined by `merge_partials`
+            as the kernels do. "triton": a kernel attends to the cache's storage in place, without
+            a copy; for contiguous, windowed and paged caches, and for symmetric 8-bit codes without
+            a residual. "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such
+            a cache and d_k and d_v of at most 256 (8-bit codes: an even d_v), else "sdpa".
+    Returns: [B, H, 1, d_v]  o, in q's dtype, differentiable in q; 0 for a sequence without tokens.
+        Before the first append a cache does not know d_v; then d_k is taken.
     Raises:
-        ValueError: more than one query; shapes, dtype or device other than the cache's; an impl
-            that does not exist, or "triton" for a cache without a kernel
-    Cost: 2 B H n (d_k + d_v) FLOP, and one pass over the B H_kv n (d_k + d_v) numbers of the cache:
-        2 H / H_kv FLOP a number, so memory is the limit.
-    Source: Shazeer 2019, arXiv:1911.02150, section 2.4. "split": Dao et al. 2023, Flash-Decoding.
+        ValueError: more than one query; a shape, dtype or device other than the cache's; an unknown
+            impl; "triton" for a cache without a kernel
+    Cost: as `reference.decode`.
+    Source: Shazeer 2019, arXiv:1911.02150, section 2.4. "tiled": Dao et al. 2023, Flash-Decoding.
     """
     check_impl(impl, IMPLS)
     _check_query(q, cache)
     scale = check_scale(scale, q.shape[-1])
     if impl == "triton" and not has_kernel(cache):
         raise ValueError(
-            f"impl is 'triton', but {_describe(cache)} has no kernel; choose 'dense' or 'split', "
+            f"impl is 'triton', but {_describe(cache)} has no kernel; choose 'dense' or 'tiled', "
             "or QuantizedKVCache(8)"
         )
     if cache.layout is None:
@@ -68,8 +66,8 @@ def decode_attention(
         impl = "triton" if _prefers_kernel(q, cache) else "sdpa"
     if impl == "triton":
         return _triton(q, cache, scale)
-    if impl == "split":
-        return _split(q, cache, scale)
+    if impl == "tiled":
+        return _tiled(q, cache, scale)
     k, v = cache.read()
     return attention(q, k, v, mask=_visible(cache, k.shape[-2]), scale=scale, impl=impl)
 
@@ -77,19 +75,11 @@ def decode_attention(
 def merge_partials(
     o_parts: Float[Tensor, "S *rows d_v"], lse_parts: Float[Tensor, "S *rows"]
 ) -> tuple[Float[Tensor, "*rows d_v"], Float[Tensor, "*rows"]]:
-    """Join what was attended to in separate parts of the keys into attention over all of them.
+    """As `reference.merge_partials`, on tensors.
 
-        lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
-
-    Args:
-        o_parts: [S, ..., d_v]  each part's own attention output
-        lse_parts: [S, ...]  natural log of each part's softmax denominator; −inf = nothing seen,
-            and then its o is ignored, whatever it holds
-    Returns: o [..., d_v], lse [...] in float32 at least; where no part saw anything, 0 and −inf
+    Returns: o [..., d_v] and lse [...], in float32 at least
     Raises:
-        ValueError: shapes that do not belong together
-    Cost: 2 S d_v FLOP a row.
-    Source: Dao et al. 2023, Flash-Decoding for long-context inference (the last step).
+        ValueError: o_parts and lse_parts differ in their leading axes
     """
     if o_parts.ndim < 2 or o_parts.shape[:-1] != lse_parts.shape:
         raise ValueError(
@@ -109,8 +99,8 @@ def has_kernel(cache: Cache) -> bool:
 
     Args:
         cache: any of the caches
-    Returns: True for contiguous, windowed and paged caches, and for symmetric 8 bits without a
-        residual
+    Returns: True for contiguous, windowed and paged caches, and for symmetric 8-bit codes without
+        a residual
     """
     if isinstance(cache, QuantizedKVCache):
         return cache.is_int8
@@ -160,35 +150,35 @@ def _describe(cache: Cache) -> str:
 
 
 def _visible(cache: Cache, n: int) -> Tensor | None:
-    """bool [B, 1, 1, n]  what lies before each sequence's end; None = everything."""
+    """bool [B, 1, 1, n]  the keys before each sequence's end; None = all are visible."""
     if not isinstance(cache, PagedKVCache):
         return None
     lengths = cache.lengths
     return (torch.arange(n, device=lengths.device) < lengths[:, None])[:, None, None]
 
 
-def _split(q: Tensor, cache: Cache, scale: float) -> Tensor:
-    """Attend to each part of the keys by itself, as if nothing else existed, and join the answers.
+def _tiled(q: Tensor, cache: Cache, scale: float) -> Tensor:
+    """Attend to each tile of keys on its own, then join the results.
 
-    Here the parts follow each other; on a GPU they run side by side, which is their purpose.
+    Here the tiles follow one another; the kernels handle their splits in parallel.
     """
     k, v = cache.read()
     visible = _visible(cache, k.shape[-2])
-    wide = compute_dtype(q)  # partial answers are not rounded
-    q_wide = q.to(wide)
+    dtype = compute_dtype(q)  # partial results are not rounded to q's dtype
+    q_wide = q.to(dtype)
     o_parts, lse_parts = [], []
-    for start in range(0, max(1, k.shape[-2]), CHUNK):
-        part = slice(start, start + CHUNK)
-        k_part, v_part = k[:, :, part].to(wide), v[:, :, part].to(wide)
-        mask = None if visible is None else visible[..., part]
-        o_parts.append(attention(q_wide, k_part, v_part, mask=mask, scale=scale, impl="dense"))
-        lse_parts.append(attention_lse(q_wide, k_part, mask=mask, scale=scale))
+    for start in range(0, max(1, k.shape[-2]), TILE):
+        tile = slice(start, start + TILE)
+        k_tile, v_tile = k[:, :, tile].to(dtype), v[:, :, tile].to(dtype)
+        mask = None if visible is None else visible[..., tile]
+        o_parts.append(attention(q_wide, k_tile, v_tile, mask=mask, scale=scale, impl="dense"))
+        lse_parts.append(attention_lse(q_wide, k_tile, mask=mask, scale=scale))
     o, _ = merge_partials(torch.stack(o_parts), torch.stack(lse_parts))
     return o.to(q.dtype)
 
 
 def _triton(q: Tensor, cache: Cache, scale: float) -> Tensor:
-    """A kernel on the cache's own storage."""
+    """Run the kernel for this cache on its storage."""
     from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 
     if isinstance(cache, PagedKVCache):

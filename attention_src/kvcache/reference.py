@@ -1,8 +1,8 @@
-"""Caches of keys and values in NumPy: what each of them answers, and attention over it.
+"""Caches of keys and values in NumPy: what each returns, and attention over it.
 
-A cache changes where keys and values lie, or which of them are kept, or how precisely; never what
-attention does with them. So each cache is stated here by what its `read` gives back after `k` and
-`v` were appended, and `decode` attends to that. Rounding to few bits is in `quantization`.
+A cache changes where keys and values are stored, which are kept, or how precisely; never what
+attention does with them. So each cache is defined by what its `read` returns after `k` and `v` were
+appended, and `decode` attends to that. Rounding to few bits is in `reference_quantization`.
 """
 
 from collections.abc import Sequence
@@ -52,21 +52,21 @@ __all__ = [
 def decode(
     q: Any, k: Any, v: Any, *, lengths: Any = None, scale: float | None = None
 ) -> Float[np.ndarray, "B H 1 d_v"]:
-    """One query per head attends to all that a cache has read out: no mask, it is the newest token.
+    """One query per head, the newest token's, attends to everything a cache returned.
 
         o = softmax(scale * q k^T) v
 
     Args:
         q: [B, H, 1, d_k]  the newest token's queries
-        k: [B, H_kv, n, d_k]; v: [B, H_kv, n, d_v]  the cache, the newest token included; query head
-            h uses head h // (H / H_kv)
-        lengths: int [B]  how many tokens of each sequence are real; None = n for all
+        k: [B, H_kv, n, d_k]; v: [B, H_kv, n, d_v]  from the cache, including the newest token;
+            query head h uses key/value head h // (H / H_kv)
+        lengths: int [B]  number of tokens of each sequence; None = n for all
         scale: None = d_k ** -0.5
     Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for a sequence without tokens
     Raises:
         ValueError: shapes that do not fit; more than one query
-    Cost: 2 B H n (d_k + d_v) FLOP for B H_kv n (d_k + d_v) numbers read: H / H_kv multiply-adds a
-        number, which is why decoding waits for memory.
+    Cost: 2 B H n (d_k + d_v) FLOP and one pass over the B H_kv n (d_k + d_v) numbers of the cache:
+        2 H / H_kv FLOP a number, so memory bandwidth is the limit.
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (incremental) and 3 (one head for many).
     """
     q, k, v = (np.asarray(x) for x in (q, k, v))
@@ -77,7 +77,7 @@ def decode(
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     mask = None if lengths is None else padding_mask(lengths, k.shape[-2])
     if mask is not None:
-        v = np.where(mask.swapaxes(-1, -2), v, 0)  # whatever lies there, 0 · NaN included
+        v = np.where(mask.swapaxes(-1, -2), v, 0)  # because 0 · NaN is NaN
         k = np.where(mask.swapaxes(-1, -2), k, 0)
     return attention(q, k, v, mask=mask, scale=scale)
 
@@ -85,20 +85,20 @@ def decode(
 def merge_partials(
     o_parts: Any, lse_parts: Any
 ) -> tuple[Float[np.ndarray, "*rows d_v"], Float[np.ndarray, "*rows"]]:
-    """Join what was attended to in separate parts of the keys into attention over all of them.
+    """Join attention over separate parts of the keys into attention over all of them.
 
         lse = log(sum_s exp(lse_s))        o = sum_s exp(lse_s - lse) o_s
 
-    Each part's o_s is weighted by its share of the softmax denominator. The order of the parts
-    plays no role, so they can be computed at the same time.
+    Each o_s is weighted by its part's share of the softmax denominator. The order of the parts does
+    not matter, so they can be computed in parallel.
 
     Args:
-        o_parts: [S, ..., d_v]  each part's own attention output
-        lse_parts: [S, ...]  natural log of each part's own softmax denominator; −inf = nothing
-            seen, and then its o is ignored, whatever it holds
-    Returns: o [..., d_v], lse [...]; where no part saw anything, o = 0 and lse = −inf
+        o_parts: [S, ..., d_v]  attention output of each part
+        lse_parts: [S, ...]  natural log of each part's softmax denominator; −inf = fully masked in
+            this part, whose o is then ignored
+    Returns: o [..., d_v], lse [...]; a row that is fully masked in all parts gives 0 and −inf
     Raises:
-        ValueError: shapes that do not belong together
+        ValueError: o_parts and lse_parts differ in their leading axes
     Cost: 2 S d_v FLOP a row.
     Source: Dao et al. 2023, Flash-Decoding for long-context inference (the last step). The rule is
         that of online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, section 3.1.
@@ -119,29 +119,31 @@ def merge_partials(
 def read_contiguous(
     blocks: Sequence[tuple[Any, Any]],
 ) -> tuple[Float[np.ndarray, "*rows n d_k"], Float[np.ndarray, "*rows n d_v"]]:
-    """What the plain cache answers: everything appended, one after the other.
+    """What the contiguous cache returns: everything appended, in order.
 
     Args:
-        blocks: pairs k [..., n_i, d_k], v [..., n_i, d_v], in the order of appending
-    Returns: k [..., n, d_k], v [..., n, d_v], n the sum of all n_i
+        blocks: pairs k [..., n_i, d_k], v [..., n_i, d_v], in the order they were appended
+    Returns: k [..., n, d_k], v [..., n, d_v], with n the sum of all n_i
+    Raises:
+        ValueError: no blocks, or blocks that differ in another axis than n
     """
     k, v = zip(*blocks, strict=True)
     return np.concatenate(k, axis=-2), np.concatenate(v, axis=-2)
 
 
 def window_positions(n: int, window: int, sinks: int = 0) -> Int[np.ndarray, "held"]:
-    """Which of n tokens a cache still holds: the first `sinks` and the last `window`.
+    """Which of n tokens a windowed cache holds: the first `sinks` and the last `window`.
 
         held = {j : j < sinks or n - j <= window}
 
     Args:
-        n: how many tokens were appended
-        window: at least 1
-        sinks: how many of the first tokens stay for good
-    Returns: int [min(n, sinks + window)]  0-based positions, ascending: exactly what the last query
-        sees under `attention.masks.window_mask`
+        n: number of tokens appended
+        window: number of last tokens to hold, at least 1
+        sinks: number of first tokens to hold for good
+    Returns: int [min(n, sinks + window)]  0-based positions, ascending: the keys that the last
+        query sees under `attention.masks.window_mask`
     Raises:
-        ValueError: a window below 1, or negative or fractional sizes
+        ValueError: a window below 1; a negative or fractional size
     Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, section 3.2.
     """
     n, sinks = check_size(n, "n"), check_size(sinks, "sinks")
@@ -153,7 +155,7 @@ def window_positions(n: int, window: int, sinks: int = 0) -> Int[np.ndarray, "he
 def read_windowed(
     k: Any, v: Any, window: int, sinks: int = 0
 ) -> tuple[Float[np.ndarray, "*rows held d_k"], Float[np.ndarray, "*rows held d_v"]]:
-    """What a windowed cache answers: the held tokens, in the order of their positions.
+    """What a windowed cache returns: the held tokens, in order of position.
 
     Args:
         k: [..., n, d_k]; v: [..., n, d_v]  everything appended so far
@@ -168,26 +170,23 @@ def read_windowed(
 
 
 def pages_for(n: int, page_size: int) -> int:
-    """How many pages n tokens take: the last one may be partly empty.
-
-    pages = ceil(n / page_size)
-    """
+    """Number of pages for n tokens, the last one perhaps partly empty: ceil(n / page_size)."""
     return -(-n // page_size)
 
 
 def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, "B H_kv n d"]:
-    """Read sequences whose tokens lie scattered over pages, through a table of page numbers.
+    """What a paged cache returns: sequences spread over pages, found by a table of page numbers.
 
         x[b, :, j] = pages[block_table[b, j // page_size], :, j % page_size]  for j < lengths[b]
 
     Args:
         pages: [n_pages, H_kv, page_size, d]  the storage of all sequences
-        block_table: int [B, max_pages]  which page holds each sequence's next page_size tokens;
-            behind a sequence's last page anything may stand
-        lengths: int [B]  tokens of each sequence
-    Returns: [B, H_kv, max(lengths), d], 0 behind each sequence's end
+        block_table: int [B, max_pages]  the pages of each sequence, in order; entries after its
+            last page are ignored
+        lengths: int [B]  number of tokens of each sequence
+    Returns: [B, H_kv, max(lengths), d], with 0 after the end of each sequence
     Raises:
-        ValueError: shapes that do not fit, or a sequence longer than its row of the table
+        ValueError: shapes that do not fit; a sequence longer than its row of the table
     Source: Kwon et al. 2023 (vLLM), arXiv:2309.06180, section 4.1 and Eq. 4; a page is their KV
         block.
     """

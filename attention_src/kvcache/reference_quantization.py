@@ -1,14 +1,14 @@
-"""Keys and values in 8 or 4 bits: the mathematics, in NumPy. The torch twins are in `quantized`.
+"""Keys and values in 8 or 4 bits, in NumPy. `cache_quantized` has the same functions in torch.
 
-A group of numbers shares a grid, and each is stored as its place on that grid, its code.
+A group of numbers shares a grid, and each number is stored as its index on that grid, its code.
 
     symmetric     x ≈ codes * scale          codes −127 … 127, or −7 … 7;  0 stays 0
     asymmetric    x ≈ codes * scale + zero   codes 0 … 255, or 0 … 15;     no code is wasted
 
-Rounding moves a number by half a step at most, and the step is `scale`: whoever shares a group with
-an outlier gets the outlier's coarse step. So the question is who shares. Steps are stored, and
-therefore computed, in float32, as the torch twins do: both give the same codes. A group that holds
-NaN or an infinity is answered by NaN throughout.
+Rounding changes a number by half a step at most, and the step is `scale`: an outlier makes the step
+coarse for its whole group. So it matters which numbers share a group. Steps are stored in float32,
+so they are computed in float32, here and in torch: both give the same codes. A group that contains
+NaN or an infinity is NaN throughout when read back.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def quantize_symmetric(
         scale = max_d |x_d| / (2^(bits-1) - 1)        codes = round(x / scale)
 
     Args:
-        x: [..., d]  one token's key or value in each row
+        x: [..., d]  each row the key or value of one token
         bits: 8, or 4 (codes −7 … 7, not yet packed)
     Returns: codes int8 [..., d] and scale float32 [..., 1]; a row of zeros has scale 0
     Raises:
@@ -39,14 +39,15 @@ def quantize_symmetric(
     """
     levels = 2 ** (check_bits(bits) - 1) - 1
     x = _float32(x, "x")
-    with np.errstate(invalid="ignore"):  # infinities and NaN end as NaN, in the scale
-        scale = _known(np.abs(x).max(axis=-1, keepdims=True, initial=0) / np.float32(levels))
+    with np.errstate(invalid="ignore"):  # infinities and NaN make the scale NaN
+        largest = np.abs(x).max(axis=-1, keepdims=True, initial=0)
+        scale = _nan_if_infinite(largest / np.float32(levels))
         codes = np.rint(x / np.where(scale == 0, np.float32(1), scale))
         return np.clip(codes, -levels, levels).astype(np.int8), scale
 
 
 def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d"]:
-    """The numbers that the codes stand for.
+    """Turn codes of `quantize_symmetric` back into numbers.
 
         x = codes * scale
 
@@ -68,8 +69,9 @@ def quantize_asymmetric(
     Args:
         x: array of real numbers, at least one along `axis`
         bits: 4 (codes 0 … 15, not yet packed) or 8 (0 … 255)
-        axis: who shares a grid: -1 the channels of a token; -2 the tokens of a channel
-    Returns: codes uint8 of x's shape; scale and zero float32, with 1 along `axis`
+        axis: the axis that shares a grid: -1 = the channels of a token, -2 = the tokens of a
+            channel
+    Returns: codes uint8 of x's shape; scale and zero float32, of size 1 along `axis`
     Raises:
         ValueError: bits is neither 4 nor 8; x does not hold real numbers
     Error: |codes * scale + zero − x| <= scale / 2, plus the rounding of float32.
@@ -77,22 +79,22 @@ def quantize_asymmetric(
     """
     levels = 2 ** check_bits(bits) - 1
     x = _float32(x, "x")
-    with np.errstate(invalid="ignore", over="ignore"):  # a range that is not finite ends as NaN
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite range becomes NaN
         zero = x.min(axis=axis, keepdims=True)
-        scale = _known((x.max(axis=axis, keepdims=True) - zero) / np.float32(levels))
+        scale = _nan_if_infinite((x.max(axis=axis, keepdims=True) - zero) / np.float32(levels))
         codes = np.rint((x - zero) / np.where(scale == 0, np.float32(1), scale))
         return np.clip(codes, 0, levels).astype(np.uint8), scale, zero
 
 
 def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "..."]:
-    """The numbers that the codes stand for.
+    """Turn codes of `quantize_asymmetric` back into numbers.
 
         x = codes * scale + zero
 
     Args:
-        codes: uint8, as from `quantize_asymmetric`
+        codes: uint8 [...]
         scale, zero: float32, broadcast against codes
-    Returns: float32 of the codes' shape
+    Returns: float32, of the shape of codes
     """
     with np.errstate(invalid="ignore"):
         return np.asarray(codes).astype(np.float32) * np.asarray(scale) + np.asarray(zero)
@@ -105,13 +107,14 @@ def quantize_per_channel(
     Float32[np.ndarray, "*rows n_groups d"],
     Float32[np.ndarray, "*rows n_groups d"],
 ]:
-    """Each channel on its own grid, anew for every `group` tokens: for keys, whose outliers keep
-    to a few channels.
+    """As `quantize_asymmetric`, with one grid for each channel of `group` neighbouring tokens.
+
+    Suits keys, whose outliers stay in a few channels.
 
     Args:
         x: [..., n, d], n a multiple of group
         bits: 4 or 8
-        group: how many neighbouring tokens share a grid
+        group: tokens that share a grid
     Returns: codes uint8 [..., n, d], scale and zero float32 [..., n / group, d]
     Raises:
         ValueError: as `quantize_asymmetric`; group does not divide n
@@ -131,7 +134,7 @@ def quantize_per_channel(
 
 
 def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "*rows n d"]:
-    """The numbers that the codes of `quantize_per_channel` stand for.
+    """Turn codes of `quantize_per_channel` back into numbers.
 
     Args:
         codes: uint8 [..., n, d]
@@ -145,13 +148,13 @@ def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndar
 
 
 def pack_int4(codes: Any) -> UInt8[np.ndarray, "*rows half"]:
-    """Two codes of 4 bits in each byte: even places in the low half, odd ones in the high half.
+    """Pack two 4-bit codes in each byte: even indices in the low half, odd ones in the high half.
 
         packed_i = codes_{2i} + 16 codes_{2i+1}
 
     Args:
-        codes: whole numbers 0 … 15, [..., d]
-    Returns: uint8 [..., ceil(d / 2)]; when d is odd the last high half is 0
+        codes: int [..., d], 0 … 15
+    Returns: uint8 [..., ceil(d / 2)]; if d is odd, the last high half is 0
     Raises:
         ValueError: a code that needs more than 4 bits
     """
@@ -168,7 +171,7 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
 
     Args:
         packed: uint8 [..., ceil(d / 2)]
-        d: how many codes there were
+        d: number of codes in a row
     Returns: uint8 [..., d], 0 … 15
     Raises:
         ValueError: packed does not have ceil(d / 2) bytes a row
@@ -184,12 +187,17 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
 
 
 def quantized_tokens(n: int, group: int, residual: int) -> int:
-    """How many of n tokens are stored in few bits: whole groups, and never the newest `residual`.
+    """How many of n tokens are stored in few bits: whole groups, but not the newest `residual`.
 
         n_quantized = group * floor(max(0, n - residual) / group)
 
-    So the newest `residual` to `residual + group − 1` tokens are kept as they came. A group must
-    be full before its range is known, and recent tokens matter most.
+    The other `residual` to `residual + group − 1` tokens stay as they are: the range of a group is
+    known only when it is full, and recent tokens matter most.
+
+    Args:
+        n: number of tokens appended
+        group: tokens in a group
+        residual: number of newest tokens that are never quantised
     """
     return max(0, n - residual) // group * group
 
@@ -197,21 +205,23 @@ def quantized_tokens(n: int, group: int, residual: int) -> int:
 def read_quantized(
     k: Any, v: Any, bits: int, *, scheme: str, group: int = 1, residual: int = 0
 ) -> tuple[Float[np.ndarray, "*rows n d_k"], Float[np.ndarray, "*rows n d_v"]]:
-    """What a quantised cache answers after k and v were appended, in whatever portions.
+    """What a quantised cache returns after k and v were appended, in portions of any size.
 
     Args:
         k: [..., n, d_k]; v: [..., n, d_v]
         bits: 4 or 8
-        scheme: "per_token": both symmetric, one scale a token; "per_channel": keys asymmetric, per
-            channel over `group` tokens, and values asymmetric, one grid a token
-        group: tokens in a key's group; 1 for "per_token"
-        residual: the newest tokens that stay as they are, at least
+        scheme: "per_token": keys and values symmetric, one scale for each token and head.
+            "per_channel": keys asymmetric, one grid for each channel of `group` tokens; values
+            asymmetric, one grid for each token and head (KIVI)
+        group: tokens in a group of keys; 1 for "per_token"
+        residual: number of newest tokens that are never quantised, as in `quantized_tokens`
     Returns: k, v  in their own dtypes
     Raises:
-        ValueError: as the functions above
-    Source: "per_channel": Liu et al. 2024 (KIVI), arXiv:2402.02750, Algorithm 1, simplified: there
-        keys and values become codes at slightly different times, here together; and there the
-        channels of a value share a grid in groups, here all of them do.
+        ValueError: an unknown scheme; as the functions above
+    Source: "per_channel": Liu et al. 2024 (KIVI), arXiv:2402.02750, Algorithm 1, simplified: KIVI
+        quantises keys and values at slightly different times, we quantise them together; KIVI
+        splits the channels of a value into groups, we do not. Their R is about our
+        residual + group.
     """
     check_impl(scheme, SCHEMES, "scheme")
     k, v = np.asarray(k), np.asarray(v)
@@ -230,21 +240,22 @@ def read_quantized(
 
 
 def check_bits(bits: int) -> int:
-    """Check that bits is 4 or 8.
+    """Return bits.
 
     Raises:
-        ValueError: says so
+        ValueError: bits is neither 4 nor 8
     """
     if check_size(bits, "bits") not in BITS:
         raise ValueError(f"bits is {bits}; it should be 4 or 8")
     return bits
 
 
-def _known(scale: np.ndarray) -> np.ndarray:
-    """NaN in place of an infinite step, which no code can be counted in."""
+def _nan_if_infinite(scale: np.ndarray) -> np.ndarray:
+    """NaN in place of an infinite step, so that its whole group is NaN when read back."""
     return np.where(np.isfinite(scale), scale, np.float32(np.nan))
 
 
 def _float32(x: Any, name: str) -> np.ndarray:
+    """x in float32; numbers beyond its range become infinities."""
     with np.errstate(over="ignore"):
         return real_array(x, name)[0].astype(np.float32)

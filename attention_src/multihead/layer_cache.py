@@ -74,7 +74,7 @@ def attend_with_cache(
     n = q.shape[-2]
     if n == 1 and mask is None:
         cache.append(k, v)
-        return decode_attention(q, cache, scale=scale, impl=_decode_impl(impl))
+        return decode_attention(q, cache, scale=scale, impl=impl)
     if isinstance(cache, WindowedKVCache):
         if impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
             cache.append(k, v)
@@ -105,11 +105,6 @@ def check_cache(cache: Any, causal: bool, n: int) -> None:
             f"causal is False, but x has {n} tokens that follow what the cache holds, and a token "
             "cannot see later ones through a cache; it should be True"
         )
-
-
-def _decode_impl(impl: str) -> str:
-    """The impl of `decode_attention`, which calls "tiled" "split"."""
-    return "split" if impl == "tiled" else impl
 
 
 def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:

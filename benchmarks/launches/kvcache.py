@@ -14,9 +14,10 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     """Decoding a batch of 4 against 4096 keys in 8 splits, and their merge.
 
     Args:
-        dtype: of q, and of the cache but for int8
+        dtype: of q and, except for int8, of the cache
         d: d_k and d_v
-        capability: of the chip whose tile sizes are wanted
+        capability: of the chip that chooses the tile sizes
+    Returns: launches by name
     """
 
     def empty(*shape: int, dtype: torch.dtype = dtype) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""What the tests of the decode kernels share: one problem, as each operator wants it.
+"""What the tests of the decode kernels share: a problem, in the form that each operator takes.
 
-A problem is q, and dense k and v with the length of each sequence. Whatever an operator must not
-read (keys beyond a length, unused pages, their table entries) is NaN or nonsense.
+A problem is q, and dense k and v with the length of each sequence. What an operator must not read
+(keys after a sequence's end, unused pages, their entries in the table) is NaN or out of range.
 """
 
 import numpy as np
@@ -28,17 +28,17 @@ def random_problem(batch, n_heads, n_kv_heads, n, d_k, d_v, lengths, dtype, *, s
     return q, k, v, torch.tensor(lengths, dtype=torch.int32, device=DEVICE)
 
 
-def dead_keys(lengths, n):
-    """bool [B, 1, n, 1]"""
+def past_end(lengths, n):
+    """bool [B, 1, n, 1]  keys after the end of their sequence."""
     return (torch.arange(n, device=lengths.device) >= lengths[:, None])[:, None, :, None]
 
 
 def exact(q, k, v, lengths, scale=SCALE):
-    """o in float64 from the oracle."""
-    dead = dead_keys(lengths, k.shape[2])
+    """o in float64, from the reference."""
+    hidden = past_end(lengths, k.shape[2])
     q64, k64, v64 = (
         x.detach().double().cpu().numpy()
-        for x in (q, k.masked_fill(dead, 0), v.masked_fill(dead, 0))
+        for x in (q, k.masked_fill(hidden, 0), v.masked_fill(hidden, 0))
     )
     k64, v64 = (np.repeat(x, q.shape[1] // k.shape[1], axis=1) for x in (k64, v64))
     mask = padding_mask(lengths.cpu().numpy(), k.shape[2])
@@ -47,23 +47,23 @@ def exact(q, k, v, lengths, scale=SCALE):
 
 def plain(q, k, v, lengths, scale=SCALE):
     """The equation in the inputs' own dtype, rounded after every step."""
-    dead = dead_keys(lengths, k.shape[2])
+    hidden = past_end(lengths, k.shape[2])
     group = q.shape[1] // k.shape[1]
-    k, v = (x.masked_fill(dead, 0).repeat_interleave(group, dim=1) for x in (k, v))
-    s = ((q @ k.mT) * scale).masked_fill(dead.mT, -torch.inf)
-    empty = dead.all(dim=2, keepdim=True)  # [B, 1, 1, 1]
-    return (s.masked_fill(empty, 0).softmax(dim=-1) @ v).masked_fill(empty, 0)
+    k, v = (x.masked_fill(hidden, 0).repeat_interleave(group, dim=1) for x in (k, v))
+    s = ((q @ k.mT) * scale).masked_fill(hidden.mT, -torch.inf)
+    fully_masked = hidden.all(dim=2, keepdim=True)  # [B, 1, 1, 1]
+    return (s.masked_fill(fully_masked, 0).softmax(dim=-1) @ v).masked_fill(fully_masked, 0)
 
 
 def contiguous(q, k, v, lengths, scale=SCALE, n_splits=None):
-    """decode_contiguous, with NaN from each length on."""
-    dead = dead_keys(lengths, k.shape[2])
-    k, v = k.masked_fill(dead, torch.nan), v.masked_fill(dead, torch.nan)
+    """decode_contiguous, with NaN after the end of each sequence."""
+    hidden = past_end(lengths, k.shape[2])
+    k, v = k.masked_fill(hidden, torch.nan), v.masked_fill(hidden, torch.nan)
     return decode_contiguous(q, k, v, lengths, scale, n_splits)
 
 
 def to_pages(k, v, lengths, page_size, seed=0):
-    """k_pages, v_pages, block_table: pages in random order among as many that are all NaN."""
+    """k_pages, v_pages, block_table: pages in random order, among as many pages of NaN."""
     batch, n_kv_heads, n, _ = k.shape
     rng = np.random.default_rng(seed)
     max_pages = -(-n // page_size) + 1
@@ -90,28 +90,28 @@ def paged(q, k, v, lengths, scale=SCALE, n_splits=None, page_size=5):
 
 
 def quantize(x):
-    """int8 codes and a float32 scale for each row: x is nearly codes * scale."""
+    """int8 codes and one float32 scale for each row: x ≈ codes * scale."""
     scale = x.float().abs().amax(dim=-1).clamp(min=1e-30) / 127
     return (x.float() / scale[..., None]).round().to(torch.int8), scale
 
 
 def dequantized(x):
-    """What `quantize` makes of x, in float64."""
+    """x after rounding to int8, in float64."""
     codes, scale = quantize(x)
     return codes.double() * scale.double()[..., None]
 
 
 def int8(q, k, v, lengths, scale=SCALE, n_splits=None):
-    """decode_int8 on the codes of k and v, with NaN scales from each length on."""
+    """decode_int8 on the codes of k and v, with scales of NaN after the end of each sequence."""
     (k, k_scale), (v, v_scale) = quantize(k), quantize(v)
-    dead = dead_keys(lengths, k.shape[2])[..., 0]
-    k_scale, v_scale = (x.masked_fill(dead, torch.nan) for x in (k_scale, v_scale))
+    hidden = past_end(lengths, k.shape[2])[..., 0]
+    k_scale, v_scale = (x.masked_fill(hidden, torch.nan) for x in (k_scale, v_scale))
     return decode_int8(q, k, k_scale, v, v_scale, lengths, scale, n_splits)
 
 
 OPERATORS = {"contiguous": contiguous, "paged": paged, "int8": int8}
 
 
-def as_seen(name, x):
-    """k or v as an operator sees it: in float64, for int8 what its codes stand for."""
+def as_stored(name, x):
+    """k or v as an operator stores it: in float64, for int8 after rounding."""
     return dequantized(x) if name == "int8" else x.double()

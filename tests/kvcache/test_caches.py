@@ -1,4 +1,4 @@
-"""Every cache against the NumPy statement of what it answers, and what all of them promise."""
+"""Every cache against its NumPy reference, and what all caches have in common."""
 
 import math
 
@@ -33,11 +33,12 @@ MAKERS = {
     "paged": lambda: PagedKVCache(3, 200),
 }
 every_cache = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+pytestmark = pytest.mark.usefixtures("poisoned_storage")
 
 
 def expected(cache, k, v):
-    """What the NumPy statement answers for this cache, as float64."""
-    # NumPy has no bfloat16: its values pass through float32, and the answer is rounded to it below.
+    """What the reference returns for this cache, in k's dtype."""
+    # NumPy has no bfloat16: use float32 there, and round the result to bfloat16 below.
     k32, v32 = (x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy() for x in (k, v))
     if isinstance(cache, WindowedKVCache):
         read = r.read_windowed(k32, v32, cache.window, cache.sinks)
@@ -46,16 +47,14 @@ def expected(cache, k, v):
         read = r.read_quantized(k32, v32, cache.bits, **options)
     elif isinstance(cache, PagedKVCache):
         table, lengths = cache.block_table.numpy(), cache.lengths.numpy()
-        pages = (p.float() if p.dtype == torch.bfloat16 else p for p in cache_pages(cache))
-        read = [r.read_paged(p.numpy(), table, lengths) for p in pages]
+        pages = (
+            x.float() if k.dtype == torch.bfloat16 else x for x in (cache.k_pages, cache.v_pages)
+        )
+        read = [r.read_paged(x.numpy(), table, lengths) for x in pages]
         assert all(np.array_equal(x, y) for x, y in zip(read, (k32, v32), strict=True))
     else:
         read = r.read_contiguous([(k32, v32)])
     return [torch.from_numpy(np.ascontiguousarray(x)).to(k.dtype) for x in read]
-
-
-def cache_pages(cache):
-    return cache.k_pages, cache.v_pages
 
 
 def portions(k, v, sizes):
@@ -64,12 +63,11 @@ def portions(k, v, sizes):
 
 
 def check(cache, k, v):
-    read = cache.read()
-    for name, ours, right in zip("kv", read, expected(cache, k, v), strict=True):
-        assert ours.dtype == k.dtype and torch.equal(ours, right), name
-    n = k.shape[2]
-    held = expected(cache, k, v)[0].shape[2]
-    assert len(cache) == held == read[0].shape[2] and cache.n_seen == n
+    right = expected(cache, k, v)
+    for name, x, y in zip("kv", cache.read(), right, strict=True):
+        assert x.dtype == k.dtype and torch.equal(x, y), name
+    n, held = k.shape[2], right[0].shape[2]
+    assert len(cache) == held and cache.n_seen == n
     window, sinks = getattr(cache, "window", n + 1), getattr(cache, "sinks", 0)
     assert cache.positions.tolist() == r.window_positions(n, window, sinks).tolist()
     assert cache.lengths.tolist() == [held] * k.shape[0] and cache.lengths.dtype == torch.int32
@@ -77,14 +75,6 @@ def check(cache, k, v):
 
 sizes = st.lists(st.integers(0, 9), min_size=1, max_size=7)
 widths = st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 7), st.integers(1, 7))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def poisoned_storage():
-    """All storage begins as NaN, so that whatever is read and was not written is seen."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @given(
@@ -110,35 +100,16 @@ def test_what_is_read_is_what_was_appended(name, sizes, widths, dtype, strided, 
 
 
 @every_cache
-def test_portions_do_not_matter(make):
-    _, k, v = make_qkv(1, 60, 8, 6, dtype=torch.float32)
-    whole, token_by_token = make(), make()
-    whole.append(k, v)
-    for k_new, v_new in portions(k, v, 1):
-        token_by_token.append(k_new, v_new)
-    for ours, theirs in zip(whole.read(), token_by_token.read(), strict=True):
-        assert torch.equal(ours, theirs)
-    assert whole.nbytes == token_by_token.nbytes
-
-
-@every_cache
-def test_later_changes_to_what_was_appended_do_not_matter(make):
+def test_what_is_appended_is_copied_and_detached(make):
     _, k, v = make_qkv(1, 7, dtype=torch.float32)
-    cache, k_new, v_new = make(), k.clone(), v.clone()
-    cache.append(k_new, v_new)
+    cache, k_new, v_new = make(), k.clone().requires_grad_(), v.clone().requires_grad_()
+    cache.append(k_new, 1 * v_new)
     before = [x.clone() for x in cache.read()]
-    k_new.zero_()
-    v_new.zero_()
+    assert not any(x.requires_grad for x in before)
+    with torch.no_grad():
+        k_new.zero_()
+        v_new.zero_()
     assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
-
-
-@every_cache
-def test_no_graph_is_kept(make):
-    _, k, v = make_qkv(1, 7, dtype=torch.float32)
-    cache = make()
-    cache.append(k.requires_grad_(), 2 * v.requires_grad_())
-    cache.append(k[:, :, :1], v[:, :, :1])
-    assert not any(x.requires_grad for x in cache.read())
 
 
 @every_cache
@@ -154,46 +125,38 @@ def test_an_empty_cache(make):
     assert cache.positions.tolist() == [] and cache.lengths.tolist() == [0, 0]
 
 
-CHANGES = {
-    "B=3": dict(k=(3, 2, 1, 4), v=(3, 2, 1, 5)),
-    "H_kv=1": dict(k=(2, 1, 1, 4), v=(2, 1, 1, 5)),
-    "d_k=6": dict(k=(2, 2, 1, 6), v=(2, 2, 1, 5)),
-    "d_v=7": dict(k=(2, 2, 1, 4), v=(2, 2, 1, 7)),
-    r"v has shape \[2, 2, 2, 5\] but k has \[2, 2, 1, 4\]": dict(k=(2, 2, 1, 4), v=(2, 2, 2, 5)),
-    r"k has shape \[2, 1, 4\]": dict(k=(2, 1, 4), v=(2, 1, 5)),
-    "d_v=0": dict(k=(2, 2, 1, 4), v=(2, 2, 1, 0)),
-}
+ONE = torch.ones(1, 2, 1, 4)
+BAD = [  # after an append of k and v [1, 2, 3, 4] in float32
+    (ONE.repeat(3, 1, 1, 1), ONE.repeat(3, 1, 1, 1), "B=3"),
+    (ONE[:, :1], ONE[:, :1], "H_kv=1, not 2"),
+    (ONE[..., :3], ONE, "d_k=3, not 4"),
+    (ONE, ONE[..., :3], "d_v=3, not 4"),
+    (ONE, ONE[..., :0], "d_v=0"),
+    (ONE, ONE.repeat(1, 1, 2, 1), r"v has shape \[1, 2, 2, 4\]; it .* = \[1, 2, 1, 4\]"),
+    (ONE[0], ONE[0], r"k has shape \[2, 1, 4\]; it should be \[B, H_kv, n, d_k\]"),
+    (ONE, ONE.half(), "v is torch.float16"),
+    (ONE.int(), ONE.int(), "k has dtype torch.int32"),
+    (ONE.numpy(), ONE, "k is a ndarray"),
+    (ONE, ONE.to("meta"), "v is torch.float32 on meta"),
+    (ONE.double(), ONE.double(), r"dtype=torch\.float64, not torch\.float32"),
+    (ONE.to("meta"), ONE.to("meta"), "device=meta, not cpu"),
+]
 
 
 @every_cache
-@pytest.mark.parametrize("message", CHANGES)
-def test_what_does_not_fit_is_refused_and_changes_nothing(make, message, untyped):
+def test_what_does_not_fit_is_refused_and_changes_nothing(make, untyped):
     cache = make()
-    cache.append(torch.ones(2, 2, 3, 4), torch.ones(2, 2, 3, 5))
-    before = [x.clone() for x in cache.read()]
-    with pytest.raises(ValueError, match=message):
-        cache.append(*(torch.ones(shape) for shape in CHANGES[message].values()))
-    assert len(cache) == 3 and cache.n_seen == 3
-    assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
-
-
-@every_cache
-def test_dtypes_and_devices_are_kept(make, untyped):
-    cache, one = make(), torch.ones(1, 1, 1, 2)
-    for k, v, message in (
-        (one, one.half(), "v is torch.float16"),
-        (one.int(), one.int(), "k has dtype torch.int32"),
-        (one.numpy(), one, "k is a ndarray"),
-        (one, one.to("meta"), "v is torch.float32 on meta"),
-    ):
+    for k, v, message in BAD[4:11]:  # those that no first append may be
         with pytest.raises(ValueError, match=message):
             cache.append(k, v)
     assert cache.layout is None and cache.batch is None
-    cache.append(one, one)
-    with pytest.raises(ValueError, match=r"dtype=torch\.float64, not torch\.float32"):
-        cache.append(one.double(), one.double())
-    with pytest.raises(ValueError, match="device=meta, not cpu"):
-        cache.append(one.to("meta"), one.to("meta"))
+    cache.append(ONE.repeat(1, 1, 3, 1), ONE.repeat(1, 1, 3, 1))
+    before = [x.clone() for x in cache.read()]
+    for k, v, message in BAD:
+        with pytest.raises(ValueError, match=message):
+            cache.append(k, v)
+    assert len(cache) == 3 and cache.n_seen == 3
+    assert all(torch.equal(x, y) for x, y in zip(before, cache.read(), strict=True))
 
 
 def test_constructors_refuse(untyped):
@@ -222,7 +185,7 @@ def filled(cache, dtype, n=37, batch=2, heads=3, d_k=16, d_v=8):
     return cache
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64], ids=str)
 def test_bytes_are_those_of_the_formula(dtype):
     size = dict(dtype_bytes=dtype.itemsize, batch=2)
     cache = filled(KVCache(), dtype)
@@ -273,12 +236,12 @@ def test_a_window_never_grows():
         sizes.add(cache.allocated_nbytes)
     assert sizes == {8 * 2 * 2 * 4} and cache.n_seen == 38 and len(cache) == 8
     assert cache.positions.tolist() == [0, 1, *range(32, 38)]
-    # The order of storage is another one: the ring goes round.
-    places = WindowedKVCache(3, sinks=1)
+    # The storage is a ring, so it has another order.
+    cache = WindowedKVCache(3, sinks=1)
     for j in range(6):
-        places.append(torch.full((1, 1, 1, 1), float(j)), torch.full((1, 1, 1, 1), float(j)))
-    assert places.stored()[0].flatten().tolist() == [0, 4, 5, 3]
-    assert places.read()[0].flatten().tolist() == [0, 3, 4, 5]
+        cache.append(torch.full((1, 1, 1, 1), float(j)), torch.full((1, 1, 1, 1), float(j)))
+    assert cache.stored()[0].flatten().tolist() == [0, 4, 5, 3]
+    assert cache.read()[0].flatten().tolist() == [0, 3, 4, 5]
 
 
 def test_the_newest_tokens_are_exact_until_their_group_is_full():
@@ -308,19 +271,6 @@ def test_int8_storage_is_codes_and_scales():
     k_read, v_read = cache.read()
     assert torch.equal(k * k_scale[..., None], k_read)
     assert torch.equal(v * v_scale[..., None], v_read)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_precision_is_quantised_from_its_own_numbers(dtype):
-    _, k, v = make_qkv(1, 64, 16, 8, dtype=torch.float32)
-    k, v = k.to(dtype), v.to(dtype)
-    cache = QuantizedKVCache(8)
-    cache.append(k, v)
-    for ours, x in zip(cache.read(), (k, v), strict=True):
-        step = x.float().abs().amax(dim=-1, keepdim=True) / 127
-        rounding = torch.finfo(dtype).eps / 2 * x.float().abs()
-        assert ours.dtype == dtype
-        assert ((ours.float() - x.float()).abs() <= 0.5001 * step + 1.01 * rounding).all()
 
 
 def test_transformers_cache_reads_the_same():

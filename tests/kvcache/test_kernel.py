@@ -1,4 +1,4 @@
-"""The three gates for the decode kernels, and what they must never look at."""
+"""The three gates for the decode kernels, and that they read nothing they should not."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from attention_src.kvcache.kernel.merge import merge_launch
 from attention_src.testing import assert_sharp, assert_within_budget, probe_mask
 from kvcache.decoding import (
     OPERATORS,
-    as_seen,
+    as_stored,
     contiguous,
     exact,
     paged,
@@ -29,12 +29,11 @@ dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 SIZES = [
     (2, 6, 2, 37, 17, 22, (37, 5), 1),
     (1, 1, 1, 1, 16, 16, (1,), None),
-    (2, 2, 2, 65, 64, 32, (65, 0), 2),
-    (3, 3, 1, 97, 8, 2, (97, 31, 64), 3),
+    (2, 2, 1, 65, 64, 32, (65, 0), 2),
     (1, 17, 1, 33, 24, 40, (33,), 2),
-    (1, 5, 5, 31, 3, 100, (29,), 4),
-    (1, 142, 2, 40, 16, 8, (39,), 1),
-    (1, 18, 1, 35, 256, 256, (34,), 1),
+    (1, 2, 2, 31, 3, 100, (29,), 3),  # more splits than blocks
+    (1, 71, 1, 40, 16, 8, (39,), 1),  # two tiles of query heads
+    (1, 36, 2, 35, 256, 256, (34,), 1),  # in float32, two tiles for each of two key/value heads
 ]
 
 
@@ -43,7 +42,7 @@ def check(name, problem, n_splits):
     q, k, v, lengths = problem
     o = OPERATORS[name](*problem, n_splits=n_splits)
     assert o.dtype == q.dtype and o.shape == (*q.shape[:3], v.shape[3])
-    k, v = as_seen(name, k), as_seen(name, v)
+    k, v = as_stored(name, k), as_stored(name, v)
     right = exact(q, k, v, lengths)
     if q.dtype == torch.float32:
         assert_sharp(o, right)
@@ -62,17 +61,17 @@ def test_budget_and_sharp(name, dtype, size):
 
 @names
 def test_logits_of_1e4(name):
-    q, k, v, lengths = random_problem(2, 4, 2, 41, 8, 4, (41, 33), torch.float32, size=2e4)
+    q, k, v, lengths = random_problem(1, 4, 2, 41, 8, 4, (41,), torch.float32, size=2e4)
     assert (0.37 * q @ k.repeat_interleave(2, dim=1).mT).abs().max() > 1e4
     o = OPERATORS[name](q, k, v, lengths, n_splits=2)
-    k, v = as_seen(name, k), as_seen(name, v)
-    # One weight is all but 1, so the products with keys, 1e4 with an error of 1e-3, hardly matter.
+    k, v = as_stored(name, k), as_stored(name, v)
+    # One weight is nearly 1, so the errors of the scores, 1e-3, hardly matter.
     rounded = plain(q, k.float(), v.float(), lengths)
     assert_within_budget(o, exact(q, k, v, lengths), rounded)
 
 
 def sequences(decode, lengths):
-    """`decode` for probe_mask: its queries become one sequence each, of these lengths."""
+    """`decode` for probe_mask: each query becomes a sequence, with one of these lengths."""
 
     def attend(q, k, v):
         batch = q.shape[2]
@@ -84,13 +83,12 @@ def sequences(decode, lengths):
     return attend
 
 
-# Around the borders of blocks of 32, and with them of splits; nothing, one key, all keys.
-BORDERS = (0, 1, 31, 32, 33, 63, 64, 65, 66)
+# Around the borders of blocks of 32 keys, and with them of splits; no key, one key.
+BORDERS = (0, 1, 31, 32, 33, 64, 65)
 
 
-@dtypes
 @names
-@pytest.mark.parametrize("n_splits", [1, 2, 3])
+@pytest.mark.parametrize(("dtype", "n_splits"), [(torch.float16, 1), (torch.float32, 3)], ids=str)
 def test_probe(name, dtype, n_splits):
     visible = np.arange(66) < np.array(BORDERS)[:, None]
 
@@ -100,9 +98,9 @@ def test_probe(name, dtype, n_splits):
     probe_mask(sequences(decode, BORDERS), visible, dtype=dtype)
 
 
-@pytest.mark.parametrize("page_size", [1, 3, 16, 32, 64])
+@pytest.mark.parametrize("page_size", [1, 3, 32, 64])
 def test_probe_of_page_borders(page_size):
-    lengths = (0, 1, page_size - 1, page_size, page_size + 1, 65)
+    lengths = sorted({page_size - 1, page_size, page_size + 1, 65})
     visible = np.arange(66) < np.array(lengths)[:, None]
 
     def decode(q, k, v, lengths):
@@ -112,33 +110,34 @@ def test_probe_of_page_borders(page_size):
 
 
 @names
-@pytest.mark.parametrize("n_splits", [1, 2])
-def test_a_sequence_without_keys_gives_zero(name, n_splits):
-    problem = random_problem(2, 2, 1, 33, 16, 16, (0, 0), torch.float32)
-    assert (OPERATORS[name](*problem, n_splits=n_splits) == 0).all()
-    problem = random_problem(2, 2, 1, 0, 16, 16, (0, 0), torch.float32)
-    assert (OPERATORS[name](*problem) == 0).all()
+def test_a_sequence_without_keys_gives_zero(name):
+    for n in (33, 0):
+        problem = random_problem(2, 2, 1, n, 16, 16, (0, 0), torch.float32)
+        for n_splits in (1, 2):
+            assert (OPERATORS[name](*problem, n_splits=n_splits) == 0).all()
 
 
 @names
 @pytest.mark.parametrize("n_splits", [1, 2])
 def test_an_impossible_length_gives_nan_there_only(name, n_splits):
-    q, k, v, lengths = random_problem(4, 2, 1, 33, 16, 16, (33, -1, 90, 20), torch.float32)
+    q, k, v, lengths = random_problem(3, 2, 1, 33, 16, 16, (33, -1, 90), torch.float32)
     possible = lengths.clamp(0, 33)
     o = OPERATORS[name](q, k, v, possible, n_splits=n_splits)
     if name == "paged":
         o_wrong = decode_paged(q, *to_pages(k, v, possible, 5), lengths, 0.37, n_splits)
     else:
         o_wrong = OPERATORS[name](q, k, v, lengths, n_splits=n_splits)
-    assert o_wrong[1:3].isnan().all()
-    assert torch.equal(o_wrong[[0, 3]], o[[0, 3]])
+    assert o_wrong[1:].isnan().all() and torch.equal(o_wrong[0], o[0])
 
 
 @pytest.mark.parametrize("page", [-1, 1 << 30])
 def test_a_page_that_does_not_exist_gives_nan_there_only(page):
     q, k, v, lengths = random_problem(2, 2, 1, 40, 16, 16, (40, 40), torch.float32)
     k_pages, v_pages, table = to_pages(k, v, lengths, 8)
-    k_pages, v_pages = k_pages.nan_to_num(0.5), v_pages.nan_to_num(0.5)  # no other source of NaN
+    k_pages, v_pages = (
+        k_pages.nan_to_num(0.5),
+        v_pages.nan_to_num(0.5),
+    )  # so that NaN has one source
     o = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
     table[1, 4] = page
     o_wrong = decode_paged(q, k_pages, v_pages, table, lengths, 0.37, 2)
@@ -146,7 +145,7 @@ def test_a_page_that_does_not_exist_gives_nan_there_only(page):
 
 
 def lonely(x, axis):
-    """x, of size 1 along an axis: a step along it would leave all memory, and crash."""
+    """x, of size 1 along an axis, with a stride there that would leave memory, and crash."""
     assert x.shape[axis] == 1
     strides = list(x.stride())
     strides[axis] = 2**44
@@ -179,23 +178,14 @@ def test_nan_in_a_query_stays_in_its_row(name):
 
 @names
 def test_small_values_are_not_lost(name):
-    # Their scales, 1e-6 and less, are where fp16 has few digits left.
+    # Their scales, 1e-6 and less, are where fp16 has few digits.
     q, k, v, lengths = random_problem(1, 2, 1, 70, 16, 16, (70,), torch.float16)
     v = (v * 1e-4).half()
     check(name, (q, k, v, lengths), 2)
 
 
-@names
-def test_one_split_or_many_agree(name):
-    problem = random_problem(1, 2, 1, 130, 16, 16, (130,), torch.float32)
-    whole = OPERATORS[name](*problem, n_splits=1)
-    for n_splits in (2, 3, 11):  # the last: more than there are blocks
-        o = OPERATORS[name](*problem, n_splits=n_splits)
-        torch.testing.assert_close(o, whole, rtol=1e-5, atol=1e-6)
-
-
 @dtypes
-@pytest.mark.parametrize("n_splits", [2, 5, MAX_SPLITS])
+@pytest.mark.parametrize("n_splits", [5, MAX_SPLITS])
 def test_merge_is_the_formula(dtype, n_splits):
     rng = np.random.default_rng(n_splits)
     lse = rng.normal(scale=3, size=(2, 3, n_splits)).astype(np.float32)
@@ -225,7 +215,7 @@ def test_splits_fill_the_chip_and_are_not_too_small():
             assert splits == 1 or capacity / splits >= 128
             if splits * n_programs < 2 * 132 and splits < MAX_SPLITS:  # less than a wave
                 assert splits == max(1, capacity // 128)
-    # The sizes of the speed target: a few waves, so that the last one hardly matters.
+    # At the size of benchmarks/kvcache.py a few waves, so that the last one hardly matters.
     assert choose_splits(64 * 8, 16_384, 132) == 3
     assert choose_splits(10_000, 16_384, 132) == 1
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from attention_src.kvcache.layer import decode_attention, has_kernel, merge_part
 from attention_src.testing import assert_sharp, assert_within_budget, make_qkv, probe_mask
 from attention_src.triton_support import interpreter
 
-IMPLS = ("dense", "sdpa", "split")
+IMPLS = ("dense", "sdpa", "tiled")
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SHARP = {torch.float32: 1e-5, torch.float64: 1e-13}
 MAKERS = {
@@ -35,23 +34,14 @@ WITH_KERNEL = ("contiguous", "windowed", "int8", "paged")
 every_cache = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 every_impl = pytest.mark.parametrize("impl", IMPLS)
 
-# n, d_k, d_v, H, H_kv: one token, primes, one beside a part of "split", grouped heads.
+# n, d_k, d_v, H, H_kv, scale: one token, primes, around a tile of "tiled", grouped heads.
 SIZES = [
-    (1, 3, 2, 2, 2),
-    (7, 11, 13, 3, 3),
-    (37, 17, 19, 6, 2),
-    (255, 8, 8, 5, 1),
-    (256, 5, 3, 2, 2),
-    (257, 64, 64, 4, 2),
+    (1, 3, 2, 2, 2, None),
+    (37, 17, 19, 6, 2, 0.3),
+    (256, 5, 3, 2, 2, None),
+    (257, 64, 64, 5, 1, None),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def poisoned_storage():
-    """All storage begins as NaN, so that whatever is read and was not written is seen."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
+pytestmark = pytest.mark.usefixtures("poisoned_storage")
 
 
 def fill(cache, k, v):
@@ -65,11 +55,11 @@ def inputs(size, dtype, scale_of_q=1.0):
     return make_qkv(1, n, d_k, d_v, **heads, dtype=dtype, size=scale_of_q)
 
 
-def exact(q, cache, **options):
-    """In float64 from the oracle, on the very numbers that the cache holds."""
+def exact(q, cache, scale=None):
+    """In float64 from the reference, on what the cache holds."""
     k, v = (x.double().cpu().numpy() for x in cache.read())
     lengths = cache.lengths.cpu().numpy()
-    return reference.decode(q.double().cpu().numpy(), k, v, lengths=lengths, **options)
+    return reference.decode(q.double().cpu().numpy(), k, v, lengths=lengths, scale=scale)
 
 
 def plain(q, cache, scale=None):
@@ -81,29 +71,34 @@ def plain(q, cache, scale=None):
     return s.masked_fill(past_end, -torch.inf).softmax(dim=-1).masked_fill(past_end, 0) @ v
 
 
+def check(o, q, cache, impl, scale=None):
+    """Both tolerance gates."""
+    assert o.dtype == q.dtype
+    right = exact(q, cache, scale)
+    if q.dtype in SHARP:
+        assert_sharp(o, right, rtol=SHARP[q.dtype])
+    # float64 is the reference's own; torch's fused float32 is held to the sharp gate alone.
+    if q.dtype != torch.float64 and (impl, q.dtype) != ("sdpa", torch.float32):
+        assert_within_budget(o, right, plain(q, cache, scale))
+
+
 @every_cache
 @every_impl
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_budget_and_sharp(make, impl, dtype):
-    for size in SIZES:
+    for *size, scale in SIZES:
         q, k, v = inputs(size, dtype)
         cache = fill(make(), k, v)
-        for options in (dict(), dict(scale=0.3)):
-            o = decode_attention(q, cache, impl=impl, **options)
-            assert o.dtype == dtype and o.shape == (*q.shape[:3], v.shape[-1])
-            right = exact(q, cache, **options)
-            if dtype in SHARP:
-                assert_sharp(o, right, rtol=SHARP[dtype])
-            # float64 is the oracle's own; torch's fused float32 is held to the sharp gate alone.
-            if dtype != torch.float64 and (impl, dtype) != ("sdpa", torch.float32):
-                assert_within_budget(o, right, plain(q, cache, **options))
+        o = decode_attention(q, cache, impl=impl, scale=scale)
+        assert o.shape == (*q.shape[:3], v.shape[-1])
+        check(o, q, cache, impl, scale)
 
 
 @every_cache
-@pytest.mark.parametrize("impl", ["dense", "split"])  # torch's fused function rounds p as well
+@pytest.mark.parametrize("impl", ["dense", "tiled"])  # torch's fused function rounds p as well
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_rounded_once(make, impl, dtype):
-    q, k, v = inputs((600, 8, 8, 4, 2), dtype)  # several parts of "split"
+    q, k, v = inputs((600, 8, 8, 4, 2), dtype)  # three tiles
     cache = fill(make(), k, v)
     o, right = decode_attention(q, cache, impl=impl).double().numpy(), exact(q, cache)
     assert (np.abs(o - right) <= 1.01 * torch.finfo(dtype).eps / 2 * np.abs(right) + 1e-6).all()
@@ -120,8 +115,8 @@ def test_logits_of_1e4(make, impl):
 
 
 @every_impl
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("n", [1, 6, 11, 300])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("n", [1, 11, 300])
 def test_probe(impl, dtype, n):
     def probe(make, visible):
         probe_mask(
@@ -131,15 +126,15 @@ def test_probe(impl, dtype, n):
     everything = np.ones((1, n), dtype=bool)
     probe(KVCache, everything)
     probe(lambda: PagedKVCache(4, 100), everything)
-    for window, sinks in ((1, 0), (4, 0), (3, 2)):
+    for window, sinks in ((1, 0), (3, 2)):
         probe(lambda w=window, s=sinks: WindowedKVCache(w, s), window_mask(1, n, window, sinks))
 
 
 @every_impl
-@pytest.mark.parametrize("n", [1, 5, 12])
+@pytest.mark.parametrize("n", [1, 4, 5])
 def test_probe_over_ragged_lengths(impl, n):
     def attend(q, k, v):
-        # A second sequence, longer and full of other numbers, makes this one the shorter.
+        # A second, longer sequence makes this one ragged.
         cache = PagedKVCache(4, 30)
         both = [torch.cat([x, torch.full_like(x, 9.0)]) for x in (k, v)]
         cache.append(*both, lengths=[n, 12])
@@ -154,24 +149,21 @@ def test_probe_over_ragged_lengths(impl, n):
     "make", [KVCache, lambda: PagedKVCache(4, 60)], ids=["contiguous", "paged"]
 )
 def test_token_by_token_is_causal_attention(make, impl):
-    q, k, v = make_qkv(41, d_k=8, d_v=6, n_heads=6, n_kv_heads=2, dtype=torch.float64)
+    q, k, v = make_qkv(19, d_k=8, d_v=6, n_heads=6, n_kv_heads=2, dtype=torch.float64)
     full, cache = attention(q, k, v, causal=True, impl="dense"), make()
-    for t in range(41):
+    for t in range(19):
         now = slice(t, t + 1)
         cache.append(k[:, :, now], v[:, :, now])
         o = decode_attention(q[:, :, now], cache, impl=impl)
         np.testing.assert_allclose(o, full[:, :, now], rtol=1e-12, atol=1e-15)
-        uncached = attention(q[:, :, now], k[:, :, : t + 1], v[:, :, : t + 1], impl="dense")
-        if impl == "dense":
-            assert torch.equal(o, uncached)  # the same numbers in the same order: the same bits
 
 
 @every_impl
-@pytest.mark.parametrize(("window", "sinks"), [(1, 0), (5, 0), (4, 3), (50, 1)])
+@pytest.mark.parametrize(("window", "sinks"), [(1, 0), (4, 3), (50, 1)])
 def test_token_by_token_is_attention_under_the_window_mask(window, sinks, impl):
     q, k, v = make_qkv(29, d_k=8, d_v=6, n_heads=4, n_kv_heads=2, dtype=torch.float64)
     full = attention(q, k, v, mask=window_mask(29, 29, window, sinks), impl="dense")
-    for portion in (1, 3):  # a query may stand behind several tokens appended at once
+    for portion in (1, 3):  # several tokens may be appended before a query
         cache = WindowedKVCache(window, sinks)
         for t in range(portion - 1, 29, portion):
             new = slice(t + 1 - portion, t + 1)
@@ -181,7 +173,7 @@ def test_token_by_token_is_attention_under_the_window_mask(window, sinks, impl):
 
 
 def test_a_windowed_prefill_attends_first_and_appends_then():
-    # As the cache's description says: what was held before, then the new tokens, under the mask.
+    # As the docstring of the cache says.
     q, k, v = make_qkv(20, d_k=4, dtype=torch.float64)
     full = attention(q, k, v, mask=window_mask(20, 20, 5, 2), impl="dense")
     cache, done = WindowedKVCache(5, sinks=2), 0
@@ -197,37 +189,6 @@ def test_a_windowed_prefill_attends_first_and_appends_then():
         np.testing.assert_allclose(o, full[:, :, new], rtol=1e-12, atol=1e-15)
         cache.append(k[:, :, new], v[:, :, new])
         done += n
-
-
-@pytest.mark.parametrize("name", ["int8", "int4", "int4 per token"])
-def test_token_by_token_is_attention_within_half_a_step(name):
-    """If every score is off by e at most, each weight is off by a factor within exp(±2 e), so
-    |o' - o| <= (exp(2 e) - 1) max|v| + max|v' - v|; and e <= scale sum|q| max|k' - k|."""
-    q, k, v = make_qkv(60, d_k=8, d_v=6, n_heads=4, n_kv_heads=2, dtype=torch.float64)
-    full, cache, different = attention(q, k, v, causal=True, impl="dense"), MAKERS[name](), 0
-    for t in range(60):
-        now = slice(t, t + 1)
-        cache.append(k[:, :, now], v[:, :, now])
-        o = decode_attention(q[:, :, now], cache, impl="dense")
-        steps = [half_steps(cache, x[:, :, : t + 1], key) for key, x in ((True, k), (False, v))]
-        e = 8**-0.5 * q[:, :, now].abs().sum(dim=-1).max() * steps[0]
-        allowed = torch.expm1(2 * e) * v[:, :, : t + 1].abs().max() + steps[1]
-        error = (o - full[:, :, now]).abs().max()
-        assert error <= allowed + 1e-6
-        different += bool(error > 1e-6)
-    assert different > 20  # so it was quantised
-
-
-def half_steps(cache, x, key):
-    """The largest half step that the documentation allows, from the numbers themselves."""
-    old = x[:, :, : reference.quantized_tokens(x.shape[2], cache.group, cache.residual)]
-    if old.numel() == 0:
-        return 0.0
-    if cache.scheme == "per_token":
-        return (old.abs().amax(dim=-1) / (2 ** (cache.bits - 1) - 1) / 2).max()
-    if key:
-        old = old.unflatten(2, (-1, cache.group)).transpose(-1, -2)
-    return ((old.amax(dim=-1) - old.amin(dim=-1)) / (2**cache.bits - 1) / 2).max()
 
 
 ragged = st.lists(st.integers(0, 20), min_size=1, max_size=3)
@@ -273,18 +234,7 @@ def test_any_cache_of_any_shape(name, n, heads, widths, dtype, impl, strided, se
     if strided:
         q = q.transpose(1, 3).contiguous().transpose(1, 3)
     cache = fill(MAKERS[name](), k, v)
-    o = decode_attention(q, cache, impl=impl)
-    assert_within_budget(o, exact(q, cache), plain(q, cache))
-
-
-def test_grouped_heads_share_neighbours():
-    q, k, v = make_qkv(1, 9, n_heads=6, n_kv_heads=2, dtype=torch.float64)
-    for make in (KVCache, lambda: PagedKVCache(2, 20)):
-        o = decode_attention(q, fill(make(), k, v))
-        for h in range(6):
-            own = [x[:, h // 3 : h // 3 + 1] for x in (k, v)]
-            alone = decode_attention(q[:, h : h + 1], fill(KVCache(), *own))
-            np.testing.assert_allclose(o[:, h : h + 1], alone, rtol=1e-12)
+    check(decode_attention(q, cache, impl=impl), q, cache, impl)
 
 
 @every_cache
@@ -304,31 +254,6 @@ def test_gradients_reach_the_query(impl):
     assert torch.autograd.gradcheck(
         lambda x: decode_attention(x, cache, impl=impl), (q.requires_grad_(),)
     )
-
-
-def test_sdpa_answers_the_same():
-    q, k, v = make_qkv(1, 300, 32, n_heads=8, n_kv_heads=2, dtype=torch.float32)
-    theirs = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    for make in (KVCache, lambda: PagedKVCache(16, 60)):
-        for impl in IMPLS:
-            o = decode_attention(q, fill(make(), k, v), impl=impl)
-            np.testing.assert_allclose(o, theirs, rtol=1e-4, atol=1e-6)
-
-
-def test_split_joins_parts(monkeypatch):
-    # As many parts as tokens, and one part: the same answer.
-    q, k, v = make_qkv(1, 13, dtype=torch.float64)
-    cache = fill(KVCache(), k, v)
-    right = decode_attention(q, cache, impl="dense")
-    for chunk in (1, 4, 13):
-        calls = []
-        monkeypatch.setattr(layer, "CHUNK", chunk)
-        monkeypatch.setattr(
-            layer, "attention", lambda *x, calls=calls, **o: calls.append(1) or attention(*x, **o)
-        )
-        o = decode_attention(q, cache, impl="split")
-        assert len(calls) == -(-13 // chunk)
-        np.testing.assert_allclose(o, right, rtol=1e-12)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 4), st.integers(1, 4))
@@ -360,7 +285,7 @@ def test_refusals(untyped):
         with pytest.raises(ValueError, match=message):
             decode_attention(*arguments)
     for options, message in (
-        (dict(impl="flash"), "'auto', 'dense', 'sdpa', 'split', 'triton'"),
+        (dict(impl="flash"), "'auto', 'dense', 'sdpa', 'tiled', 'triton'"),
         (dict(scale="1"), "scale is '1'"),
         (dict(scale=float("nan")), "scale is nan"),
     ):
@@ -397,30 +322,29 @@ def test_auto_is_sdpa_on_a_cpu():
 
 
 def test_the_kernel_takes_each_cache_from_its_storage(monkeypatch):
-    """impl="triton" over storage that is NaN wherever no token lies, after forks and wraps."""
+    """impl="triton" over storage that is NaN where it holds no token, after forks and wraps."""
     pytest.importorskip("triton")
     device = "cpu" if interpreter.interpreted() else "cuda"
-    for dtype in (torch.float16, torch.float32):
-        q, k, v = make_qkv(1, 75, 16, 24, n_heads=6, n_kv_heads=2, dtype=dtype)
-        q, k, v = q.to(device), k.to(device), v.to(device)
-        for name in WITH_KERNEL:
-            cache = MAKERS[name]()
-            for portion in (slice(0, 70), slice(70, 74), slice(74, 75)):
-                cache.append(k[:, :, portion], v[:, :, portion])
-            assert has_kernel(cache)
-            check_kernel(q, cache, monkeypatch)
-        ragged = PagedKVCache(8, 60)
-        ragged.append(k, v, lengths=[75, 3])
-        fork = ragged.fork([1, 0])
-        fork.append(k[:, :, :9], v[:, :, :9], lengths=[9, 0])
-        ragged.free([0])
-        for cache in (ragged, fork):
-            check_kernel(q, cache, monkeypatch)
+    q, k, v = make_qkv(1, 43, 16, 24, n_heads=6, n_kv_heads=2, dtype=torch.float32)
+    q, k, v = q.to(device), k.to(device), v.to(device)
+    for name in WITH_KERNEL:
+        cache = MAKERS[name]()
+        for portion in (slice(0, 38), slice(38, 42), slice(42, 43)):
+            cache.append(k[:, :, portion], v[:, :, portion])
+        assert has_kernel(cache)
+        check_kernel(q, cache, monkeypatch)
+    ragged = PagedKVCache(8, 60)
+    ragged.append(k, v, lengths=[43, 3])
+    fork = ragged.fork([1, 0])
+    fork.append(k[:, :, :9], v[:, :, :9], lengths=[9, 0])
+    ragged.free([0])
+    for cache in (ragged, fork):
+        check_kernel(q, cache, monkeypatch)
 
 
 def check_kernel(q, cache, monkeypatch):
     right, rounded = exact(q, cache, scale=0.3), plain(q, cache, scale=0.3)
-    if isinstance(cache, QuantizedKVCache):  # the kernel does not round what the codes stand for
+    if isinstance(cache, QuantizedKVCache):  # the kernel does not round dequantised numbers
         k, k_scale, v, v_scale = (x.double().cpu() for x in cache.stored_int8())
         k, v = k * k_scale[..., None], v * v_scale[..., None]
         right = reference.decode(q.double().cpu().numpy(), k.numpy(), v.numpy(), scale=0.3)
@@ -430,15 +354,14 @@ def check_kernel(q, cache, monkeypatch):
         o = decode_attention(q, cache, scale=0.3, impl="triton")
     assert o.dtype == q.dtype
     assert_within_budget(o, right, rounded)
-    if q.dtype == torch.float32:
-        assert_sharp(o, right)
+    assert_sharp(o, right)
 
 
 def test_the_kernel_gives_the_query_its_gradient():
     pytest.importorskip("triton")
     device = "cpu" if interpreter.interpreted() else "cuda"
     q, k, v = (
-        x.to(device) for x in make_qkv(1, 21, 16, n_heads=4, n_kv_heads=2, dtype=torch.float32)
+        x.to(device) for x in make_qkv(1, 5, 16, n_heads=4, n_kv_heads=2, dtype=torch.float32)
     )
     for name in WITH_KERNEL:
         cache, gradients = fill(MAKERS[name](), k, v), []
@@ -450,7 +373,7 @@ def test_the_kernel_gives_the_query_its_gradient():
 
 
 class OnCuda(torch.Tensor):
-    """A tensor that says it is on a GPU, for the rule that looks."""
+    """A tensor that claims to be on a GPU."""
 
     is_cuda = True
 

@@ -12,10 +12,11 @@ from attention_src.kvcache.cache import OutOfPages, PagedKVCache
 from attention_src.kvcache.reference import pages_for, read_paged
 
 H_KV, D_K, D_V = 2, 3, 2
+pytestmark = pytest.mark.usefixtures("poisoned_storage")
 
 
 def tokens(counter, batch, n):
-    """k and v that no other call gives: every number is new."""
+    """k and v with numbers that no other call returns."""
     size = batch * H_KV * n
     k = counter + torch.arange(size * D_K, dtype=torch.float64).reshape(batch, H_KV, n, D_K)
     v = counter + size * D_K + torch.arange(size * D_V, dtype=torch.float64)
@@ -23,19 +24,15 @@ def tokens(counter, batch, n):
 
 
 class Pages(RuleBasedStateMachine):
-    """Caches on one pool; beside each, its sequences as plain tensors [H_kv, n, d]."""
+    """Caches on one pool, each with a copy of its sequences as plain tensors [H_kv, n, d]."""
 
     @initialize(page_size=st.integers(1, 4), n_pages=st.integers(1, 12), batch=st.integers(1, 3))
     def start(self, page_size, n_pages, batch):
-        torch.use_deterministic_algorithms(True)  # storage begins as NaN
         self.page_size, self.n_pages, self.counter = page_size, n_pages, 1
         cache = PagedKVCache(page_size, n_pages)
         cache.append(*tokens(0, batch, 0))
         empty = torch.empty(H_KV, 0, D_K).double(), torch.empty(H_KV, 0, D_V).double()
         self.live = [(cache, [empty] * batch)]
-
-    def teardown(self):
-        torch.use_deterministic_algorithms(False)
 
     def pick(self, data):
         return data.draw(st.sampled_from(range(len(self.live))), label="cache")
@@ -62,13 +59,14 @@ class Pages(RuleBasedStateMachine):
             plain[b] = tuple(torch.cat(pair, dim=1) for pair in pairs)
 
     def needed(self, cache, counts):
-        """Pages by hand: new ones, and copies of shared last pages, one less if all users write."""
+        """Pages that an append takes: new ones, and copies of shared last pages."""
         new, writers = 0, Counter()
         for table, n, count in zip(cache._tables, cache._lengths, counts, strict=True):
             new += pages_for(n + count, self.page_size) - pages_for(n, self.page_size)
             if count and n % self.page_size:
                 writers[table[-1]] += 1
         users = self.users()
+        # If all users of a page write, the last one keeps it.
         return new + sum(m if users[page] > m else m - 1 for page, m in writers.items())
 
     @precondition(lambda self: len(self.live) < 5)
@@ -161,28 +159,28 @@ def test_a_fork_copies_only_the_page_it_writes_to():
     assert fork.n_free_pages == 4
     assert fork.block_table.tolist()[0][:2] == cache.block_table.tolist()[0][:2]
     assert fork.block_table[0, 2] != cache.block_table[0, 2]
-    cache.append(*one(3))  # the page is its own again
+    cache.append(*one(3))  # no longer shared
     assert cache.n_free_pages == 4
     assert cache.read()[0].flatten().tolist() == [1] * 10 + [3]
     assert fork.read()[1].flatten().tolist() == [-1] * 10 + [-2]
 
 
 def test_one_prompt_continued_in_eight_ways():
-    prompt = PagedKVCache(4, 9)  # just enough: the last of the eight keeps the prompt's own page
+    prompt = PagedKVCache(4, 9)  # just enough: the last of the eight keeps the prompt's page
     prompt.append(*one(1, n=6))
     ways = prompt.fork([0] * 8)
     prompt.free()
     assert ways.batch == 8 and ways.n_used_pages == 2
     k, v = (x.repeat(8, 1, 1, 1) for x in one(0))
     ways.append(k + torch.arange(8.0).reshape(8, 1, 1, 1), v)
-    assert ways.n_used_pages == 9  # the full page is shared, the other one is everybody's own
+    assert ways.n_used_pages == 9  # one shared, eight own
     assert ways.read()[0][:, 0, 6, 0].tolist() == list(range(8))
     assert (ways.read()[0][:, 0, :6, 0] == 1).all()
     ways.free()
     assert ways.n_free_pages == 9
 
 
-def test_a_freed_sequence_takes_another_text():
+def test_a_freed_sequence_can_be_used_again():
     cache = PagedKVCache(2, 4)
     cache.append(*one(1, batch=2, n=4))
     with pytest.raises(OutOfPages):
@@ -225,19 +223,19 @@ def test_a_refused_first_append_settles_nothing():
     assert len(cache) == 1
 
 
-@pytest.mark.parametrize("bad", [[2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab", 1])
-def test_lengths_are_checked(bad, untyped):
+def test_lengths_are_checked(untyped):
     cache = PagedKVCache(2, 3)
-    with pytest.raises(ValueError, match="lengths"):
-        cache.append(*one(1, batch=2), lengths=bad)
+    for bad in ([2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab", 1):
+        with pytest.raises(ValueError, match="lengths"):
+            cache.append(*one(1, batch=2), lengths=bad)
     assert cache.n_free_pages == 3 and cache.layout is None
 
 
-@pytest.mark.parametrize("bad", [[1], [-1], [0.5], 0])
-def test_sequences_are_checked(bad, untyped):
+def test_sequences_are_checked(untyped):
     cache = PagedKVCache(2, 3)
     cache.append(*one(1))
-    for ask in (cache.fork, cache.free):
-        with pytest.raises(ValueError, match="sequences"):
-            ask(bad)
+    for bad in ([1], [-1], [0.5], 0):
+        for ask in (cache.fork, cache.free):
+            with pytest.raises(ValueError, match="sequences"):
+                ask(bad)
     assert cache.n_free_pages == 2

@@ -1,4 +1,4 @@
-"""Rounding to few bits: the bounds, the packing, and that torch does exactly what NumPy does."""
+"""Rounding to few bits: error bounds, packing, and that torch and NumPy agree exactly."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_asymmetric_is_off_by_half_a_step_at_most(seed, shape, bits, axis, sprea
 
 
 def test_half_a_step_is_reached():
-    # 0.5 lies midway between two codes of step 1, so the bound cannot be improved.
+    # 0.5 is midway between two codes of step 1, so the bound cannot be improved.
     x = np.array([[127.0, 0.5, 1.5]])
     codes, scale = r.quantize_symmetric(x)
     assert np.abs(codes * scale - x).max() == scale.item() / 2 == 0.5
@@ -75,7 +75,7 @@ def test_the_grids_use_all_codes():
         assert (scale, zero) == (1, -3) and np.array_equal(codes, whole + 3)
 
 
-def test_an_outlier_channel_is_a_matter_of_who_shares():
+def test_an_outlier_channel_harms_those_who_share_its_grid():
     # What KIVI saw in keys: one channel is large in every token.
     rng = np.random.default_rng(0)
     k = rng.standard_normal((64, 16))
@@ -131,7 +131,7 @@ def test_torch_gives_the_same_codes(seed, shape, bits, spread):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_spoils_its_group_and_no_other(bad):
+def test_nan_and_infinity_make_their_group_nan_and_no_other(bad):
     x = np.ones((2, 4), dtype=np.float32) * [[1], [2]]
     x[0, 1] = bad
     found = r.dequantize_symmetric(*r.quantize_symmetric(x))

@@ -1,4 +1,4 @@
-"""The NumPy statements: decoding, joining partial answers, windows and pages."""
+"""The references: decoding, merging partial results, windows and pages."""
 
 import itertools
 
@@ -46,7 +46,7 @@ def test_decode_takes_one_query():
     st.lists(st.integers(0, 5), min_size=1, max_size=5),
     st.sampled_from([1.0, 1e3]),
 )
-def test_partial_answers_join_to_the_whole(seed, sizes, size):
+def test_parts_merge_to_the_whole(seed, sizes, size):
     q, k, v = make_qkv(2, sum(sizes), 3, 4, size=size, seed=seed)
     bounds = np.cumsum([0, *sizes])
     parts = [slice(a, b) for a, b in itertools.pairwise(bounds)]
@@ -65,7 +65,7 @@ def test_partial_answers_join_to_the_whole(seed, sizes, size):
         np.testing.assert_allclose(r.merge_partials(*pairs)[0], o, rtol=1e-9, atol=1e-12)
 
 
-def test_a_part_that_saw_nothing_is_ignored_whatever_it_holds():
+def test_a_fully_masked_part_is_ignored():
     o_parts = np.array([[[1.0, 2.0]], [[np.nan, np.inf]]])
     o, lse = r.merge_partials(o_parts, np.array([[0.3], [-np.inf]]))
     assert o.tolist() == [[1, 2]] and lse.tolist() == [0.3]
@@ -74,7 +74,7 @@ def test_a_part_that_saw_nothing_is_ignored_whatever_it_holds():
 
 
 def test_parts_are_weighted_by_their_share():
-    # Denominators 1 and 3: a quarter and three quarters, far from where exp would overflow.
+    # Denominators 1 and 3, times exp(1000), which would overflow.
     o, lse = r.merge_partials([[4.0], [8.0]], 1000 + np.log([1.0, 3.0]))
     np.testing.assert_allclose(o, [7], rtol=1e-9)
     np.testing.assert_allclose(lse, 1000 + np.log(4), rtol=1e-15)
@@ -82,16 +82,14 @@ def test_parts_are_weighted_by_their_share():
         r.merge_partials(np.ones((2, 4)), np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("n", range(9))
-@pytest.mark.parametrize("window", [1, 2, 5])
-@pytest.mark.parametrize("sinks", [0, 1, 3])
-def test_held_is_what_the_last_query_sees(n, window, sinks):
-    held = r.window_positions(n, window, sinks)
-    assert held.tolist() == np.flatnonzero(window_mask(1, n, window, sinks)[0]).tolist()
-    assert len(held) == min(n, sinks + window)
-    k = np.arange(n)[:, None] * 1.0
-    for x in r.read_windowed(k, -k, window, sinks):
-        assert np.abs(x[:, 0]).tolist() == held.tolist()
+def test_held_is_what_the_last_query_sees():
+    for n, window, sinks in itertools.product(range(9), (1, 2, 5), (0, 1, 3)):
+        held = r.window_positions(n, window, sinks)
+        assert held.tolist() == np.flatnonzero(window_mask(1, n, window, sinks)[0]).tolist()
+        assert len(held) == min(n, sinks + window)
+        k = np.arange(n)[:, None] * 1.0
+        for x in r.read_windowed(k, -k, window, sinks):
+            assert np.abs(x[:, 0]).tolist() == held.tolist()
 
 
 def test_window_sizes_are_checked():

@@ -1,22 +1,22 @@
 """Gradients of decoding, in plain PyTorch and float32: for tests and small models, not for speed.
 
-Nobody trains through a long cache, so nothing here is tiled: keys and values are read whole.
+Training through a long cache is rare, so nothing here is tiled.
 """
 
 import torch
 from torch import Tensor
 
 
-def live_keys(x: Tensor, lengths: Tensor) -> Tensor:
-    """x [B, H_kv, N, d] in float32, with 0 from each sequence's end on, whatever was there."""
-    live = torch.arange(x.shape[2], device=x.device) < lengths[:, None]  # [B, N]
-    return x.float().masked_fill(~live[:, None, :, None], 0)
+def zero_past_end(x: Tensor, lengths: Tensor) -> Tensor:
+    """x [B, H_kv, N, d] in float32, with 0 after the end of each sequence."""
+    past_end = torch.arange(x.shape[2], device=x.device) >= lengths[:, None]  # [B, N]
+    return x.float().masked_fill(past_end[:, None, :, None], 0)
 
 
 def pages_in_order(pages: Tensor, block_table: Tensor, lengths: Tensor) -> Tensor:
-    """Each sequence's keys or values side by side: [B, H_kv, max_pages * page_size, d].
+    """The keys or values of each sequence in order: [B, H_kv, max_pages * page_size, d].
 
-    Pages from a sequence's end on are page 0: `live_keys` hides what is there.
+    Page 0 stands in for pages after the end of a sequence; `zero_past_end` overwrites it.
     """
     batch, max_pages = block_table.shape
     _, n_kv_heads, page_size, d = pages.shape
@@ -28,7 +28,7 @@ def pages_in_order(pages: Tensor, block_table: Tensor, lengths: Tensor) -> Tenso
 def decode_gradients(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, scale: float, do: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of o = softmax(scale * q k^T) v over the live keys.
+    """The gradients of o = softmax(scale * q k^T) v over the first lengths[b] keys.
 
         dv = p^T do        dp = do v^T        ds = p * (dp - rowsum(p * dp))
         dq = scale * ds k  dk = scale * ds^T q
@@ -45,12 +45,12 @@ def decode_gradients(
     """
     batch, n_heads, _, d_k = q.shape
     n_kv_heads, n = k.shape[1:3]
-    k, v = live_keys(k, lengths), live_keys(v, lengths)
+    k, v = zero_past_end(k, lengths), zero_past_end(v, lengths)
     q_grouped = q.float().reshape(batch, n_kv_heads, n_heads // n_kv_heads, d_k)
     do = do.float().reshape(batch, n_kv_heads, n_heads // n_kv_heads, v.shape[3])
     hidden = torch.arange(n, device=q.device) >= lengths[:, None, None, None]  # [B, 1, 1, N]
     s = (scale * q_grouped @ k.mT).masked_fill(hidden, -torch.inf)  # [B, H_kv, group, N]
-    p = s.softmax(dim=-1).masked_fill(hidden, 0)  # a sequence without keys: all 0
+    p = s.softmax(dim=-1).masked_fill(hidden, 0)  # fully masked: 0, not NaN
     dp = do @ v.mT
     ds = p * (dp - (p * dp).sum(dim=-1, keepdim=True))
     dq = scale * ds @ k

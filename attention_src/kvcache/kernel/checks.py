@@ -1,67 +1,92 @@
-"""What the decode operators accept: ValueErrors that name the argument, its value and the fix."""
+"""What the decode operators accept. A ValueError names the argument, its value and the fix."""
 
 import torch
 from torch import Tensor
 
 from attention_src.kvcache.kernel.launch import MAX_SPLITS, paged_capacity
-from attention_src.shapes import check_groups, check_heads, shape
+from attention_src.shapes import check_groups, check_heads, check_shape, shape
 from attention_src.triton_support.launch import check_kernel_tensors
 
-MAX_D = 256  # a row of a tile, held in registers
-MAX_CAPACITY = 2**30  # so that a position, and one beyond, is an int32
+MAX_D = 256  # a row of a tile is held in registers
+MAX_CAPACITY = 2**30  # so that positions, also those in a last tile past the end, fit in int32
 
 
 def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
-    """Check the arguments of `decode_contiguous`."""
+    """Check the arguments of `decode_contiguous`.
+
+    Args:
+        q, k, v, lengths: as there
+    Raises:
+        ValueError: a shape, dtype, device or size that the kernel does not take
+    """
     check_kernel_tensors(q=q, k=k, v=v)
-    _check_cache(q, k, v)
-    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
-    _check_capacity(k.shape[2])
+    _check_dense(q, k, v, lengths)
 
 
 def check_paged(
     q: Tensor, k_pages: Tensor, v_pages: Tensor, block_table: Tensor, lengths: Tensor
 ) -> None:
-    """Check the arguments of `decode_paged`."""
+    """Check the arguments of `decode_paged`; the numbers in the table are not looked at.
+
+    Args:
+        q, k_pages, v_pages, block_table, lengths: as there
+    Raises:
+        ValueError: a shape, dtype, device or size that the kernel does not take; page_size 0
+    """
     check_kernel_tensors(q=q, k_pages=k_pages, v_pages=v_pages)
-    for name, x in (("k_pages", k_pages), ("v_pages", v_pages)):
-        if x.ndim != 4 or x.shape[:3] != k_pages.shape[:3]:
+    for name, x, d in (("k_pages", k_pages, "d_k"), ("v_pages", v_pages, "d_v")):
+        if x.ndim != 4:
             raise ValueError(
-                f"{name} has shape {shape(x)}; it should be [n_pages, H_kv, page_size, d], "
-                f"k_pages and v_pages alike but for d (k_pages has {shape(k_pages)})"
+                f"{name} has shape {shape(x)}; it should be [n_pages, H_kv, page_size, {d}]"
             )
     if k_pages.shape[2] == 0:
         raise ValueError("k_pages has page_size=0; a page should hold at least one key")
+    axes = "[n_pages, H_kv, page_size, d_v]"
+    check_shape(v_pages, "v_pages", axes, (*k_pages.shape[:3], v_pages.shape[-1]))
     _check_query(q, k_pages, v_pages)
     if block_table.ndim != 2:
         raise ValueError(f"block_table has shape {shape(block_table)}; it should be [B, max_pages]")
-    _check_integers("block_table", block_table, q, (q.shape[0], block_table.shape[1]), "[B, ...]")
-    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
+    _check_dtype("block_table", block_table, torch.int32, q)
+    check_shape(block_table, "block_table", "[B, max_pages]", (q.shape[0], block_table.shape[1]))
+    _check_lengths(lengths, q)
     _check_capacity(paged_capacity(k_pages, block_table))
 
 
 def check_int8(
     q: Tensor, k: Tensor, k_scale: Tensor, v: Tensor, v_scale: Tensor, lengths: Tensor
 ) -> None:
-    """Check the arguments of `decode_int8`."""
+    """Check the arguments of `decode_int8`.
+
+    Args:
+        q, k, k_scale, v, v_scale, lengths: as there
+    Raises:
+        ValueError: a shape, dtype, device or size that the kernel does not take; values that cannot
+            be read in pairs
+    """
     check_kernel_tensors(q=q)
-    _check_cache(q, k, v)
+    _check_dense(q, k, v, lengths)
     for name, x in (("k", k), ("v", v)):
-        _check_dtype(name, x, q, torch.int8)
+        _check_dtype(name, x, torch.int8, q)
     for name, x in (("k_scale", k_scale), ("v_scale", v_scale)):
-        _check_dtype(name, x, q, torch.float32)
-        if x.shape != k.shape[:3]:
-            raise ValueError(
-                f"{name} has shape {shape(x)}; it should be [B, H_kv, N] = {list(k.shape[:3])}: "
-                "one scale for each key and value"
-            )
-    _check_integers("lengths", lengths, q, (q.shape[0],), "[B]")
-    _check_capacity(k.shape[2])
-    _check_pairs(v)
+        _check_dtype(name, x, torch.float32, q)
+        check_shape(x, name, "[B, H_kv, N]", k.shape[:3])
+    even = all(n % 2 == 0 for n in (v.shape[3], v.storage_offset(), *v.stride()[:3]))
+    if not even or v.stride(3) != 1:
+        raise ValueError(
+            f"v has shape {shape(v)}, strides {list(v.stride())} and offset {v.storage_offset()}; "
+            "the int8 kernel reads values in pairs: d_v, the offset and all strides but the last "
+            "should be even, and the last 1. Try v.contiguous(), or another impl if d_v is odd"
+        )
 
 
 def check_splits(n_splits: int) -> None:
-    """Check the number of splits."""
+    """Check the number of splits.
+
+    Args:
+        n_splits: of each sequence
+    Raises:
+        ValueError: below 1 or above MAX_SPLITS
+    """
     if not 1 <= n_splits <= MAX_SPLITS:
         raise ValueError(f"n_splits is {n_splits}; it should be 1 to {MAX_SPLITS}, or None")
 
@@ -69,6 +94,8 @@ def check_splits(n_splits: int) -> None:
 def refuse_cache_gradient(**tensors: Tensor) -> None:
     """Refuse a gradient that would silently be missing.
 
+    Args:
+        tensors: by the names that a message should use
     Raises:
         ValueError: one of the tensors requires a gradient
     """
@@ -80,14 +107,16 @@ def refuse_cache_gradient(**tensors: Tensor) -> None:
             )
 
 
-def _check_cache(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """q [B, H, 1, d_k], k [B, H_kv, N, d_k], v [B, H_kv, N, d_v]."""
+def _check_dense(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
+    """q [B, H, 1, d_k], k [B, H_kv, N, d_k], v [B, H_kv, N, d_v], lengths int32 [B]."""
     check_heads(q, k, v)
     _check_query(q, k, v)
+    _check_lengths(lengths, q)
+    _check_capacity(k.shape[2])
 
 
 def _check_query(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """q [B, H, 1, d_k] with the heads and widths of k and v [..., H_kv, ..., d]."""
+    """One query a head, with the heads and widths of k and v [..., H_kv, ..., d]."""
     if q.ndim != 4 or q.shape[2] != 1:
         raise ValueError(f"q has shape {shape(q)}; decoding takes one query: [B, H, 1, d_k]")
     if q.shape[3] != k.shape[3]:
@@ -100,32 +129,19 @@ def _check_query(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ValueError("q has d_k=0; a query should have at least one component")
 
 
-def _check_dtype(name: str, x: Tensor, q: Tensor, dtype: torch.dtype) -> None:
+def _check_lengths(lengths: Tensor, q: Tensor) -> None:
+    _check_dtype("lengths", lengths, torch.int32, q)
+    check_shape(lengths, "lengths", "[B]", q.shape[:1])
+
+
+def _check_dtype(name: str, x: Tensor, dtype: torch.dtype, q: Tensor) -> None:
+    """x has exactly this dtype, on q's device."""
     if x.dtype != dtype or x.device != q.device:
-        raise ValueError(
-            f"{name} is {x.dtype} on {x.device}; it should be {dtype} on {q.device}, as q is there"
-        )
-
-
-def _check_integers(name: str, x: Tensor, q: Tensor, expected: tuple[int, ...], axes: str) -> None:
-    _check_dtype(name, x, q, torch.int32)
-    if tuple(x.shape) != expected:
-        raise ValueError(f"{name} has shape {shape(x)}; it should be {axes} = {list(expected)}")
+        raise ValueError(f"{name} is {x.dtype} on {x.device}; it should be {dtype} on {q.device}")
 
 
 def _check_capacity(capacity: int) -> None:
     if capacity > MAX_CAPACITY:
         raise ValueError(
             f"the cache holds {capacity} keys a sequence; kernels take up to {MAX_CAPACITY}"
-        )
-
-
-def _check_pairs(v: Tensor) -> None:
-    """The int8 kernel reads two neighbouring values as one int16."""
-    even = all(n % 2 == 0 for n in (v.shape[3], v.storage_offset(), *v.stride()[:3]))
-    if not even or v.stride(3) != 1:
-        raise ValueError(
-            f"v has shape {shape(v)}, strides {list(v.stride())} and offset {v.storage_offset()}; "
-            "the int8 kernel reads values in pairs: d_v, the offset and all strides but the last "
-            "should be even, and the last 1. Try v.contiguous(), or another impl if d_v is odd"
         )

@@ -1,16 +1,16 @@
 """Decoding over keys and values in int8: half the bytes of fp16, so nearly half the time.
 
-A row of the cache is a scale times int8 numbers, so both scales leave the matrix products: that of
-a key multiplies its score, that of a value its weight. Int8 numbers are exact in every dtype.
+A row of the cache is a scale times int8 numbers, so both scales move out of the matrix products: a
+key's scale multiplies its score, a value's its weight. Int8 numbers are exact in every dtype.
 
-With half the bytes to wait for, the arithmetic must be lean too. A matrix unit wants the values of
-neighbouring keys side by side, and shared memory can transpose 16-bit numbers only; so values are
-read as pairs of int8 in an int16, and even and odd components go through products of their own.
+With half the bytes to load, the arithmetic must be cheap too. A matrix unit needs the values of
+neighbouring keys side by side, and shared memory can transpose only 16-bit numbers. So values are
+read as pairs of int8 in an int16, with one product for even and one for odd components.
 """
 
 from attention_src.kvcache.kernel.steps import (
     load_rows,
-    online_weights,
+    online_softmax_step,
     program,
     split_range,
     store_split,
@@ -20,10 +20,10 @@ from attention_src.triton_support.launch import tl, triton
 
 @triton.jit
 def low_byte(x, WIDE: tl.constexpr):
-    """The int8 in the low half of an int16: as it is in fp32 if WIDE, else times 2**-24 in fp16.
+    """The int8 in the low half of an int16: in fp32 if WIDE, else times 2**-24 in fp16.
 
-    Converting is slow on a chip. But the bits of a small integer n, read as fp16, already mean
-    n * 2**-24: a subnormal number, as exact as any other.
+    Conversion is slow. But the bits of a small integer n, read as fp16, already mean n * 2**-24: a
+    subnormal number, and exact.
     """
     if WIDE:
         y = (x << 8 >> 8).to(tl.float32)
@@ -41,15 +41,15 @@ def scores_int8(q, k, k_scale, scale_log2, PRECISION: tl.constexpr):
 
 
 @triton.jit
-def take_in_int8(
+def accumulate_int8(
     s_log2, v, v_scale, o_even, o_odd, m_log2, l, WIDE: tl.constexpr, PRECISION: tl.constexpr
 ):
-    """One block of scores [BLOCK_G, BLOCK_K] and pairs v [BLOCK_K, BLOCK_DV / 2] into o, m and l.
+    """Add a block of scores [BLOCK_G, BLOCK_K] and pairs v [BLOCK_K, BLOCK_DV / 2] to o, m and l.
 
-    The weights are rounded as fractions of the block's largest scale: at most 1, so that small
-    scales are not lost among fp16's smallest numbers.
+    Scales are divided by the block's largest before they multiply weights, so that the product of a
+    weight and a small scale does not underflow in fp16.
     """
-    p, shrink, m_log2, l = online_weights(s_log2, m_log2, l)
+    p, rescale, m_log2, l = online_softmax_step(s_log2, m_log2, l)
     largest = tl.max(tl.abs(v_scale), 0)
     p *= (v_scale / tl.where(largest == 0.0, 1.0, largest))[None, :]
     if not WIDE:
@@ -57,55 +57,23 @@ def take_in_int8(
         largest *= 16777216.0  # 2**24: see low_byte
     even = tl.dot(p, low_byte(v, WIDE), input_precision=PRECISION)  # [BLOCK_G, BLOCK_DV / 2]
     odd = tl.dot(p, low_byte(v >> 8, WIDE), input_precision=PRECISION)
-    o_even = o_even * shrink[:, None] + even * largest
-    o_odd = o_odd * shrink[:, None] + odd * largest
+    o_even = o_even * rescale[:, None] + even * largest
+    o_odd = o_odd * rescale[:, None] + odd * largest
     return o_even, o_odd, m_log2, l
 
 
 @triton.jit
 def decode_int8_kernel(
-    q_ptr,
-    k_ptr,
-    k_scale_ptr,
-    v_ptr,
-    v_scale_ptr,
-    lengths_ptr,
-    o_ptr,
-    lse_log2_ptr,
-    stride_qb,
-    stride_qh,
-    stride_qd,
-    stride_kb,
-    stride_kh,
-    stride_kn,
-    stride_kd,
-    stride_ksb,
-    stride_ksh,
-    stride_ksn,
-    stride_vb,
-    stride_vh,
-    stride_vn,
-    stride_vd,
-    stride_vsb,
-    stride_vsh,
-    stride_vsn,
-    n_splits,
-    n_tiles,
-    n_kv_heads,
-    group,
-    capacity,
-    d_k,
-    d_v,
-    scale_log2,
-    BLOCK_G: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    BLOCK_DK: tl.constexpr,
-    BLOCK_DV: tl.constexpr,
-    EVEN_DK: tl.constexpr,
-    EVEN_DV: tl.constexpr,
-    WIDE: tl.constexpr,
-    PRECISION: tl.constexpr,
-):
+    q_ptr, k_ptr, k_scale_ptr, v_ptr, v_scale_ptr, lengths_ptr, o_ptr, lse_log2_ptr,
+    stride_qb, stride_qh, stride_qd,
+    stride_kb, stride_kh, stride_kn, stride_kd,
+    stride_ksb, stride_ksh, stride_ksn,
+    stride_vb, stride_vh, stride_vn, stride_vd,
+    stride_vsb, stride_vsh, stride_vsn,
+    n_splits, n_tiles, n_kv_heads, group, capacity, d_k, d_v, scale_log2,
+    BLOCK_G: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
+    EVEN_DK: tl.constexpr, EVEN_DV: tl.constexpr, WIDE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
     b, h_kv, tile, split = program(n_splits, n_tiles, n_kv_heads)
     first, last, l_start = split_range(lengths_ptr, b, split, n_splits, capacity, BLOCK_K)
     offs_g = tile * BLOCK_G + tl.arange(0, BLOCK_G)  # query heads within the group
@@ -129,7 +97,7 @@ def decode_int8_kernel(
     l = tl.zeros([BLOCK_G], tl.float32) + l_start
 
     for start in range(first, last, BLOCK_K):
-        mask_k = start + offs_k < last  # beyond, the cache may hold anything
+        mask_k = start + offs_k < last  # later keys may hold anything
         # [BLOCK_K, d_k], [BLOCK_K, d_v / 2]  reads BLOCK_K * (d_k + d_v) bytes
         k = load_rows(k_ptr + (start + offs_k) * stride_kn, offs_dk, stride_kd, mask_k, mask_dk)
         v = load_rows(v_ptr + (start + offs_k) * stride_vn, offs_dv, stride_vd, mask_k, mask_dv)
@@ -138,7 +106,7 @@ def decode_int8_kernel(
         v_scale = tl.load(v_scale_ptr + (start + offs_k) * stride_vsn, mask=mask_k, other=0)
         s_log2 = scores_int8(q, k, k_scale, scale_log2, PRECISION)
         s_log2 = tl.where(mask_k[None, :], s_log2, -float("inf"))
-        o_even, o_odd, m_log2, l = take_in_int8(
+        o_even, o_odd, m_log2, l = accumulate_int8(
             s_log2, v, v_scale, o_even, o_odd, m_log2, l, WIDE, PRECISION
         )
 

@@ -2,10 +2,10 @@
 
     o = softmax(scale * q k^T) v   over the first lengths[b] keys of sequence b
 
-Flash-Decoding: each sequence is divided into splits that run side by side, each writes its own
-output and log-sum-exp, and a second kernel joins them; a single split writes the answer itself.
-The cache is read once, where it lies: any strides, query heads grouped by key/value head. What lies
-beyond a sequence's length is never read, so it may hold anything.
+Flash-Decoding: each sequence is divided into splits that run in parallel. Each split writes its own
+output and log-sum-exp, and a second kernel merges them; a single split writes the final output.
+The cache is read once, in place: any strides, query heads grouped by key/value head. Keys after a
+sequence's end are never read, so they may hold anything.
 """
 
 import functools
@@ -46,16 +46,16 @@ def decode_contiguous(
     Args:
         q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
         k, v: [B, H_kv, N, d_k] and [B, H_kv, N, d_v], any strides; d_k and d_v up to 256
-        lengths: int32 [B]  live keys of each sequence, 0 to N; another length gives NaN, because to
-            look at it here would make the CPU wait for the GPU
-        scale: on the scores
-        n_splits: into how many splits to divide each sequence; None = as many as fill the chip
-    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 where a sequence is empty. Gradients of q, k and v
-        are computed in plain PyTorch (kernel_backward.py).
+        lengths: int32 [B]  number of keys of each sequence, 0 to N. Another length is not refused,
+            because checking it would synchronise with the GPU; it gives NaN
+        scale: factor on the scores
+        n_splits: number of splits of each sequence; None = enough to fill the chip
+    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for an empty sequence. Gradients of q, k and v are
+        computed in plain PyTorch (kernel/backward.py).
     Raises:
-        ValueError: names the argument that does not fit
-    Cost: 2 B H n (d_k + d_v) FLOP; reads the B H_kv n (d_k + d_v) live numbers of the cache once
-        (once for every tile of up to 64 query heads of a group).
+        ValueError: as `check_contiguous`; n_splits or scale out of range
+    Cost: 2 B H n (d_k + d_v) FLOP; reads the B H_kv n (d_k + d_v) numbers of the cache once for
+        every tile of up to 64 query heads of a group.
     Source: Dao et al. 2023, Flash-Decoding; each split is Dao et al. 2022, arXiv:2205.14135,
         Algorithm 1 for one query (their l, m are ours).
     """
@@ -66,30 +66,25 @@ def decode_contiguous(
 
 @torch.library.custom_op("attention_src::decode_paged", mutates_args=())
 def decode_paged(
-    q: Tensor,
-    k_pages: Tensor,
-    v_pages: Tensor,
-    block_table: Tensor,
-    lengths: Tensor,
-    scale: float,
-    n_splits: int | None = None,
-) -> Tensor:
+    q: Tensor, k_pages: Tensor, v_pages: Tensor, block_table: Tensor, lengths: Tensor,
+    scale: float, n_splits: int | None = None,
+) -> Tensor:  # fmt: skip
     """One query per head against keys and values on pages, found by a block table.
 
         key j of sequence b is k_pages[block_table[b, j // page_size], :, j % page_size]
 
     Args:
         q: [B, H, 1, d_k]
-        k_pages, v_pages: [n_pages, H_kv, page_size, d_k] and [..., d_v], any strides, any page
-            size; sequences may share pages
-        block_table: int32 [B, max_pages]; entries beyond a sequence's length are not looked at, an
-            entry within it that is no page gives NaN
-        lengths: int32 [B]  0 to max_pages * page_size; another length gives NaN
+        k_pages, v_pages: [n_pages, H_kv, page_size, d_k] and [..., d_v], any strides and page size;
+            sequences may share pages
+        block_table: int32 [B, max_pages]; entries after a sequence's end are ignored, a page before
+            it that does not exist gives NaN
+        lengths: int32 [B]  as for `decode_contiguous`, 0 to max_pages * page_size
         scale, n_splits: as for `decode_contiguous`
     Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
     Raises:
-        ValueError: names the argument that does not fit; pages that require a gradient
-    Cost: as `decode_contiguous`, and 4 bytes of the block table a page.
+        ValueError: as `check_paged`; n_splits or scale out of range; pages that require a gradient
+    Cost: as `decode_contiguous`, and 4 bytes of the block table for each page.
     Source: Kwon et al. 2023, arXiv:2309.06180, section 4.1 (their KV block is our page).
     """
     check_paged(q, k_pages, v_pages, block_table, lengths)
@@ -100,29 +95,23 @@ def decode_paged(
 
 @torch.library.custom_op("attention_src::decode_int8", mutates_args=())
 def decode_int8(
-    q: Tensor,
-    k: Tensor,
-    k_scale: Tensor,
-    v: Tensor,
-    v_scale: Tensor,
-    lengths: Tensor,
-    scale: float,
-    n_splits: int | None = None,
-) -> Tensor:
-    """One query per head against keys and values in int8, a scale for each of them.
+    q: Tensor, k: Tensor, k_scale: Tensor, v: Tensor, v_scale: Tensor, lengths: Tensor,
+    scale: float, n_splits: int | None = None,
+) -> Tensor:  # fmt: skip
+    """One query per head against keys and values in int8, with one scale for each.
 
         o = softmax(scale * q (k k_scale)^T) (v v_scale)
 
     Args:
         q: [B, H, 1, d_k]
-        k, v: int8 [B, H_kv, N, d_k] and [B, H_kv, N, d_v]. Values are read in pairs: d_v, and v's
-            strides but the last, which is 1, are even
+        k, v: int8 [B, H_kv, N, d_k] and [B, H_kv, N, d_v]. Values are read in pairs: v's last
+            stride is 1, its other strides, offset and d_v are even
         k_scale, v_scale: float32 [B, H_kv, N]
         lengths, scale, n_splits: as for `decode_contiguous`
     Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
     Raises:
-        ValueError: names the argument that does not fit; scales that require a gradient
-    Cost: as `decode_contiguous`, with 1 byte a number and 8 bytes of scales a key.
+        ValueError: as `check_int8`; n_splits or scale out of range; scales that require a gradient
+    Cost: as `decode_contiguous`, with 1 byte a number and 8 bytes of scales for each key.
     Source: Dao et al. 2023, Flash-Decoding; scales of each token as in Dettmers et al. 2022,
         arXiv:2208.07339, section 2.1 (absmax quantization of each row).
     """
@@ -132,15 +121,10 @@ def decode_int8(
 
 
 def _decode(
-    launch: Callable[..., Launch],
-    q: Tensor,
-    n_kv_heads: int,
-    d_v: int,
-    capacity: int,
-    scale: float,
-    n_splits: int | None,
-) -> Tensor:
-    """Run a decode kernel, and the merge if there is more than one split."""
+    launch: Callable[..., Launch], q: Tensor,
+    n_kv_heads: int, d_v: int, capacity: int, scale: float, n_splits: int | None,
+) -> Tensor:  # fmt: skip
+    """Run a decode kernel and, if there is more than one split, the merge."""
     batch, n_heads = q.shape[:2]
     scale = check_scale(scale, q.shape[3])
     if n_splits is None:
@@ -162,7 +146,7 @@ def _decode(
 
 
 def _multiprocessors(q: Tensor) -> int:
-    """How many the chip has; interpreted programs run one by one, so 1."""
+    """Of q's chip; 1 in the interpreter, which runs programs one after another."""
     return 1 if INTERPRETED else torch.cuda.get_device_properties(q.device).multi_processor_count
 
 
