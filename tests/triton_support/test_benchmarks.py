@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import benchmarks.__main__ as command
-from benchmarks import decode, flash, record, running, softmax
+from benchmarks import flash, kvcache, record, running, softmax
 from benchmarks.running import Bench, add_goal, faster
 from triton_support.toy import afresh
 
@@ -41,7 +41,7 @@ def test_an_unknown_topic_is_named(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["benchmarks", "flush"])
     with pytest.raises(SystemExit, match="2"):
         command.main()
-    assert "topic is 'flush'; it should be one of softmax, rope, flash, decode" in (
+    assert "topic is 'flush'; it should be one of softmax, rope, flash, kvcache" in (
         capsys.readouterr().err
     )
 
@@ -104,7 +104,7 @@ def test_goals_are_set_at_some_sizes_only():
 
 
 def test_decode_has_two_goals_in_int8(pretend):
-    rows = decode.run(pretend)
+    rows = kvcache.run(pretend)
     (int8,) = [row for row in rows if (row["impl"], row["cache"]) == ("triton", "int8")]
     assert int8["goal"] == "goal 0.85x: missed, goal 1.6x: missed" and int8["over_float16"] == 1.0
     read = {row["cache"]: row["gb_per_s"] * 1e6 for row in rows if row["impl"] == "copy"}
