@@ -8,16 +8,20 @@ import torch
 from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
 
 from attention_src.attention import masks
-from attention_src.exercises import masking
 from attention_src.exercises.masking import (
     check_masked_softmax,
     check_packed_causal_mask,
     check_window_mask,
 )
 from attention_src.exercises.masking import rules as masking_rules
+from attention_src.exercises.masking import softmax as masking_softmax
 
 CHAPTER = Path(__file__).parents[2] / "book" / "masking.md"
-CHECKS = (masking.MASKED_SOFTMAX, masking_rules.WINDOW_MASK, masking_rules.PACKED_CAUSAL_MASK)
+CHECKS = (
+    masking_softmax.MASKED_SOFTMAX,
+    masking_rules.WINDOW_MASK,
+    masking_rules.PACKED_CAUSAL_MASK,
+)
 
 
 # The worked solutions, in the words of the chapter.
