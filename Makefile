@@ -21,7 +21,7 @@ help:
 	@echo "make check      lint, types, import rules and links: under a minute"
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
-	@echo "make static     compile every kernel for every chip, without a GPU, and keep the table"
+	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
 
 .venv/created:
@@ -83,8 +83,9 @@ gpu:
 bench:
 	@$(PYTHON) -m benchmarks
 
+# STATIC=--all compiles every kernel again.
 static: .venv/all
-	@$(BIN)/python -m benchmarks.static
+	@$(BIN)/python -m benchmarks.static $(STATIC)
 
 # The weekly questions. newest: the newest release of every dependency, package and notebooks
 # (outputs are run, not compared: a new version may print differently).

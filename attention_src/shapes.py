@@ -12,13 +12,18 @@ import numpy as np
 
 
 def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
-    """Return x in float64, and the dtype in which a reference should give its answer back.
+    """Return x in float64, and the dtype of a reference's output for it.
 
-    Integers are answered in float64; float16 and float32 are computed in float64 and answered in
-    their own dtype, so that a reference adds one rounding and no more.
+    References compute in float64 and round once at the end.
 
+    Args:
+        x: NumPy array of any shape, or nested lists
+        name: of the argument
+    Returns:
+        array: float64 (longdouble stays), not copied if it is so already
+        dtype: of the output: that of x, and float64 for integers
     Raises:
-        ValueError: x does not hold real numbers
+        ValueError: x is a torch tensor, is ragged, or does not hold real numbers
     """
     if hasattr(x, "detach"):
         raise ValueError(
@@ -36,7 +41,7 @@ def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
 
 
 def check_shape(x: Any, name: str, axes: str, wanted: tuple[int, ...]) -> None:
-    """Check that x has exactly one shape.
+    """Check that x has the one shape that is right.
 
     Args:
         x: array or tensor
@@ -51,8 +56,12 @@ def check_shape(x: Any, name: str, axes: str, wanted: tuple[int, ...]) -> None:
 
 
 def check_qkv(q: Any, k: Any, v: Any = None) -> None:
-    """Check that q [..., n_q, d_k], k [..., n_k, d_k] and v [..., n_k, d_v] belong together.
+    """Check that the last two axes of queries, keys and values fit each other.
 
+    Args:
+        q: [..., n_q, d_k]
+        k: [..., n_k, d_k]
+        v: [..., n_k, d_v], or None where there are no values
     Raises:
         ValueError: names the axis that does not fit, e.g. "k has d_k=32 but q has d_k=64: ..."
     """
@@ -77,6 +86,10 @@ def check_qkv(q: Any, k: Any, v: Any = None) -> None:
 def check_leading(q: Any, k: Any, v: Any = None) -> None:
     """Check that the axes before [n, d] broadcast against each other.
 
+    Args:
+        q: [..., n_q, d_k]
+        k: [..., n_k, d_k]
+        v: [..., n_k, d_v], or None
     Raises:
         ValueError: names the shapes; for grouped heads it says how to repeat k and v
     """
@@ -93,8 +106,12 @@ def check_leading(q: Any, k: Any, v: Any = None) -> None:
 
 
 def check_heads(q: Any, k: Any, v: Any) -> None:
-    """Check q [B, H, n_q, d_k], k [B, H_kv, n_k, d_k], v [B, H_kv, n_k, d_v]; H_kv divides H.
+    """Check the four axes that layers take, with grouped key/value heads.
 
+    Args:
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]; H_kv divides H
+        v: [B, H_kv, n_k, d_v]
     Raises:
         ValueError: names the axis that does not fit
     """
@@ -116,6 +133,10 @@ def check_heads(q: Any, k: Any, v: Any) -> None:
 def check_groups(n_heads: int, n_kv_heads: int) -> int:
     """Return how many query heads share one key/value head.
 
+    Args:
+        n_heads: H, of q
+        n_kv_heads: H_kv, of k and v
+    Returns: H / H_kv
     Raises:
         ValueError: H_kv does not divide H
     """
@@ -128,8 +149,12 @@ def check_groups(n_heads: int, n_kv_heads: int) -> int:
 
 
 def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
-    """Check that mask is boolean and broadcasts to `target`, which is [..., n_q, n_k].
+    """Check that mask is boolean and broadcasts to the shape of the scores.
 
+    Args:
+        mask: bool, True = may attend
+        target: shape of the scores, [..., n_q, n_k]
+        name: of the argument
     Raises:
         ValueError: an additive or integer mask, or a shape that does not broadcast
     """
@@ -148,6 +173,9 @@ def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
 def check_boolean(mask: Any, name: str = "mask") -> None:
     """Check that mask is boolean.
 
+    Args:
+        mask: array or tensor of any shape
+        name: of the argument
     Raises:
         ValueError: says how to turn an additive or a 0/1 mask into a boolean one
     """
@@ -163,8 +191,12 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
 
 
 def check_scale(scale: Any, d_k: int) -> float:
-    """Return the scale to use: d_k ** -0.5 when None.
+    """Return the scale to use.
 
+    Args:
+        scale: a number, or None for d_k ** -0.5
+        d_k: width of a query
+    Returns: the scale as a float
     Raises:
         ValueError: not a finite number
     """
@@ -180,6 +212,11 @@ def check_scale(scale: Any, d_k: int) -> float:
 def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
     """Return value as an int.
 
+    Args:
+        value: an int or a NumPy integer
+        name: of the argument
+        at_least: the smallest value that is allowed
+    Returns: the same number as an int
     Raises:
         ValueError: not a whole number, or below `at_least`
     """
@@ -197,8 +234,10 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
 def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:
     """Check that impl, or another argument of that kind, is one of the choices.
 
-    Nothing is ever chosen in place of another.
-
+    Args:
+        impl: what the caller asks for; it is never replaced by another choice
+        choices: the names allowed
+        name: of the argument
     Raises:
         ValueError: lists the choices
     """

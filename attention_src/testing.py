@@ -1,12 +1,12 @@
 """The three gates for numerical code, for the course's implementations and for yours.
 
-    probe    with v = identity, o IS p: exact zeros where hidden, something wherever visible
+    probe    with v = identity, o IS p: exact zeros where hidden, above zero where visible
     budget   the error is at most twice that of a plain implementation, plus one rounding
     sharp    float32 agrees with float64 to 1e-5
 
-Each catches what the others miss. A key that was dropped among a thousand hides in any tolerance,
-but not from the probe; a scale that is 0.3 % wrong passes a generous tolerance, but not the budget;
-a scale that is 1 % wrong hides in bfloat16, but not from the sharp gate.
+Each catches what the others miss. One dropped key among a thousand stays within any tolerance, but
+not past the probe. A scale that is 0.3 % wrong passes a generous tolerance, but not the budget. A
+scale that is 1 % wrong is lost in bfloat16's rounding, but not past the sharp gate.
 """
 
 import math
@@ -42,7 +42,8 @@ def make_qkv(
         seed: of the random generator
     Returns: q [B, H, n_q, d_k], k [B, H_kv, n_k, d_k], v [B, H_kv, n_k, d_v]
     Raises:
-        ValueError: a size that is not a whole number; heads that do not divide; an integer dtype
+        ValueError: a size that is not a whole number; n_kv_heads does not divide n_heads; a dtype
+            that is not floating point
     """
     n_k = n_q if n_k is None else n_k
     d_v = d_k if d_v is None else d_v
@@ -64,13 +65,14 @@ def assert_within_budget(actual: Any, exact: Any, plain: Any, *, name: str = "o"
         max|actual - exact| <= 2 max|plain - exact| + eps/2 max|exact|
 
     Args:
-        actual: what is tested; its dtype gives eps
-        exact: the unrounded float64 answer
-        plain: the answer of a plain implementation in the same dtype as actual
+        actual: the result under test; its dtype gives eps
+        exact: the result in float64, unrounded
+        plain: the result of a plain implementation in actual's dtype
         name: what to call it in the message
     Raises:
         AssertionError: the budget is exceeded, or actual is not finite where exact is
-        ValueError: shapes differ, or plain is not finite where exact is (any error would pass)
+        ValueError: shapes differ, or plain is not finite where exact is, so that any error would
+            pass
     """
     a, e, p = (_float64(x) for x in (actual, exact, plain))
     _same_shape(name, actual=a, exact=e, plain=p)
@@ -86,18 +88,18 @@ def assert_within_budget(actual: Any, exact: Any, plain: Any, *, name: str = "o"
 
 
 def assert_sharp(actual: Any, exact: Any, *, rtol: float = 1e-5, name: str = "o") -> None:
-    """Gate 3: agreement to 1e-5 of the largest entry, for float32 and float64.
+    """Gate 3: for float32 and float64, the error is at most 1e-5 of the largest entry.
 
         max|actual - exact| <= rtol max|exact|
 
     Args:
-        actual: what is tested, in float32 or float64
-        exact: the float64 answer
+        actual: the result under test, in float32 or float64
+        exact: the result in float64
         rtol: the tolerance
         name: what to call it in the message
     Raises:
         AssertionError: the tolerance is exceeded, or actual is not finite where exact is
-        ValueError: shapes differ, or actual is float16 or bfloat16, which cannot be sharp
+        ValueError: shapes differ, or actual is float16 or bfloat16, which are too coarse
     """
     a, e = _float64(actual), _float64(exact)
     _same_shape(name, actual=a, exact=e)
@@ -116,13 +118,13 @@ def probe_mask(
     dtype: Any = np.float64,
     seed: int = 0,
 ) -> np.ndarray:
-    """Gate 1: give the identity as values, so that the output is the weights, and look at zeros.
+    """Gate 1: with the identity as values the output is the weights; check where they are zero.
 
         o = p I = p:  p_ij = 0 exactly iff key j is hidden from query i
 
     Args:
         attend: attend(q, k, v) -> o, with q [1, 1, n_q, d_k], k [1, 1, n_k, d_k] and
-            v [1, 1, n_k, n_k]; bind mask or causal before
+            v [1, 1, n_k, n_k]; bind mask or causal beforehand
         visible: bool [n_q, n_k]  the weights that should not be zero
         d_k: width of the random queries and keys
         dtype: NumPy or torch, as in `make_qkv`
@@ -146,15 +148,15 @@ def probe_mask(
     leaks, misses = np.argwhere(~visible & (p != 0)), np.argwhere(visible & ~(p > 0))
     assert not len(leaks), f"hidden but with weight, [query, key]: {leaks[:5].tolist()}"
     assert not len(misses), f"visible but without weight, [query, key]: {misses[:5].tolist()}"
-    total, wanted = p.sum(axis=1), visible.any(axis=1)
-    # One rounding of each weight, at most.
-    off = np.abs(total - wanted) > _eps(o) * np.maximum(1, np.sqrt(n_k))
+    total, expected = p.sum(axis=1), visible.any(axis=1)
+    # Allows one rounding of each weight.
+    off = np.abs(total - expected) > _eps(o) * np.maximum(1, np.sqrt(n_k))
     assert not off.any(), f"rows {np.flatnonzero(off)[:5].tolist()} sum to {total[off][:5]}"
     return p
 
 
 def _cast(x: np.ndarray, dtype: Any) -> Any:
-    """x as an array of a NumPy dtype or a tensor of a torch dtype."""
+    """x as an array or a tensor, depending on whose dtype is given."""
     if str(dtype).startswith("torch."):
         import torch
 
@@ -189,12 +191,12 @@ def _same_shape(name: str, **arrays: np.ndarray) -> None:
 
 
 def _size(exact: np.ndarray) -> float:
-    """The largest finite entry, in size."""
+    """The largest finite |entry|."""
     return float(np.abs(exact, where=np.isfinite(exact), out=np.zeros(exact.shape)).max(initial=0))
 
 
 def _largest_error(a: np.ndarray, e: np.ndarray, name: str) -> tuple[float, Any]:
-    """The largest |a - e| and where; infinities and NaN must be the same in both."""
+    """The largest |a - e| and its index; infinities and NaN must agree."""
     finite = np.isfinite(e)
     assert np.array_equal(np.where(finite, 0, a), np.where(finite, 0, e), equal_nan=True), (
         f"{name}: exact is not finite somewhere, and the answer differs there"

@@ -1,7 +1,7 @@
-r"""How long something takes: the median of many runs, and how much they scatter.
+r"""The course's clock: the median of many runs and their spread, or the least of them.
 
-A timing is printed in one fixed form, and nothing else in the course is printed that way, so that
-the notebooks' tests can leave timings out of their comparison and only those:
+A timing is printed in one fixed form, which nothing else in the course uses, so that the tests of
+the notebooks can skip timings, and only those, when they compare outputs:
 
     [time] dense: 1.234 ms ± 0.056
 
@@ -11,13 +11,14 @@ It matches TIME_PATTERN, `\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}`.
 import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_src.shapes import check_size
+from attention_src.shapes import check_impl, check_size
 
 TIME_PATTERN = r"\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}"
+CLOCKS_NS = {"wall": time.perf_counter_ns, "processor": time.process_time_ns}
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class Timing:
     """Median and spread of the running times, in milliseconds.
 
     Args:
-        median_ms: half the runs were faster
-        spread_ms: half the distance between the quartiles: half the runs were within about this
+        median_ms: half of the runs were faster
+        spread_ms: half the distance between the quartiles; about half of the runs were within this
+            of the median
     """
 
     median_ms: float
@@ -41,15 +43,15 @@ def measure(
     device: str = "cpu",
     before: Callable[[], Any] = lambda: None,
 ) -> Timing:
-    """Run f many times and say how long one run takes.
+    """Time f, as the median over many runs.
 
     Args:
         f: what to time; it is called without arguments
-        repeats: runs that count, at least 2
-        warmup: runs before that: caches fill, kernels compile
-        device: "cpu" (clock), or "cuda" and "cuda:1" (events recorded on the GPU itself, because
-            a launch returns before its work is done)
-        before: called before each run and not timed, to empty a cache for instance
+        repeats: timed runs, at least 2
+        warmup: runs before those, in which caches fill and kernels compile
+        device: "cpu" uses the clock; "cuda" or "cuda:1" uses events recorded on the GPU, because a
+            launch returns before its work is done
+        before: called before each timed run, itself not timed; for instance to empty a cache
     Returns: Timing, in milliseconds
     Raises:
         ValueError: f or before is not callable, repeats below 2, or a device that is not there
@@ -73,6 +75,33 @@ def measure(
     return Timing(median, (high - low) / 2)
 
 
+def least_seconds(
+    steps: Mapping[Any, Callable[[], Any]], repeats: int, *, clock: str = "wall"
+) -> dict[Any, float]:
+    """Time several functions on the CPU, each as its fastest run.
+
+    They run in turn, so that a busy moment of the machine hits all of them.
+
+    Args:
+        steps: what to time, by any key
+        repeats: timed runs of each, at least 1; one more comes before, to warm up
+        clock: "wall", or "processor": the time that this process spent computing
+    Returns: seconds, by the same keys
+    Raises:
+        ValueError: repeats below 1; an unknown clock
+    """
+    repeats = check_size(repeats, "repeats", at_least=1)
+    check_impl(clock, tuple(CLOCKS_NS), "clock")
+    now_ns = CLOCKS_NS[clock]
+    times_ns: dict[Any, list[int]] = {name: [] for name in steps}
+    for _ in range(1 + repeats):
+        for name, step in steps.items():
+            start_ns = now_ns()
+            step()
+            times_ns[name].append(now_ns() - start_ns)
+    return {name: min(taken[1:]) / 1e9 for name, taken in times_ns.items()}
+
+
 def format_time(name: str, timing: Timing) -> str:
     """The one line in which the course shows a timing; it matches TIME_PATTERN.
 
@@ -81,7 +110,7 @@ def format_time(name: str, timing: Timing) -> str:
         timing: from `measure`
     Returns: "[time] name: 1.234 ms ± 0.056"
     Raises:
-        ValueError: a name that would break the form
+        ValueError: name is empty, or holds a colon or a line break
     """
     if not name or ":" in name or "\n" in name:
         raise ValueError(f"name is {name!r}; it should be a few words without ':' or line break")

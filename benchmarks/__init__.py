@@ -1,6 +1,6 @@
-"""How fast the kernels are, measured on a GPU; and what they use on chips that are not here.
+"""How fast the kernels are, measured on a GPU, and what they use on chips that are not here.
 
 python -m benchmarks [topic ...]     measure and record (needs a GPU)
-python -m benchmarks --smoke         run every script at tiny sizes, anywhere, recording nothing
-python -m benchmarks.static          compile every kernel for every chip (needs no GPU)
+python -m benchmarks --smoke         run every script at tiny sizes, anywhere; records nothing
+python -m benchmarks.static          compile the kernels that changed for every chip (needs no GPU)
 """

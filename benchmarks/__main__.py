@@ -2,7 +2,7 @@
 
 python -m benchmarks                 every topic
 python -m benchmarks flash kvcache   some of them
-python -m benchmarks --smoke         anywhere: run every script at tiny sizes, measure nothing
+python -m benchmarks --smoke         run every script at tiny sizes, anywhere; measures nothing
 """
 
 import argparse
@@ -20,7 +20,7 @@ TOPICS = ("softmax", "rope", "flash", "kvcache", "linear", "ssm")
 
 
 def main() -> int:
-    """Returns: 0; 1 if a kernel of ours failed; 2 if there is nothing to measure on."""
+    """Returns: 0; 1 if a kernel of ours failed; 2 if there is no GPU to measure on."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("topics", nargs="*", help=f"some of: {', '.join(TOPICS)}; none = all")
@@ -43,7 +43,12 @@ def main() -> int:
 
 
 def goals(results: dict[str, list[dict]]) -> str:
-    """How many goals were met in each topic, and every one that was not."""
+    """A summary: how many goals each topic met, and the rows that missed one.
+
+    Args:
+        results: rows by topic
+    Returns: text of several lines
+    """
     lines = ["", "Goals"]
     for topic, rows in results.items():
         judged = [goal for row in rows for goal in row.get("goal", "").split(", ") if goal]
@@ -56,10 +61,10 @@ def goals(results: dict[str, list[dict]]) -> str:
 
 
 def _run(topic: str, bench: Bench, source: dict) -> list[dict]:
-    """Run one topic's script; print its table, and record it unless this is a trial."""
+    """Run one topic's script, print its table, and record it unless this is a smoke test."""
     rows = importlib.import_module(f"benchmarks.{topic}").run(bench)
     if bench.smoke:
-        # Without a time nothing was derived from one either: what is left says what was tried.
+        # Show what was tried; times, and all that is derived from them, are missing.
         tried = [{k: v for k, v in row.items() if v is not None and k != "goal"} for row in rows]
         tried = [row | {"error": row.get("error", "ran")} for row in tried]
         print(f"\n{topic}: tried at tiny sizes, not measured\n{format_table(tried)}")
@@ -70,7 +75,7 @@ def _run(topic: str, bench: Bench, source: dict) -> list[dict]:
 
 
 def _why_not() -> str:
-    """Why nothing can be measured here, or nothing."""
+    """Why nothing can be measured here; "" if it can."""
     if not torch.cuda.is_available():
         return "No CUDA GPU here, so there is nothing to measure on."
     if interpreter.interpreted():

@@ -19,14 +19,14 @@ TOKENS, WIDTH, D = 16384, 2048, 128
 def run(bench: Bench) -> list[dict]:
     """A row for each length, direction and mechanism."""
     rows = []
-    for n in bench.size((1024, 4096, 16384), (64,)):
+    for n in bench.size((1024, 4096, 16384), (24,)):
         rows += _case(bench, n)
     return rows
 
 
 def _case(bench: Bench, n: int) -> list[dict]:
     d = bench.size(D, 16)
-    batch, n_heads = bench.size((TOKENS // n, WIDTH // D), (1, 2))
+    batch, n_heads = bench.size((TOKENS // n, WIDTH // D), (1, 1))
     shape = (batch, n_heads, n)
     q, k, v, do = (bench.randn(*shape, d) for _ in range(4))
     k = torch.nn.functional.normalize(k, dim=-1)

@@ -9,7 +9,6 @@ python -m benchmarks.linear_cpu --smoke     tiny sizes, nothing is kept
 
 import argparse
 import platform
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_src.linear.layer import delta_rule, gated_linear_attention, linear_attention
+from attention_src.timing import least_seconds
 from benchmarks.record import format_table, provenance, save
 
 BATCH, HEADS, D = 1, 2, 64
@@ -53,8 +53,9 @@ def growth(lengths: tuple[int, ...]) -> list[dict]:
     for n in lengths:
         for name, (run, arguments) in implementations(n).items():
             for direction, f in directions(run, arguments).items():
-                least_ms = processor_ms(f, repeats=REPEATS)
-                rows.append(dict(impl=name, direction=direction, n=n, processor_ms=least_ms))
+                least_s = least_seconds({name: f}, REPEATS, clock="processor")[name]
+                row = dict(impl=name, direction=direction, n=n, processor_ms=1e3 * least_s)
+                rows.append(row)
     return rows
 
 
@@ -117,19 +118,9 @@ def decode(lengths: tuple[int, ...]) -> list[dict]:
         }
         for impl, step in steps.items():
             with torch.no_grad():
-                least_ms = processor_ms(step, repeats=20 * REPEATS)
-            rows.append(dict(impl=impl, context=n, processor_ms=least_ms))
+                least_s = least_seconds({impl: step}, 20 * REPEATS, clock="processor")[impl]
+            rows.append(dict(impl=impl, context=n, processor_ms=1e3 * least_s))
     return rows
-
-
-def processor_ms(f: Callable[[], Any], *, repeats: int) -> float:
-    """The least processor time that f took, in milliseconds; once more before, to warm up."""
-    times_ns = []
-    for _ in range(1 + repeats):
-        start_ns = time.process_time_ns()
-        f()
-        times_ns.append(time.process_time_ns() - start_ns)
-    return min(times_ns[1:]) / 1e6
 
 
 def processor() -> str:

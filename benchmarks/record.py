@@ -1,4 +1,4 @@
-"""Where a measurement comes from, the table that is printed, the file that is kept."""
+"""Where a measurement comes from, the table to print, the file to keep."""
 
 import hashlib
 import json
@@ -19,13 +19,13 @@ UNKNOWN = "unknown"
 
 
 def provenance() -> dict[str, Any]:
-    """What somebody needs to know to believe a number, or to measure it again.
+    """What one needs to know to believe a number, or to measure it again.
 
-    Returns: date, chip, driver, versions; the commit, and whether anything but results differed
-        from it; a digest of the sources, which tells what ran where there was no git
+    Returns: date, chip, driver and versions; the commit, and whether any file but results differed
+        from it; a digest of the sources, which identifies them where there is no git
     """
-    commit = _says("git", "rev-parse", "HEAD")
-    changes = _says("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
+    commit = _output("git", "rev-parse", "HEAD")
+    changes = _output("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
     return dict(
         date_utc=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
         chip=torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -41,7 +41,7 @@ def provenance() -> dict[str, Any]:
 
 
 def sources_digest() -> str:
-    """SHA-256 over the names and contents of every Python file that a benchmark can reach."""
+    """SHA-256 over the names and contents of all Python files that a benchmark can reach."""
     digest = hashlib.sha256()
     for folder in ("attention_src", "benchmarks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -52,13 +52,13 @@ def sources_digest() -> str:
 
 
 def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RESULTS) -> Path:
-    """Keep the rows of one topic; a later run on the same chip takes their place.
+    """Keep the rows of one topic, in place of those of an earlier run on the same chip.
 
     Args:
         topic: what was measured
         rows: its results
         source: from `provenance`
-        folder: where
+        folder: where to keep them
     Returns: the file, <chip>-<topic>.json
     """
     chip = re.sub(r"[^a-z0-9]+", "-", source["chip"].lower()).strip("-")
@@ -69,16 +69,25 @@ def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RE
 
 
 def as_json(head: dict[str, Any], rows: Iterable[dict]) -> str:
-    """JSON with one line for each row, so that a change is seen where it happened."""
+    """JSON with one line per row, so that a diff shows which rows changed.
+
+    Args:
+        head: what holds for all rows
+        rows: the value of the last key, "rows"
+    """
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     body = ",\n".join(f"    {json.dumps(row)}" for row in rows)
     return "\n".join(["{", *lines, '  "rows": [', body, "  ]", "}", ""])
 
 
 def format_table(rows: Sequence[dict]) -> str:
-    """The rows as aligned text; a column for each key that any row has, a dash where it has not."""
+    """The rows as aligned text: a column for each key, and a dash where a row has no value.
+
+    Args:
+        rows: dicts, which need not have the same keys
+    """
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [columns, *([_shown(row.get(name)) for name in columns] for row in rows)]
+    lines = [columns, *([_cell(row.get(name)) for name in columns] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -86,7 +95,7 @@ def format_table(rows: Sequence[dict]) -> str:
     )
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -94,13 +103,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{name}={x}" for name, x in value.items()) or "–"
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 100 else text[:99] + "…"  # of an error; the file has it whole
+    return text if len(text) <= 100 else text[:99] + "…"  # a long error; the file has all of it
 
 
 def _driver() -> str:
-    """NVIDIA's driver, as nvidia-smi names it."""
+    """The version of NVIDIA's driver."""
     query = ("--query-gpu=driver_version", "--format=csv,noheader")
-    return (_says("nvidia-smi", *query) or UNKNOWN).splitlines()[0]
+    return (_output("nvidia-smi", *query) or UNKNOWN).splitlines()[0]
 
 
 def _version(package: str) -> str:
@@ -110,7 +119,7 @@ def _version(package: str) -> str:
         return "none"
 
 
-def _says(*command: str) -> str | None:
+def _output(*command: str) -> str | None:
     """What a program prints; None if it is missing or fails."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What every benchmark shares: a place to run in, one way to time, one way to judge."""
+"""What all benchmarks share: where they run, how they time a function, how they judge a result."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,10 @@ from torch import Tensor
 from attention_src.timing import Timing, measure
 
 CACHE_BYTES = 1 << 30  # more than any chip's last-level cache
-WARM_SECONDS = 0.1  # a GPU at rest has a slow clock
+WARM_SECONDS = 0.1  # an idle GPU has a slow clock
+# Largest error of an answer, as a share of its largest number. In attention's backward, two correct
+# answers in bfloat16 differ by up to 1 %; a dropped key or a wrong scale makes a larger difference.
+TOLERANCE = 0.03
 
 
 @dataclass(frozen=True)
@@ -19,8 +22,8 @@ class Bench:
     """Where the benchmarks run.
 
     Args:
-        smoke: True = tiny sizes on the CPU, in the interpreter: does every script still run?
-            Nothing is measured then, and a row says so.
+        smoke: True = tiny sizes on the CPU, in the interpreter, to see that every script runs;
+            nothing is measured, and rows have no times
     """
 
     smoke: bool
@@ -31,50 +34,60 @@ class Bench:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The interpreter cannot multiply bfloat16."""
+        """bfloat16 to measure; float16 in the interpreter, which cannot multiply bfloat16."""
         return torch.float16 if self.smoke else torch.bfloat16
 
     def size(self, real: Any, tiny: Any) -> Any:
-        """A size for measuring, or for trying the script."""
+        """The size to use, in a measurement or in a smoke test."""
         return tiny if self.smoke else real
 
     def randn(self, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
-        """Random normal numbers where the benchmarks run."""
+        """Random normal numbers on the benchmark's device."""
         return torch.randn(*shape, dtype=dtype or self.dtype, device=self.device)
 
     def row(self, f: Callable[[], Any], *, like: Any = None, **labels: Any) -> dict[str, Any]:
-        """Time f and return a row: the labels, with ms and spread_ms, or with the error.
+        """Check what f returns, then time it.
 
         Args:
             f: what to time
-            like: what it should return, up to the rounding of half precision: a tensor, or as many
-                as f returns; None = anything
-            labels: what was timed
+            like: what it should return, up to half precision's rounding: a tensor, or one for each
+                that f returns; None = do not check
+            labels: what is timed, the first columns of the row
+        Returns: the labels, ms and spread_ms, and error, why there is no time, or None
         """
         try:
             out = f()
             difference = _difference(out, like)
             del out
-            if not difference <= TOLERANCE:  # NaN is not within it either
+            if not difference <= TOLERANCE:  # also true for NaN
                 raise ArithmeticError(f"the answer differs from the reference by {difference:.2g}")
             if self.smoke:
                 return labels | dict(ms=None, spread_ms=None, error=None)
             timing = self._time(f)
-        except Exception as error:  # a backend that cannot run is a result, with its reason
+        except Exception as error:  # that a backend cannot run is a result too
             text = " ".join(f"{type(error).__name__}: {error}".split())
             torch.cuda.empty_cache()
             return labels | dict(ms=None, spread_ms=None, error=text[:1000])
         return labels | dict(ms=timing.median_ms, spread_ms=timing.spread_ms, error=None)
 
     def copy_row(self, n_bytes: int, **labels: Any) -> dict[str, Any]:
-        """Time a device-to-device copy that reads and writes n_bytes in total."""
+        """Time a copy on the device, which reads and writes n_bytes in total.
+
+        Args:
+            n_bytes: read and written together
+            labels: as for `row`
+        Returns: as `row`, with the rate
+        """
         source = torch.empty(n_bytes // 2, dtype=torch.uint8, device=self.device).random_()
         target = torch.empty_like(source)
         row = self.row(lambda: target.copy_(source), impl="copy", **labels)
         return add_rate(row, n_bytes)
 
     def _time(self, f: Callable[[], Any]) -> Timing:
-        """Each run finds a fast clock, caches without its data, its launch already under way."""
+        """Time f with the GPU's clock up, and its caches emptied before each run.
+
+        Emptying a cache takes so long that f's launch overhead is hidden behind it.
+        """
         cache = torch.empty(CACHE_BYTES, dtype=torch.uint8, device=self.device)
         end = time.monotonic() + WARM_SECONDS
         while time.monotonic() < end:
@@ -83,13 +96,8 @@ class Bench:
         return measure(f, repeats=11, warmup=0, device=self.device, before=cache.zero_)
 
 
-# Of the largest number in the answer. Two correct answers in bfloat16 are within 1 % of each other
-# in attention's backward; one with a key too few, or a wrong scale, is not.
-TOLERANCE = 0.03
-
-
 def _difference(out: Any, like: Any) -> float:
-    """The largest difference, as a share of the largest number of its tensor."""
+    """The largest error over all tensors, as a share of each tensor's largest number."""
     if like is None:
         return 0.0
     if isinstance(like, Tensor):
@@ -99,18 +107,24 @@ def _difference(out: Any, like: Any) -> float:
 
 
 def add_rate(row: dict, n_bytes: int) -> dict:
-    """The row with its rate: GB/s."""
+    """The row with its rate, gb_per_s."""
     return row | dict(gb_per_s=None if row["ms"] is None else n_bytes / row["ms"] / 1e6)
 
 
 def add_share(row: dict, copy: dict) -> dict:
-    """The row with its share of the rate of the copy that was timed beside it."""
+    """The row with its rate as a share of a copy's, of_copy."""
     known = row["ms"] is not None and copy["ms"] is not None
     return row | dict(of_copy=row["gb_per_s"] / copy["gb_per_s"] if known else None)
 
 
 def add_goal(row: dict, at_least: float, measured: float | None) -> dict:
-    """The row with one more goal and what became of it, as in "goal 1.3x: met"."""
+    """The row with one more goal and whether it was met, as in "goal 1.3x: met".
+
+    Args:
+        row: from `Bench.row`; it may have goals already
+        at_least: the goal
+        measured: what to compare with it; None = not measured
+    """
     verdict = "not measured"
     if measured is not None:
         verdict = "met" if measured >= at_least else "missed"
@@ -119,7 +133,7 @@ def add_goal(row: dict, at_least: float, measured: float | None) -> dict:
 
 
 def faster(row: dict, other: dict) -> float | None:
-    """How many times as fast as the other this row is."""
+    """How many times as fast as the other this row is; None if either has no time."""
     if row["ms"] is None or other["ms"] is None:
         return None
     return other["ms"] / row["ms"]

@@ -11,8 +11,7 @@ python -m benchmarks.smollm2 --smoke     tiny sizes, nothing is kept
 import argparse
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from attention_src.models.smollm2.experiments import corpus_ids
 from attention_src.models.smollm2.generate import generate_ids
 from attention_src.models.smollm2.parts import project
 from attention_src.models.smollm2.sampling import chooser
+from attention_src.timing import least_seconds
 from benchmarks.linear_cpu import processor
 from benchmarks.record import format_table, provenance, save
 
@@ -230,17 +230,6 @@ def all_matrices(model: SmolLM2) -> list[Tensor]:
     layers = model.weights.layers
     matrices = [m for layer in layers for m in (layer.qkv, layer.output, layer.gate_up, layer.down)]
     return [*matrices, model.weights.unembedding]
-
-
-def least_seconds(steps: Mapping[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
-    """The least time of each step; they take turns, so that a busy moment is shared."""
-    times: dict[Any, list[float]] = {name: [] for name in steps}
-    for _ in range(1 + repeats):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            times[name].append(time.perf_counter() - start)
-    return {name: min(taken[1:]) for name, taken in times.items()}
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 
 Each benchmarks/launches/<topic>.py describes its topic's launches, with the tile sizes that they
 would choose for a chip, on tensors without data. Here they are compiled, by a process on each
-core, and the table is kept in benchmarks/results/static.json.
+core, and the table is kept in benchmarks/results/static.json. Each row has a digest of all that
+its compiled code depends on, so that only what has changed since is compiled again.
 
-python -m benchmarks.static
+python -m benchmarks.static           bring the table up to date
+python -m benchmarks.static --all     compile everything again
+python -m benchmarks.static flash     compile and print some topics, and keep no table
 """
 
 import argparse
 import importlib
+import json
 import os
 import pkgutil
 import sys
@@ -18,20 +22,25 @@ from importlib.metadata import version
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import launches
 from benchmarks.record import RESULTS, as_json, format_table
 
+if TYPE_CHECKING:
+    from attention_src.triton_support.launch import Launch
+
 CHIPS = (75, 80, 86, 90, 100)
 DTYPES = ("float16", "bfloat16", "float32")
 HEAD_SIZES = (64, 128)
+TABLE = RESULTS / "static.json"
 
 
 class Case(NamedTuple):
-    """One topic's launches for one chip."""
+    """One launch of a topic for one chip, by the name that its file of launches gives it."""
 
     topic: str
+    launch: str
     dtype: str
     d: int
     chip: int
@@ -42,54 +51,106 @@ def topics() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(launches.__path__))
 
 
-def compile_case(case: Case) -> list[dict[str, Any]]:
-    """A row for each launch of the case; a launch that does not compile has only an error."""
-    import torch
+def describe(wanted: list[str]) -> dict[Case, dict[str, Any]]:
+    """What is known of each launch of some topics without compiling it: options and digest.
 
+    Args:
+        wanted: topics
+    Returns: rows by case, for every dtype, head size and chip, in the table's order
+    """
+    from attention_src.triton_support.digest import launch_digest
+
+    rows = {}
+    for topic, dtype, d, chip in product(wanted, DTYPES, HEAD_SIZES, CHIPS):
+        for name, launch in _launches(topic, dtype, d, chip).items():
+            tiles = {key: x for key, x in launch.arguments.items() if key.startswith("BLOCK_")}
+            rows[Case(topic, name, dtype, d, chip)] = dict(
+                topic=topic,
+                launch=name,
+                kernel=launch.kernel.__name__,
+                dtype=dtype,
+                d=d,
+                chip=chip,
+                tiles=tiles,
+                num_warps=launch.num_warps,
+                num_stages=launch.num_stages,
+                digest=launch_digest(launch, chip),
+            )
+    return dict(sorted(rows.items()))
+
+
+def compile_case(case: Case) -> dict[str, Any]:
+    """What a launch's kernel uses; only an error if it does not compile."""
     from attention_src.triton_support.compile import compile_launch
 
-    module = importlib.import_module(f"benchmarks.launches.{case.topic}")
-    found = module.launches(getattr(torch, case.dtype), case.d, case.chip)
-    rows = []
-    for name, launch in found.items():
-        row = dict(topic=case.topic, launch=name, kernel=launch.kernel.__name__)
-        row |= dict(dtype=case.dtype, d=case.d, chip=case.chip)
-        tiles = {key: x for key, x in launch.arguments.items() if key.startswith("BLOCK_")}
-        row |= dict(tiles=tiles, num_warps=launch.num_warps, num_stages=launch.num_stages)
-        try:
-            used = asdict(compile_launch(launch, case.chip))
-        except Exception as error:  # the table says so, and the test that reads it fails
-            used = dict(error=" ".join(f"{type(error).__name__}: {error}".split())[:240])
-        used.pop("capability", None)
-        rows.append(row | used)
-    return rows
+    launch = _launches(case.topic, case.dtype, case.d, case.chip)[case.launch]
+    try:
+        used = asdict(compile_launch(launch, case.chip))
+    except Exception as error:  # the table says so, and the test that reads it fails
+        return dict(error=" ".join(f"{type(error).__name__}: {error}".split())[:240])
+    del used["capability"]
+    return used
 
 
-def compile_all(wanted: list[str]) -> list[dict[str, Any]]:
-    """The rows of some topics, for every dtype, head size and chip, in a fixed order."""
-    cases = [Case(*case) for case in product(wanted, DTYPES, HEAD_SIZES, CHIPS)]
-    # Triton chooses when it is imported whether to interpret, so these processes start afresh.
-    os.environ["TRITON_INTERPRET"] = "0"
-    workers = min(8, os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        rows = [row for rows in pool.map(compile_case, cases) for row in rows]
-    return sorted(rows, key=lambda r: (r["topic"], r["launch"], r["dtype"], r["d"], r["chip"]))
+def recorded(path: Path = TABLE) -> dict[Case, dict[str, Any]]:
+    """The rows of a table by case; none if there is no table, or another Triton made it."""
+    if not path.exists():
+        return {}
+    table = json.loads(path.read_text(encoding="utf-8"))
+    if table["triton"] != version("triton"):
+        return {}
+    return {Case(*(row[name] for name in Case._fields)): row for row in table["rows"]}
+
+
+def compile_changed(
+    described: dict[Case, dict[str, Any]], known: dict[Case, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows of all that is described; those whose description is known are not compiled.
+
+    Args:
+        described: from `describe`
+        known: complete rows, from `recorded`
+    """
+    fresh = {case: known[case] for case, row in described.items() if _holds(known.get(case), row)}
+    changed = [case for case in described if case not in fresh]
+    print(f"{len(fresh)} of {len(described)} rows are up to date", file=sys.stderr)
+    if changed:
+        # Triton chooses when it is imported whether to interpret, so these processes start afresh.
+        workers = min(8, os.cpu_count() or 1)
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            compiled = zip(changed, pool.map(compile_case, changed), strict=True)
+            fresh |= {case: described[case] | used for case, used in compiled}
+    return [fresh[case] for case in described]
+
+
+def _holds(known: dict[str, Any] | None, row: dict[str, Any]) -> bool:
+    """Whether a recorded row is about the launch that is described now, and compiled."""
+    return known is not None and "error" not in known and known.items() >= row.items()
+
+
+def _launches(topic: str, dtype: str, d: int, chip: int) -> dict[str, "Launch"]:
+    import torch
+
+    module = importlib.import_module(f"benchmarks.launches.{topic}")
+    return module.launches(getattr(torch, dtype), d, chip)
 
 
 def main() -> int:
     """Returns: 0; 1 if a launch does not compile."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.static")
     parser.add_argument("topics", nargs="*", help="compile only these, and keep no table")
-    parser.add_argument("--output", type=Path, default=RESULTS / "static.json")
+    parser.add_argument("--all", action="store_true", help="compile what has not changed, too")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(topics()):
         parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(topics())}")
-    rows = compile_all(options.topics or topics())
+    os.environ["TRITON_INTERPRET"] = "0"  # before Triton is imported
+    known = {} if options.all else recorded()
+    rows = compile_changed(describe(options.topics or topics()), known)
     print(format_table(rows))
     if not options.topics:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(as_json({"triton": version("triton")}, rows), encoding="utf-8")
-        print(f"kept in {options.output}")
+        TABLE.parent.mkdir(parents=True, exist_ok=True)
+        TABLE.write_text(as_json({"triton": version("triton")}, rows), encoding="utf-8")
+        print(f"kept in {TABLE}")
     return int(any("error" in row for row in rows))
 
 

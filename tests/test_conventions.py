@@ -19,6 +19,7 @@ from attention_src.testing import make_qkv, probe_mask
 ROOT = Path(__file__).parents[1]
 NOTATION = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
 SOURCES = sorted((ROOT / "attention_src").rglob("*.py"))
+NODES = [(p, n) for p in SOURCES for n in ast.walk(ast.parse(p.read_text(encoding="utf-8")))]
 IMPLS = ("dense", "sdpa")
 
 
@@ -61,22 +62,18 @@ def test_layout_is_batch_heads_positions_width():
 
 
 def test_tensors_are_lower_case():
-    found = []
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.arg) and node.arg in {"Q", "K", "V", "O", "S", "P", "M", "X"}:
-                found.append(f"{path.name}:{node.lineno} {node.arg}")
-    assert found == []
+    arguments = [(path, node) for path, node in NODES if isinstance(node, ast.arg)]
+    assert not [f"{p.name}:{n.lineno} {n.arg}" for p, n in arguments if n.arg in set("QKVOSPMX")]
 
 
 def test_einsum_letters():
-    equations = []
-    for path in SOURCES:
-        if path.parent.name == "linear":  # whose states are products of a key and a value
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".einsum"):
-                equations.append(ast.literal_eval(node.args[0]))
+    equations = [
+        ast.literal_eval(node.args[0])
+        for path, node in NODES
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "einsum"
+        and path.parent.name != "linear"  # whose states are products of a key and a value
+    ]
     assert "bhqd,bhkd->bhqk" in equations
     for equation in equations:
         assert re.fullmatch(r"bh(qd|qk|kd),bh(qd|qk|kd)->bh(qd|qk|kd)", equation), equation

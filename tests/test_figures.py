@@ -9,8 +9,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from attention_src.figures import PALETTE, bars, figure, heatmap, lines, show, steady
-from attention_src.svg import to_svg
+from attention_src.figures import PALETTE, bars, figure, heatmap, lines, show, three_digits
+from attention_src.figures.svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -35,7 +35,7 @@ def fills(svg):
 DRAW = """
 import numpy as np
 from attention_src.figures import figure, heatmap, lines
-from attention_src.svg import to_svg
+from attention_src.figures.svg import to_svg
 fig, (left, right) = figure(4, 2, ncols=2)
 heatmap(left, np.eye(3), rows=list("abc"), columns=list("abc"), mask=np.tri(3, dtype=bool))
 lines(right, [0, 1, 2], {"one": [1, 2, 3], "two": [3, 2, 1]})
@@ -76,7 +76,7 @@ def test_alt_is_on_the_root_and_escaped():
 
 
 @pytest.mark.parametrize("alt", ["", "  \n", None])
-def test_empty_alt_is_refused(alt):
+def test_empty_alt_is_refused(untyped, alt):
     with pytest.raises(ValueError, match=r"alt=.*say in a sentence"):
         show(make_map()[0], alt)
 
@@ -156,7 +156,7 @@ def draw(function, *args, **kwargs):
         (lambda: draw(lines, [0, 1], {"a": [1, 2, 3]}), r"series\['a'\] has shape \(3,\)"),
     ],
 )
-def test_bad_input_names_the_argument(call, message):
+def test_bad_input_names_the_argument(untyped, call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -193,8 +193,8 @@ def test_the_last_bits_of_another_processor_draw_the_same_figure():
     assert draw_all(y) == draw_all(y * noise)
 
 
-def test_steady_keeps_three_digits_of_the_largest():
-    np.testing.assert_allclose(steady([0.123456, 0.00456]), [0.123, 0.005])
-    np.testing.assert_allclose(steady([12345.6, -3.0]), [12300, 0])
-    np.testing.assert_array_equal(steady(np.zeros(2)), np.zeros(2))
-    assert steady([]).shape == (0,)
+def test_three_digits_of_the_largest():
+    np.testing.assert_allclose(three_digits([0.123456, 0.00456]), [0.123, 0.005])
+    np.testing.assert_allclose(three_digits([12345.6, -3.0]), [12300, 0])
+    np.testing.assert_array_equal(three_digits(np.zeros(2)), np.zeros(2))
+    assert three_digits([]).shape == (0,)

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_src.timing import TIME_PATTERN, Timing, format_time, measure, print_time
+from attention_src.timing import (
+    TIME_PATTERN,
+    Timing,
+    format_time,
+    least_seconds,
+    measure,
+    print_time,
+)
 
 SANITIZE = Path(__file__).parent / "sanitize.cfg"
 
@@ -41,6 +48,20 @@ def test_what_comes_before_a_run_is_not_timed(monkeypatch):
     timing = measure(lambda: take("run", 1), repeats=2, warmup=1, before=lambda: take("before", 10))
     assert timing == Timing(median_ms=1.0, spread_ms=0.0)
     assert calls == ["run", "before", "run", "before", "run"]
+
+
+def test_the_least_of_runs_in_turn():
+    calls = []
+
+    def take(name):
+        calls.append(name)
+        time.sleep(0.05 if len(calls) == 3 else 0.005)
+
+    times = least_seconds({name: lambda name=name: take(name) for name in "ab"}, 2)
+    assert calls == list("ababab"), "one run to warm up, then two that count, in turn"
+    assert list(times) == ["a", "b"] and all(0.005 <= x < 0.05 for x in times.values())
+    sleeping = least_seconds({"": lambda: time.sleep(0.05)}, 1, clock="processor")
+    assert sleeping[""] < 0.04, "sleeping is no work"
 
 
 def test_sleeping_takes_as_long_as_it_takes():
@@ -89,6 +110,8 @@ BAD = [
     (lambda: measure(print, device="tpu"), "device is 'tpu'; it should be 'cpu', 'cuda'"),
     (lambda: measure(print, device="cuda:99"), "device is 'cuda:99', but torch sees"),
     (lambda: measure(print, device="cuda:x"), "device is 'cuda:x'"),
+    (lambda: least_seconds({}, 0), "repeats is 0; it should be at least 1"),
+    (lambda: least_seconds({}, 1, clock="sun"), "clock is 'sun'; it should be one of 'wall', 'pro"),
     (lambda: format_time("a: b", Timing(1, 1)), "name is 'a: b'"),
     (lambda: format_time("", Timing(1, 1)), "name is ''"),
 ]

@@ -1,4 +1,4 @@
-"""What attention costs: operations, bytes, and operations per byte. Arithmetic, no measuring."""
+"""What attention costs: operations, bytes, and operations per byte. Computed, not measured."""
 
 import math
 
@@ -17,11 +17,11 @@ def attention_flops(
         d_k, d_v: width of a key and of a value
         n_heads: query heads; grouped key/value heads change nothing here
         batch: number of sequences
-    Returns: FLOP; a multiplication and an addition count as two. A causal mask is not counted:
-        half of these operations then make scores that nobody sees.
+    Returns: FLOP; a multiplication and an addition count as two. A causal mask does not lower the
+        count, although about half of the scores are then hidden.
     Raises:
         ValueError: a size that is not a whole number, or negative
-    Source: Dao et al. 2022, arXiv:2205.14135, section 2.2, counted out.
+    Source: Dao et al. 2022, arXiv:2205.14135, section 2.2, counted.
     """
     sizes = _sizes(n_q=n_q, n_k=n_k, d_k=d_k, d_v=d_v, n_heads=n_heads, batch=batch)
     n_q, n_k, d_k, d_v, n_heads, batch = sizes
@@ -39,7 +39,7 @@ def attention_bytes(
     batch: int = 1,
     dtype_bytes: float = 2,
 ) -> int:
-    """Bytes that every exact implementation moves: read q, k, v once and write o once.
+    """Bytes that any exact implementation moves at least: q, k and v read once, o written once.
 
         bytes = dtype_bytes batch (n_heads n_q (d_k + d_v) + n_kv_heads n_k (d_k + d_v))
 
@@ -47,8 +47,7 @@ def attention_bytes(
         n_q, n_k, d_k, d_v, n_heads, batch: as for `attention_flops`
         n_kv_heads: key/value heads; None = n_heads
         dtype_bytes: bytes of one number: 4 for float32, 2 for float16
-    Returns: bytes, the lower bound; storing the scores costs more, and some methods read k and v
-        more than once
+    Returns: bytes, a lower bound: some methods also store the scores, or read k and v repeatedly
     Raises:
         ValueError: a size that is not a whole number, or negative; heads that do not divide
     """
@@ -69,7 +68,7 @@ def kv_cache_bytes(
     dtype_bytes: float = 2,
     batch: int = 1,
 ) -> int:
-    """Bytes that a model keeps for the keys and values of every token so far.
+    """Bytes of a model's KV cache: the keys and values of every token so far.
 
         bytes = dtype_bytes batch n_layers n_kv_heads n_tokens (d_k + d_v)
 
@@ -83,7 +82,7 @@ def kv_cache_bytes(
     Returns: bytes; divide by 2**30 for GiB
     Raises:
         ValueError: a size that is not a whole number, or negative
-    Source: Shazeer 2019, arXiv:1911.02150, counted out.
+    Source: Shazeer 2019, arXiv:1911.02150, counted.
     """
     sizes = _sizes(
         n_layers=n_layers, n_kv_heads=n_kv_heads, d_k=d_k, d_v=d_v, n_tokens=n_tokens, batch=batch
@@ -103,28 +102,29 @@ def paged_kv_cache_bytes(
     dtype_bytes: float = 2,
     batch: int = 1,
 ) -> int:
-    """Bytes that a paged cache keeps: whole pages, and where to find them.
+    """Bytes of a paged KV cache: whole pages, and a block table that says where they are.
 
-        bytes = kv_cache_bytes(tokens rounded up to whole pages) + n_layers block_table_bytes
+        bytes = kv_cache_bytes(n_tokens rounded up to whole pages) + n_layers block_table_bytes
 
     Args:
         n_layers, n_kv_heads, d_k, d_v, n_tokens, dtype_bytes, batch: as for `kv_cache_bytes`
         page_size: tokens in a page
-    Returns: bytes kept. Reading touches filled places only: kv_cache_bytes and the table.
+    Returns: bytes stored. Reading skips the unfilled part of a page, so it moves
+        kv_cache_bytes(n_tokens) and the tables.
     Raises:
-        ValueError: as `kv_cache_bytes`; a page of no tokens
-    Source: Kwon et al. 2023, arXiv:2309.06180, counted out (their block is our page).
+        ValueError: as `kv_cache_bytes`; page_size below 1
+    Source: Kwon et al. 2023, arXiv:2309.06180, counted (their block is our page).
     """
     table = block_table_bytes(n_tokens, page_size, batch=batch)  # checks the sizes
-    n_places = _whole(n_tokens, page_size) * page_size
-    places = kv_cache_bytes(
-        n_layers, n_kv_heads, d_k, d_v, n_places, dtype_bytes=dtype_bytes, batch=batch
+    capacity = _ceil_div(n_tokens, page_size) * page_size
+    pages = kv_cache_bytes(
+        n_layers, n_kv_heads, d_k, d_v, capacity, dtype_bytes=dtype_bytes, batch=batch
     )
-    return places + n_layers * table
+    return pages + n_layers * table
 
 
 def block_table_bytes(n_tokens: int, page_size: int, *, batch: int = 1) -> int:
-    """Bytes that say where a paged cache has its tokens: 4 for each page, 4 for each length.
+    """Bytes of one layer's block table: 4 for each page, and 4 for each sequence's length.
 
         bytes = 4 batch (ceil(n_tokens / page_size) + 1)
 
@@ -134,11 +134,11 @@ def block_table_bytes(n_tokens: int, page_size: int, *, batch: int = 1) -> int:
         batch: number of sequences
     Returns: bytes
     Raises:
-        ValueError: a size that is not a whole number, or negative; a page of no tokens
+        ValueError: a size that is not a whole number, or negative; page_size below 1
     """
     n_tokens, batch = _sizes(n_tokens=n_tokens, batch=batch)
     page_size = check_size(page_size, "page_size", at_least=1)
-    return 4 * batch * (_whole(n_tokens, page_size) + 1)
+    return 4 * batch * (_ceil_div(n_tokens, page_size) + 1)
 
 
 def quantized_kv_cache_bytes(
@@ -155,25 +155,25 @@ def quantized_kv_cache_bytes(
     dtype_bytes: float = 2,
     batch: int = 1,
 ) -> int:
-    """Bytes of a cache in few bits: the codes, and the float32 numbers that say what they mean.
+    """Bytes of a quantized KV cache: the codes, and the float32 numbers that decode them.
 
-        per_token      each key and each value: codes, and 4 for its scale
-        per_channel    each value: codes, and 8 for its scale and zero
-                       each key: codes, and 8 d_k for each whole group
+        per_token      key and value: codes, and 4 bytes for the scale
+        per_channel    value: codes, and 8 bytes for its scale and zero
+                       key: codes, and 8 d_k bytes for each full group of tokens
 
     Args:
         n_layers, n_kv_heads, d_k, d_v, n_tokens, batch: as for `kv_cache_bytes`
         bits: 8 or 4; two codes of 4 bits share a byte
         scheme: None = "per_token" for 8 bits, "per_channel" for 4
-        group: tokens that share the grids of their keys' channels; None = 32; not for "per_token"
-        residual: the newest tokens, which stay as they are, until they fill a whole group; None =
-            32 for "per_channel", 0 for "per_token"
-        dtype_bytes: bytes of one number of the tokens that stay as they are
+        group: tokens whose keys share one scale and zero per channel; None = 32; "per_channel" only
+        residual: how many of the newest tokens are not quantized; older ones follow as soon as they
+            fill a group; None = 32 for "per_channel", 0 for "per_token"
+        dtype_bytes: bytes of one number of the tokens that are not quantized
     Returns: bytes
     Raises:
-        ValueError: as `kv_cache_bytes`; bits or scheme not among the choices; a group where there
-            is none
-    Source: per_channel: Liu et al. 2024 (KIVI), arXiv:2402.02750, counted out.
+        ValueError: as `kv_cache_bytes`; bits or scheme not among the choices; a group for
+            "per_token"
+    Source: per_channel: Liu et al. 2024 (KIVI), arXiv:2402.02750, counted.
     """
     sizes = dict(n_layers=n_layers, n_kv_heads=n_kv_heads, d_k=d_k, d_v=d_v, n_tokens=n_tokens)
     n_layers, n_kv_heads, d_k, d_v, n_tokens, batch = _sizes(**sizes, batch=batch)
@@ -181,7 +181,7 @@ def quantized_kv_cache_bytes(
         raise ValueError(f"bits is {bits!r}; it should be 4 or 8")
     scheme = ("per_token" if bits == 8 else "per_channel") if scheme is None else scheme
     check_impl(scheme, ("per_token", "per_channel"), "scheme")
-    codes = _whole(d_k * bits, 8) + _whole(d_v * bits, 8)  # of one key and one value
+    codes = _ceil_div(d_k * bits, 8) + _ceil_div(d_v * bits, 8)  # of one key and one value
     if scheme == "per_token":
         if group is not None:
             raise ValueError(f"group is {group}; per_token has no groups: it should be None")
@@ -196,10 +196,10 @@ def quantized_kv_cache_bytes(
 
 
 def stored_bytes(n_numbers: int, dtype_bytes: float = 2) -> int:
-    """Bytes of so many numbers; a part of a byte takes a whole one.
+    """Bytes of n numbers, rounded up to whole bytes.
 
     Args:
-        n_numbers: how many
+        n_numbers: n
         dtype_bytes: bytes of one: 4 for float32, 2 for float16, 0.5 for 4 bits
     Returns: bytes
     Raises:
@@ -211,7 +211,7 @@ def stored_bytes(n_numbers: int, dtype_bytes: float = 2) -> int:
 
 
 def arithmetic_intensity(flops: float, n_bytes: float) -> float:
-    """Operations for each byte moved: below the chip's own ratio, memory is the limit.
+    """Operations per byte moved. Below the chip's own ratio, memory bandwidth is the limit.
 
         intensity = flops / n_bytes
 
@@ -231,10 +231,10 @@ def arithmetic_intensity(flops: float, n_bytes: float) -> float:
 
 
 def _sizes(**sizes: int) -> tuple[int, ...]:
-    """Every size checked, in the order given."""
+    """The sizes, validated, in the order given."""
     return tuple(check_size(value, name) for name, value in sizes.items())
 
 
-def _whole(n: int, size: int) -> int:
-    """How many pieces of `size` hold n, the last one perhaps not full."""
+def _ceil_div(n: int, size: int) -> int:
+    """n / size, rounded up."""
     return -(-n // size)

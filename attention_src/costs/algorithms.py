@@ -1,14 +1,14 @@
-"""What each algorithm of the course computes and moves: counted out, as a `Cost`.
+"""What each algorithm of the course computes and moves, as a `Cost`.
 
-Operations are those of the matrix products where there are any, since a chip's peak is that of its
-matrix units; softmax and rotary positions have none, and there each addition, multiplication,
-comparison, division and exponential is one. Bytes are those between main memory and the chip: what
-a step needs is read once, unless the function says how often.
+Where there are matrix products, only their operations count, because a chip's peak is that of its
+matrix units. Softmax and rotary positions have none; there each addition, multiplication,
+comparison, division and exponential counts as one. Bytes are those between main memory and the
+chip. A step reads its input once unless the function says otherwise.
 
-    softmax_cost, softmax_backward_cost    a row that fits on the chip, or one that is looped over
-    dense_cost, dense_backward_cost        scores and weights written to memory and read again
+    softmax_cost, softmax_backward_cost    a row that fits on the chip, or one read in blocks
+    dense_cost, dense_backward_cost        scores and weights are written to memory and read again
     flash_cost, flash_backward_cost        scores and weights never leave the chip
-    visible_pairs                          how many scores a causal mask or a window leaves
+    visible_pairs                          how many scores a causal mask or a window leaves visible
     rope_cost                              rotary positions on q and k
     decode_cost                            one new query over a cache
 """
@@ -48,10 +48,10 @@ def softmax_cost(
 
     Args:
         n_rows, n_columns: of the scores
-        block: None = a row fits on the chip; else it is looped over in blocks of so many scores,
-            once for maximum and sum, once for the weights
+        block: None = a row fits on the chip. Otherwise the row is read in blocks of this many
+            scores, once for maximum and sum, and once for the weights
         dtype_bytes: bytes of one number, of scores and weights alike
-    Returns: its cost; the 3 of a block rescale the sum so far: subtract, exp, multiply
+    Returns: its cost. The 3 operations of a block rescale the running sum: subtract, exp, multiply
     Raises:
         ValueError: a size that is not a whole number, or negative; a block below 1
     Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithms 2 and 3.
@@ -100,12 +100,12 @@ def dense_cost(
     """Attention with the matrix of scores in memory, forward.
 
         2 products: s = q k^T, o = p v
-        the n_q x n_k matrix passes 4 times: write s, read s, write p, read p
+        an n_q x n_k matrix is moved 4 times: write s, read s, write p, read p
 
     Args:
         n_q, n_k, d_k, d_v, n_heads, n_kv_heads, batch: as for `attention_bytes`
         dtype_bytes: bytes of one number, of scores and weights too
-    Returns: its cost. A causal mask saves nothing here: hidden scores are made, and then hidden.
+    Returns: its cost. A causal mask saves nothing here: hidden scores are computed too.
     Raises:
         ValueError: a size that is not a whole number, or negative; heads that do not divide
     Source: Dao et al. 2022, arXiv:2205.14135, Algorithm 0.
@@ -131,11 +131,11 @@ def dense_backward_cost(
     batch: int = 1,
     dtype_bytes: float = 2,
 ) -> Cost:
-    """Attention with the matrix of weights kept from the forward pass, backward.
+    """Backward of attention, with the matrix of weights kept from the forward pass.
 
         4 products: dv = p^T do, dp = do v^T, dq = ds k, dk = ds^T q
-        the n_q x n_k matrix passes 7 times: read p; write dp; read p, read dp, write ds; read ds
-        for dq and again for dk
+        an n_q x n_k matrix is moved 7 times: read p; write dp; read p, read dp, write ds; read ds
+        for dq, and again for dk
 
     Args:
         n_q, n_k, d_k, d_v, n_heads, n_kv_heads, batch, dtype_bytes: as for `dense_cost`
@@ -145,8 +145,7 @@ def dense_backward_cost(
     Source: Dao et al. 2022, arXiv:2205.14135, Algorithm 3.
     """
     heads = dict(n_heads=n_heads, batch=batch)
-    # As many bytes as q, k, v and o have: read are q, k, v and do; written dq, dk and dv; and do
-    # again.
+    # Reads q, k, v, and do twice; writes dq, dk, dv: twice the size of q, k, v and o.
     tensors = 2 * attention_bytes(
         n_q, n_k, d_k, d_v, n_kv_heads=n_kv_heads, dtype_bytes=dtype_bytes, **heads
     )
@@ -166,7 +165,7 @@ def rope_cost(
     batch: int = 1,
     dtype_bytes: float = 2,
 ) -> Cost:
-    """Rotary positions on q and k, forward or backward: each pair of components is turned.
+    """Rotary positions on q and k, forward or backward: each pair of components is rotated.
 
         6 FLOP a pair: (x1 cos - x2 sin, x1 sin + x2 cos)
 
@@ -176,8 +175,8 @@ def rope_cost(
         n_heads, n_kv_heads: heads of q, and of k; n_kv_heads None = n_heads
         batch: number of sequences; all at the same positions
         dtype_bytes: bytes of one number of q and k
-    Returns: its cost: q and k are read once and written once; so is a table of cosines and sines
-        read, d float32 numbers a token, which serves every head and sequence
+    Returns: its cost: q and k are read and written once. A table of cosines and sines, d float32
+        numbers a token, is read once for all heads and sequences
     Raises:
         ValueError: a size that is not a whole number, or negative; an odd d; heads that do not
             divide
@@ -208,15 +207,16 @@ def decode_cost(
         flops = 2 batch n_heads n_k (d_k + d_v)
 
     Args:
-        n_k, d_k, d_v: tokens in the cache, the new one counted, and widths of key and value
+        n_k: tokens in the cache, including the new one
+        d_k, d_v: width of a key and of a value
         n_heads, n_kv_heads, batch: as for `attention_bytes`
         dtype_bytes: bytes of one number of q and o, and of the cache unless cache_bytes is given
-        cache_bytes: what reading the cache of all sequences once takes. None = contiguous;
-            a paged one takes `block_table_bytes` more; for 8 and 4 bits, `quantized_kv_cache_bytes`
-        n_splits: into how many parts each cache is split, for programs to work on side by side;
-            with more than one, their o and lse (float32) are written, and read to be joined
-    Returns: its cost. Contiguous, its intensity is nearly 2 n_heads / (n_kv_heads dtype_bytes):
-        one FLOP a byte in float16, times the queries that share a key.
+        cache_bytes: bytes read from the caches of all sequences. None = contiguous. A paged cache
+            reads `block_table_bytes` more; for 8 and 4 bits, see `quantized_kv_cache_bytes`
+        n_splits: splits of the keys, each handled by one program; if more than one, each writes its
+            o and lse in float32, which are then read and merged
+    Returns: its cost. For a contiguous cache, the intensity is nearly
+        2 n_heads / (n_kv_heads dtype_bytes): in float16, the number of queries that share a key.
     Raises:
         ValueError: a size that is not a whole number, or negative; heads that do not divide
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4.1, without the projections.
@@ -226,7 +226,7 @@ def decode_cost(
         n_heads=n_heads, n_kv_heads=n_kv_heads, batch=batch, dtype_bytes=dtype_bytes
     )
     n_bytes = attention_bytes(1, n_k, d_k, d_v, **sizes)
-    if cache_bytes is not None:  # q and o, and that
+    if cache_bytes is not None:  # count only q and o, and add the cache
         n_bytes = attention_bytes(1, 0, d_k, d_v, **sizes) + check_size(cache_bytes, "cache_bytes")
     if check_size(n_splits, "n_splits", at_least=1) > 1:
         n_bytes += stored_bytes(2 * n_splits * batch * n_heads * (d_v + 1), FP32_BYTES)

@@ -1,6 +1,6 @@
-"""What attention by tiles computes and moves: only what is visible, and none of the scores.
+"""What flash attention computes and moves: visible pairs only, and no scores in memory.
 
-Import these functions from `attention_src.costs.algorithms`, beside the costs of everything else.
+Import these functions from `attention_src.costs.algorithms`, which has all costs.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,16 @@ FP32_BYTES = 4  # of one number of lse and of delta
 def visible_pairs(
     n_q: int, n_k: int, *, causal: bool = False, window: int | None = None, sinks: int = 0
 ) -> int:
-    """How many pairs of query and key a mask leaves: what an exact algorithm has to compute.
+    """How many pairs of query and key are visible: the scores that an exact algorithm needs.
 
         visible[i, j] = j <= t and (t - j < window or j < sinks),  t = i + n_k - n_q
 
     Args:
         n_q, n_k: number of queries and of keys
-        causal: False and no window = every key is visible to every query
-        window: how many of the last keys are visible, counting one's own; it implies causal;
-            None = all of them
+        causal: hide later keys; without it and without a window, every pair is visible
+        window: how many keys back a query sees, counting its own; implies causal; None = all
         sinks: how many of the first keys stay visible outside the window
-    Returns: pairs; causal with n_q = n_k = n: n (n + 1) / 2
+    Returns: the number of pairs; n (n + 1) / 2 for causal and n_q = n_k = n
     Raises:
         ValueError: a size that is not a whole number, or negative; a window below 1; sinks without
             a window
@@ -49,7 +48,7 @@ def flash_cost(
     block_q: int | None = None,
     dtype_bytes: float = 2,
 ) -> Cost:
-    """Attention by tiles, forward.
+    """Flash attention, forward.
 
         2 products, for visible pairs: s = q k^T, o = p v
         flops = 2 batch n_heads visible_pairs (d_k + d_v)
@@ -57,10 +56,10 @@ def flash_cost(
     Args:
         n_q, n_k, d_k, d_v, n_heads, n_kv_heads, batch, dtype_bytes: as for `attention_bytes`
         causal, window, sinks: as for `visible_pairs`
-        block_q: None = the least that is possible: a key and value that somebody sees is read
-            once. Else what tiles ask for: each block of so many queries, in each query head, reads
-            all that it sees. Caches answer a part, so that memory moves something in between.
-    Returns: its cost, with o and lse (float32) written
+        block_q: None = the least traffic possible: each visible key and value is read once. With
+            block_q = traffic without cache hits: in each query head, each block of this many
+            queries reads all keys and values that it sees. A real chip lies between the two.
+    Returns: its cost, including writing o and lse (float32)
     Raises:
         ValueError: as `attention_bytes` and `visible_pairs`; a block below 1
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1.
@@ -90,7 +89,7 @@ def flash_backward_cost(
     block_k: int | None = None,
     dtype_bytes: float = 2,
 ) -> Cost:
-    """Attention by tiles, backward: the weights are made again from q, k and lse.
+    """Flash attention, backward: the weights are recomputed from q, k and lse.
 
         5 products, for visible pairs: s = q k^T, dp = do v^T, dv = p^T do, dq = ds k, dk = ds^T q
         flops = 2 batch n_heads visible_pairs (3 d_k + 2 d_v)
@@ -98,11 +97,11 @@ def flash_backward_cost(
     Args:
         n_q, n_k, d_k, d_v, n_heads, n_kv_heads, batch, dtype_bytes: as for `attention_bytes`
         causal, window, sinks: as for `visible_pairs`
-        block_q, block_k: None = the least that is possible: one kernel, q, k, v, o, do and lse read
-            once. Both given = the two kernels of the course, which need no addition across
-            programs: one for dq (and delta), where each block of queries reads the keys and values
-            that it sees; one for dk and dv, where each block of keys reads the q, do, lse and delta
-            of the queries that see it. Both make s and dp: 7 products, 4 d_k + 3 d_v.
+        block_q, block_k: None = the least traffic possible: one kernel reads q, k, v, o, do and lse
+            once. Both given = the course's two kernels, which need no sums across programs. One
+            computes dq and delta: each block of queries reads the keys and values that it sees. The
+            other computes dk and dv: each block of keys reads the q, do, lse and delta of the
+            queries that see it. Both compute s and dp: 7 products, 4 d_k + 3 d_v.
     Returns: its cost
     Raises:
         ValueError: as `flash_cost`; one block without the other
@@ -114,24 +113,25 @@ def flash_backward_cost(
             f"block_q is {block_q} and block_k is {block_k}; give both, or neither for the least"
         )
     sizes: dict[str, Any] = dict(n_heads=n_heads, batch=batch, dtype_bytes=dtype_bytes)
-    # Read q, do, o; write dq: twice as many numbers as q and o. Read k, v; write dk, dv.
+    # Reads q, do and o, writes dq: twice the size of q and o. Reads k and v, writes dk and dv.
     keys = mask.keys_read() + n_k
     moved = attention_bytes(2 * n_q, keys, d_k, d_v, n_kv_heads=n_kv_heads, **sizes)
-    rows_of_fp32 = n_q  # lse
+    fp32_per_head = n_q  # lse
     products = 3 * d_k + 2 * d_v
     if block_q is not None and block_k is not None:
         queries = mask.queries_read(block_k)
         moved = attention_bytes(2 * n_q, mask.keys_read(block_q), d_k, d_v, **sizes)
         moved += attention_bytes(queries, 2 * n_k, d_k, d_v, n_kv_heads=n_kv_heads, **sizes)
-        rows_of_fp32 = 2 * n_q + 2 * queries  # lse read, delta written; both read
+        # The first kernel reads lse and writes delta; the second reads both.
+        fp32_per_head = 2 * n_q + 2 * queries
         products = 4 * d_k + 3 * d_v
     flops = 2 * batch * n_heads * mask.pairs() * products
-    return Cost(flops, moved + FP32_BYTES * batch * n_heads * rows_of_fp32)
+    return Cost(flops, moved + FP32_BYTES * batch * n_heads * fp32_per_head)
 
 
 @dataclass(frozen=True)
 class _Mask:
-    """Who sees whom, counted without a matrix; window None = everyone sees everything."""
+    """Which query sees which key, counted without a matrix; window None = all pairs visible."""
 
     n_q: int
     n_k: int
@@ -152,22 +152,22 @@ class _Mask:
     def pairs(self) -> int:
         if self.window is None:
             return self.n_q * self.n_k
-        # The queries have first, first + 1, … n_k keys up to their own; below 1 it is none.
+        # Up to their own position the queries have first, first + 1, …, n_k keys (negative: none).
         first = self.n_k - self.n_q + 1
         in_window = _clamped_sum(first, self.n_k, self.window)
-        behind = _clamped_sum(first - self.window, self.n_k - self.window, self.sinks)
-        return in_window + behind
+        in_sinks = _clamped_sum(first - self.window, self.n_k - self.window, self.sinks)
+        return in_window + in_sinks
 
     def keys_read(self, block_q: int | None = None) -> int:
-        """Over all blocks of queries (None = one block), the keys that each one sees."""
+        """How many keys the blocks of queries see, summed over blocks; None = one block."""
         return sum(self._keys_of(start, stop) for start, stop in _blocks(self.n_q, block_q, "q"))
 
     def queries_read(self, block_k: int) -> int:
-        """Over all blocks of keys, the queries that see some of each one."""
+        """How many queries see a key of a block, summed over the blocks of keys."""
         return sum(self._queries_of(start, stop) for start, stop in _blocks(self.n_k, block_k, "k"))
 
     def _keys_of(self, start: int, stop: int) -> int:
-        """How many keys the queries start … stop - 1 see between them."""
+        """How many keys are visible to at least one of the queries start … stop - 1."""
         if self.window is None:
             return self.n_k
         shift = self.n_k - self.n_q
@@ -181,13 +181,13 @@ class _Mask:
             return self.n_q
         shift = self.n_k - self.n_q
         low, end = max(0, start - shift), self.n_q
-        if start >= self.sinks:  # else every later query sees the first key
+        if start >= self.sinks:  # a sink stays visible to every later query
             end = min(end, stop - 1 - shift + self.window)
         return max(0, end - low)
 
 
 def _blocks(n: int, size: int | None, axis: str) -> list[tuple[int, int]]:
-    """Where the blocks of `size` start and stop; None = one block."""
+    """(start, stop) of each block of `size`; None = one block."""
     size = max(1, n) if size is None else check_size(size, f"block_{axis}", at_least=1)
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 

@@ -1,9 +1,9 @@
-"""How fast could it be? A cost in operations and bytes, a chip's peaks, and the roof over both.
+"""How fast could it be? A cost in operations and bytes, a chip's peaks, and the roofline.
 
     time >= max(flops / peak, n_bytes / bandwidth)
 
-A program whose intensity (FLOP per byte) is below the chip's ridge waits for memory; above it, for
-the arithmetic. The roof is what no program on that chip can pass, and good ones come near.
+A program whose intensity (FLOP per byte) is below the chip's ridge is limited by memory bandwidth,
+one above it by arithmetic. No program on that chip is faster than this bound; good ones come close.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ from attention_src.costs import arithmetic_intensity
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip as its data sheet has it: dense products, without structured sparsity.
+    """A chip, with the figures of its data sheet for dense products (no structured sparsity).
 
     Args:
-        name: of the product, with its form and memory where there are several
+        name: of the product, with form factor and memory where there are several
         capability: the compute capability as one number, 75 for 7.5
-        flops_per_s: the peak by dtype: "fp16", "bf16", "tf32" and "int8" on the matrix units where
-            it has them for that dtype, "fp32" outside them; FLOP per second, operations for int8
+        flops_per_s: the peak by dtype, in FLOP per second (operations for int8): "fp16", "bf16",
+            "tf32" and "int8" on the matrix units, "fp32" without them; only dtypes that it supports
         bytes_per_s: bandwidth of the main memory
         memory_bytes: size of the main memory
-        shared_bytes: fast memory that one program of a kernel may have
+        shared_bytes: the most shared memory that one program of a kernel may use
     """
 
     name: str
@@ -37,8 +37,10 @@ class Chip:
     def peak(self, dtype: str = "fp16") -> float:
         """Operations per second in a dtype.
 
+        Args:
+            dtype: a key of flops_per_s
         Raises:
-            ValueError: a dtype that this chip has no unit for, or an unknown one
+            ValueError: an unknown dtype, or one that this chip has no unit for
         """
         if dtype not in self.flops_per_s:
             choices = ", ".join(map(repr, self.flops_per_s))
@@ -50,6 +52,8 @@ class Chip:
 
             ridge = peak / bandwidth
 
+        Args:
+            dtype: a key of flops_per_s
         Raises:
             ValueError: as `peak`
         Source: Williams, Waterman & Patterson 2009, Roofline (their ridge point).
@@ -59,7 +63,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an algorithm does and moves. Costs of steps done one after the other add: a + b.
+    """What an algorithm computes and moves. The costs of successive steps add: a + b.
 
     Args:
         flops: operations, FLOP; a multiplication and an addition count as two
@@ -84,21 +88,21 @@ class Cost:
         """FLOP per byte; below the chip's ridge, memory is the limit.
 
         Raises:
-            ValueError: it moves no bytes
+            ValueError: no bytes are moved
         """
         return arithmetic_intensity(self.flops, self.n_bytes)
 
     def time_s(self, chip: Chip, dtype: str = "fp16") -> float:
-        """The roof: the least time in seconds that the chip could need.
+        """The least time that the chip could need.
 
             time_s = max(flops / peak, n_bytes / bandwidth)
 
         Args:
             chip: one of CHIPS, or your own
             dtype: of the arithmetic, a key of chip.flops_per_s
-        Returns: seconds, as if reading, writing and computing went on all at once and at full speed
+        Returns: seconds, if memory and arithmetic both ran at full speed and in parallel
         Raises:
-            ValueError: a dtype that the chip has no unit for
+            ValueError: as `Chip.peak`
         Source: Williams, Waterman & Patterson 2009, Roofline.
         """
         return max(self.flops / chip.peak(dtype), self.n_bytes / chip.bytes_per_s)

@@ -1,1 +1,1 @@
-"""The checks that learners call: one module per chapter, all built on `checking.Check`."""
+"""The checks that learners call: a folder per chapter, all built on `engine.checking.Check`."""

@@ -1,13 +1,13 @@
-"""Explorables: figures that the reader can change, alive without kernel and without network.
+"""Explorables: figures that the reader can change, without a kernel and without a network.
 
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("masking")   a mask to paint, and the weights that renormalise under it
-    explorable("sentence", tokens=..., heads=...)   a model's weights from the word one picks
+    explorable("sentence", tokens=..., heads=...)   a model's weights from the word that one picks
 
 Each is one HTML output that carries all it needs: style, script, and a picture with a sentence for
-places that run no scripts, such as GitHub's viewer. The scripts are the .js files beside this one,
-written to be read. They are plain ES modules and native controls: a chart library would weigh ten
-times as much as all of them. Their numbers equal `attention_src`'s; a browser test compares them.
+places that run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder,
+written to be read: plain ES modules and native controls, all together a tenth of the size of a
+chart library. A browser test compares their numbers with those of `attention_src`.
 """
 
 import base64
@@ -35,8 +35,8 @@ def explorable(name: str, **given: Any) -> None:
 
     Args:
         name: "softmax", "masking" or "sentence"
-        given: for "sentence": tokens, a list of n words, and heads, a dict from a head's name to
-            its weights [n, n]. The others take nothing.
+        given: for "sentence": tokens, a list of n words, and heads, weights [n, n] by a head's
+            name. The others take nothing.
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -51,6 +51,7 @@ def explorable_html(name: str, **given: Any) -> str:
 
     Args:
         name, given: as for `explorable`
+    Returns: a <div>
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -74,23 +75,27 @@ def explorable_html(name: str, **given: Any) -> str:
 def content(name: str, given: dict) -> Explorable:
     """The first state of an explorable: data, picture and words.
 
+    Args:
+        name, given: as for `explorable`
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
     if name not in MAKERS:
         raise ValueError(f"name is {name!r}; it should be one of {', '.join(MAKERS)}")
-    wanted = set(inspect.signature(MAKERS[name]).parameters)
-    if set(given) != wanted:
-        needs = " and ".join(sorted(wanted)) or "nothing else"
+    parameters = set(inspect.signature(MAKERS[name]).parameters)
+    if set(given) != parameters:
+        needs = " and ".join(sorted(parameters)) or "nothing else"
         got = " and ".join(sorted(given)) or "nothing else"
         raise ValueError(f"explorable({name!r}) takes {needs}; it was given {got}")
     return MAKERS[name](**given)
 
 
 def bundle(name: str) -> str:
-    """The explorable's script and all that it imports, as one module.
+    """An explorable's script and all that it imports, as one module.
 
-    Imported files come first; imports are dropped and exports made local, in one scope.
+    Args:
+        name: as for `explorable`
+    Returns: the files in one scope, imported ones first, without import and export statements
     """
     files: list[str] = []
 

@@ -1,15 +1,23 @@
-"""What an explorable consists of, and the few SVG shapes that its static picture is drawn with."""
+"""What an explorable consists of, and the SVG shapes of its static picture."""
 
 from dataclasses import dataclass
 from html import escape
 
-# Readable on white and on black: the picture does not know the page's theme.
+# Readable on white and on black, because the picture does not know the page's theme.
 INK, WEIGHTS, KEYS, QUERIES = "#767676", "#7a5fc7", "#d55e00", "#0072b2"
 
 
 @dataclass(frozen=True)
 class Explorable:
-    """Its data, its picture (SVG) with size and alternative text, and one sentence about it."""
+    """The first state of an explorable.
+
+    Args:
+        given: the data that its script starts from
+        picture: SVG, shown where no script runs
+        size: width and height of the picture, in pixels
+        alt: what the picture shows
+        sentence: what the reader can do with it
+    """
 
     given: dict
     picture: str
@@ -19,12 +27,12 @@ class Explorable:
 
 
 def text(x: float, y: float, words: str, fill: str = INK, anchor: str = "start") -> str:
-    """Words; anchor is start, middle or end."""
+    """Words, of which x is the start, middle or end, as anchor says."""
     return f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def rect(x: float, y: float, width: float, height: float, fill: str, extra: str = "") -> str:
-    """A rectangle; extra holds further attributes."""
+    """A rectangle; extra is a string of further attributes."""
     return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"{extra}/>'
 
 

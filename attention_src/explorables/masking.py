@@ -45,7 +45,7 @@ def make() -> Explorable:
 
 
 def picture() -> str:
-    """The weights under a causal mask; hidden cells crossed out."""
+    """The weights under a causal mask, with hidden cells crossed out."""
     tokens, scores = START["tokens"], np.array(START["scores"])
     mask = causal_mask(len(tokens))
     weights = softmax(np.where(mask, scores, -np.inf))
@@ -57,7 +57,7 @@ def picture() -> str:
             x, y = 64 + 56 * j, 38 + 46 * i
             frame = f' stroke="{INK}" stroke-opacity="0.5"'
             if mask[i, j]:
-                # The bar's length is the weight: a number on a coloured ground is hard to read.
+                # A bar as long as the weight, because a number on a colour is hard to read.
                 parts.append(rect(x, y, 52, 42, "none", frame))
                 parts.append(rect(x, y + 32, 52 * weights[i, j], 10, WEIGHTS))
                 parts.append(text(x + 26, y + 21, f"{weights[i, j]:.2f}", anchor="middle"))

@@ -16,13 +16,16 @@ from attention_src.explorables.drawing import (
     text,
 )
 
-MOST_TOKENS = 12  # more do not fit beside one another
+MOST_TOKENS = 12  # more do not fit into one picture
 ROW = 26
 
 
 def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
-    """A sentence and, for each named head, its weights [n, n]: a row for each query.
+    """A sentence and the weights that some heads give its words.
 
+    Args:
+        tokens: n words
+        heads: weights [n, n] by a head's name, one row for each query
     Raises:
         ValueError: too few or too many tokens, no head, or weights that do not fit the tokens
     """
@@ -32,7 +35,7 @@ def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
     if not heads:
         raise ValueError("heads is empty; it should map at least one name to weights [n, n]")
     weights = {name: check_weights(name, rows, n) for name, rows in heads.items()}
-    query = (n - 1) // 2  # where sentence.js starts, too
+    query = (n - 1) // 2  # as sentence.js starts
     head, rows = next(iter(weights.items()))
     numbers = ", ".join(f"{t} {p:.2f}" for t, p in zip(tokens, rows[query], strict=True))
     return Explorable(
@@ -46,18 +49,26 @@ def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
 
 
 def check_weights(name: str, rows: Any, n: int) -> list[list[float]]:
-    """The weights of one head as plain numbers, if they are [n, n] and between 0 and 1."""
+    """The weights of one head as lists, rounded to four digits.
+
+    Args:
+        name: of the head
+        rows: [n, n]
+        n: number of tokens
+    Raises:
+        ValueError: another shape, or a number that is not between 0 and 1
+    """
     p = np.asarray(rows, dtype=np.float64)
     if p.shape != (n, n):
         raise ValueError(f"heads[{name!r}] has shape {list(p.shape)}; {n} tokens need [{n}, {n}]")
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"heads[{name!r}] should hold weights, each between 0 and 1")
-    # Four digits: two are shown, and further ones may differ from machine to machine.
+    # Two digits are shown. Those after the fourth may differ between machines.
     return np.round(p, 4).tolist()
 
 
 def picture(tokens: Sequence[str], weights: list[float], query: int) -> str:
-    """A bar for each word; the word that one looks from is blue."""
+    """A bar for each word; the query is blue."""
     parts = []
     for j, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
         y = 4 + ROW * j

@@ -29,7 +29,7 @@ def make() -> Explorable:
 
 
 def picture(keys: list) -> str:
-    """(label, score, weight) of each key, as two columns of bars."""
+    """Two columns of bars, from (label, score, weight) of each key."""
     parts = [text(70, 16, "score"), text(230, 16, "weight at temperature 1")]
     for j, (label, score, weight) in enumerate(keys):
         y = 30 + 32 * j

@@ -1,1 +1,1 @@
-"""What all Triton kernels share: where they run, how they start, what other chips would use."""
+"""What all Triton kernels share: running, interpreting, and compiling for other chips."""

@@ -1,7 +1,7 @@
-"""Compile a kernel for a chip that is not here, and read what it will use there.
+"""Compile a kernel for a chip that this machine does not have, and read what it will use there.
 
-Works on any machine, without a GPU, but not in a process where Triton is interpreted: start Python
-with TRITON_INTERPRET=0.
+Needs no GPU, but does not work in a process where Triton is interpreted: start Python with
+TRITON_INTERPRET=0.
 """
 
 import re
@@ -22,11 +22,11 @@ from attention_src.triton_support.launch import INTERPRETED, Launch
 
 # The matrix instructions of PTX, newest first.
 MATRIX_INSTRUCTIONS = ("tcgen05.mma", "wgmma.mma_async", "mma.sync")
-# Shared memory that one program may have, in bytes (CUDA C++ Programming Guide, "Technical
-# Specifications per Compute Capability": the maximum per thread block).
+# Most shared memory of one program, in bytes (CUDA C++ Programming Guide, "Technical Specifications
+# per Compute Capability": the maximum per thread block).
 SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 90: 227 << 10, 100: 227 << 10}
 INSTRUCTION_BYTES = 16  # since Volta (sm_70)
-ELF_EXECUTABLE = 4  # SHF_EXECINSTR, the flag of a section that holds instructions
+ELF_EXECUTABLE = 4  # SHF_EXECINSTR: the section holds instructions
 _TYPES = {
     torch.float16: "fp16",
     torch.bfloat16: "bf16",
@@ -46,12 +46,12 @@ class Compiled:
 
     Args:
         capability: the chip, 75 to 100
-        registers: of each thread, at most 255
-        spill_bytes: of each thread, kept in slow local memory for want of registers
-        shared_bytes: of each program
+        registers: per thread, at most 255
+        spill_bytes: local memory per thread, which is slow: values for which registers ran out
+        shared_bytes: shared memory per program
         matrix: the matrix instruction in use, or "" for none
-        instructions: how many the chip's program has, with the padding behind its end
-        dots: how many matrix products its source has, after inlining and unrolling
+        instructions: length of the machine code in instructions, padding included
+        dots: number of tl.dot in the source, after inlining and unrolling
     """
 
     capability: int
@@ -64,11 +64,12 @@ class Compiled:
 
 
 def compile_launch(launch: Launch, capability: int) -> Compiled:
-    """Compile a launch's kernel, with its very types, tile sizes and options, for a chip.
+    """Compile a launch's kernel for a chip, with the launch's types, tile sizes and options.
 
     Args:
         launch: its tensors may be on the meta device, which holds no data
-        capability: a key of SHARED_BYTES
+        capability: the chip, a key of SHARED_BYTES
+    Returns: what the kernel will use there
     Raises:
         ValueError: Triton is interpreted in this process; an unknown chip
     """
@@ -76,8 +77,8 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
         raise ValueError("Triton is interpreted in this process; start it with TRITON_INTERPRET=0")
     if capability not in SHARED_BYTES:
         raise ValueError(f"capability is {capability}; it should be one of {list(SHARED_BYTES)}")
-    signature, constants, hints = _signature(launch.kernel, launch.arguments)
-    source = ASTSource(launch.kernel, signature, constexprs=constants, attrs=hints)
+    types, constants, hints = argument_types(launch.kernel, launch.arguments)
+    source = ASTSource(launch.kernel, types, constexprs=constants, attrs=hints)
     compiled = triton.compile(
         source,
         target=GPUTarget("cuda", capability, 32),
@@ -97,31 +98,37 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
     )
 
 
-def _signature(kernel: Any, arguments: Mapping[str, Any]) -> tuple[dict, dict, dict]:
-    """Each parameter's type, the constants, and what is divisible by 16, as a launch would have it.
+def argument_types(kernel: Any, arguments: Mapping[str, Any]) -> tuple[dict, dict, dict]:
+    """What Triton would derive from the arguments of a launch.
 
-    Triton makes a constant of an integer 1, and uses that a pointer or size is divisible by 16.
+    Args:
+        kernel: a function under @triton.jit
+        arguments: by its parameters' names
+    Returns:
+        types: by name, "constexpr" for a constant
+        constants: by name; Triton makes the integer 1 and None constants too
+        hints: by position, for each pointer and integer that is divisible by 16
     """
-    signature, constants, hints = {}, {}, {}
+    types, constants, hints = {}, {}, {}
     for index, parameter in enumerate(kernel.params):
         name, value = parameter.name, arguments[parameter.name]
         is_integer = isinstance(value, int) and not isinstance(value, bool)
         if parameter.is_constexpr or value is None or (is_integer and value == 1):
-            signature[name], constants[name] = "constexpr", value
+            types[name], constants[name] = "constexpr", value
         elif isinstance(value, torch.Tensor):
-            signature[name] = "*" + _TYPES[value.dtype]
+            types[name] = "*" + _TYPES[value.dtype]
             hints[(index,)] = [["tt.divisibility", 16]]
         elif is_integer:
-            signature[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
+            types[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
             if value % 16 == 0:
                 hints[(index,)] = [["tt.divisibility", 16]]
         else:
-            signature[name] = "u1" if isinstance(value, bool) else "fp32"
-    return signature, constants, hints
+            types[name] = "u1" if isinstance(value, bool) else "fp32"
+    return types, constants, hints
 
 
 def _resource_usage(cubin: bytes) -> str:
-    """What Triton's own copy of cuobjdump says of a compiled kernel."""
+    """The output of cuobjdump, of which Triton carries a copy."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
@@ -131,9 +138,9 @@ def _resource_usage(cubin: bytes) -> str:
 
 
 def _program_bytes(cubin: bytes) -> int:
-    """The size of the sections that hold instructions, read from the table of a 64-bit ELF file.
+    """Size of the sections that hold instructions, from the section table of a 64-bit ELF file.
 
-    Disassembling says the same, and takes as long as compiling.
+    Disassembling would tell too, but takes as long as compiling.
     """
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     entry_bytes, n_entries = struct.unpack_from("<HH", cubin, 0x3A)

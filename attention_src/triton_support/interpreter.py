@@ -1,9 +1,9 @@
 """The one place that decides whether Triton kernels are compiled or interpreted.
 
 With a CUDA GPU they are compiled. Without one they run in Triton's interpreter: the same source,
-program by program, in NumPy on the CPU; slow, but a kernel can be read, run and tested anywhere.
-Triton makes up its mind while it is imported, so layers import this file first. To overrule it, set
-TRITON_INTERPRET to 1 or 0 before Python starts.
+one program after the other, in NumPy on the CPU. That is slow, but kernels can be run and tested
+anywhere. Triton decides when it is imported, so layers import this file first. To choose yourself,
+set TRITON_INTERPRET to 1 or 0 before Python starts.
 """
 
 import os

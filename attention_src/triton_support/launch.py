@@ -1,8 +1,8 @@
-"""What every Triton kernel of the course shares: where it runs, what it accepts, how it starts.
+"""What every Triton kernel of the course shares: the check of its tensors, and its launch.
 
-A file of kernels holds the kernel; a function that describes its launch (tile sizes chosen by
-dtype, width and chip); and a torch operator around both. `Launch` is that description: what `run`
-starts here is what `compile` compiles for chips that are not here.
+A kernel comes with a function that describes its launch (tile sizes chosen by dtype, width and
+chip) and a torch operator that uses both. The description is a `Launch`: `run` starts it on this
+machine, `compile` compiles it for chips that this machine does not have.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_src.tensors import KERNEL_DTYPES, check_tensors
-from attention_src.triton_support import (
-    interpreter,  # before triton: it decides how triton is imported
-)
+from attention_src.triton_support import interpreter  # before triton, for which it decides
 
 try:
     import triton
@@ -36,14 +34,14 @@ if isinstance(tl.max, triton.JITFunction) == INTERPRETED:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a kernel, described but not yet started.
+    """One launch of a kernel, described but not started.
 
     Args:
         kernel: a function under @triton.jit
-        grid: how many programs, along up to three axes
-        arguments: by the kernel's parameter names: tensors, numbers, and its tl.constexpr values
-        num_warps: warps of 32 threads a program
-        num_stages: how many iterations of a loop have their loads in flight
+        grid: number of programs along each of up to three axes
+        arguments: by parameter name: tensors, numbers and tl.constexpr values
+        num_warps: warps (of 32 threads) per program
+        num_stages: how many iterations of a loop have loads in flight at once
     """
 
     kernel: Any
@@ -53,7 +51,7 @@ class Launch:
     num_stages: int = 2
 
     def run(self) -> None:
-        """Start it on its tensors' device; an empty grid has nothing to do."""
+        """Start the kernel on its tensors' device; does nothing for an empty grid."""
         if 0 in self.grid:
             return
         options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
@@ -66,14 +64,14 @@ class Launch:
 
 
 def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
-    """Check that a kernel can work on these tensors here.
+    """Check that a kernel can run on these tensors here.
 
     Args:
         one_dtype, tensors: as for `check_tensors`
     Raises:
-        ValueError: as `check_tensors`; a dtype that kernels do not have; bfloat16 in the
-            interpreter, whose matrix product silently gives wrong bfloat16 results; a device other
-            than the kernels'
+        ValueError: as `check_tensors`; a dtype that kernels do not support; bfloat16 in the
+            interpreter, which silently gets its matrix products wrong; a device on which kernels
+            do not run
     """
     check_tensors(one_dtype=one_dtype, **tensors)
     first, reference = next(iter(tensors.items()))
@@ -96,7 +94,12 @@ def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
 
 
 def capability(x: Tensor) -> int:
-    """The chip's compute capability as one number: 75 for a T4, 90 for an H200; 0 interpreted."""
+    """The compute capability of a tensor's GPU as one number: 75 for a T4, 90 for an H200.
+
+    Args:
+        x: a tensor on a GPU; anywhere in the interpreter
+    Returns: major and minor version as 10 major + minor; 0 in the interpreter
+    """
     if INTERPRETED:
         return 0
     major, minor = torch.cuda.get_device_capability(x.device)

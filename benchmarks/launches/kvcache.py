@@ -1,4 +1,4 @@
-"""The launches of the decode kernels, on tensors without data, to be compiled for any chip."""
+"""The launches of the decoding kernels, on tensors without data, to compile for any chip."""
 
 import torch
 

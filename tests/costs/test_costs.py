@@ -67,7 +67,7 @@ def filled(cache, n, batch=2, dtype=torch.float16):
     return cache
 
 
-LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 97]
+LENGTHS = [1, 15, 16, 17, 32, 33, 64, 97]
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -140,14 +140,12 @@ def test_intensity():
 BAD = [
     (lambda: attention_flops(-1, 2, 3, 4), "n_q is -1; it should be at least 0"),
     (lambda: attention_flops(1, 2.5, 3, 4), "n_k is 2.5; it should be a whole number"),
-    (lambda: attention_flops(1, 2, 3, 4, batch=None), "batch is None"),
     (lambda: attention_bytes(1, 2, 3, 4, n_heads=4, n_kv_heads=3), "does not divide"),
     (lambda: attention_bytes(1, 2, 3, 4, n_kv_heads=0), "n_kv_heads is 0"),
     (lambda: attention_bytes(1, 2, 3, 4, dtype_bytes=0), "dtype_bytes is 0"),
     (lambda: kv_cache_bytes(1, 2, 3, 4, "5"), "n_tokens is '5'"),
     (lambda: kv_cache_bytes(1, 2, 3, 4, 5, dtype_bytes=float("nan")), "dtype_bytes is nan"),
     (lambda: stored_bytes(-1), "n_numbers is -1"),
-    (lambda: stored_bytes(1, -2), "dtype_bytes is -2"),
     (lambda: paged_kv_cache_bytes(1, 2, 3, 4, 5, 0), "page_size is 0; it should be at least 1"),
     (lambda: paged_kv_cache_bytes(-1, 2, 3, 4, 5, 6), "n_layers is -1"),
     (lambda: block_table_bytes(1.5, 6), "n_tokens is 1.5"),
@@ -156,8 +154,6 @@ BAD = [
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, group=2), "group is 2; per_token has no"),
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, bits=4, group=0), "group is 0"),
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, residual=-1), "residual is -1"),
-    (lambda: quantized_kv_cache_bytes(1, -2, 3, 4, 5), "n_kv_heads is -2"),
-    (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, residual=9, dtype_bytes=0), "dtype_bytes"),
     (lambda: arithmetic_intensity(1, 0), "n_bytes is 0; it should be finite and positive"),
     (lambda: arithmetic_intensity(-1, 1), "flops is -1"),
 ]

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from worked import every_check
 
 from attention_src.exercises.engine import checking
 from attention_src.exercises.engine.checking import Case, Check, Mistake
@@ -213,3 +214,10 @@ def test_two_runs_say_the_same_and_are_quick(check):
     check.failures = 0
     assert check.run(lambda x: -centred(x)).message == first
     assert time.perf_counter() - begin < 1
+
+
+@pytest.mark.parametrize("check", every_check(), ids=lambda check: check.name)
+def test_every_declared_mistake_is_recognised(check):
+    for mistake in check.mistakes:
+        message = check.run(mistake.wrong).message
+        assert f"Likely cause ({mistake.name})" in message

@@ -5,19 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from worked import assert_chapter_shows, assert_passes_quickly, assert_stub_is_not_started
+from worked import assert_rejected, assert_worked
 
 from attention_src.attention import masks
-from attention_src.exercises import masking
 from attention_src.exercises.masking import (
     check_masked_softmax,
     check_packed_causal_mask,
     check_window_mask,
 )
-from attention_src.exercises.masking import rules as masking_rules
 
 CHAPTER = Path(__file__).parents[2] / "book" / "masking.md"
-CHECKS = (masking.MASKED_SOFTMAX, masking_rules.WINDOW_MASK, masking_rules.PACKED_CAUSAL_MASK)
 
 
 # The worked solutions, in the words of the chapter.
@@ -47,12 +44,6 @@ SOLUTIONS = {
     my_packed_causal_mask: check_packed_causal_mask,
     my_window_mask: check_window_mask,
 }
-
-
-@pytest.fixture(autouse=True)
-def first_try(monkeypatch):
-    for check in CHECKS:
-        monkeypatch.setattr(check, "failures", 0)
 
 
 def softmax(s):
@@ -187,10 +178,7 @@ WRONG_PACKED = {
 
 @pytest.mark.parametrize("solution", SOLUTIONS)
 def test_worked_solutions_and_stubs(solution):
-    check = SOLUTIONS[solution]
-    assert_passes_quickly(check, solution)
-    assert_chapter_shows("masking", check, solution)
-    assert_stub_is_not_started(check)
+    assert_worked("masking", SOLUTIONS[solution], solution)
 
 
 def test_the_package_passes_its_own_checks():
@@ -219,17 +207,7 @@ def cases():
 
 @pytest.mark.parametrize("check, answer, spoken_of", list(cases()))
 def test_wrong_answer_is_rejected_and_named(check, answer, spoken_of):
-    result = check(answer)
-    assert result.status == "wrong"
-    assert spoken_of in result.message
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-def test_every_declared_mistake_is_recognised(check):
-    for mistake in check.mistakes:
-        result = check.run(mistake.wrong)
-        assert result.status == "wrong"
-        assert f"Likely cause ({mistake.name})" in result.message
+    assert_rejected(check, answer, spoken_of)
 
 
 def test_the_open_exercise_s_solution_holds():

@@ -1,28 +1,47 @@
-"""What every chapter's worked solutions must do. Each test module of this folder calls these."""
+"""What every chapter's worked solutions and wrong answers must do."""
 
+import importlib
 import inspect
+import pkgutil
 import time
 from pathlib import Path
+
+from attention_src import exercises
+from attention_src.exercises.engine.checking import Check
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
-def assert_passes_quickly(check, solution):
-    """In under a second of this process's own time, so that a busy machine changes nothing."""
+def every_check():
+    """The checks of all chapters."""
+    found = {}
+    for module in pkgutil.walk_packages(exercises.__path__, exercises.__name__ + "."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, Check):
+                found[value.name] = value
+    return list(found.values())
+
+
+def assert_worked(chapter, check, solution):
+    """The chapter prints this solution and calls this check on it. It passes; a stub does not.
+
+    In under a second of this process's own time, so that a busy machine changes nothing.
+    """
     begin = time.process_time()
     assert check(solution).status == "passed"
     assert time.process_time() - begin < 1
+    page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+    assert f"```python\n{inspect.getsource(solution)}```" in page
+    assert f"{check.__name__}({solution.__name__})" in page
 
-
-def assert_chapter_shows(slug, check, solution):
-    """The chapter prints this very solution and calls this check on it."""
-    chapter = (BOOK / f"{slug}.md").read_text(encoding="utf-8")
-    assert f"```python\n{inspect.getsource(solution)}```" in chapter
-    assert f"{check.__name__}({solution.__name__})" in chapter
-
-
-def assert_stub_is_not_started(check):
     def stub(*args):
         raise NotImplementedError
 
     assert check(stub).status == "not started"
+
+
+def assert_rejected(check, answer, words):
+    """A wrong answer is rejected, with a message that speaks of this mistake."""
+    result = check(answer)
+    assert result.status == "wrong"
+    assert words in " ".join(result.message.split())

@@ -1,16 +1,23 @@
-"""Run with TRITON_INTERPRET=0: what triton_support.compile says of small kernels, as JSON."""
+"""Run with TRITON_INTERPRET=0, prints JSON: what is said of small kernels, and of the table's rows.
 
-import importlib
+Its argument is a folder for the kernels that it writes.
+"""
+
+import importlib.util
 import json
+import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import create_function_from_signature
 
-from attention_src.triton_support.compile import _TYPES, _signature, compile_launch
-from benchmarks.static import topics
+from attention_src.triton_support.compile import _TYPES, argument_types, compile_launch
+from attention_src.triton_support.digest import launch_digest
+from attention_src.triton_support.launch import Launch
+from benchmarks import static
 from triton_support.toy import arguments_launch, product_launch, scale_launch
 
 
@@ -31,13 +38,13 @@ def by_triton(launch):
 
 
 def by_us(launch):
-    return _signature(launch.kernel, launch.arguments)
+    return argument_types(launch.kernel, launch.arguments)
 
 
 def every_launch():
     for dtype in _TYPES:
         yield str(dtype), arguments_launch(*tensors(1, 3, dtype=dtype))
-    for topic in topics():
+    for topic in static.topics():
         module = importlib.import_module(f"benchmarks.launches.{topic}")
         yield from module.launches(torch.float16, 64, 90).items()
 
@@ -54,18 +61,90 @@ def product(dtype, chip, **options):
     return asdict(compile_launch(launch, chip))
 
 
+CODE = """
+from attention_src.triton_support.launch import tl, triton
+
+FACTOR = tl.constexpr(2)
+
+@triton.jit
+def doubled(x):
+    return x * FACTOR
+
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr + n, doubled(n) + BLOCK)
+"""
+EDITS = {
+    "comment": ("return x", "# as in\n    return x"),
+    "docstring": ("return x", "'As in.'\n    return x"),
+    "layout": ("x_ptr, n,", "x_ptr,\n    n,"),
+    "kernel": ("+ BLOCK", "- BLOCK"),
+    "callee": ("x * FACTOR", "x + FACTOR"),
+    "global": ("constexpr(2)", "constexpr(3)"),
+    "parameter": ("BLOCK: tl.constexpr", "BLOCK"),
+    "impure": ("FACTOR = tl.constexpr(2)", "FACTOR = object()"),
+}
+
+
+def digest(folder, edit=("", ""), *, dtype=torch.float32, n=16, block=16, chip=90, **options):
+    """Of a launch of the kernel in CODE, edited."""
+    path = folder / f"edited_{len(list(folder.iterdir()))}.py"
+    path.write_text(CODE.replace(*edit))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    arguments = dict(x_ptr=torch.empty(3, dtype=dtype, device="meta"), n=n, BLOCK=block)
+    try:
+        return launch_digest(Launch(module.kernel, (1,), arguments, **options), chip)
+    except ValueError as error:
+        return str(error)
+
+
+def digests(folder):
+    changes = dict(
+        same={},
+        size=dict(n=32),
+        dtype=dict(dtype=torch.float16),
+        divisible=dict(n=17),
+        wide=dict(n=2**31),
+        tile=dict(block=32),
+        chip=dict(chip=100),
+        warps=dict(num_warps=8),
+        stages=dict(num_stages=3),
+    )
+    found = {name: digest(folder, **change) for name, change in changes.items()}
+    return found | {name: digest(folder, edit) for name, edit in EDITS.items()}
+
+
+def sample(described):
+    """The launches to compile: each kernel once, chips and dtypes in turn."""
+    kernels = sorted({row["kernel"] for row in described.values()})
+    for index, kernel in enumerate(kernels):
+        chip = static.CHIPS[index % len(static.CHIPS)]
+        dtype = static.DTYPES[index % len(static.DTYPES)]
+        yield next(
+            case
+            for case, row in described.items()
+            if (row["kernel"], case.chip, case.dtype) == (kernel, chip, dtype)
+        )
+
+
 products = {
     f"{dtype} {chip}": product(dtype, chip)
     for chip in (75, 80, 90, 100)
     for dtype in (torch.float16, torch.float32)
 }
 scale = scale_launch(*tensors(2, 64), 3.0)
+described = static.describe(static.topics())
 report = dict(
     products=products,
     scale=asdict(compile_launch(scale, 90)),
     crowded=product(torch.float32, 75, num_warps=1),
     refusal=refusal(scale, 70),
     unlike=[name for name, launch in every_launch() if by_us(launch) != by_triton(launch)],
-    signature=by_us(arguments_launch(torch.empty(3, device="meta")))[0],
+    types=by_us(arguments_launch(torch.empty(3, device="meta")))[0],
+    digests=digests(Path(sys.argv[1])),
+    described=list(described.values()),
+    compiled=[described[case] | static.compile_case(case) for case in sample(described)],
 )
 print(json.dumps(report))

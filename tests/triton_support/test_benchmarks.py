@@ -5,43 +5,55 @@ import subprocess
 
 import pytest
 import torch
+from kernel_support import needs_interpreter
 
 import benchmarks.__main__ as command
-from benchmarks import decode, flash, record, running, softmax
+from benchmarks import flash, kvcache, record, running, softmax
 from benchmarks.running import Bench, add_goal, faster
-from triton_support.toy import afresh
 
 
 def recorded():
     return {path: path.read_bytes() for path in record.RESULTS.glob("*")}
 
 
-def test_without_a_gpu_nothing_is_measured_or_recorded():
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command with some arguments: its exit code, output and errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["benchmarks", *arguments])
+        return command.main(), *capsys.readouterr()
+
+    return run
+
+
+def test_without_a_gpu_nothing_is_measured_or_recorded(run, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     before = recorded()
-    done = afresh(None, "-m", "benchmarks", "softmax", CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 2 and done.stdout == ""
-    assert "No CUDA GPU here, so there is nothing to measure on. Nothing was" in done.stderr
+    code, output, errors = run("softmax")
+    assert code == 2 and output == ""
+    assert "No CUDA GPU here, so there is nothing to measure on. Nothing was" in errors
     assert recorded() == before
 
 
-def test_smoke_runs_every_script_and_measures_nothing():
+@needs_interpreter
+def test_smoke_runs_every_script_and_measures_nothing(run):
     before = recorded()
-    done = afresh(None, "-m", "benchmarks", "--smoke", CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, output, errors = run("--smoke")
+    assert code == 0, output + errors
     for topic in command.TOPICS:
-        assert f"{topic}: tried at tiny sizes, not measured" in done.stdout
-    ours = [line for line in done.stdout.splitlines() if "triton" in line.split()]
+        assert f"{topic}: tried at tiny sizes, not measured" in output
+    ours = [line for line in output.splitlines() if "triton" in line.split()]
     assert len(ours) == 25 and all(line.split()[-1] == "ran" for line in ours)
     for word in ("ms", "GB", "gb_per_s", "of_copy", "tflop_per_s", "goal", "Goals", "kept"):
-        assert word not in done.stdout.split()
+        assert word not in output.split()
     assert recorded() == before
 
 
-def test_an_unknown_topic_is_named(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmarks", "flush"])
+def test_an_unknown_topic_is_named(run, capsys):
     with pytest.raises(SystemExit, match="2"):
-        command.main()
-    assert "topic is 'flush'; it should be one of softmax, rope, flash, decode" in (
+        run("flush")
+    assert "topic is 'flush'; it should be one of softmax, rope, flash, kvcache" in (
         capsys.readouterr().err
     )
 
@@ -77,7 +89,7 @@ def test_rates_and_shares(pretend):
 
 def test_flash_is_judged_against_each_rival(pretend, monkeypatch):
     monkeypatch.setattr(flash, "GOAL_D", 16)
-    monkeypatch.setattr(flash, "GOAL_N", (40,))
+    monkeypatch.setattr(flash, "GOAL_N", (24,))
     rows = {(r["direction"], r["causal"], r["impl"]): r for r in flash.run(pretend)}
     impls = ["triton", "sdpa flash", "sdpa efficient", "sdpa cudnn", "sdpa math", "flex"]
     assert len(rows) == 2 * 2 * len(impls)
@@ -86,8 +98,8 @@ def test_flash_is_judged_against_each_rival(pretend, monkeypatch):
     assert rows["backward", False, "sdpa flash"]["goal"] == "goal 1.1x: met"
     assert "goal" not in rows["backward", False, "sdpa cudnn"]
     assert rows["forward", False, "flex"]["triton_is"] == 2.0
-    # 2 sequences, 2 heads, two products of 40 x 40 x 16, two operations each.
-    flops = 2 * 2 * 2 * 40 * 40 * 16 * 2
+    # 2 heads, two products of 24 x 24 x 16, two operations each.
+    flops = 2 * 2 * 24 * 24 * 16 * 2
     triton = [rows[d, c, "triton"]["tflop_per_s"] for d, c in rows_of(rows)]
     assert triton == pytest.approx([x * flops / 1.25e-3 / 1e12 for x in (1, 2.5, 0.5, 1.25)])
 
@@ -103,8 +115,8 @@ def test_goals_are_set_at_some_sizes_only():
     assert 4096 in flash.SIZES[128] and 16384 in flash.SIZES[128]
 
 
-def test_decode_has_two_goals_in_int8(pretend):
-    rows = decode.run(pretend)
+def test_int8_has_two_goals(pretend):
+    rows = kvcache.run(pretend)
     (int8,) = [row for row in rows if (row["impl"], row["cache"]) == ("triton", "int8")]
     assert int8["goal"] == "goal 0.85x: missed, goal 1.6x: missed" and int8["over_float16"] == 1.0
     read = {row["cache"]: row["gb_per_s"] * 1e6 for row in rows if row["impl"] == "copy"}
@@ -160,12 +172,11 @@ def test_a_right_answer_is_timed(monkeypatch):
     assert row["ms"] > 0 and row["spread_ms"] >= 0 and row["error"] is None
 
 
-def test_a_failing_kernel_of_ours_fails_the_run(monkeypatch, capsys):
+def test_a_failing_kernel_of_ours_fails_the_run(run, monkeypatch):
     for impl, code in (("triton", 1), ("sdpa cudnn", 0)):
         rows = [dict(impl=impl, ms=None, error="RuntimeError: no")]
         monkeypatch.setattr(softmax, "run", lambda bench, rows=rows: rows)
-        monkeypatch.setattr("sys.argv", ["benchmarks", "--smoke", "softmax"])
-        assert command.main() == code
+        assert run("--smoke", "softmax")[0] == code
 
 
 def test_provenance_says_where_a_number_comes_from():

@@ -13,39 +13,68 @@ from attention_src.triton_support.launch import INTERPRETED
 from benchmarks import static
 from triton_support.toy import ROOT, afresh, scale_launch
 
-RECORDED = ROOT / "benchmarks" / "results" / "static.json"
-FIX = "run: python -m benchmarks.static"
-KEY = ("topic", "launch", "dtype", "d", "chip")
+TABLE = json.loads(static.TABLE.read_text(encoding="utf-8"))
+FIX = "the table is stale; run: python -m benchmarks.static"
+same_triton = pytest.mark.skipif(
+    TABLE["triton"] != version("triton"),
+    reason=f"recorded with triton {TABLE['triton']}, here is {version('triton')}",
+)
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    """The whole suite, compiled once."""
-    output = tmp_path_factory.mktemp("static") / "static.json"
-    done = afresh(None, "-m", "benchmarks.static", "--output", str(output))
-    assert output.exists(), done.stdout + done.stderr
-    return json.loads(output.read_text(encoding="utf-8"))["rows"]
-
-
-@pytest.fixture(scope="module")
-def report():
-    """What is said of small kernels whose compiled form is known."""
-    done = afresh(None, str(Path(__file__).parent / "report.py"), TRITON_INTERPRET="0")
+def report(tmp_path_factory):
+    """What is said of small kernels whose compiled form is known, and of the launches today."""
+    code, folder = Path(__file__).parent / "report.py", tmp_path_factory.mktemp("kernels")
+    done = afresh(None, str(code), str(folder), TRITON_INTERPRET="0")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def rows(report):
+    """The recorded rows, and those compiled now, which are the only ones if Triton is another."""
+    return TABLE["rows"] * (TABLE["triton"] == version("triton")) + report["compiled"]
+
+
 def name(row):
-    return " ".join(str(row[key]) for key in KEY)
+    return " ".join(str(row[key]) for key in static.Case._fields)
 
 
-def test_every_topic_dtype_and_chip_is_there(rows):
+def test_every_topic_dtype_and_chip_is_there():
     topics = set(static.topics())
     assert {"softmax", "rope", "flash", "kvcache"} <= topics
     assert tuple(SHARED_BYTES) == static.CHIPS
     wanted = {(t, d, c) for t in topics for d in static.DTYPES for c in static.CHIPS}
-    assert {(row["topic"], row["dtype"], row["chip"]) for row in rows} == wanted
-    assert {row["d"] for row in rows if row["topic"] == "flash"} == {64, 128}
+    assert {(row["topic"], row["dtype"], row["chip"]) for row in TABLE["rows"]} == wanted
+    assert {row["d"] for row in TABLE["rows"] if row["topic"] == "flash"} == {64, 128}
+
+
+def test_the_table_describes_the_launches_of_today(report):
+    """In its digests too, so that what it says of compiled code still holds."""
+    described = report["described"]
+    assert [name(row) for row in TABLE["rows"]] == [name(row) for row in described], FIX
+    pairs = zip(TABLE["rows"], described, strict=True)
+    assert not [name(now) for then, now in pairs if not then.items() >= now.items()], FIX
+
+
+@same_triton
+def test_what_is_compiled_now_is_what_was_recorded(report):
+    compiled = report["compiled"]
+    assert {row["kernel"] for row in compiled} == {row["kernel"] for row in TABLE["rows"]}
+    assert {row["chip"] for row in compiled} == set(static.CHIPS)
+    assert {row["dtype"] for row in compiled} == set(static.DTYPES)
+    assert not [name(row) for row in compiled if row not in TABLE["rows"]], FIX
+
+
+def test_a_digest_changes_with_the_code_and_with_nothing_else(report):
+    digests = report["digests"]
+    impure = digests.pop("impure")
+    assert impure == (
+        "doubled uses FACTOR, a object; kernels should use jit functions and constants only"
+    )
+    unchanged = [key for key in digests if digests[key] == digests["same"]]
+    assert unchanged == ["same", "size", "comment", "docstring", "layout"]
+    assert len(set(digests.values())) == len(digests) - len(unchanged) + 1
 
 
 def test_all_compile(rows):
@@ -71,17 +100,6 @@ def test_matrix_products_use_the_matrix_units(rows):
     # Triton has no way to those of sm_75.
     idle = [name(row) for row in with_products if row["chip"] >= 80 and not row["matrix"]]
     assert not idle
-
-
-def test_the_recorded_table_is_what_was_compiled(rows):
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    if recorded["triton"] != version("triton"):
-        pytest.skip(f"recorded with triton {recorded['triton']}, here is {version('triton')}")
-    now, then = ({name(row): row for row in table} for table in (rows, recorded["rows"]))
-    assert now.keys() == then.keys(), f"launches were added or removed; {FIX}"
-    changed = [key for key in now if now[key] != then[key]]
-    assert not changed, f"the table is stale; {FIX}"
-    assert [name(row) for row in rows] == [name(row) for row in recorded["rows"]], FIX
 
 
 def jit_functions():
@@ -141,7 +159,7 @@ def test_types_and_hints_are_those_that_triton_would_use(report):
     constants = dict.fromkeys(("one", "nothing"), "constexpr")
     integers = dict.fromkeys(("sixteen", "odd", "negative", "zero"), "i32")
     expected = dict(x_ptr="*fp32", **integers, **constants, large="i64", number="fp32", flag="u1")
-    assert report["signature"] == expected
+    assert report["types"] == expected
 
 
 def test_refusals(report, untyped):

@@ -1,1 +1,1 @@
-"""What every check is made of: cases, mistakes, one call of a learner's function, one message."""
+"""What all checks share: cases, mistakes, the call of a learner's function, the message."""

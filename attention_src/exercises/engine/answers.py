@@ -1,4 +1,4 @@
-"""Answers of a learner, as arrays: read them, compare them, show them in few digits."""
+"""What a learner's function returned: read it as arrays, compare it, show it in few digits."""
 
 import linecache
 import traceback
@@ -9,9 +9,15 @@ import numpy as np
 
 
 def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
-    """A list, NumPy array, number or torch tensor as a numeric array; otherwise ValueError."""
+    """Read an answer as an array.
+
+    Args:
+        value: a number, a list, a NumPy array, or a torch tensor on any device
+        name: what it should be, for the message
+    Raises:
+        ValueError: it does not hold numbers
+    """
     try:
-        # A torch tensor: detach works on every device and with or without gradients.
         array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except (ValueError, TypeError, RuntimeError):
         array = np.asarray(None)
@@ -26,7 +32,14 @@ def compare(
     names: tuple[str, ...] = (),
     rtol: float | None = None,
 ) -> str:
-    """The first difference, in words: shape, then dtype, then values; "" when there is none."""
+    """The first difference in words: shape, then dtype, then values.
+
+    Args:
+        expected, answer: the parts of either
+        names: of the parts, if there are several
+        rtol: as for `close`
+    Returns: lines to print; "" when there is no difference
+    """
     for i, (right, yours) in enumerate(zip(expected, answer, strict=True)):
         part = f"{names[i]} " if names else ""
         if right.shape != yours.shape:
@@ -57,7 +70,13 @@ def compare(
 
 
 def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -> np.ndarray:
-    """Where the two agree, to the digits that the answer's dtype can hold; nan agrees with nan."""
+    """Where the two agree, as far as the answer's dtype allows; NaN agrees with NaN.
+
+    Args:
+        answer, expected: of one shape
+        rtol: relative tolerance; None = 1e-5 for float32, 1e-7 otherwise
+    Returns: bool, of their shape
+    """
     if rtol is None:
         rtol = 1e-5 if answer.dtype == np.float32 else 1e-7
     a, b = answer.astype(np.float64), expected.astype(np.float64)
@@ -65,7 +84,7 @@ def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -
 
 
 def identical(a: Any, b: Any) -> bool:
-    """True when two inputs are the same, bit for bit, so that nothing was changed in place."""
+    """Whether two inputs are the same bit for bit; if not, one was changed in place."""
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
     x, y = np.asarray(a), np.asarray(b)
@@ -73,7 +92,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def text(value: Any) -> str:
-    """A number, array or list of arrays in four decimals, short enough to read."""
+    """A number, array or list of arrays with four decimals, shortened if it is long."""
     if isinstance(value, list):
         return "[" + ", ".join(text(item) for item in value) + "]"
     array = np.asarray(value)
@@ -89,7 +108,7 @@ def labelled(label: str, value: Any) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a thing is, for a message: "None", "a dict", "a list of 3"."""
+    """The kind of a value for a message, as in "None", "dict" or "a list of 3"."""
     if value is None or value is ...:
         return str(value) if value is None else "..."
     if isinstance(value, list | tuple):
@@ -98,14 +117,14 @@ def kind(value: Any) -> str:
 
 
 def how_to_start(error: Exception | None) -> str:
-    """What to do with a stub: write it, or return its result."""
+    """What a learner should do with an unfinished function."""
     if isinstance(error, NotImplementedError):
         return "Fill in the cell above, then run both."
     return "Your function returns nothing yet. If you have written it, end it with `return`."
 
 
 def where_it_failed(f: Callable, error: Exception) -> str:
-    """The learner's line that raised, and what it raised."""
+    """The exception, and the line of the learner's function that raised it."""
     what = f"{type(error).__name__}: {error}".rstrip()
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(f, "__code__", None)

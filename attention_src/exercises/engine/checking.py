@@ -1,7 +1,7 @@
-'''How a check answers a learner: it runs their function on small cases and prints one message.
+'''How a check works: it runs a learner's function on small cases and prints one message.
 
-A check is "not started", "wrong" or "passed". To write one, declare what is right, a few cases
-(the plainest first: the first that fails is the one reported), the mistakes that people really
+Its result is "not started", "wrong" or "passed". To write a check, declare a reference, a few cases
+(the simplest first, because the first that fails is reported), the mistakes that people really
 make, and hints from gentle to explicit:
 
     >>> import numpy as np
@@ -29,8 +29,8 @@ make, and hints from gentle to explicit:
     >>> result.status
     'wrong'
 
-The names of the inputs come from the reference's parameters. Each case is given as a fresh copy, so
-a function that changes its input is caught by name, as are exceptions, NaN, wrong shapes and wrong
+The names of the inputs come from the reference's parameters. Each case is passed as a copy, so that
+changing an input in place is detected and named, as are exceptions, NaN, wrong shapes and wrong
 dtypes. Answers may be lists, NumPy arrays or torch tensors. The reference, the cases and the wrong
 functions need NumPy only. The tests of a check hold a worked solution, which must pass, and at
 least four named wrong answers, each of which must be rejected with a message about that mistake.
@@ -58,7 +58,13 @@ from attention_src.exercises.engine.running import Outcome, attempt
 
 @dataclass(frozen=True)
 class Case:
-    """One input. `max_bytes` bounds the memory that the learner's function may allocate for it."""
+    """One input of an exercise.
+
+    Args:
+        name: what is particular about it
+        args: the positional arguments
+        max_bytes: most memory that the function may hold at once; None = any
+    """
 
     name: str
     args: tuple
@@ -67,7 +73,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer people give: its name, a function that makes it, and what to tell them."""
+    """A wrong answer that people give.
+
+    Args:
+        name: of the mistake
+        wrong: a function that makes it
+        message: what to tell the learner
+    """
 
     name: str
     wrong: Callable
@@ -76,7 +88,12 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Result:
-    """What a check found: status "not started", "wrong" or "passed", and the message it printed."""
+    """What a check found.
+
+    Args:
+        status: "not started", "wrong" or "passed"
+        message: what was printed
+    """
 
     status: str
     message: str
@@ -93,12 +110,15 @@ class Check:
     """One exercise. See the module's docstring for how to write it.
 
     Args:
-        name: the exercise's name, which begins every message
+        name: of the exercise; begins every message
         reference: the right function; its parameter names label the inputs
-        cases, mistakes, hints: as above
+        cases: the inputs, simplest first
+        mistakes: what to recognise
+        hints: one more is shown after each failure
         returns: names of the parts, when the answer is a tuple
         rtol: relative tolerance; None = 1e-7 for float64 answers, 1e-5 for float32
         note: note(*inputs, answer) -> a sentence that explains a wrong value, or ""
+        failures: how often the learner has failed since the last pass
     """
 
     name: str
@@ -112,7 +132,14 @@ class Check:
     failures: int = 0
 
     def run(self, f: Any) -> Result:
-        """Run the learner's function f on every case, print one message and return the result."""
+        """Run the learner's function on every case and print one message.
+
+        Args:
+            f: the function
+        Returns: status and message
+        Raises:
+            ValueError: f is not callable
+        """
         if not callable(f):
             raise ValueError(
                 f"f is {type(f).__name__}, it should be a function: pass its name without "
@@ -132,7 +159,7 @@ class Check:
         return report("passed", f"{self.name}: passed. It is right in all {len(self.cases)} cases.")
 
     def _problem(self, f: Callable, case: Case, outcome: Outcome) -> str:
-        """What is wrong with this outcome, in lines to print; "" when it is right."""
+        """What is wrong with the outcome of a case, in lines to print; "" if nothing is."""
         if outcome.error is not None:
             return where_it_failed(f, outcome.error)
         expected = self._arrays(self.reference(*copy.deepcopy(case.args)))
@@ -162,15 +189,16 @@ class Check:
         return list(inspect.signature(self.reference).parameters)
 
     def _arrays(self, value: Any) -> list[np.ndarray]:
-        """The answer as a list of numeric arrays, one per part."""
+        """The parts of an answer as numeric arrays."""
         if not self.returns:
             return [to_array(value)]
-        wanted = f"({', '.join(self.returns)})"
+        expected = f"({', '.join(self.returns)})"
         if not isinstance(value, tuple | list) or len(value) != len(self.returns):
-            raise ValueError(f"Your function should return {wanted}; it returned {kind(value)}.")
+            raise ValueError(f"Your function should return {expected}; it returned {kind(value)}.")
         return [to_array(part, name) for part, name in zip(value, self.returns, strict=True)]
 
     def _explain(self, index: int, problem: str, outcomes: list[Outcome]) -> str:
+        """The whole message for the case at `index`, the first that failed."""
         case = self.cases[index]
         lines = [f"{self.name}: wrong, in case {index + 1} of {len(self.cases)} ({case.name})"]
         for name, value in zip(self._inputs, case.args, strict=True):
@@ -184,17 +212,17 @@ class Check:
         return "\n".join(lines)
 
     def _mistake(self, index: int, outcomes: list[Outcome]) -> Mistake | None:
-        """The declared mistake that gives the learner's answers: on all cases, or on this one."""
+        """The declared mistake whose answers are most like the learner's, on this case at least."""
         best, best_count = None, 0
         for mistake in self.mistakes:
             wrong = [attempt(mistake.wrong, case.args, case.max_bytes) for case in self.cases]
             agree = [self._same(a, b) for a, b in zip(outcomes, wrong, strict=True)]
-            # Exceptions and NaN have many causes: one case that agrees proves little.
+            # Exceptions and NaN have many causes, so that agreeing on one case proves little.
             if outcomes[index].error:
-                telling = all(agree)
+                convincing = all(agree)
             else:
-                telling = 2 * sum(agree) > len(agree) or self._finite(outcomes[index])
-            if agree[index] and telling and sum(agree) > best_count:
+                convincing = 2 * sum(agree) > len(agree) or self._finite(outcomes[index])
+            if agree[index] and convincing and sum(agree) > best_count:
                 best, best_count = mistake, sum(agree)
         return best
 
@@ -205,6 +233,7 @@ class Check:
             return False
 
     def _same(self, a: Outcome, b: Outcome) -> bool:
+        """Whether two functions did the same on a case."""
         if a.error is not None or b.error is not None:
             return type(a.error) is type(b.error)
         if a.changed != b.changed or a.too_big != b.too_big:
@@ -217,6 +246,6 @@ class Check:
 
 
 def report(status: str, message: str) -> Result:
-    """Print the message once and return it with its status."""
+    """Print a message and return it with its status."""
     print(message)
     return Result(status, message)

@@ -1,4 +1,4 @@
-"""One call of a learner's function, watched: its answer, its exception, what it changed or took."""
+"""Call a learner's function and observe it: answer, exception, changed inputs, memory."""
 
 import copy
 import tracemalloc
@@ -14,7 +14,15 @@ from attention_src.exercises.engine.answers import identical
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call did: its answer or its exception, the inputs it changed, the memory it took."""
+    """What one call did.
+
+    Args:
+        answer: what it returned; None if it raised
+        error: what it raised; None if it returned
+        changed: indices of the inputs that it changed in place
+        peak_bytes: the most memory that it held, if it was measured
+        too_big: whether that exceeds the case's max_bytes
+    """
 
     answer: Any = None
     error: Exception | None = None
@@ -24,7 +32,7 @@ class Outcome:
 
     @property
     def blank(self) -> bool:
-        """True for an unfinished stub: NotImplementedError, None or ..., alone or in a tuple."""
+        """Whether it is unfinished: NotImplementedError, None or ..., alone or in a tuple."""
         parts = self.answer if isinstance(self.answer, tuple) else (self.answer,)
         return isinstance(self.error, NotImplementedError) or (
             self.error is None and all(part is None or part is ... for part in parts)
@@ -32,7 +40,13 @@ class Outcome:
 
 
 def attempt(f: Callable, inputs: tuple, max_bytes: int | None = None) -> Outcome:
-    """Call f on a fresh copy of the inputs and note everything that happened."""
+    """Call f on a copy of the inputs and record what happened.
+
+    Args:
+        f: a function of the inputs
+        inputs: its positional arguments
+        max_bytes: how much memory it may take; None = not measured
+    """
     args = copy.deepcopy(inputs)
     measure = max_bytes is not None and not tracemalloc.is_tracing()
     if measure:

@@ -1,4 +1,4 @@
-"""The checks of the chapter on attention maps; that of rollout is in maps_rollout.py."""
+"""The checks of two scores of a head: weight on the previous token, and entropy."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from attention_src.softmax.reference import entropy_bits
 
 
 def _weights(*shape: int) -> np.ndarray:
-    """Weights whose rows are far from uniform and far from equal."""
+    """Random weights, with rows that are neither uniform nor alike."""
     rng = np.random.default_rng(3)
     return rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
 
@@ -49,7 +49,7 @@ def _how_often_largest(p: np.ndarray) -> np.ndarray:
     return np.asarray((p.argmax(axis=-1)[..., i] == i - 1).mean(axis=-1))
 
 
-_TENTHS = np.array(  # every mistake below gives another number for this map
+_TENTHS = np.array(  # each mistake below gives a different score for this map
     [
         [0.6, 0.1, 0.1, 0.1, 0.1],
         [0.4, 0.3, 0.1, 0.1, 0.1],
@@ -66,7 +66,7 @@ _MAPS = [
     Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
 ]
 
-_PREVIOUS = Check(
+PREVIOUS_TOKEN_SCORE = Check(
     "previous_token_score",
     reference=previous_token_score,
     cases=_MAPS,
@@ -150,7 +150,7 @@ def _entropy_of_mean(p: np.ndarray) -> np.ndarray:
     return np.asarray(entropy_bits(p.mean(axis=-2)))
 
 
-_ENTROPY = Check(
+ATTENTION_ENTROPY = Check(
     "attention_entropy",
     reference=attention_entropy,
     cases=[
@@ -228,9 +228,9 @@ def check_previous_token_score(f: Any) -> Result:
 
     Token 0 is [CLS] and token n - 1 is [SEP]; neither counts as a word.
     """
-    return _PREVIOUS.run(f)
+    return PREVIOUS_TOKEN_SCORE.run(f)
 
 
 def check_attention_entropy(f: Any) -> Result:
     """Check f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries."""
-    return _ENTROPY.run(f)
+    return ATTENTION_ENTROPY.run(f)

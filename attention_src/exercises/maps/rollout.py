@@ -13,7 +13,7 @@ def _rollout(weights: np.ndarray) -> np.ndarray:
 
 
 def _product(layers: list[np.ndarray]) -> np.ndarray:
-    """layers[0] applied first: the last layer stands leftmost."""
+    """The product in which layers[0] is applied first, and so stands rightmost."""
     result = np.eye(layers[0].shape[-1])
     for layer in layers:
         result = layer @ result
@@ -46,7 +46,7 @@ _RNG = np.random.default_rng(5)
 _ONE = np.array([[[[1.0, 0.0], [0.4, 0.6]]]])
 _TWO = np.array([[[[1.0, 0.0], [0.4, 0.6]]], [[[0.2, 0.8], [0.0, 1.0]]]])
 
-_ROLLOUT = Check(
+ROLLOUT = Check(
     "rollout",
     reference=_rollout,
     cases=[
@@ -127,4 +127,4 @@ _ROLLOUT = Check(
 
 def check_rollout(f: Any) -> Result:
     """Check f(weights [L, H, n, n]) -> [n, n], attention rollout; layer 0 is the first."""
-    return _ROLLOUT.run(f)
+    return ROLLOUT.run(f)

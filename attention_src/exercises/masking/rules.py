@@ -1,4 +1,4 @@
-"""The checks of the masks that a learner builds. In each of them, True means "may attend"."""
+"""The checks of the masks that a learner builds. In all of them, True means "may attend"."""
 
 from typing import Any
 
@@ -13,33 +13,34 @@ ADDITIVE = (
 
 
 def window_mask(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    """Causal, bottom-right: the last `window` keys counting one's own, and the first `sinks`."""
+    """Causal, bottom-right: the last `window` keys, one's own included, and the first `sinks`."""
     position = np.arange(n_q)[:, None] + n_k - n_q
     key = np.arange(n_k)[None, :]
     return (key <= position) & ((key > position - window) | (key < sinks))
 
 
-def _window(n_q: int, n_k: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
+def _positions(n_q: int, n_k: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of queries, [n_q, 1], and of keys, [1, n_k]."""
     return np.arange(n_q)[:, None] + offset, np.arange(n_k)[None, :]
 
 
 def _top_left(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    i, j = _window(n_q, n_k, 0)
+    i, j = _positions(n_q, n_k, 0)
     return (j <= i) & ((j > i - window) | (j < sinks))
 
 
 def _both_sides(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    i, j = _window(n_q, n_k, n_k - n_q)
+    i, j = _positions(n_q, n_k, n_k - n_q)
     return (abs(i - j) < window) | (j < sinks)
 
 
 def _future_sinks(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    i, j = _window(n_q, n_k, n_k - n_q)
+    i, j = _positions(n_q, n_k, n_k - n_q)
     return ((j <= i) & (j > i - window)) | (j < sinks)
 
 
 def _sinks_and_window(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    i, j = _window(n_q, n_k, n_k - n_q)
+    i, j = _positions(n_q, n_k, n_k - n_q)
     return (j <= i) & (j > i - window) & (j < sinks)
 
 
@@ -120,7 +121,7 @@ WINDOW_MASK = Check(
 
 
 def packed_causal_mask(document_ids: np.ndarray) -> np.ndarray:
-    """Same document, and not in the future."""
+    """Causal within each document."""
     ids = np.asarray(document_ids)
     n = len(ids)
     return (ids[:, None] == ids[None, :]) & np.tri(n, dtype=bool)

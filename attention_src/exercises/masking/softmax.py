@@ -1,4 +1,4 @@
-"""The checks of the chapter on masking: the masked softmax here, the masks themselves imported."""
+"""The check of the masked softmax."""
 
 from typing import Any
 
@@ -8,12 +8,13 @@ from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
 
 
 def stable_softmax(s: np.ndarray) -> np.ndarray:
+    """Softmax over the last axis; NaN for a row of −inf."""
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
 def masked_softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Weights over the last axis; hidden keys get 0, and so does a row that may see nothing."""
+    """Softmax over the last axis; hidden keys get 0, and so does a fully masked row."""
     s = np.where(mask, np.asarray(scores, dtype=np.float64), -np.inf)
     m = s.max(axis=-1, keepdims=True)
     e = np.exp(s - np.where(np.isfinite(m), m, 0))

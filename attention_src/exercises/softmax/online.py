@@ -1,4 +1,4 @@
-"""The check of the streaming softmax: maximum and sum of a row that arrives in blocks."""
+"""The check of the online softmax: maximum and sum of a row that arrives in blocks."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from attention_src.softmax import reference
 
 
 def _stream(blocks: list, rescale: Any, maximum: Any = max, start: float = -np.inf) -> tuple:
-    """The online loop with parts to get wrong: rescale(m, m_new) scales the old sum."""
+    """The online loop with parts to replace: rescale(m, m_new) is the factor of the old sum."""
     m, l = start, 0.0
     for block in blocks:
         m_new = maximum(m, block.max())
@@ -20,12 +20,12 @@ def _stream(blocks: list, rescale: Any, maximum: Any = max, start: float = -np.i
     return m, l
 
 
-def _right(m: float, m_new: float) -> float:
+def _rescale(m: float, m_new: float) -> float:
     return np.exp(m - m_new)
 
 
 def _running(blocks: list) -> tuple[float, float]:
-    """m and l over all blocks; (−inf, 0) while nothing but −inf was seen."""
+    """m and l over all blocks; (−inf, 0) if they hold only −inf."""
     m, l = reference.online_max_and_sum(blocks)
     return float(m[0]), float(l[0])
 
@@ -64,7 +64,7 @@ _WRONG_WAY = (
 )
 _HIDDEN = np.array([-np.inf, -np.inf])
 
-_ONLINE = Check(
+ONLINE_SOFTMAX = Check(
     "online_softmax",
     reference=_running,
     cases=[
@@ -99,7 +99,7 @@ _ONLINE = Check(
         ),
         Mistake(
             "maximum of the block instead of the running one",
-            lambda blocks: _stream(blocks, _right, maximum=lambda m, b: b),
+            lambda blocks: _stream(blocks, _rescale, maximum=lambda m, b: b),
             "Your m is the last block's maximum. The running maximum never falls: "
             "max(m, block.max()).",
         ),
@@ -111,7 +111,7 @@ _ONLINE = Check(
         ),
         Mistake(
             "maximum starts at 0",
-            lambda blocks: _stream(blocks, _right, start=0.0),
+            lambda blocks: _stream(blocks, _rescale, start=0.0),
             "Your maximum starts at 0, which is above all the scores here. Start from −inf.",
         ),
         Mistake(
@@ -157,4 +157,4 @@ def check_online_softmax(f: Any) -> Result:
     log-sum-exp of everything seen is m + log l. Blocks may hold −inf; while nothing else has been
     seen, m = −inf and l = 0.
     """
-    return _ONLINE.run(f)
+    return ONLINE_SOFTMAX.run(f)

@@ -1,5 +1,6 @@
-"""The check of the thermostat: the temperature that gives softmax a wanted entropy."""
+"""The check of the thermostat: the temperature at which softmax has a given entropy."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,17 @@ def _entropy_bits(scores: np.ndarray, temperature: float) -> float:
 
 
 def _temperature(scores: np.ndarray, bits: float) -> float:
-    """The temperature at which the entropy is `bits`, by bisection of its logarithm."""
+    """The temperature at which the entropy is `bits`."""
+    return _bisected(tuple(scores.tolist()), float(bits))
+
+
+@cache
+def _bisected(scores: tuple[float, ...], bits: float) -> float:
+    """As `_temperature`, by bisection of its logarithm; kept, because each try asks again."""
     low, high = -30.0, 30.0
-    for _ in range(100):
+    for _ in range(60):
         middle = (low + high) / 2
-        if _entropy_bits(scores, np.exp(middle)) < bits:
+        if _entropy_bits(np.array(scores), np.exp(middle)) < bits:
             low = middle
         else:
             high = middle
@@ -25,7 +32,7 @@ def _temperature(scores: np.ndarray, bits: float) -> float:
 
 
 def _what_it_gives(scores: np.ndarray, bits: float, answer: Any) -> str:
-    """Say which entropy the learner's temperature gives."""
+    """A sentence about the entropy at the learner's temperature."""
     t = float(answer)
     if not (t > 0 and np.isfinite(t)):
         return "A temperature is positive and finite."
@@ -45,7 +52,7 @@ def _what_it_gives(scores: np.ndarray, bits: float, answer: Any) -> str:
 
 _FRUIT = np.array([8.0, 7.0, 3.0, 1.0])
 
-_TEMPERATURE = Check(
+TEMPERATURE_FOR_ENTROPY = Check(
     "temperature_for_entropy",
     reference=_temperature,
     cases=[
@@ -100,4 +107,4 @@ def check_temperature_for_entropy(f: Any) -> Result:
 
     scores is one row of distinct numbers and 0 < bits < log2(n_k). Four right digits are enough.
     """
-    return _TEMPERATURE.run(f)
+    return TEMPERATURE_FOR_ENTROPY.run(f)

@@ -1,4 +1,4 @@
-"""The checks of the chapter on softmax: its forward and its gradient here, the others imported."""
+"""The checks of softmax and of its gradient."""
 
 from typing import Any
 
@@ -13,10 +13,12 @@ DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
 
 
 def _exp(x: np.ndarray, axis: int | None = -1) -> np.ndarray:
+    """Exponentials, shifted by the maximum over an axis; None = over everything."""
     return np.exp(x - x.max(axis=axis, keepdims=True))
 
 
 def _over(x: np.ndarray, axis: int | None) -> np.ndarray:
+    """Softmax over an axis; None = over everything."""
     e = _exp(x, axis)
     return e / e.sum(axis=axis, keepdims=True)
 
@@ -26,7 +28,7 @@ def _one_maximum(x: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-_SOFTMAX = Check(
+SOFTMAX = Check(
     "softmax",
     reference=lambda x: reference.softmax(x),
     cases=[
@@ -107,7 +109,7 @@ _SOFTMAX = Check(
 
 def check_softmax(f: Any) -> Result:
     """Check f(x) -> weights: a stable softmax over the last axis of an array of any rank."""
-    return _SOFTMAX.run(f)
+    return SOFTMAX.run(f)
 
 
 def _backward_over(axis: int | None) -> Any:
@@ -120,7 +122,7 @@ def _full_jacobian(p: np.ndarray, dp: np.ndarray) -> np.ndarray:
 
 _LONG = np.linspace(-2.0, 2.0, 500)
 
-_BACKWARD = Check(
+SOFTMAX_BACKWARD = Check(
     "softmax_backward",
     reference=lambda p, dp: reference.softmax_backward(p, dp),
     cases=[
@@ -206,4 +208,4 @@ _BACKWARD = Check(
 
 def check_softmax_backward(f: Any) -> Result:
     """Check f(p, dp) -> ds: softmax's gradient over the last axis, without the Jacobian."""
-    return _BACKWARD.run(f)
+    return SOFTMAX_BACKWARD.run(f)

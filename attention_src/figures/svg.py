@@ -1,4 +1,4 @@
-"""Writes a figure as a small SVG: the same bytes on each run, safe to inline in a page."""
+"""Write a figure as a small SVG: the same bytes on each run, safe to inline in a page."""
 
 import hashlib
 import html
@@ -7,21 +7,21 @@ import re
 from typing import Any
 
 import matplotlib
+from matplotlib.figure import Figure
 
 SETTINGS: Any = {
-    "svg.fonttype": "path",  # letters become shapes: no font is needed where the figure is shown
-    "svg.hashsalt": "attention_src",  # ids from a hash, not from a random number
+    "svg.fonttype": "path",  # letters become shapes, so that no font is needed to show them
+    "svg.hashsalt": "attention_src",  # fixed salt: ids are hashes, otherwise salted at random
 }
 
 
-def to_svg(fig, alt):
+def to_svg(fig: Figure, alt: str) -> str:
     """Write a figure as an SVG string: the same bytes on each run.
 
     Args:
         fig: from `figure`
         alt: what the figure shows, in words; becomes the SVG's aria-label
-    Returns:
-        str that begins with "<svg"
+    Returns: a string that begins with "<svg"
     Raises:
         ValueError: alt is empty
     """
@@ -33,11 +33,11 @@ def to_svg(fig, alt):
     return _slim(buffer.getvalue(), alt)
 
 
-def _slim(svg, alt):
-    """Cut what no reader sees from matplotlib's SVG, and make it safe to inline in a page."""
+def _slim(svg: str, alt: str) -> str:
+    """Drop what no reader sees from matplotlib's SVG, and make it safe to inline in a page."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.S)
-    # matplotlib's rule for `*` would restyle every other drawing on the page: put it on the root.
+    # matplotlib's style rule for `*` would apply to the whole page: it goes on the root instead.
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.S)
     svg = re.sub(r' d="[^"]*"', lambda match: _round_path(match[0]), svg)
     svg = re.sub(r"\s*\n\s*", "\n", svg)
@@ -55,15 +55,15 @@ def _slim(svg, alt):
     return root + svg[svg.index(">") + 1 :]
 
 
-def _round_path(attribute):
-    """Two decimals of a point are a thirtieth of a pixel: more digits only weigh."""
+def _round_path(attribute: str) -> str:
+    """Round coordinates to a hundredth of a point, far below what can be seen."""
     number = re.compile(r"-?\d+\.\d+")
     short = number.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), attribute)
     return re.sub(r"\s+", " ", short)
 
 
-def _rename_ids(svg):
-    """Drop ids nobody refers to; make the others this figure's own: a page holds many figures."""
+def _rename_ids(svg: str) -> str:
+    """Drop unused ids and make the others unique to this figure: a page holds many figures."""
     used = list(dict.fromkeys(re.findall(r'(?:href="|url\()#([^")]+)', svg)))
     prefix = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]
     names = {old: f"{prefix}-{number}" for number, old in enumerate(used)}

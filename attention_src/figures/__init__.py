@@ -1,0 +1,18 @@
+"""The course's plotting style, and the few plots that chapters share.
+
+Every figure is an SVG that is the same, byte for byte, on each run; that has no background, so that
+it fits a white and a dark page; and that carries a sentence for those who cannot see it.
+
+    fig, ax = figure(4.5, 4.5)
+    heatmap(ax, weights, rows=tokens, columns=tokens)
+    show(fig, alt="Weights of head 3: each token looks at the one before it.")
+
+Sizes are inches. A page on a phone is about 3.6 inches wide, so the text of a figure of up to 4.5
+inches is legible there; stack panels instead of placing them side by side.
+"""
+
+from attention_src.figures.charts import bars, lines
+from attention_src.figures.heatmap import heatmap
+from attention_src.figures.style import PALETTE, figure, show, three_digits
+
+__all__ = ["PALETTE", "bars", "figure", "heatmap", "lines", "show", "three_digits"]
