@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_src.attention import reference as dense
 from attention_src.attention.masks import causal_mask, window_mask
 from attention_src.flash.reference import flash_attention, flash_attention_backward
-from attention_src.flash.visibility import Rule, blocks
+from attention_src.flash.visibility import Visibility, blocks
 from attention_src.testing import (
     assert_sharp,
     assert_within_budget,
@@ -217,7 +217,7 @@ def test_inputs_are_left_alone_and_integers_are_welcome():
 def test_blocks_are_visited_iff_something_in_them_is_visible(
     n_q, n_k, block_q, block_k, causal, window, sinks
 ):
-    rule = Rule(n_q, n_k, causal, window, 0 if window is None else sinks)
+    rule = Visibility(n_q, n_k, causal, window, 0 if window is None else sinks)
     mask = mask_of(n_q, n_k, causal=causal, window=window, sinks=rule.sinks)
     assert np.array_equal(rule.visible(np.arange(n_q), np.arange(n_k)), mask)
     assert torch.equal(rule.visible(torch.arange(n_q), torch.arange(n_k)), torch.tensor(mask))
