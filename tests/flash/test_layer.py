@@ -1,6 +1,5 @@
-"""The layer: any shapes, strides and rules; gradients; what is saved; what is refused."""
+"""The layer: any shapes, strides and visibility; gradients; what is saved; what is refused."""
 
-import functools
 import subprocess
 import sys
 import types
@@ -53,24 +52,21 @@ def with_strides(x, how):
 @st.composite
 def cases(draw):
     """Sizes, dtype, rule, tiles and layouts."""
-    n_q, n_k, n_kv_heads = (
-        draw(st.integers(0, 33)),
-        draw(st.integers(0, 33)),
-        draw(st.integers(1, 3)),
-    )
-    batch, heads = draw(st.integers(1, 3)), n_kv_heads * draw(st.integers(1, 3))
+    n_q, n_k = draw(st.integers(0, 23)), draw(st.integers(0, 23))
+    batch, n_kv_heads, group = (draw(st.integers(1, 3)) for _ in range(3))
+    heads = n_kv_heads * group
     size = (n_q, n_k, draw(st.integers(1, 9)), draw(st.integers(0, 9)), heads, n_kv_heads)
-    window = draw(st.none() | st.integers(1, 35))
+    window = draw(st.none() | st.integers(1, 25))
     lengths = st.lists(st.integers(0, n_k), min_size=batch, max_size=batch)
     rule = dict(
         causal=draw(st.booleans()),
         window=window,
-        sinks=0 if window is None else draw(st.integers(0, 35)),
+        sinks=0 if window is None else draw(st.integers(0, 25)),
         key_lengths=draw(st.none() | lengths),
         scale=draw(st.sampled_from([None, 0.0, 1.0, -0.4])),
     )
     layouts = st.sampled_from(["plain", "heads inside", "every other", "columns", "expanded"])
-    blocks = (draw(st.integers(1, 35)), draw(st.integers(1, 35)))
+    blocks = (draw(st.integers(3, 25)), draw(st.integers(3, 25)))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 2**16))
     return size, batch, dtype, rule, [draw(layouts) for _ in range(4)], blocks, seed
 
@@ -113,23 +109,22 @@ def test_the_kernel_refuses_what_it_cannot_take():
             flash_attention(*make_qkv(5, d_k=d, dtype=dtype), impl="triton")
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-def test_gradcheck(impl):
-    inputs = make_qkv(5, 7, 2, 3, batch=1, n_heads=2, n_kv_heads=1, dtype=torch.float64)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_gradcheck(rule):
+    inputs = make_qkv(3, 5, 2, 1, batch=1, n_heads=2, n_kv_heads=1, dtype=torch.float64)
     leaves = [x.requires_grad_() for x in inputs]
 
-    def function(rule, *leaves):
-        o, lse = flash_attention_with_lse(*leaves, impl=impl, **rule)
+    def function(*leaves):
+        o, lse = flash_attention_with_lse(*leaves, impl="tiled", **rule)
         return o, lse.masked_fill(lse == -torch.inf, 0)
 
     with small_tiles(2, 3):
-        for rule in RULES:
-            assert torch.autograd.gradcheck(functools.partial(function, rule), leaves)
+        assert torch.autograd.gradcheck(function, leaves)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
 def test_joining_partial_results_differentiates(impl):
-    # Ring attention: halves of the keys, joined by their lse, and the gradient of the whole.
+    # As in ring attention: two parts of the keys, joined by lse, and the gradient of the whole.
     q, k, v, do, dlse = arguments((9, 14, 4, 3, 4, 2))
 
     def joined(q, k, v):
@@ -143,12 +138,10 @@ def test_joining_partial_results_differentiates(impl):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_rows_that_see_nothing_ignore_their_gradients(impl):
-    # Whoever joins two empty parts gets NaN for the gradient of lse = −inf.
+def test_fully_masked_rows_ignore_their_gradients(impl):
+    # Joining two empty parts gives NaN as the gradient of lse = −inf.
     inputs = arguments((5, 3, 4, 2, 2, 1))
-    o, lse, *gradients = results(
-        flash_attention_with_lse, *inputs[:4], inputs[4], causal=True, impl=impl
-    )
+    o, lse, *gradients = results(flash_attention_with_lse, *inputs, causal=True, impl=impl)
     assert (o[..., :2, :] == 0).all() and (lse[..., :2] == -torch.inf).all()
     assert (gradients[0][..., :2, :] == 0).all()
     poisoned = inputs[4].clone()
@@ -160,8 +153,8 @@ def test_rows_that_see_nothing_ignore_their_gradients(impl):
 
 def test_nothing_is_left_unwritten(poisoned):
     assert torch.empty(3).isnan().all()
-    for size in ((33, 31, 5, 4, 4, 2), (7, 3, 5, 4, 2, 1), (3, 0, 2, 2, 1, 1)):
-        for rule in (dict(), dict(causal=True), dict(window=3, sinks=1), dict(key_lengths=[0, 0])):
+    for size in ((17, 13, 5, 4, 4, 2), (3, 0, 2, 2, 1, 1)):
+        for rule in (dict(), dict(window=3, sinks=1), dict(key_lengths=[0, 0])):
             with small_tiles():
                 actual = results(flash_attention_with_lse, *arguments(size), impl="tiled", **rule)
             assert not any(x.isnan().any() for x in actual)
@@ -181,7 +174,7 @@ def test_nothing_to_do(impl, empty):
 
 
 class Largest(TorchDispatchMode):
-    """The size of the largest tensor that an operation made, or that it made a view of."""
+    """The size of the largest storage behind any operation's result."""
 
     def __init__(self):
         super().__init__()
@@ -207,7 +200,7 @@ def test_no_matrix_of_scores_and_no_copy_of_keys():
     # q, k, v, o, lse.
     assert sum(x.numel() for x in saved) == n * (heads * (2 * d + 1) + 2 * d)
     assert largest.numel == q.numel(), "dq and o are the largest, not a matrix of scores"
-    # A tile of all heads' scores is smaller than that, by a good margin.
+    # A tile of all heads' scores is much smaller than that.
     assert heads * 64 * 64 < q.numel() / 2
     first = q[:, :, :64].detach().clone()
     with small_tiles(64, 64), Largest() as of_keys:
@@ -234,21 +227,16 @@ def test_gradients_are_not_differentiable_again():
 
 
 def test_autocast_does_not_reach_into_the_tiles():
-    leaves = [x.requires_grad_() for x in make_qkv(33, d_k=16, dtype=torch.float32)]
-    right = results(flash_attention_with_lse, *leaves, *ones(leaves), impl="tiled")
+    inputs = arguments((33, 33, 16, 16, 3, 3), torch.float32)
+    expected = results(flash_attention_with_lse, *inputs, impl="tiled")
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        actual = results(flash_attention_with_lse, *leaves, *ones(leaves), impl="tiled")
-    for a, e in zip(actual, right, strict=True):
+        actual = results(flash_attention_with_lse, *inputs, impl="tiled")
+    for a, e in zip(actual, expected, strict=True):
         assert torch.equal(a, e)
 
 
-def ones(leaves):
-    q, _, v = leaves
-    return q.new_ones(*q.shape[:-1], v.shape[-1]), q.new_ones(q.shape[:-1])
-
-
 def test_compiles_into_one_graph():
-    # In a process of its own: the test run's type checks are more than the compiler can follow.
+    # In a process of its own: torch.compile cannot trace through the test run's type checks.
     code = """
 import torch
 from attention_src.flash.layer import flash_attention_with_lse
@@ -256,7 +244,7 @@ from attention_src.testing import make_qkv
 
 q, k, v = (x.requires_grad_() for x in make_qkv(7, 9, dtype=torch.float32))
 lengths = torch.tensor([9, 4])
-for impl in ("dense", "sdpa", "tiled"):
+for impl in ("sdpa", "tiled"):
     torch.compiler.reset()
     function = torch.compile(flash_attention_with_lse, backend="eager", fullgraph=True)
     rule = dict(window=3, sinks=1, key_lengths=lengths)
@@ -277,7 +265,7 @@ print("done")
 
 
 def test_the_length_check_is_a_proper_operator():
-    for dtype in (torch.int64, torch.int32):  # int32 is what it returns, and yet never its input
+    for dtype in (torch.int64, torch.int32):  # int32 is copied too: no output aliases an input
         lengths = torch.tensor([3, 0, 7], dtype=dtype)
         torch.library.opcheck(torch.ops.attention_src.flash_lengths, (lengths, 7))
 
@@ -297,7 +285,7 @@ def test_key_lengths_of_any_kind(key_lengths):
 
 def test_causal_is_aligned_to_n_k_and_not_to_key_lengths():
     q, k, v = make_qkv(3, 5, batch=1, n_heads=1, dtype=torch.float64)
-    # Query 0 stands at key 2, whatever the padding: keys 0, 1, 2, of which 2 is padding.
+    # Query 0 is at key 2, whatever the padding: it sees keys 0, 1, 2, of which 2 is padding.
     o = flash_attention(q, k, v, causal=True, key_lengths=[2])
     torch.testing.assert_close(o[:, :, :1], flash_attention(q[:, :, :1], k[:, :, :2], v[:, :, :2]))
     assert (flash_attention(q, k, v, window=1, key_lengths=[2]) == 0).all()
