@@ -45,7 +45,7 @@ def impl(request, monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_budget_and_sharp(impl, dtype, size):
+def test_budget_and_sharp(poisoned, impl, dtype, size):
     inputs = arguments(size, dtype)
     for rule in RULES[SIZES.index(size) % 2 :: 2]:
         actual = results(flash_attention_with_lse, *inputs, impl=impl, **rule)

@@ -102,7 +102,6 @@ def test_refusals_of_the_rule():
     if not INTERPRETED:
         refused("key_lengths is .* on cpu", q, k, v, lengths=lengths.cpu())
     refused("window is -1; it should be at least 0", q, k, v, window=-1)
-    refused("sinks is -1; it should be at least 0", q, k, v, window=1, sinks=-1)
     refused("sinks is 4 but window is None", q, k, v, sinks=4)
     refused("scale is inf; it should be a finite number", q, k, v, scale=float("inf"))
 
