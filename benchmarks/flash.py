@@ -60,7 +60,7 @@ def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
     labels = dict(d=d, causal=causal, n=n)
     flops = attention_flops(n, n, d, d, n_heads=n_heads, batch=batch) / (2 if causal else 1)
 
-    o = scaled_dot_product_attention(*leaves, is_causal=causal)
+    o = scaled_dot_product_attention(q, k, v, is_causal=causal)
     gradients = torch.autograd.grad(o, leaves, do)
     forward, backward = [], []
     for impl, attend in _implementations(bench, causal, n).items():

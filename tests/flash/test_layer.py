@@ -85,9 +85,9 @@ def test_every_impl_is_the_oracle(case):
 
 @needs_interpreter
 def test_the_kernel_is_reached_with_every_argument():
-    *tensors, dlse = arguments((19, 35, 16, 24, 4, 2), torch.float32)
+    *tensors, dlse = arguments((5, 19, 16, 24, 2, 1), torch.float32)
     tensors[0] = with_strides(tensors[0], "heads inside")
-    for rule in (dict(causal=True, scale=0.3), dict(window=6, sinks=3, key_lengths=[35, 20])):
+    for rule in (dict(causal=True, scale=0.3), dict(window=6, sinks=3, key_lengths=[19, 12])):
         right, sizes = exact(*tensors, dlse, **rule)
         actual = results(flash_attention_with_lse, *tensors, dlse, impl="triton", **rule)
         assert_close(actual, right, sizes, units=16, context="triton")
