@@ -1,8 +1,8 @@
 """Exact attention against every backend of torch's SDPA and against FlexAttention.
 
 Sizes as in the FlashAttention-3 paper (Shah et al. 2024, arXiv:2407.08608, section 4.1): 16k tokens
-in all, heads of together 2,048 numbers; a causal mask halves the operations; backward counts as 2.5
-times forward. Each forward is timed as in training: it keeps what its backward needs.
+per batch, n_heads * d = 2,048. A causal mask halves the FLOP, and backward counts as 2.5 times
+forward. Forward is timed as in training: it saves what its backward needs.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from benchmarks.running import Bench, add_goal, faster
 
 N_TOKENS, WIDTH = 16384, 2048
 SIZES = {128: (1024, 2048, 4096, 8192, 16384), 64: (4096, 16384)}
-# How many times as fast as each rival, at d = 128 and these lengths.
+# Target speed relative to each rival, at d = 128 and these lengths.
 GOALS = {
     ("forward", "sdpa flash"): 1.3,
     ("forward", "sdpa cudnn"): 0.9,
@@ -37,7 +37,12 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def run(bench: Bench) -> list[dict]:
-    """A row for each head size, mask, length, implementation and direction."""
+    """One row per head size, mask, length, implementation and direction.
+
+    Args:
+        bench: the machine to measure on
+    Returns: the table
+    """
     rows = []
     for d, lengths in bench.size(SIZES, {16: (24,)}).items():
         for causal in (False, True):
@@ -47,24 +52,20 @@ def run(bench: Bench) -> list[dict]:
 
 
 def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
-    """Every implementation at one size, forward, then backward."""
+    """Rows for every implementation at one size: forward, then backward."""
     batch, n_heads = bench.size((N_TOKENS // n, WIDTH // d), (1, 2))
     q, k, v, do = (bench.randn(batch, n_heads, n, d) for _ in range(4))
     leaves = [x.requires_grad_() for x in (q, k, v)]
-    inputs = bench.size(leaves, [x.detach() for x in leaves])  # Flex has no gradients on a CPU
+    inputs = bench.size(leaves, [x.detach() for x in leaves])  # on a CPU Flex has no gradients
     labels = dict(d=d, causal=causal, n=n)
     flops = attention_flops(n, n, d, d, n_heads=n_heads, batch=batch) / (2 if causal else 1)
 
-    def right(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return scaled_dot_product_attention(q, k, v, is_causal=causal)
-
-    with torch.no_grad():
-        o = right(*leaves)
-    gradients = torch.autograd.grad(right(*leaves), leaves, do)
+    o = scaled_dot_product_attention(q, k, v, is_causal=causal)
+    gradients = torch.autograd.grad(o, leaves, do)
     forward, backward = [], []
     for impl, attend in _implementations(bench, causal, n).items():
         names = dict(**labels, impl=impl)
-        row = bench.row(partial(attend, *inputs), like=o, direction="forward", **names)
+        row = bench.row(partial(attend, *inputs), like=o.detach(), direction="forward", **names)
         forward.append(row)
         backward.append(_backward_row(bench, attend, leaves, do, gradients, names))
     return _judged(forward, flops) + _judged(backward, 2.5 * flops)
@@ -73,7 +74,8 @@ def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
 def _backward_row(
     bench: Bench, attend: Attend, leaves: list[Tensor], do: Tensor, gradients: tuple, labels: dict
 ) -> dict:
-    graph: list[Tensor] = []  # made by the first call, which is not timed
+    """The backward pass alone, on a graph that it keeps."""
+    graph: list[Tensor] = []  # built by the first call, which is not timed
 
     def backward() -> tuple[Tensor, ...]:
         if not graph:
@@ -102,9 +104,9 @@ def _sdpa(backend: SDPBackend, causal: bool) -> Attend:
 
 
 def _flex(bench: Bench, causal: bool, n: int) -> Attend:
-    """FlexAttention, compiled for this size alone; the mask's blocks are found beforehand."""
-    torch._dynamo.reset()  # else, after a few sizes, it would refuse to compile another
-    torch._functorch.config.donated_buffer = False  # what is kept must outlast one backward
+    """FlexAttention, compiled for this size; its block mask is built beforehand, untimed."""
+    torch._dynamo.reset()  # otherwise it refuses to recompile after a few sizes
+    torch._functorch.config.donated_buffer = False  # several backward passes share one graph
     backend = bench.size("inductor", "eager")
     compiled = torch.compile(flex_attention, fullgraph=True, dynamic=False, backend=backend)
 
@@ -116,7 +118,7 @@ def _flex(bench: Bench, causal: bool, n: int) -> Attend:
 
 
 def _judged(rows: list[dict], flops: float) -> list[dict]:
-    """Rows with their TFLOP/s; each rival's with how many times as fast ours is, and the goal."""
+    """Rows with TFLOP/s added, and to each rival's our speed relative to it and the goal."""
     ours, *_ = rows
     judged = []
     for row in rows:
@@ -130,7 +132,12 @@ def _judged(rows: list[dict], flops: float) -> list[dict]:
 
 
 def goal(row: dict) -> float | None:
-    """How many times as fast as this row's implementation ours should be."""
+    """Our target speed relative to this row's implementation.
+
+    Args:
+        row: with direction, impl, d and n
+    Returns: a factor; None = no goal for this row
+    """
     if row["d"] != GOAL_D or row["n"] not in GOAL_N:
         return None
     return GOALS.get((row["direction"], row["impl"]))

@@ -1,1 +1,1 @@
-"""Exact attention that never stores its scores: tiles, a running softmax, recomputation."""
+"""Exact attention that never stores its scores: tiles, online softmax, recomputation."""

@@ -1,9 +1,8 @@
 """FlashAttention in NumPy: exact attention, tile by tile, forward and backward.
 
-A tile of scores is made, used and forgotten; no array here grows with n but the inputs and the
-answers. Tiles are computed in float64, whatever the inputs' dtype. Leading axes broadcast, as in
-`attention.reference`, which these functions agree with: a row without a visible key gives o = 0,
-lse = −inf and gradients 0.
+Only one tile of scores exists at a time: beyond the inputs and the results, memory does not grow
+with n. Tiles are computed in float64, whatever the inputs' dtype. As in `attention.reference`,
+leading axes broadcast, and a fully masked row gives o = 0, lse = −inf and gradients 0.
 """
 
 from typing import Any
@@ -11,8 +10,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.flash.visibility import Rule, blocks
-from attention_src.shapes import check_leading, check_qkv, check_scale, check_size, real_array
+from attention_src.flash.visibility import Visibility, blocks
+from attention_src.shapes import (
+    check_leading,
+    check_qkv,
+    check_scale,
+    check_shape,
+    check_size,
+    real_array,
+)
 
 
 def flash_attention(
@@ -27,7 +33,7 @@ def flash_attention(
     window: int | None = None,
     sinks: int = 0,
 ) -> tuple[Float[np.ndarray, "*batch n_q d_v"], Float[np.ndarray, "*batch n_q"]]:
-    """Attention over tiles, each row's maximum and sum kept up to date as tiles go by.
+    """Attention tile by tile, with a running maximum and sum for each row.
 
         o = softmax(scale * q k^T, hidden scores = −inf) v,  lse_i = log(sum_j exp(s_ij))
 
@@ -38,36 +44,39 @@ def flash_attention(
         causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
         scale: None = d_k ** -0.5
         block_q, block_k: queries and keys in a tile
-        window: only the last `window` keys, counting one's own, are visible (causal); None = all
-        sinks: how many of the first keys stay visible outside the window
+        window: number of most recent keys visible, including the query's own; implies causal;
+            None = all
+        sinks: number of first keys that stay visible outside the window
     Returns: o [..., n_q, d_v] in q's dtype, and lse [..., n_q] in float64, natural log
     Raises:
         ValueError: names the axis that does not fit; a block or window below 1; sinks but no window
-    Cost: 2 n_q n_k (d_k + d_v) FLOP, less what is hidden block by block; beyond the answers,
-        memory for a few tiles: O(block_q block_k + (block_q + block_k) (d_k + d_v)).
+    Cost: 2 n_q n_k (d_k + d_v) FLOP, less the hidden blocks. Beyond the results, memory for a few
+        tiles: O(block_q block_k + (block_q + block_k) (d_k + d_v)).
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their ℓ, O, L are l, acc, lse). The running
         softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3.
     """
     q, k, v, leading = _checked(q, k, v, block_q, block_k)
-    rule = Rule(q.shape[-2], k.shape[-2], causal, window, sinks)
+    visibility = Visibility(q.shape[-2], k.shape[-2], causal, window, sinks)
     scale = check_scale(scale, q.shape[-1])
-    o = np.zeros((*leading, rule.n_q, v.shape[-1]), q.dtype)
-    lse = np.full((*leading, rule.n_q), -np.inf)
-    for i in blocks(rule.n_q, block_q):
-        m = np.full((*leading, i.stop - i.start, 1), -np.inf)  # maximum so far
-        l = np.zeros_like(m)  # sum of exp(s - m) so far
-        acc = np.zeros((*leading, i.stop - i.start, v.shape[-1]))  # sum of exp(s - m) v so far
-        for j in rule.key_blocks(i, block_k):
-            s = _scores(q, k, i, j, rule, scale)  # [..., block_q, block_k]
+    n_q, d_v = q.shape[-2], v.shape[-1]
+    o = np.zeros((*leading, n_q, d_v), q.dtype)
+    lse = np.full((*leading, n_q), -np.inf)
+    for i in blocks(n_q, block_q):
+        m = np.full((*leading, i.stop - i.start, 1), -np.inf)  # running maximum
+        l = np.zeros_like(m)  # running sum of exp(s - m)
+        acc = np.zeros((*leading, i.stop - i.start, d_v))  # running sum of exp(s - m) v
+        for j in visibility.key_blocks(i, block_k):
+            s = _scores(q, k, i, j, visibility, scale)  # [..., block_q, block_k]
             m_new = np.maximum(m, s.max(axis=-1, keepdims=True))
-            p = np.exp(s - _finite(m_new))  # [..., block_q, block_k]
-            rescale = np.exp(m - _finite(m_new))  # what was summed before, in units of the new m
+            m_safe = _finite(m_new)
+            p = np.exp(s - m_safe)  # [..., block_q, block_k]
+            rescale = np.exp(m - m_safe)  # earlier sums, relative to the new maximum
             l = rescale * l + p.sum(axis=-1, keepdims=True)
             acc = rescale * acc + p @ _tile(v, j)  # [..., block_q, d_v]
             m = m_new
-        seen = np.where(l == 0, 1, l)  # l = 0: no visible key, and acc = 0
-        o[..., i, :] = acc / seen
-        lse[..., i] = (m + np.log(seen))[..., 0]
+        l = np.where(l == 0, 1, l)  # fully masked: acc = 0, so o = 0
+        o[..., i, :] = acc / l
+        lse[..., i] = (m + np.log(l))[..., 0]
     return o, lse
 
 
@@ -90,38 +99,40 @@ def flash_attention_backward(
     Float[np.ndarray, "*batch_k n_k d_k"],
     Float[np.ndarray, "*batch_v n_k d_v"],
 ]:
-    """The gradients over tiles: the weights were not stored, so lse makes them again.
+    """The gradients tile by tile: the weights were not stored, so they are recomputed from lse.
 
         p = exp(s - lse)   delta = rowsum(o * do)   ds = p * (do v^T - delta)
         dv = p^T do        dq = scale * ds k        dk = scale * ds^T q
 
     Args:
         q, k, v, causal, scale, block_q, block_k, window, sinks: as for `flash_attention`
-        o: [..., n_q, d_v]  its first answer
-        lse: [..., n_q]  its second answer
+        o: [..., n_q, d_v]  as returned by `flash_attention`
+        lse: [..., n_q]  as returned by `flash_attention`
         do: [..., n_q, d_v]  gradient of the loss by o
-    Returns: dq, dk, dv  with the shapes and dtypes of q, k, v. Axes along which an argument was
-        broadcast are summed.
+    Returns: dq, dk, dv  with the shapes and dtypes of q, k, v, summed over the axes along which an
+        argument was broadcast
     Raises:
-        ValueError: as `flash_attention`; o, lse or do of another shape than the answers'
-    Cost: 2 n_q n_k (3 d_k + 2 d_v) FLOP, less what is hidden block by block; beyond the answers (in
-        float64 until they are complete), memory for a few tiles.
-    Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their L, D are lse, delta), with its two loops
-        exchanged, so that delta and dq belong to one tile and dk and dv are added up.
+        ValueError: as `flash_attention`; o, lse or do of the wrong shape
+    Cost: 2 n_q n_k (3 d_k + 2 d_v) FLOP, less the hidden blocks. Beyond the results, which are
+        accumulated in float64, memory for a few tiles.
+    Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their L, D are lse, delta), with the two loops
+        exchanged: delta and dq are computed for one tile, dk and dv accumulate.
     """
     q, k, v, leading = _checked(q, k, v, block_q, block_k)
-    rule = Rule(q.shape[-2], k.shape[-2], causal, window, sinks)
+    visibility = Visibility(q.shape[-2], k.shape[-2], causal, window, sinks)
     scale = check_scale(scale, q.shape[-1])
-    o = _array(o, "o", (*leading, rule.n_q, v.shape[-1]))
-    do = _array(do, "do", (*leading, rule.n_q, v.shape[-1]))
-    lse = _array(lse, "lse", (*leading, rule.n_q))
+    n_q, d_v = q.shape[-2], v.shape[-1]
+    o, lse, do = _array(o, "o"), _array(lse, "lse"), _array(do, "do")
+    check_shape(o, "o", "[..., n_q, d_v]", (*leading, n_q, d_v))
+    check_shape(lse, "lse", "[..., n_q]", (*leading, n_q))
+    check_shape(do, "do", "[..., n_q, d_v]", (*leading, n_q, d_v))
     dq, dk, dv = (np.zeros(x.shape) for x in (q, k, v))
-    for i in blocks(rule.n_q, block_q):
+    for i in blocks(n_q, block_q):
         do_i = _tile(do, i)  # [..., block_q, d_v]
         lse_i = _finite(lse[..., i, None].astype(np.float64))  # [..., block_q, 1]
         delta = (_tile(o, i) * do_i).sum(axis=-1, keepdims=True)  # [..., block_q, 1]
-        for j in rule.key_blocks(i, block_k):
-            p = np.exp(_scores(q, k, i, j, rule, scale) - lse_i)  # [..., block_q, block_k]
+        for j in visibility.key_blocks(i, block_k):
+            p = np.exp(_scores(q, k, i, j, visibility, scale) - lse_i)  # [..., block_q, block_k]
             dp = do_i @ _tile(v, j).swapaxes(-1, -2)  # [..., block_q, block_k]
             ds = p * (dp - delta)  # [..., block_q, block_k]
             _add(dq, i, scale * (ds @ _tile(k, j)))
@@ -135,12 +146,12 @@ def flash_attention_backward(
 
 
 def _scores(
-    q: np.ndarray, k: np.ndarray, i: slice, j: slice, rule: Rule, scale: float
+    q: np.ndarray, k: np.ndarray, i: slice, j: slice, visibility: Visibility, scale: float
 ) -> np.ndarray:
     """One tile of scores, −inf where hidden: [..., block_q, block_k]."""
-    with np.errstate(invalid="ignore"):  # NaN belongs to the result
+    with np.errstate(invalid="ignore"):  # NaN inputs give NaN results, without a warning
         s = scale * (_tile(q, i) @ _tile(k, j).swapaxes(-1, -2))
-    visible = rule.visible(np.arange(i.start, i.stop), np.arange(j.start, j.stop))
+    visible = visibility.visible(np.arange(i.start, i.stop), np.arange(j.start, j.stop))
     return np.where(visible, s, -np.inf)
 
 
@@ -150,31 +161,28 @@ def _tile(x: np.ndarray, rows: slice) -> np.ndarray:
 
 
 def _finite(m: np.ndarray) -> np.ndarray:
-    """0 for −inf: a row that has seen nothing yet would compute −inf − (−inf)."""
+    """m with 0 for −inf: in a row with no visible key yet, −inf − (−inf) would be NaN."""
     return np.where(m == -np.inf, 0, m)
 
 
 def _add(total: np.ndarray, rows: slice, tile: np.ndarray) -> None:
-    """Add a tile to its rows, summing over the leading axes along which x was broadcast."""
+    """Add a tile to its rows of a gradient, summed over the axes along which x was broadcast."""
     target = total[..., rows, :]
     tile = tile.sum(axis=tuple(range(tile.ndim - target.ndim)))
-    stretched = tuple(a for a, n in enumerate(target.shape) if n == 1 and tile.shape[a] > 1)
-    target += tile.sum(axis=stretched, keepdims=True)
+    broadcast = tuple(a for a, n in enumerate(target.shape) if n == 1 and tile.shape[a] > 1)
+    target += tile.sum(axis=broadcast, keepdims=True)
 
 
-def _array(x: Any, name: str, expected: tuple[int, ...] | None = None) -> np.ndarray:
-    """x as an array of floats, not copied if it is one: its tiles are cast, not the whole."""
+def _array(x: Any, name: str) -> np.ndarray:
+    """x as an array of floats, not copied if it already is one: tiles are cast one by one."""
     is_float = isinstance(x, np.ndarray) and x.dtype.kind == "f"
-    array = x if is_float else real_array(x, name)[0]
-    if expected is not None and array.shape != expected:
-        raise ValueError(f"{name} has shape {list(array.shape)}; it should be {list(expected)}")
-    return array
+    return x if is_float else real_array(x, name)[0]
 
 
 def _checked(
     q: Any, k: Any, v: Any, block_q: int, block_k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, ...]]:
-    """q, k, v as arrays that belong together, and their common leading axes."""
+    """Check q, k, v and the block sizes; return the arrays and their common leading axes."""
     q, k, v = _array(q, "q"), _array(k, "k"), _array(v, "v")
     check_qkv(q, k, v)
     check_leading(q, k, v)

@@ -1,13 +1,15 @@
-"""Bytes between a GPU's large memory (HBM) and a core's small one (SRAM), counted tile by tile.
+"""Bytes moved between a GPU's large memory (HBM) and a core's small one (SRAM), tile by tile.
 
-    standard  Θ(n d + n²)      scores and weights go out and come back
-    flash     Θ(n d + n² d² / M)  only queries and outputs do, once for each block of keys
+    standard  Θ(n d + n²)         scores and weights are written and read back
+    flash     Θ(n d + n² d² / M)  only queries and outputs are, once for each block of keys
 
-with n = n_q = n_k and M = sram_bytes / dtype_bytes numbers of SRAM. One head, forward, no mask.
-What is counted are the lines "load" and "write" of the paper's algorithms, nothing else: no caches
-between the two memories, statistics in the same dtype as the rest. The standard method is counted
-in its own favour: each of its three steps reads its operands once, although a matrix product with
-so little SRAM reads them several times. So the ratio of the two is a lower bound in that respect.
+with n = n_q = n_k, and M = sram_bytes / dtype_bytes the count of numbers that SRAM holds. One head,
+forward, no mask.
+
+This counts the "load" and "write" lines of the paper's algorithms and nothing else: no cache
+between the two memories; l and m in the same dtype as the rest. It favours the standard method,
+each of whose three steps reads its operands once, although a matrix product with so little SRAM
+would read them several times. In that respect the ratio of the two methods is a lower bound.
 """
 
 import math
@@ -21,24 +23,24 @@ METHODS = ("standard", "flash")
 
 @dataclass
 class Counter:
-    """Adds up what crosses between HBM and SRAM, in numbers."""
+    """Counts the numbers (not bytes) moved between HBM and SRAM."""
 
     loaded: int = 0
     written: int = 0
 
     def load(self, *shape: int) -> None:
-        """A block comes from HBM."""
+        """Count a block read from HBM."""
         self.loaded += math.prod(shape)
 
     def write(self, *shape: int) -> None:
-        """A block goes to HBM."""
+        """Count a block written to HBM."""
         self.written += math.prod(shape)
 
 
 def hbm_bytes(
     n_q: int, n_k: int, d: int, *, sram_bytes: int, dtype_bytes: int = 2, method: str
 ) -> int:
-    """Bytes read from and written to HBM by one head's forward pass, counted along a walk.
+    """Bytes read from and written to HBM by one head's forward pass.
 
         standard  dtype_bytes (2 (n_q + n_k) d + 4 n_q n_k)
         flash     dtype_bytes (2 n_k d + n_q (d + 2) + T (3 n_q d + 4 n_q)),  T = ceil(n_k / B_c)
@@ -46,16 +48,16 @@ def hbm_bytes(
     Args:
         n_q, n_k: number of queries and of keys
         d: width of queries, keys and values
-        sram_bytes: size of SRAM, of which flash makes its blocks: B_c = ceil(M / 4d) keys and
+        sram_bytes: size of SRAM; flash sizes its blocks by it: B_c = ceil(M / 4d) keys and
             B_r = min(B_c, d) queries, M = sram_bytes / dtype_bytes
-        dtype_bytes: bytes of one number
+        dtype_bytes: bytes per number
         method: "standard" or "flash"
-    Returns: bytes in both directions together; the equations above, which nothing here uses, are
-        what the walk amounts to
+    Returns: bytes in both directions together, counted step by step; the equations above are the
+        closed form
     Raises:
-        ValueError: sizes that are not whole numbers, or negative; SRAM for less than four rows;
-            another method
-    Cost: a step for each tile, n_q n_k / (B_r B_c).
+        ValueError: sizes that are not whole numbers, or negative; SRAM for fewer than four rows;
+            an unknown method
+    Cost: one step per tile, n_q n_k / (B_r B_c).
     Source: Dao et al. 2022, arXiv:2205.14135: Algorithm 0 (standard), Algorithm 1 (flash), Theorem
         2 (their N, B_r, B_c, T_c, M).
     """
@@ -69,7 +71,7 @@ def hbm_bytes(
 
 
 def peak_bytes(n_q: int, n_k: int, d: int, *, dtype_bytes: int = 2, method: str) -> int:
-    """Bytes that one head's forward pass holds in HBM at its fullest.
+    """Peak bytes that one head's forward pass holds in HBM.
 
         both      dtype_bytes 2 (n_q + n_k) d      q, k, v, o
         standard  + dtype_bytes 2 n_q n_k          s and p
@@ -83,19 +85,19 @@ def peak_bytes(n_q: int, n_k: int, d: int, *, dtype_bytes: int = 2, method: str)
     Source: Dao et al. 2022, arXiv:2205.14135, Algorithms 0 and 1, Theorem 1.
     """
     n_q, n_k, d, dtype_bytes = _checked(n_q, n_k, d, dtype_bytes, method)
-    between = 2 * n_q * n_k if method == "standard" else 2 * n_q
-    return dtype_bytes * (2 * (n_q + n_k) * d + between)
+    temporary = 2 * n_q * n_k if method == "standard" else 2 * n_q
+    return dtype_bytes * (2 * (n_q + n_k) * d + temporary)
 
 
 def flash_blocks(d: int, *, sram_bytes: int, dtype_bytes: int = 2) -> tuple[int, int]:
-    """How many queries and keys a tile of FlashAttention has.
+    """The number of queries and keys in a tile of FlashAttention.
 
         B_c = ceil(M / 4d),  B_r = min(B_c, d),  M = sram_bytes / dtype_bytes
 
     Args:
         d: width of queries, keys and values
         sram_bytes: size of SRAM
-        dtype_bytes: bytes of one number
+        dtype_bytes: bytes per number
     Returns: block_q, block_k  (B_r, B_c)
     Raises:
         ValueError: SRAM does not hold one row each of q, k, v and o
@@ -114,7 +116,7 @@ def flash_blocks(d: int, *, sram_bytes: int, dtype_bytes: int = 2) -> tuple[int,
 
 
 def _walk_standard(n_q: int, n_k: int, d: int) -> Counter:
-    """Algorithm 0: each step reads its operands and writes its answer, in full."""
+    """Algorithm 0: each step reads its whole operands and writes its whole result."""
     counter = Counter()
     counter.load(n_q, d)  # s = q k^T
     counter.load(n_k, d)
@@ -129,29 +131,25 @@ def _walk_standard(n_q: int, n_k: int, d: int) -> Counter:
 
 
 def _walk_flash(n_q: int, n_k: int, d: int, block_q: int, block_k: int) -> Counter:
-    """Algorithm 1: for each block of keys, all queries and what they have summed so far."""
+    """Algorithm 1: each block of keys reads all queries, and reads and writes o, l and m."""
     counter = Counter()
     counter.write(n_q, d)  # o = 0
-    counter.write(n_q)  # l = 0
-    counter.write(n_q)  # m = −inf
+    counter.write(2, n_q)  # l = 0, m = −inf
     for j in blocks(n_k, block_k):
-        for _ in ("k", "v"):
-            counter.load(j.stop - j.start, d)
+        counter.load(2, j.stop - j.start, d)  # k, v
         for i in blocks(n_q, block_q):
             rows = i.stop - i.start
-            for _ in ("q", "o"):
-                counter.load(rows, d)
-            for _ in ("l", "m"):
-                counter.load(rows)
+            counter.load(2, rows, d)  # q, o
+            counter.load(2, rows)  # l, m
             counter.write(rows, d)  # o
-            for _ in ("l", "m"):
-                counter.write(rows)
+            counter.write(2, rows)  # l, m
     return counter
 
 
 def _checked(
     n_q: int, n_k: int, d: int, dtype_bytes: int, method: str
 ) -> tuple[int, int, int, int]:
+    """Check the arguments; return the four sizes as ints."""
     check_impl(method, METHODS, "method")
     return (
         check_size(n_q, "n_q"),

@@ -1,17 +1,16 @@
-"""The launches of the flash kernels on data that is not there: what to compile for other chips."""
-
-from typing import Any
+"""The launches of the flash kernels, on tensors without data: what to compile for other chips."""
 
 import torch
 
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
+from attention_src.flash.kernel.config import Inputs
 from attention_src.flash.kernel.forward import forward_launch
-from attention_src.flash.visibility import Rule
+from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import Launch
 
 
 def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
-    """Forward in its three forms, and both halves of the backward pass, which are causal here.
+    """Forward full, causal and windowed; and both backward kernels, causal.
 
     Args:
         dtype: of q, k and v
@@ -19,18 +18,22 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
         capability: the chip, 75 to 100
     Returns: by name, on the meta device
     """
-    q = o = torch.empty(4, 16, 4096, d, dtype=dtype, device="meta")
-    k = v = torch.empty(4, 4, 4096, d, dtype=dtype, device="meta")
-    lse = torch.empty(4, 16, 4096, device="meta")
-    full, causal = Rule(4096, 4096), Rule(4096, 4096, causal=True)
-    windowed = Rule(4096, 4096, window=1024, sinks=4)
-    scale = d**-0.5
-    chip: Any = dict(capability=capability)
-    made = {
-        f"flash_forward {name}": forward_launch(q, k, v, None, o, lse, rule, scale, **chip)
-        for name, rule in (("full", full), ("causal", causal), ("windowed", windowed))
+    n = 4096
+    q = o = torch.empty(4, 16, n, d, dtype=dtype, device="meta")
+    k = v = torch.empty(4, 4, n, d, dtype=dtype, device="meta")
+    lse = lse_log2 = torch.empty(4, 16, n, device="meta")
+    full, causal, windowed = (
+        Inputs(q, k, v, None, visibility, d**-0.5)
+        for visibility in (
+            Visibility(n, n),
+            Visibility(n, n, causal=True),
+            Visibility(n, n, window=1024, sinks=4),
+        )
+    )
+    return {
+        "flash_forward full": forward_launch(full, o, lse, capability=capability),
+        "flash_forward causal": forward_launch(causal, o, lse, capability=capability),
+        "flash_forward windowed": forward_launch(windowed, o, lse, capability=capability),
+        "flash_dq": dq_launch(causal, o, lse, o, lse, lse_log2, lse_log2, q, capability=capability),
+        "flash_dkdv": dkdv_launch(causal, o, lse_log2, lse_log2, k, v, capability=capability),
     }
-    given = q, k, v, None
-    made["flash_dq"] = dq_launch(*given, o, lse, o, lse, lse, lse, q, causal, scale, **chip)
-    made["flash_dkdv"] = dkdv_launch(*given, o, lse, lse, k, v, causal, scale, **chip)
-    return made

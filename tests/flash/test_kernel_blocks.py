@@ -11,16 +11,17 @@ from attention_src.triton_support.launch import tl, triton
 from flash.oracle import visible_mask
 
 BLOCK_Q, BLOCK_K = 3, 4  # the kernels' are larger; with these, every example has borders
-# Borders are found from whole blocks, so one that is visited may turn out to be hidden: where
-# a window's border and the end of the keys meet.
+MOST_BLOCKS = 16
+# Borders are rounded to whole blocks, so one visited block may turn out to be hidden: where the
+# window's border and the end of the keys meet.
 MOST_WASTED = 1
 
 
 @triton.jit
 def visit_kernel(
-    seen_ptr, n_seen_ptr, n_q, n_k, key_length, window, sinks, longest,
+    visited_ptr, n_visited_ptr, n_q, n_k, key_length, window, sinks,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
-    OF_KEYS: tl.constexpr,
+    OF_KEYS: tl.constexpr, MOST_BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """The blocks that one block visits: without a mask, then with one; and how many of each."""
     pid = tl.program_id(0)
@@ -34,27 +35,26 @@ def visit_kernel(
         sink_stop, left, full, right, stop = key_spans(
             pid * BLOCK_Q + n_k - n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
         )
+    index = tl.arange(0, MOST_BLOCKS)
     for MASKED in tl.static_range(2):
         count = sink_stop + (full - left) + (stop - right) if MASKED else right - full
-        tl.store(n_seen_ptr + pid * 2 + MASKED, count)
-        for index in range(0, count):
-            block = nth_block(index, sink_stop, left, full, right, MASKED)
-            tl.store(seen_ptr + (pid * 2 + MASKED) * longest + index, block)
+        tl.store(n_visited_ptr + pid * 2 + MASKED, count)
+        block = nth_block(index, sink_stop, left, full, right, MASKED)
+        tl.store(visited_ptr + (pid * 2 + MASKED) * MOST_BLOCKS + index, block, mask=index < count)
 
 
 def visits(n_q, n_k, rule, of_keys):
     """For each block of queries, or of keys: the blocks visited without a mask, and with one."""
     n_blocks = triton.cdiv(n_k, BLOCK_K) if of_keys else triton.cdiv(n_q, BLOCK_Q)
-    longest = n_q + n_k
-    seen = torch.full((n_blocks, 2, longest), -1, dtype=torch.int32, device=DEVICE)
-    n_seen = torch.full((n_blocks, 2), -1, dtype=torch.int32, device=DEVICE)
+    visited = torch.full((n_blocks, 2, MOST_BLOCKS), -1, dtype=torch.int32, device=DEVICE)
+    n_visited = torch.full((n_blocks, 2), -1, dtype=torch.int32, device=DEVICE)
     (length,), window, sinks = rule["key_lengths"], rule["window"] or 0, rule["sinks"]
     visit_kernel[(n_blocks,)](
-        seen, n_seen, n_q, n_k, length, window, sinks, longest,
-        BLOCK_Q, BLOCK_K, rule["causal"] or window > 0, window > 0, of_keys,
+        visited, n_visited, n_q, n_k, length, window, sinks,
+        BLOCK_Q, BLOCK_K, rule["causal"] or window > 0, window > 0, of_keys, MOST_BLOCKS,
     )  # fmt: skip
-    for blocks, counts in zip(seen.tolist(), n_seen.tolist(), strict=True):
-        assert min(counts) >= 0 and max(counts) <= longest
+    for blocks, counts in zip(visited.tolist(), n_visited.tolist(), strict=True):
+        assert min(counts) >= 0 and max(counts) < MOST_BLOCKS
         yield [row[:count] for row, count in zip(blocks, counts, strict=True)]
 
 
@@ -71,11 +71,8 @@ def rules(draw):
     window = draw(st.none() | st.integers(1, n_k + 2))
     sinks = draw(st.integers(0, n_k)) if window else 0
     lengths = [draw(st.just(n_k) | st.integers(0, n_k))]
-    return (
-        n_q,
-        n_k,
-        dict(causal=draw(st.booleans()), window=window, sinks=sinks, key_lengths=lengths),
-    )
+    rule = dict(causal=draw(st.booleans()), window=window, sinks=sinks, key_lengths=lengths)
+    return n_q, n_k, rule
 
 
 @pytest.mark.parametrize("of_keys", [False, True])

@@ -1,13 +1,10 @@
-"""The layer: any shapes, strides and rules; gradients; what is saved; what is refused."""
+"""The layer: any shapes, strides and visibility; gradients; what is saved; what is compiled."""
 
-import functools
 import subprocess
 import sys
-import types
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -15,9 +12,8 @@ from hypothesis import strategies as st
 from kernel_support import needs_interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_src.flash import layer
 from attention_src.flash import layer_tiled as tiled
-from attention_src.flash.layer import check_lengths, flash_attention, flash_attention_with_lse
+from attention_src.flash.layer import flash_attention, flash_attention_with_lse
 from attention_src.testing import make_qkv
 from flash.oracle import arguments, assert_close, exact, results
 
@@ -53,24 +49,21 @@ def with_strides(x, how):
 @st.composite
 def cases(draw):
     """Sizes, dtype, rule, tiles and layouts."""
-    n_q, n_k, n_kv_heads = (
-        draw(st.integers(0, 33)),
-        draw(st.integers(0, 33)),
-        draw(st.integers(1, 3)),
-    )
-    batch, heads = draw(st.integers(1, 3)), n_kv_heads * draw(st.integers(1, 3))
+    n_q, n_k = draw(st.integers(0, 23)), draw(st.integers(0, 23))
+    batch, n_kv_heads, group = (draw(st.integers(1, 3)) for _ in range(3))
+    heads = n_kv_heads * group
     size = (n_q, n_k, draw(st.integers(1, 9)), draw(st.integers(0, 9)), heads, n_kv_heads)
-    window = draw(st.none() | st.integers(1, 35))
+    window = draw(st.none() | st.integers(1, 25))
     lengths = st.lists(st.integers(0, n_k), min_size=batch, max_size=batch)
     rule = dict(
         causal=draw(st.booleans()),
         window=window,
-        sinks=0 if window is None else draw(st.integers(0, 35)),
+        sinks=0 if window is None else draw(st.integers(0, 25)),
         key_lengths=draw(st.none() | lengths),
         scale=draw(st.sampled_from([None, 0.0, 1.0, -0.4])),
     )
     layouts = st.sampled_from(["plain", "heads inside", "every other", "columns", "expanded"])
-    blocks = (draw(st.integers(1, 35)), draw(st.integers(1, 35)))
+    blocks = (draw(st.integers(3, 25)), draw(st.integers(3, 25)))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 2**16))
     return size, batch, dtype, rule, [draw(layouts) for _ in range(4)], blocks, seed
 
@@ -92,9 +85,9 @@ def test_every_impl_is_the_oracle(case):
 
 @needs_interpreter
 def test_the_kernel_is_reached_with_every_argument():
-    *tensors, dlse = arguments((19, 35, 16, 24, 4, 2), torch.float32)
+    *tensors, dlse = arguments((5, 19, 16, 24, 2, 1), torch.float32)
     tensors[0] = with_strides(tensors[0], "heads inside")
-    for rule in (dict(causal=True, scale=0.3), dict(window=6, sinks=3, key_lengths=[35, 20])):
+    for rule in (dict(causal=True, scale=0.3), dict(window=6, sinks=3, key_lengths=[19, 12])):
         right, sizes = exact(*tensors, dlse, **rule)
         actual = results(flash_attention_with_lse, *tensors, dlse, impl="triton", **rule)
         assert_close(actual, right, sizes, units=16, context="triton")
@@ -113,23 +106,22 @@ def test_the_kernel_refuses_what_it_cannot_take():
             flash_attention(*make_qkv(5, d_k=d, dtype=dtype), impl="triton")
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-def test_gradcheck(impl):
-    inputs = make_qkv(5, 7, 2, 3, batch=1, n_heads=2, n_kv_heads=1, dtype=torch.float64)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_gradcheck(rule):
+    inputs = make_qkv(3, 5, 2, 1, batch=1, n_heads=2, n_kv_heads=1, dtype=torch.float64)
     leaves = [x.requires_grad_() for x in inputs]
 
-    def function(rule, *leaves):
-        o, lse = flash_attention_with_lse(*leaves, impl=impl, **rule)
+    def function(*leaves):
+        o, lse = flash_attention_with_lse(*leaves, impl="tiled", **rule)
         return o, lse.masked_fill(lse == -torch.inf, 0)
 
     with small_tiles(2, 3):
-        for rule in RULES:
-            assert torch.autograd.gradcheck(functools.partial(function, rule), leaves)
+        assert torch.autograd.gradcheck(function, leaves)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
 def test_joining_partial_results_differentiates(impl):
-    # Ring attention: halves of the keys, joined by their lse, and the gradient of the whole.
+    # As in ring attention: two parts of the keys, joined by lse, and the gradient of the whole.
     q, k, v, do, dlse = arguments((9, 14, 4, 3, 4, 2))
 
     def joined(q, k, v):
@@ -143,12 +135,10 @@ def test_joining_partial_results_differentiates(impl):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_rows_that_see_nothing_ignore_their_gradients(impl):
-    # Whoever joins two empty parts gets NaN for the gradient of lse = −inf.
+def test_fully_masked_rows_ignore_their_gradients(impl):
+    # Joining two empty parts gives NaN as the gradient of lse = −inf.
     inputs = arguments((5, 3, 4, 2, 2, 1))
-    o, lse, *gradients = results(
-        flash_attention_with_lse, *inputs[:4], inputs[4], causal=True, impl=impl
-    )
+    o, lse, *gradients = results(flash_attention_with_lse, *inputs, causal=True, impl=impl)
     assert (o[..., :2, :] == 0).all() and (lse[..., :2] == -torch.inf).all()
     assert (gradients[0][..., :2, :] == 0).all()
     poisoned = inputs[4].clone()
@@ -158,18 +148,9 @@ def test_rows_that_see_nothing_ignore_their_gradients(impl):
         assert torch.equal(a, b)
 
 
-def test_nothing_is_left_unwritten(poisoned):
-    assert torch.empty(3).isnan().all()
-    for size in ((33, 31, 5, 4, 4, 2), (7, 3, 5, 4, 2, 1), (3, 0, 2, 2, 1, 1)):
-        for rule in (dict(), dict(causal=True), dict(window=3, sinks=1), dict(key_lengths=[0, 0])):
-            with small_tiles():
-                actual = results(flash_attention_with_lse, *arguments(size), impl="tiled", **rule)
-            assert not any(x.isnan().any() for x in actual)
-
-
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("empty", ["n_k", "n_q", "B", "d_v"])
-def test_nothing_to_do(impl, empty):
+def test_nothing_to_do(poisoned, impl, empty):
     size = dict(n_q=5, n_k=7, d_k=3, d_v=2, batch=2) | {dict(B="batch").get(empty, empty): 0}
     q, k, v = (x.requires_grad_() for x in make_qkv(**size, dtype=torch.float32))
     for rule in (dict(), dict(window=2), dict(key_lengths=[0] * size["batch"])):
@@ -181,7 +162,7 @@ def test_nothing_to_do(impl, empty):
 
 
 class Largest(TorchDispatchMode):
-    """The size of the largest tensor that an operation made, or that it made a view of."""
+    """The size of the largest storage behind any operation's result."""
 
     def __init__(self):
         super().__init__()
@@ -207,7 +188,7 @@ def test_no_matrix_of_scores_and_no_copy_of_keys():
     # q, k, v, o, lse.
     assert sum(x.numel() for x in saved) == n * (heads * (2 * d + 1) + 2 * d)
     assert largest.numel == q.numel(), "dq and o are the largest, not a matrix of scores"
-    # A tile of all heads' scores is smaller than that, by a good margin.
+    # A tile of all heads' scores is much smaller than that.
     assert heads * 64 * 64 < q.numel() / 2
     first = q[:, :, :64].detach().clone()
     with small_tiles(64, 64), Largest() as of_keys:
@@ -234,21 +215,16 @@ def test_gradients_are_not_differentiable_again():
 
 
 def test_autocast_does_not_reach_into_the_tiles():
-    leaves = [x.requires_grad_() for x in make_qkv(33, d_k=16, dtype=torch.float32)]
-    right = results(flash_attention_with_lse, *leaves, *ones(leaves), impl="tiled")
+    inputs = arguments((33, 33, 16, 16, 3, 3), torch.float32)
+    expected = results(flash_attention_with_lse, *inputs, impl="tiled")
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        actual = results(flash_attention_with_lse, *leaves, *ones(leaves), impl="tiled")
-    for a, e in zip(actual, right, strict=True):
+        actual = results(flash_attention_with_lse, *inputs, impl="tiled")
+    for a, e in zip(actual, expected, strict=True):
         assert torch.equal(a, e)
 
 
-def ones(leaves):
-    q, _, v = leaves
-    return q.new_ones(*q.shape[:-1], v.shape[-1]), q.new_ones(q.shape[:-1])
-
-
 def test_compiles_into_one_graph():
-    # In a process of its own: the test run's type checks are more than the compiler can follow.
+    # In a process of its own: torch.compile cannot trace through the test run's type checks.
     code = """
 import torch
 from attention_src.flash.layer import flash_attention_with_lse
@@ -256,7 +232,7 @@ from attention_src.testing import make_qkv
 
 q, k, v = (x.requires_grad_() for x in make_qkv(7, 9, dtype=torch.float32))
 lengths = torch.tensor([9, 4])
-for impl in ("dense", "sdpa", "tiled"):
+for impl in ("sdpa", "tiled"):
     torch.compiler.reset()
     function = torch.compile(flash_attention_with_lse, backend="eager", fullgraph=True)
     rule = dict(window=3, sinks=1, key_lengths=lengths)
@@ -277,82 +253,6 @@ print("done")
 
 
 def test_the_length_check_is_a_proper_operator():
-    for dtype in (torch.int64, torch.int32):  # int32 is what it returns, and yet never its input
+    for dtype in (torch.int64, torch.int32):  # int32 is copied too: no output aliases an input
         lengths = torch.tensor([3, 0, 7], dtype=dtype)
         torch.library.opcheck(torch.ops.attention_src.flash_lengths, (lengths, 7))
-
-
-@pytest.mark.parametrize(
-    "key_lengths",
-    [[3, 0], (3, 0), np.array([3, 0], dtype=np.uint8), torch.tensor([3, 0], dtype=torch.int64)],
-    ids=lambda x: type(x).__name__,
-)
-def test_key_lengths_of_any_kind(key_lengths):
-    q, k, v = make_qkv(5, 7, dtype=torch.float64)
-    assert check_lengths(key_lengths, q, k).dtype == torch.int32
-    o = flash_attention(q, k, v, key_lengths=key_lengths)
-    assert (o[1] == 0).all()
-    torch.testing.assert_close(o[:1], flash_attention(q[:1], k[:1, :, :3], v[:1, :, :3]))
-
-
-def test_causal_is_aligned_to_n_k_and_not_to_key_lengths():
-    q, k, v = make_qkv(3, 5, batch=1, n_heads=1, dtype=torch.float64)
-    # Query 0 stands at key 2, whatever the padding: keys 0, 1, 2, of which 2 is padding.
-    o = flash_attention(q, k, v, causal=True, key_lengths=[2])
-    torch.testing.assert_close(o[:, :, :1], flash_attention(q[:, :, :1], k[:, :, :2], v[:, :, :2]))
-    assert (flash_attention(q, k, v, window=1, key_lengths=[2]) == 0).all()
-
-
-def test_auto_is_tiled_on_a_cpu_and_triton_where_the_kernel_can(untyped):
-    inputs = make_qkv(37, 41, 64, dtype=torch.float32)
-    assert torch.equal(flash_attention(*inputs), flash_attention(*inputs, impl="tiled"))
-
-    def chosen(dtype=torch.float16, d_k=64, d_v=64, cuda=True):
-        q, v = (
-            types.SimpleNamespace(is_cuda=cuda, dtype=dtype, shape=(1, 1, 8, d)) for d in (d_k, d_v)
-        )
-        return layer._chosen(q, v)
-
-    with mock.patch.object(layer.importlib.util, "find_spec", lambda name: name == "triton"):
-        for dtype in DTYPES[:3]:
-            assert chosen(dtype) == chosen(dtype, 16, 256) == chosen(dtype, 80, 17) == "triton"
-        for unfit in (dict(dtype=torch.float64), dict(d_k=15), dict(d_v=257), dict(cuda=False)):
-            assert chosen(**unfit) == "tiled"
-    with mock.patch.object(layer.importlib.util, "find_spec", lambda name: None):
-        assert chosen() == "tiled"
-
-
-Q, K, V = (torch.ones(2, 6, 5, 4), torch.ones(2, 3, 7, 4), torch.ones(2, 3, 7, 8))
-BAD = [
-    (dict(impl="flash"), "impl is 'flash'.*'auto', 'dense', 'sdpa', 'tiled', 'triton'"),
-    (dict(q=Q[0]), r"q has shape \[6, 5, 4\].*q\[None, None\]"),
-    (dict(k=K[..., :3]), "k has d_k=3 but q has d_k=4"),
-    (dict(v=V[:, :, :5]), "v has n_k=5 but k has n_k=7"),
-    (dict(q=Q[:, :4]), "k has H_kv=3 heads, which does not divide the H=4"),
-    (dict(q=Q.numpy()), "q is a ndarray; it should be a torch tensor"),
-    (dict(k=K.half()), r"k is torch.float16.*k.to\(q\)"),
-    (dict(v=V.to("meta")), "v is torch.float32 on meta"),
-    (dict(scale=float("inf")), "scale is inf"),
-    (dict(window=0), "window is 0; it should be at least 1"),
-    (dict(window=2.0), "window is 2.0; it should be a whole number"),
-    (dict(window=2, sinks=-1), "sinks is -1; it should be at least 0"),
-    (dict(sinks=1), "sinks is 1 but window is None"),
-    (dict(causal=True, sinks=1), "sinks is 1 but window is None"),
-    (dict(key_lengths=[1, 8]), r"key_lengths is \[1, 8\]; each should be between 0 and n_k=7"),
-    (dict(key_lengths=[-1, 7]), r"key_lengths is \[-1, 7\]; each should be between 0 and n_k=7"),
-    (dict(key_lengths=[1, 2, 3]), r"key_lengths has shape \[3\]; it should be \[B\] = \[2\]"),
-    (dict(key_lengths=3), r"key_lengths has shape \[\]; it should be \[B\] = \[2\]"),
-    (dict(key_lengths=[1.0, 2.0]), "key_lengths has dtype torch.float32; it should hold whole"),
-    (dict(key_lengths=[True, False]), "key_lengths has dtype torch.bool; it should hold whole"),
-    (dict(key_lengths=[[1], [2, 3]]), r"key_lengths is \[\[1\], \[2, 3\]\]; it should be a list"),
-    (dict(key_lengths="77"), "key_lengths is '77'; it should be a list"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_bad_input(untyped, arguments, message):
-    arguments = dict(q=Q, k=K, v=V) | arguments
-    for function in (flash_attention, flash_attention_with_lse):
-        for impl in IMPLS:
-            with pytest.raises(ValueError, match=message):
-                function(**(dict(impl=impl) | arguments))

@@ -1,4 +1,4 @@
-"""Other people's attention under the same rules: PyTorch's SDPA and FlexAttention, and Llama's."""
+"""Independent implementations, same visibility: PyTorch's SDPA and FlexAttention, and Llama's."""
 
 import types
 
@@ -28,8 +28,8 @@ def inputs(dtype=torch.float64):
 
 
 def visible(rule):
+    """The mask, and which rows to compare: peers differ in what a fully masked row gives."""
     mask = torch.from_numpy(visible_mask(N_Q, N_K, **without_scale(rule)))
-    # What these peers make of a row that sees nothing is their own affair: leave such rows out.
     return mask, mask.any(dim=-1)[..., None]
 
 
@@ -37,23 +37,23 @@ def without_scale(rule):
     return {name: value for name, value in rule.items() if name != "scale"}
 
 
-def assert_same_with_gradients(peer, leaves, do, rule, seen):
-    do = do * seen
-    right = peer.detach() * seen, *torch.autograd.grad(peer, leaves, do)
+def assert_same_with_gradients(peer, leaves, do, rule, compared):
+    do = do * compared
+    right = peer.detach() * compared, *torch.autograd.grad(peer, leaves, do)
     for impl in IMPLS:
         o = flash_attention(*leaves, **rule, impl=impl)
-        actual = o.detach() * seen, *torch.autograd.grad(o, leaves, do)
+        actual = o.detach() * compared, *torch.autograd.grad(o, leaves, do)
         torch.testing.assert_close(actual, right, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_sdpa(rule):
     leaves, do = inputs()
-    mask, seen = visible(rule)
+    mask, compared = visible(rule)
     peer = torch.nn.functional.scaled_dot_product_attention(
-        *leaves, attn_mask=mask | ~seen, scale=rule.get("scale"), enable_gqa=True
+        *leaves, attn_mask=mask | ~compared, scale=rule.get("scale"), enable_gqa=True
     )
-    assert_same_with_gradients(peer, leaves, do, rule, seen)
+    assert_same_with_gradients(peer, leaves, do, rule, compared)
 
 
 def test_sdpas_own_causal_on_a_square():
@@ -76,10 +76,10 @@ def test_flex_attention(rule):
 
     def mask_mod(b, h, i, j):
         t = i + N_K - N_Q
-        seen = j < lengths[b]
+        mask = j < lengths[b]
         if causal or window:
-            seen = seen & (j <= t)
-        return seen & ((t - j < window) | (j < sinks)) if window else seen
+            mask = mask & (j <= t)
+        return mask & ((t - j < window) | (j < sinks)) if window else mask
 
     block_mask = create_block_mask(mask_mod, 2, None, N_Q, N_K, device="cpu", BLOCK_SIZE=16)
     options = dict(block_mask=block_mask, scale=rule.get("scale"), enable_gqa=True)
@@ -94,16 +94,16 @@ def test_flex_attention(rule):
 def test_llama(rule):
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     leaves, do = inputs()
-    mask, seen = visible(rule)
+    mask, compared = visible(rule)
     module = types.SimpleNamespace(num_key_value_groups=3, training=False)
     peer, _ = llama.eager_attention_forward(
         module,
         *leaves,
-        to_additive(mask | ~seen, torch.float64),
+        to_additive(mask | ~compared, torch.float64),
         scaling=rule.get("scale", 16**-0.5),
     )
-    # Its softmax is in float32, whatever the inputs.
+    # Its softmax is in float32, whatever the inputs' dtype.
     o = flash_attention(*leaves, **rule, impl="tiled")
-    torch.testing.assert_close(o * seen, peer.transpose(1, 2) * seen, rtol=1e-5, atol=1e-5)
-    gradients = [torch.autograd.grad(x * seen, leaves, do) for x in (o, peer.transpose(1, 2))]
+    torch.testing.assert_close(o * compared, peer.transpose(1, 2) * compared, rtol=1e-5, atol=1e-5)
+    gradients = [torch.autograd.grad(x * compared, leaves, do) for x in (o, peer.transpose(1, 2))]
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)

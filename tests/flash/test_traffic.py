@@ -59,7 +59,7 @@ def test_growth_is_the_theorems():
             counts.append(hbm_bytes(n, n, d, sram_bytes=sram_bytes, method=method))
         return counts[1] / counts[0]
 
-    n, d, M = 8192, 64, 65_536
+    n, d, M = 4096, 64, 65_536
     assert ratio("flash", (n, d, M), (2 * n, d, M)) == pytest.approx(4, rel=0.05)
     assert ratio("flash", (n, d, M), (n, 2 * d, M)) == pytest.approx(4, rel=0.05)
     assert ratio("flash", (n, d, M), (n, d, 2 * M)) == pytest.approx(1 / 2, rel=0.05)

@@ -1,21 +1,20 @@
-"""Flash attention backward: dq, dk, dv from the same tiles; the weights are made again from lse."""
+"""Flash attention backward: dq, dk, dv tile by tile, with the weights recomputed from lse."""
 
 import math
 
 from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
+    is_visible,
+    key_count,
     key_spans,
-    keys_of,
     load_tile,
     nth_block,
     query_block,
     query_spans,
     store_tile,
-    visible,
 )
-from attention_src.flash.kernel.config import common_arguments, dkdv_tiles, dq_tiles
-from attention_src.flash.visibility import Rule
+from attention_src.flash.kernel.config import Inputs, common_arguments, dkdv_tiles, dq_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
 LOG2E = tl.constexpr(math.log2(math.e))
@@ -32,7 +31,7 @@ def flash_dq_kernel(
     n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
@@ -40,22 +39,23 @@ def flash_dq_kernel(
     k_ptr += b * stride_kb + h_kv * stride_kh
     v_ptr += b * stride_vb + h_kv * stride_vh
     do_ptr += b * stride_dob + h * stride_doh
-    row = (b * n_heads + h) * n_q  # of o, lse, dlse and dq
-    key_length = keys_of(key_lengths_ptr, b, n_k)
+    row = (b * n_heads + h) * n_q  # first row of o, lse, dlse and dq
+    key_length = key_count(key_lengths_ptr, b, n_k)
     first_t = start_q + n_k - n_q
     offs_q = tl.arange(0, BLOCK_Q)
 
     # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
-    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
-    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
-    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, WIDE)
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, INT64)
+    do = load_tile(do_ptr, start_q, n_q, stride_don, stride_dod,
+                   BLOCK_Q, D_V, BLOCK_DV, True, INT64)  # fmt: skip
+    o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, INT64)
     # [BLOCK_Q]  reads 2 BLOCK_Q numbers; writes 2 BLOCK_Q, for flash_dkdv_kernel
     inside = offs_q < n_q - start_q
     lse = tl.load(lse_ptr + row + start_q + offs_q, mask=inside, other=-float("inf"))
     dlse = tl.load(dlse_ptr + row + start_q + offs_q, mask=inside, other=0.0)
-    blind = lse == -float("inf")  # sees nothing: p = exp2(s − inf) = 0, and no gradient
-    lse_log2 = tl.where(blind, float("inf"), lse * LOG2E)
-    delta = tl.where(blind, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
+    fully_masked = lse == -float("inf")  # then p = exp2(s − inf) = 0, and no gradient
+    lse_log2 = tl.where(fully_masked, float("inf"), lse * LOG2E)
+    delta = tl.where(fully_masked, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
     padded = (b * n_heads + h) * n_padded + start_q
     tl.store(lse_log2_ptr + padded + offs_q, lse_log2)
     tl.store(delta_ptr + padded + offs_q, delta)
@@ -65,42 +65,22 @@ def flash_dq_kernel(
         first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
     masked_blocks = sink_stop + (full - left) + (stop - right)
-    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+    for MASKED in tl.static_range(2):  # first the blocks that need no mask
         for index in range(0, masked_blocks if MASKED else right - full):
             start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers
-            k = load_tile(
-                k_ptr,
-                start_k,
-                key_length,
-                stride_kn,
-                stride_kd,
-                BLOCK_K,
-                D_K,
-                BLOCK_DK,
-                MASKED,
-                WIDE,
-            )
-            v = load_tile(
-                v_ptr,
-                start_k,
-                key_length,
-                stride_vn,
-                stride_vd,
-                BLOCK_K,
-                D_V,
-                BLOCK_DV,
-                MASKED,
-                WIDE,
-            )
+            k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd,
+                          BLOCK_K, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
+            v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd,
+                          BLOCK_K, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
             log2_p = s * scale_log2 - lse_log2[:, None]
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
-                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
-                log2_p = tl.where(seen, log2_p, -float("inf"))
+                visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
-            # [BLOCK_Q, BLOCK_K]  dp − delta: the sum of products starts at −delta
+            # [BLOCK_Q, BLOCK_K]  dp − delta: the accumulator starts at −delta
             dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
             dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
             dq = tl.dot((p * dp).to(k.dtype), k, dq, input_precision=PRECISION)
@@ -118,9 +98,9 @@ def flash_dkdv_kernel(
     n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
-    # The first keys are seen by the most queries, so they come first.
+    # The first keys of a causal head are visible to the most queries: longest programs first.
     n_blocks = tl.cdiv(n_k, BLOCK_K)
     start_k = tl.program_id(0) % n_blocks * BLOCK_K
     head = tl.program_id(0) // n_blocks
@@ -132,46 +112,45 @@ def flash_dkdv_kernel(
     do_ptr += b * stride_dob + h * stride_doh
     lse_log2_ptr += (b * n_heads + h) * n_padded
     delta_ptr += (b * n_heads + h) * n_padded
-    row_k = head.to(tl.int64) * n_k  # of dk and dv
-    key_length = keys_of(key_lengths_ptr, b, n_k)
+    row_k = head.to(tl.int64) * n_k  # first row of dk and dv
+    key_length = key_count(key_lengths_ptr, b, n_k)
     shift = n_k - n_q  # query i is at position i + shift
     offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
 
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
-    k = load_tile(
-        k_ptr, start_k, key_length, stride_kn, stride_kd, BLOCK_K, D_K, BLOCK_DK, True, WIDE
-    )
-    v = load_tile(
-        v_ptr, start_k, key_length, stride_vn, stride_vd, BLOCK_K, D_V, BLOCK_DV, True, WIDE
-    )
+    k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd,
+                  BLOCK_K, D_K, BLOCK_DK, True, INT64)  # fmt: skip
+    v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd,
+                  BLOCK_K, D_V, BLOCK_DV, True, INT64)  # fmt: skip
     dk = tl.zeros([BLOCK_K, BLOCK_DK], tl.float32)
     dv = tl.zeros([BLOCK_K, BLOCK_DV], tl.float32)
     first, full, right, stop = query_spans(
         start_k, shift, n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
     masked_blocks = (full - first) + (stop - right)
-    for MASKED in tl.static_range(2):  # first all blocks that need no mask
-        # Each block of queries, and of it each head in turn: one loop, with no pause between heads.
-        for turn in range(0, (masked_blocks if MASKED else right - full) * GROUP):
-            member = turn % GROUP
-            if WIDE:
+    for MASKED in tl.static_range(2):  # first the blocks that need no mask
+        # One loop over blocks of queries and heads of the group, so that loads are in flight
+        # across heads too.
+        for index in range(0, (masked_blocks if MASKED else right - full) * GROUP):
+            member = index % GROUP
+            if INT64:
                 member = tl.cast(member, tl.int64)
-            start_q = nth_block(turn // GROUP, 0, first, full, right, MASKED) * BLOCK_Q
-            row = member * n_padded + start_q  # of lse_log2 and delta
+            start_q = nth_block(index // GROUP, 0, first, full, right, MASKED) * BLOCK_Q
+            row = member * n_padded + start_q  # first row of lse_log2 and delta
             # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
             q = load_tile(q_ptr + member * stride_qh, start_q, n_q, stride_qn, stride_qd,
-                          BLOCK_Q, D_K, BLOCK_DK, MASKED, WIDE)  # fmt: skip
+                          BLOCK_Q, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
             s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
             log2_p = s * scale_log2 - lse_log2[None, :]
             if MASKED:
                 t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
-                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
-                log2_p = tl.where(seen, log2_p, -float("inf"))
+                visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
             # [BLOCK_Q, d_v] and [BLOCK_Q]  reads BLOCK_Q (d_v + 1) numbers
             do = load_tile(do_ptr + member * stride_doh, start_q, n_q, stride_don, stride_dod,
-                           BLOCK_Q, D_V, BLOCK_DV, MASKED, WIDE)  # fmt: skip
+                           BLOCK_Q, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
             delta = tl.load(delta_ptr + row + offs_q)
             dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
             # [BLOCK_K, BLOCK_Q]  dp − delta
@@ -184,82 +163,55 @@ def flash_dkdv_kernel(
 
 
 def dq_launch(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None,
-    o: Tensor,
-    lse: Tensor,
-    do: Tensor,
-    dlse: Tensor,
-    lse_log2: Tensor,
-    delta: Tensor,
-    dq: Tensor,
-    rule: Rule,
-    scale: float,
-    *,
-    capability: int,
-) -> Launch:
+    inputs: Inputs, o: Tensor, lse: Tensor, do: Tensor, dlse: Tensor,
+    lse_log2: Tensor, delta: Tensor, dq: Tensor, *, capability: int,
+) -> Launch:  # fmt: skip
     """One program for each block of queries of each head.
 
     Args:
-        q, k, v, key_lengths, do: any strides
+        inputs: as for the forward launch
         o, lse, dlse: contiguous
-        lse_log2, delta: float32 [B, H, n_padded], contiguous, to be written; n_padded is n_q or
-            more, a multiple of TALLEST
+        do: any strides
+        lse_log2, delta: float32 [B, H, n_padded], contiguous, to be written, for `dkdv_launch`;
+            n_padded is n_q rounded up to a multiple of MAX_TILE_ROWS
         dq: [B, H, n_q, d_k], contiguous, to be written
-        rule: who sees whom
-        scale: of the scores
         capability: the chip
-    Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less what the rule hides.
+    Returns: the launch
+    Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less the hidden blocks.
     """
-    tiles = dq_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    q = inputs.q
+    tiles = dq_tiles(q.dtype, inputs.max_width, capability)
+    arguments = common_arguments(inputs, tiles, capability, do=do)
     arguments |= dict(o_ptr=o, lse_ptr=lse, dlse_ptr=dlse)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
-    arguments |= dict(
-        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
-    )
+    arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
 
 
 def dkdv_launch(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None,
-    do: Tensor,
-    lse_log2: Tensor,
-    delta: Tensor,
-    dk: Tensor,
-    dv: Tensor,
-    rule: Rule,
-    scale: float,
-    *,
-    capability: int,
-) -> Launch:
+    inputs: Inputs, do: Tensor, lse_log2: Tensor, delta: Tensor, dk: Tensor, dv: Tensor,
+    *, capability: int,
+) -> Launch:  # fmt: skip
     """One program for each block of keys of each key/value head, after `dq_launch` has run.
 
-    The program adds up all query heads that share its keys, in a fixed order: no copies of k and
-    v, no atomics, and the same bits on every run.
+    A program sums over the query heads that share its keys, in a fixed order: no copies of k and v,
+    no atomics, and the same bits on every run.
 
     Args:
-        q, k, v, key_lengths, do: any strides
+        inputs: as for the forward launch
+        do: any strides
         lse_log2, delta: as `dq_launch` wrote them
         dk: [B, H_kv, n_k, d_k], contiguous, to be written
         dv: [B, H_kv, n_k, d_v], contiguous, to be written
-        rule: who sees whom
-        scale: of the scores
         capability: the chip
-    Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides.
+    Returns: the launch
+    Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks.
     """
-    tiles = dkdv_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v, do=do)
+    k = inputs.k
+    tiles = dkdv_tiles(k.dtype, inputs.max_width, capability)
+    arguments = common_arguments(inputs, tiles, capability, do=do)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
-    arguments |= dict(GROUP=q.shape[1] // k.shape[1])
-    arguments |= dict(
-        n_padded=delta.shape[2], scale=scale, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k
-    )
+    arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale, GROUP=inputs.group)
     grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
     return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

@@ -1,30 +1,23 @@
-"""What the flash kernels share: tiles in and out, who sees whom, and which blocks to visit."""
+"""What the flash kernels share: tiles in and out, what is visible, and which blocks to visit."""
 
 from attention_src.triton_support.launch import tl, triton
 
 
 @triton.jit
 def load_tile(
-    ptr,
-    start,
-    n,
-    stride_n,
-    stride_d,
-    BLOCK_N: tl.constexpr,
-    D: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-    CHECK_ROWS: tl.constexpr,
-    WIDE: tl.constexpr,
-):
-    """Rows from start of a matrix [n, D], as a tile [BLOCK_N, BLOCK_D] with zeros outside."""
+    ptr, start, n, stride_n, stride_d,
+    BLOCK_N: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
+    CHECK_ROWS: tl.constexpr, INT64: tl.constexpr,
+):  # fmt: skip
+    """Rows of a matrix [n, D] from `start` on, as a tile [BLOCK_N, BLOCK_D] with zeros outside."""
     rows, columns = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     inside = tl.full([BLOCK_N, BLOCK_D], True, tl.int1)
     if CHECK_ROWS:
         inside &= (rows < n - start)[:, None]
     if D < BLOCK_D:
         inside &= (columns < D)[None, :]
-    # Where a tile starts needs 64 bits; inside of it 32 do, unless its rows are very far apart.
-    if WIDE:
+    # The tile's start always needs 64 bits; offsets within it only if its rows are far apart.
+    if INT64:
         rows, columns = rows.to(tl.int64), columns.to(tl.int64)
     offs = rows[:, None] * stride_n + columns[None, :] * stride_d
     return tl.load(ptr + tl.cast(start, tl.int64) * stride_n + offs, mask=inside, other=0.0)
@@ -32,7 +25,7 @@ def load_tile(
 
 @triton.jit
 def store_tile(ptr, tile, start, n, BLOCK_N: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr):
-    """A tile [BLOCK_N, BLOCK_D] to the rows from start of a contiguous matrix [n, D]."""
+    """Store a tile [BLOCK_N, BLOCK_D] as the rows from `start` on of a contiguous matrix [n, D]."""
     rows, columns = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     inside = (rows < n - start)[:, None] & (columns < D)[None, :]
     ptr += tl.cast(start, tl.int64) * D
@@ -42,10 +35,10 @@ def store_tile(ptr, tile, start, n, BLOCK_N: tl.constexpr, D: tl.constexpr, BLOC
 
 @triton.jit
 def query_block(n_q, n_heads, BLOCK_Q: tl.constexpr):
-    """Which query block of which head this program has: batch b, head h, and its first query.
+    """This program's batch b, head h, and the first query of its block.
 
-    The last block of a causal head sees the most keys. It comes first, so that no long program is
-    still running when all others have ended.
+    The last block of a causal head sees the most keys, so it comes first: otherwise the longest
+    programs would start last, and run on while the rest of the GPU is idle.
     """
     n_blocks = tl.cdiv(n_q, BLOCK_Q)
     start_q = (n_blocks - 1 - tl.program_id(0) % n_blocks) * BLOCK_Q
@@ -54,8 +47,8 @@ def query_block(n_q, n_heads, BLOCK_Q: tl.constexpr):
 
 
 @triton.jit
-def keys_of(key_lengths_ptr, b, n_k):
-    """How many keys sequence b has: n_k unless told otherwise."""
+def key_count(key_lengths_ptr, b, n_k):
+    """Number of keys of sequence b: its key length clamped to 0 … n_k, or n_k without lengths."""
     if key_lengths_ptr is None:
         key_length = n_k
     else:
@@ -64,27 +57,21 @@ def keys_of(key_lengths_ptr, b, n_k):
 
 
 @triton.jit
-def visible(t, j, key_length, window, sinks, CAUSAL: tl.constexpr, WINDOW: tl.constexpr):
+def is_visible(t, j, key_length, window, sinks, CAUSAL: tl.constexpr, WINDOW: tl.constexpr):
     """Whether a query at position t sees key j; positions count from the first key."""
-    seen = j < key_length
+    visible = j < key_length
     if CAUSAL:
-        seen &= j <= t
+        visible &= j <= t
     if WINDOW:
-        seen &= (t - j < window) | (j < sinks)
-    return seen
+        visible &= (t - j < window) | (j < sinks)
+    return visible
 
 
 @triton.jit
 def key_spans(
-    first_t,
-    key_length,
-    window,
-    sinks,
-    BLOCK_Q: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    WINDOW: tl.constexpr,
-):
+    first_t, key_length, window, sinks,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
+):  # fmt: skip
     """The key blocks that a block of queries visits; its first query is at position first_t.
 
     Returns: the borders of four spans of blocks
@@ -94,7 +81,7 @@ def key_spans(
         right … stop       with a mask: the diagonal, and the last keys of the sequence
     """
     last_t = first_t + BLOCK_Q - 1
-    # In keys. Some query sees those from low to high; every query, from full_low to full_high.
+    # In keys: low … high are visible to some query, full_low … full_high to every query.
     low, full_low, high, full_high = 0, 0, key_length, key_length
     if CAUSAL:
         high = tl.minimum(high, tl.maximum(last_t + 1, 0))
@@ -113,17 +100,9 @@ def key_spans(
 
 @triton.jit
 def query_spans(
-    start_k,
-    shift,
-    n_q,
-    key_length,
-    window,
-    sinks,
-    BLOCK_Q: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    WINDOW: tl.constexpr,
-):
+    start_k, shift, n_q, key_length, window, sinks,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
+):  # fmt: skip
     """The query blocks that see a block of keys; query i is at position i + shift.
 
     Returns: the borders of three spans of blocks
@@ -138,11 +117,11 @@ def query_spans(
         full = tl.cdiv(tl.maximum(last_k - shift, 0), BLOCK_Q)
     if WINDOW:
         right = tl.minimum(right, tl.maximum(start_k - shift + window, 0) // BLOCK_Q)
-        if start_k >= sinks:  # else every later query sees some of them
+        if start_k >= sinks:  # sinks are visible to every later query
             stop = tl.minimum(stop, tl.cdiv(tl.maximum(last_k - shift + window, 0), BLOCK_Q))
     if start_k >= key_length:
         stop = 0
-    if last_k >= key_length:  # some are padding: no block without a mask
+    if last_k >= key_length:  # some keys are padding: every block needs a mask
         right = 0
     first, full = tl.minimum(first, stop), tl.minimum(full, stop)
     return first, full, tl.minimum(tl.maximum(right, full), stop), stop
@@ -150,7 +129,7 @@ def query_spans(
 
 @triton.jit
 def nth_block(index, sink_stop, left, full, right, MASKED: tl.constexpr):
-    """Which block is number index, counting through the spans with a mask, or the one without."""
+    """The block at `index` among those of the masked spans, or of the unmasked one."""
     if MASKED:
         block = index + tl.where(index < sink_stop, 0, left - sink_stop)
         block += tl.where(block < full, 0, right - full)

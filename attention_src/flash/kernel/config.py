@@ -1,4 +1,4 @@
-"""How the flash kernels are launched: tile sizes for every chip, and the arguments in common."""
+"""How the flash kernels are launched: tile sizes for every chip, and the arguments they share."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,15 +6,44 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_src.flash.visibility import Rule
+from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import triton
 
+HEAD_SIZES = range(16, 257)  # the widths d_k and d_v that the kernels take
+MAX_TILE_ROWS = 128
 LOG2E = math.log2(math.e)
-TALLEST = 128  # rows of a tile
+
+
+class Inputs(NamedTuple):
+    """What the forward and the backward pass both read.
+
+    Args:
+        q, k, v: [B, H, n_q, d_k], [B, H_kv, n_k, d_k], [B, H_kv, n_k, d_v], any strides
+        key_lengths: int32 [B]; None = all n_k keys are real
+        visibility: which query sees which key
+        scale: of the scores
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    key_lengths: Tensor | None
+    visibility: Visibility
+    scale: float
+
+    @property
+    def group(self) -> int:
+        """Number of query heads that share a key/value head."""
+        return self.q.shape[1] // self.k.shape[1]
+
+    @property
+    def max_width(self) -> int:
+        """The larger of d_k and d_v."""
+        return max(self.k.shape[3], self.v.shape[3])
 
 
 class Tiles(NamedTuple):
-    """Queries and keys in a block, warps in a program, and iterations whose loads are in flight."""
+    """Queries and keys in a block, warps in a program, loop iterations with loads in flight."""
 
     block_q: int
     block_k: int
@@ -22,10 +51,10 @@ class Tiles(NamedTuple):
     num_stages: int
 
 
-# Tiles by chip and bytes of a number, for d up to 64, 128 and 256. Larger tiles read less, but
-# their accumulators have to fit the registers, 255 a thread, and the tiles themselves the shared
-# memory: `python -m benchmarks.static flash` shows both, and that nothing is spilled up to 128. A
-# chip that is not here takes the row of the next older one. None: the tiles do not fit.
+# Tiles by (chip, bytes of a number), for d up to 64, 128 and 256. Larger tiles read less, but their
+# accumulators must fit in registers, 255 a thread, and the tiles in shared memory. `python -m
+# benchmarks.static flash` shows both, and that nothing spills up to d = 128. A chip that is not
+# listed takes the row of the next older one. None: no tile fits.
 Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles | None]]
 FORWARD: Table = {
     (75, 2): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
@@ -57,41 +86,47 @@ DKDV: Table = {
     (100, 2): (Tiles(64, 128, 8, 2), Tiles(64, 128, 8, 2), Tiles(32, 64, 8, 2)),
     (100, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
 }
-# Small, so that small tests cross the borders of blocks; different, so that no side is confused.
+# Small, so that small tests cross block borders; unequal, so that a swap of the two sides shows.
 INTERPRETED_Q, INTERPRETED_DKDV = Tiles(32, 16, 4, 1), Tiles(16, 32, 4, 1)
 
 
 def common_arguments(
-    key_lengths: Tensor | None, rule: Rule, scale: float, capability: int, **strided: Tensor
+    inputs: Inputs, tiles: Tiles, capability: int, **more: Tensor
 ) -> dict[str, Any]:
-    """The arguments that all flash kernels take, by name.
+    """The arguments that all flash kernels take.
 
     Args:
-        key_lengths, rule, scale, capability: as for the launches
-        strided: q, k, v, and what else is [B, H, n, d] of any strides
+        inputs: of the launch
+        tiles: block sizes
+        capability: the chip
+        more: other tensors [B, H, n, d] of any strides, by name
+    Returns: by the kernels' parameter names
     """
-    q, k, v = (strided[name] for name in "qkv")
-    window = rule.window or 0
-    window = window if window < rule.n_k else 0  # it hides nothing that causal does not
+    q, k, v, key_lengths, visibility, scale = inputs
+    window = visibility.window or 0
+    window = window if window < visibility.n_k else 0  # a longer one hides no more than causal
+    strided = dict(q=q, k=k, v=v, **more)
     return dict(
         **{f"{name}_ptr": x for name, x in strided.items()},
         **strides(**strided),
         key_lengths_ptr=key_lengths,
         n_heads=q.shape[1],
         n_kv_heads=k.shape[1],
-        n_q=rule.n_q,
-        n_k=rule.n_k,
+        n_q=visibility.n_q,
+        n_k=visibility.n_k,
         window=window,
-        sinks=min(rule.sinks, rule.n_k),
+        sinks=min(visibility.sinks, visibility.n_k),
         scale_log2=scale * LOG2E,
-        CAUSAL=rule.looks_back_only,
+        CAUSAL=visibility.restricts,
         WINDOW=window > 0,
+        PRECISION=precision(q.dtype, capability),
         D_K=k.shape[3],
         D_V=v.shape[3],
         BLOCK_DK=triton.next_power_of_2(k.shape[3]),
         BLOCK_DV=triton.next_power_of_2(v.shape[3]),
-        PRECISION=precision(q.dtype, capability),
-        WIDE=any(span(x, q.shape[1] // k.shape[1]) >= 2**31 for x in strided.values()),
+        BLOCK_Q=tiles.block_q,
+        BLOCK_K=tiles.block_k,
+        INT64=any(largest_offset(x, inputs.group) >= 2**31 for x in strided.values()),
     )
 
 
@@ -104,44 +139,44 @@ def strides(**tensors: Tensor) -> dict[str, int]:
     }
 
 
-def span(x: Tensor, group: int) -> int:
-    """Elements between those that a kernel reaches from one pointer by 32-bit offsets, at most.
+def largest_offset(x: Tensor, group: int) -> int:
+    """Largest offset added to one base pointer, in elements; from 2³¹ on it needs 64 bits.
 
-    These are the rows and columns of a tile, and the heads of a group, be they of x or of lse.
+    A kernel adds offsets for the heads of a group (of x, or of lse) and for a tile's entries.
     """
-    group_span = group * max(x.stride(1), x.shape[2] + TALLEST)
-    return max(group_span, TALLEST * x.stride(2) + x.shape[3] * x.stride(3))
+    to_last_head = group * max(x.stride(1), x.shape[2] + MAX_TILE_ROWS)
+    return max(to_last_head, MAX_TILE_ROWS * x.stride(2) + x.shape[3] * x.stride(3))
 
 
 def precision(dtype: torch.dtype, capability: int) -> str:
-    """How a product of float32 matrices is made: three products of tf32 keep float32's digits."""
+    """How matrices are multiplied: float32 as three tf32 products, which keeps its precision."""
     return "tf32x3" if dtype == torch.float32 and capability >= 80 else "ieee"
 
 
 def forward_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The forward kernel's tiles for the wider of d_k and d_v."""
+    """The forward kernel's tiles, for the larger of d_k and d_v."""
     return _tiles(FORWARD, dtype, d, capability)
 
 
 def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The same for dq; its block_q is a multiple of that of dk and dv, which read what it wrote."""
+    """The tiles for dq; block_q is a multiple of that for dk and dv, which read what dq writes."""
     return _tiles(DQ, dtype, d, capability)
 
 
 def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The same for dk and dv."""
+    """The tiles for dk and dv."""
     return _tiles(DKDV, dtype, d, capability)
 
 
 def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The row of the newest chip that is not newer than this one, and the column of the width.
+    """The tiles of the newest listed chip that is not newer than this one, for this width.
 
     Raises:
         ValueError: even the smallest tiles do not fit this chip
     """
     if capability == 0:
         return INTERPRETED_DKDV if table is DKDV else INTERPRETED_Q
-    if capability >= 120:  # it has sm_86's matrix instructions, and as much shared memory
+    if capability >= 120:  # the matrix instructions and shared memory of sm_86
         capability = 86
     chip = max([known for known, _ in table if known <= capability], default=75)
     tiles = table[chip, dtype.itemsize][0 if d <= 64 else 1 if d <= 128 else 2]

@@ -6,16 +6,15 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
+    is_visible,
+    key_count,
     key_spans,
-    keys_of,
     load_tile,
     nth_block,
     query_block,
     store_tile,
-    visible,
 )
-from attention_src.flash.kernel.config import common_arguments, forward_tiles
-from attention_src.flash.visibility import Rule
+from attention_src.flash.kernel.config import Inputs, common_arguments, forward_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
 LN2 = tl.constexpr(math.log(2))
@@ -30,21 +29,21 @@ def flash_forward_kernel(
     n_heads, n_kv_heads, n_q, n_k, window, sinks, scale_log2,
     NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
     h_kv = h // (n_heads // n_kv_heads)
     k_ptr += b * stride_kb + h_kv * stride_kh
     v_ptr += b * stride_vb + h_kv * stride_vh
-    row = (b * n_heads + h) * n_q  # of o and lse
-    key_length = keys_of(key_lengths_ptr, b, n_k)
-    first_t = start_q + n_k - n_q  # positions: the last query is where the last key is
+    row = (b * n_heads + h) * n_q  # first row of o and lse
+    key_length = key_count(key_lengths_ptr, b, n_k)
+    first_t = start_q + n_k - n_q  # position of the first query; the last is at the last key
     offs_q = tl.arange(0, BLOCK_Q)
 
     # [BLOCK_Q, d_k]  reads BLOCK_Q d_k numbers, once
-    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, WIDE)
-    if NEGATIVE:  # the sign of the scale moves into q: the largest product, the largest score
+    q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, INT64)
+    if NEGATIVE:  # move the scale's sign into q, so that the largest product is the largest score
         q = -q
     m_log2 = tl.full([BLOCK_Q], -float("inf"), tl.float32)
     l = tl.zeros([BLOCK_Q], tl.float32)
@@ -53,84 +52,52 @@ def flash_forward_kernel(
         first_t, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
     )
     masked_blocks = sink_stop + (full - left) + (stop - right)
-    for MASKED in tl.static_range(2):  # first all blocks that need no mask
+    for MASKED in tl.static_range(2):  # first the blocks that need no mask
         for index in range(0, masked_blocks if MASKED else right - full):
             start_k = nth_block(index, sink_stop, left, full, right, MASKED) * BLOCK_K
             # [BLOCK_K, d_k]  reads BLOCK_K d_k numbers
-            k = load_tile(
-                k_ptr,
-                start_k,
-                key_length,
-                stride_kn,
-                stride_kd,
-                BLOCK_K,
-                D_K,
-                BLOCK_DK,
-                MASKED,
-                WIDE,
-            )
+            k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd,
+                          BLOCK_K, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
             if MASKED:
                 t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
-                seen = visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
-                s = tl.where(seen, s, -float("inf"))
+                visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
+                s = tl.where(visible, s, -float("inf"))
             m_new = tl.maximum(m_log2, tl.max(s, 1) * scale_log2)
-            base = tl.where(m_new == -float("inf"), 0.0, m_new)  # −inf − (−inf) is NaN
-            p = tl.exp2(s * scale_log2 - base[:, None])
-            alpha = tl.exp2(m_log2 - base)
-            l = l * alpha + tl.sum(p, 1)
+            m_safe = tl.where(m_new == -float("inf"), 0.0, m_new)  # −inf − (−inf) is NaN
+            p = tl.exp2(s * scale_log2 - m_safe[:, None])
+            rescale = tl.exp2(m_log2 - m_safe)
+            l = l * rescale + tl.sum(p, 1)
             # [BLOCK_K, d_v]  reads BLOCK_K d_v numbers
-            v = load_tile(
-                v_ptr,
-                start_k,
-                key_length,
-                stride_vn,
-                stride_vd,
-                BLOCK_K,
-                D_V,
-                BLOCK_DV,
-                MASKED,
-                WIDE,
-            )
-            acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision=PRECISION)
+            v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd,
+                          BLOCK_K, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
+            acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision=PRECISION)
             m_log2 = m_new
 
-    l = tl.where(l == 0.0, 1.0, l)  # nothing visible: o = 0 and lse = −inf
-    # [BLOCK_Q, d_v]  writes BLOCK_Q d_v numbers, once, and BLOCK_Q of lse
+    l = tl.where(l == 0.0, 1.0, l)  # fully masked: o = 0 and lse = −inf
+    # [BLOCK_Q, d_v] and [BLOCK_Q]  writes BLOCK_Q (d_v + 1) numbers, once
     store_tile(o_ptr + row * D_V, acc / l[:, None], start_q, n_q, BLOCK_Q, D_V, BLOCK_DV)
     lse = (m_log2 + tl.log2(l)) * LN2
     tl.store(lse_ptr + row + start_q + offs_q, lse, mask=offs_q < n_q - start_q)
 
 
-def forward_launch(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None,
-    o: Tensor,
-    lse: Tensor,
-    rule: Rule,
-    scale: float,
-    *,
-    capability: int,
-) -> Launch:
+def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -> Launch:
     """One program for each block of queries of each head.
 
     Args:
-        q, k, v, key_lengths: as for `kernel.flash_forward`; any strides
+        inputs: q, k, v of any strides, and what is visible
         o, lse: contiguous, to be written
-        rule: who sees whom
-        scale: of the scores
         capability: the chip
-    Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less what the rule hides. Each program reads its q once
-        and the k and v that it sees: 2 B H n_q n_k (d_k + d_v) / BLOCK_Q bytes in float16, most
-        of them from the cache.
+    Returns: the launch
+    Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks. Each program reads its q once and
+        its visible k and v: in float16 2 B H n_q n_k (d_k + d_v) / BLOCK_Q bytes in all, mostly
+        from the cache.
     """
-    tiles = forward_tiles(q.dtype, max(q.shape[3], v.shape[3]), capability)
-    arguments = common_arguments(key_lengths, rule, scale, capability, q=q, k=k, v=v)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, BLOCK_Q=tiles.block_q, BLOCK_K=tiles.block_k)
-    arguments["NEGATIVE"] = scale < 0
-    # Not 0: a hidden score is −inf, and −inf * 0 is NaN.
+    q = inputs.q
+    tiles = forward_tiles(q.dtype, inputs.max_width, capability)
+    arguments = common_arguments(inputs, tiles, capability)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, NEGATIVE=inputs.scale < 0)
+    # Not 0: hidden scores are −inf, and −inf * 0 is NaN.
     arguments["scale_log2"] = max(abs(arguments["scale_log2"]), torch.finfo(torch.float32).tiny)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_forward_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

@@ -6,13 +6,11 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
-from attention_src.flash.kernel.config import TALLEST
+from attention_src.flash.kernel.config import HEAD_SIZES, MAX_TILE_ROWS, Inputs
 from attention_src.flash.kernel.forward import forward_launch
-from attention_src.flash.visibility import Rule
-from attention_src.shapes import check_heads, check_scale, check_size, shape
+from attention_src.flash.visibility import Visibility
+from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
 from attention_src.triton_support.launch import capability, check_kernel_tensors
-
-SMALLEST, LARGEST = 16, 256  # d_k and d_v
 
 
 @torch.library.custom_op("attention_src::flash_forward", mutates_args=())
@@ -26,7 +24,7 @@ def flash_forward(
     sinks: int,
     scale: float,
 ) -> tuple[Tensor, Tensor]:
-    """Attention and the log of its denominator, without a matrix of scores in memory.
+    """Attention and lse, without a matrix of scores in memory.
 
         o = softmax(scale * q k^T, hidden scores = −inf) v,  lse_i = log(sum_j exp(s_ij))
 
@@ -34,25 +32,26 @@ def flash_forward(
         q: [B, H, n_q, d_k]  float16, bfloat16 or float32, any strides
         k: [B, H_kv, n_k, d_k]  query head h uses key head h // (H / H_kv)
         v: [B, H_kv, n_k, d_v]  d_k and d_v from 16 to 256
-        key_lengths: int32 [B]  how many keys of each sequence are real; below 0 counts as 0, above
-            n_k as n_k. None = all. The others are never read.
+        key_lengths: int32 [B]  the number of keys of each sequence, clamped to 0 … n_k; the padding
+            behind them is never read. None = all n_k.
         causal: key j is visible to query i iff j <= i + n_k - n_q
-        window: causal, and only the last `window` keys, counting one's own; 0 = no window
+        window: number of most recent keys visible, including the query's own; implies causal; 0 =
+            no window
         sinks: with a window, the first `sinks` keys stay visible
-        scale: of the scores, d_k ** -0.5 as a rule
-    Returns: o [B, H, n_q, d_v] in q's dtype; lse float32 [B, H, n_q], natural log. A row that sees
-        nothing has o = 0 and lse = −inf. Both have gradients.
+        scale: of the scores, usually d_k ** -0.5
+    Returns: o [B, H, n_q, d_v] in q's dtype; lse float32 [B, H, n_q], natural log. A fully masked
+        row has o = 0 and lse = −inf. Both have gradients.
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; a width the kernels do not have
-    Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the blocks that are hidden; O(B H n_q) memory beside
-        the output.
+        ValueError: shapes, dtypes or devices that do not fit; a width the kernels do not take
+    Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks; O(B H n_q) memory beyond the
+        output.
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their B_r, B_c, L are BLOCK_Q, BLOCK_K, lse;
         their O^(j) and l^(j) are acc and l). Grouped heads: Ainslie et al. 2023, arXiv:2305.13245.
         Sinks: Xiao et al. 2023, arXiv:2309.17453.
     """
-    rule = check_arguments(q, k, v, key_lengths, causal, window, sinks, scale)
-    o, lse = _outputs(q, v)
-    forward_launch(q, k, v, key_lengths, o, lse, rule, scale, capability=capability(q)).run()
+    inputs = _checked(q, k, v, key_lengths, causal, window, sinks, scale)
+    o, lse = _empty_outputs(q, v)
+    forward_launch(inputs, o, lse, capability=capability(q)).run()
     return o, lse
 
 
@@ -71,48 +70,44 @@ def flash_backward(
     sinks: int,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `flash_forward`, its weights made again from lse block by block.
+    """The gradients of `flash_forward`, with the weights recomputed from lse block by block.
 
         p = exp(s - lse)   ds = p * (do v^T - delta)   delta = rowsum(o * do) - dlse
         dv = p^T do        dq = scale * ds k           dk = scale * ds^T q
 
     Args:
-        q, k, v, key_lengths, causal, window, sinks, scale: as `flash_forward` was given
-        o, lse: what it returned
+        q, k, v, key_lengths, causal, window, sinks, scale: as given to `flash_forward`
+        o, lse: as returned by it
         do: [B, H, n_q, d_v]  gradient of the loss by o, any strides
         dlse: float32 [B, H, n_q]  gradient of the loss by lse
     Returns: dq, dk, dv  with the shapes and dtypes of q, k, v; the same bits on every run
     Raises:
-        ValueError: as `flash_forward`; do or dlse does not fit
-    Cost: 2 B H n_q n_k (4 d_k + 3 d_v) FLOP: seven products where five would do, because scores and
-        dp are made for dq and again for dk and dv, which needs no atomic additions. O(B H n_q)
-        memory beside the gradients.
+        ValueError: as `flash_forward`; o, lse, do or dlse does not fit
+    Cost: 2 B H n_q n_k (4 d_k + 3 d_v) FLOP: seven products instead of five, because scores and dp
+        are computed once for dq and again for dk and dv, which avoids atomic additions. O(B H n_q)
+        memory beyond the gradients.
     Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their D is delta without dlse), with dq in a
         loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij.
     """
-    rule = check_arguments(q, k, v, key_lengths, causal, window, sinks, scale)
-    for name, x, like in (
-        ("o", o, "o"),
-        ("do", do, "o"),
-        ("lse", lse, "lse"),
-        ("dlse", dlse, "lse"),
-    ):
-        expected = (*q.shape[:3], v.shape[3]) if like == "o" else q.shape[:3]
-        if x.shape != torch.Size(expected):
-            raise ValueError(f"{name} has shape {shape(x)}; it should be {list(expected)}")
+    inputs = _checked(q, k, v, key_lengths, causal, window, sinks, scale)
+    for name, x in (("o", o), ("do", do)):
+        check_shape(x, name, "[B, H, n_q, d_v]", (*q.shape[:3], v.shape[3]))
+    for name, x in (("lse", lse), ("dlse", dlse)):
+        check_shape(x, name, "[B, H, n_q]", q.shape[:3])
     check_kernel_tensors(q=q, o=o, do=do)
     check_kernel_tensors(lse=lse, dlse=dlse)
     o, lse, dlse = o.contiguous(), lse.contiguous(), dlse.contiguous()
-    dq, dk, dv = _gradients(q, k, v)
-    n_padded = TALLEST * -(-q.shape[2] // TALLEST)  # whole tiles, so that reading needs no mask
+    dq, dk, dv = _empty_gradients(q, k, v)
+    # Whole tiles, so that reading lse_log2 and delta needs no mask.
+    n_padded = MAX_TILE_ROWS * -(-q.shape[2] // MAX_TILE_ROWS)
     lse_log2, delta = (lse.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
-    given, chip = (q, k, v, key_lengths), capability(q)
-    dq_launch(*given, o, lse, do, dlse, lse_log2, delta, dq, rule, scale, capability=chip).run()
-    dkdv_launch(*given, do, lse_log2, delta, dk, dv, rule, scale, capability=chip).run()
+    chip = capability(q)
+    dq_launch(inputs, o, lse, do, dlse, lse_log2, delta, dq, capability=chip).run()
+    dkdv_launch(inputs, do, lse_log2, delta, dk, dv, capability=chip).run()
     return dq, dk, dv
 
 
-def check_arguments(
+def _checked(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -121,19 +116,15 @@ def check_arguments(
     window: int,
     sinks: int,
     scale: float,
-) -> Rule:
-    """Check what both operators are given.
-
-    Raises:
-        ValueError: names the argument
-    """
+) -> Inputs:
+    """Check what both operators are given."""
     check_heads(q, k, v)
     check_kernel_tensors(q=q, k=k, v=v)
     for name, d in (("d_k", q.shape[3]), ("d_v", v.shape[3])):
-        if not SMALLEST <= d <= LARGEST:
+        if d not in HEAD_SIZES:
             raise ValueError(
-                f"{name} is {d}; the flash kernels take widths from {SMALLEST} to {LARGEST}. "
-                "Choose another impl: 'tiled' or 'sdpa'"
+                f"{name} is {d}; the flash kernels take widths from {HEAD_SIZES[0]} to "
+                f"{HEAD_SIZES[-1]}. Choose another impl: 'tiled' or 'sdpa'"
             )
     if key_lengths is not None:
         given = (tuple(key_lengths.shape), key_lengths.dtype, key_lengths.device)
@@ -144,40 +135,41 @@ def check_arguments(
             )
     check_scale(scale, q.shape[3])
     check_size(window, "window")
-    return Rule(q.shape[2], k.shape[2], causal, window or None, sinks)
+    visibility = Visibility(q.shape[2], k.shape[2], causal, window or None, sinks)
+    return Inputs(q, k, v, key_lengths, visibility, scale)
 
 
-def _outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Room for o and lse."""
+def _empty_outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Memory for o and lse."""
     o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     return o, torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
 
 
-def _gradients(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Room for dq, dk and dv."""
+def _empty_gradients(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Memory for dq, dk and dv."""
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     return dq, dk, dv
 
 
 @flash_forward.register_fake
 def _(q, k, v, key_lengths, causal, window, sinks, scale):
-    return _outputs(q, v)
+    return _empty_outputs(q, v)
 
 
 @flash_backward.register_fake
 def _(q, k, v, key_lengths, o, lse, do, dlse, causal, window, sinks, scale):
-    return _gradients(q, k, v)
+    return _empty_gradients(q, k, v)
 
 
 def _setup(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
-    """Keep what the backward pass needs: inputs and outputs, and nothing of size n_q n_k."""
-    q, k, v, key_lengths, *ctx.rule = inputs
+    """Save inputs and outputs, and nothing of size n_q n_k."""
+    q, k, v, key_lengths, *ctx.options = inputs
     ctx.save_for_backward(q, k, v, key_lengths, *output)
 
 
 def _backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple:
     q, k, v, key_lengths, o, lse = ctx.saved_tensors
-    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *ctx.rule)
+    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *ctx.options)
     return *gradients, None, None, None, None, None
 
 

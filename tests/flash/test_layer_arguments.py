@@ -1,0 +1,86 @@
+"""The layer's arguments: key lengths of any kind, what "auto" stands for, what is refused."""
+
+import types
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from attention_src.flash import layer
+from attention_src.flash.layer import check_lengths, flash_attention, flash_attention_with_lse
+from attention_src.testing import make_qkv
+
+IMPLS = ("dense", "sdpa", "tiled")
+
+
+@pytest.mark.parametrize(
+    "key_lengths",
+    [[3, 0], (3, 0), np.array([3, 0], dtype=np.uint8), torch.tensor([3, 0], dtype=torch.int64)],
+    ids=lambda x: type(x).__name__,
+)
+def test_key_lengths_of_any_kind(key_lengths):
+    q, k, v = make_qkv(5, 7, dtype=torch.float64)
+    assert check_lengths(key_lengths, q, k).dtype == torch.int32
+    o = flash_attention(q, k, v, key_lengths=key_lengths)
+    assert (o[1] == 0).all()
+    torch.testing.assert_close(o[:1], flash_attention(q[:1], k[:1, :, :3], v[:1, :, :3]))
+
+
+def test_causal_is_aligned_to_n_k_and_not_to_key_lengths():
+    q, k, v = make_qkv(3, 5, batch=1, n_heads=1, dtype=torch.float64)
+    # Query 0 is at key 2, whatever the padding: it sees keys 0, 1, 2, of which 2 is padding.
+    o = flash_attention(q, k, v, causal=True, key_lengths=[2])
+    torch.testing.assert_close(o[:, :, :1], flash_attention(q[:, :, :1], k[:, :, :2], v[:, :, :2]))
+    assert (flash_attention(q, k, v, window=1, key_lengths=[2]) == 0).all()
+
+
+def test_auto_is_tiled_on_a_cpu_and_triton_where_the_kernel_can(untyped):
+    inputs = make_qkv(37, 41, 64, dtype=torch.float32)
+    assert torch.equal(flash_attention(*inputs), flash_attention(*inputs, impl="tiled"))
+
+    def chosen(dtype=torch.float16, d_k=64, d_v=64, cuda=True):
+        q, v = (
+            types.SimpleNamespace(is_cuda=cuda, dtype=dtype, shape=(1, 1, 8, d)) for d in (d_k, d_v)
+        )
+        return layer._chosen(q, v)
+
+    with mock.patch.object(layer.importlib.util, "find_spec", lambda name: name == "triton"):
+        for dtype in (torch.float16, torch.bfloat16, torch.float32):
+            assert chosen(dtype) == chosen(dtype, 16, 256) == chosen(dtype, 80, 17) == "triton"
+        for unfit in (dict(dtype=torch.float64), dict(d_k=15), dict(d_v=257), dict(cuda=False)):
+            assert chosen(**unfit) == "tiled"
+    with mock.patch.object(layer.importlib.util, "find_spec", lambda name: None):
+        assert chosen() == "tiled"
+
+
+Q, K, V = (torch.ones(2, 6, 5, 4), torch.ones(2, 3, 7, 4), torch.ones(2, 3, 7, 8))
+BAD = [
+    (dict(impl="flash"), "impl is 'flash'.*'auto', 'dense', 'sdpa', 'tiled', 'triton'"),
+    (dict(q=Q[0]), r"q has shape \[6, 5, 4\].*q\[None, None\]"),
+    (dict(k=K[..., :3]), "k has d_k=3 but q has d_k=4"),
+    (dict(v=V[:, :, :5]), "v has n_k=5 but k has n_k=7"),
+    (dict(q=Q[:, :4]), "k has H_kv=3 heads, which does not divide the H=4"),
+    (dict(q=Q.numpy()), "q is a ndarray; it should be a torch tensor"),
+    (dict(k=K.half()), r"k is torch.float16.*k.to\(q\)"),
+    (dict(v=V.to("meta")), "v is torch.float32 on meta"),
+    (dict(scale=float("inf")), "scale is inf"),
+    (dict(window=0), "window is 0; it should be at least 1"),
+    (dict(window=2, sinks=-1), "sinks is -1; it should be at least 0"),
+    (dict(sinks=1), "sinks is 1 but window is None"),
+    (dict(key_lengths=[1, 8]), r"key_lengths is \[1, 8\]; each should be between 0 and n_k=7"),
+    (dict(key_lengths=[-1, 7]), r"key_lengths is \[-1, 7\]; each should be between 0 and n_k=7"),
+    (dict(key_lengths=[1, 2, 3]), r"key_lengths has shape \[3\]; it should be \[B\] = \[2\]"),
+    (dict(key_lengths=[1.0, 2.0]), "key_lengths has dtype torch.float32; it should hold whole"),
+    (dict(key_lengths=[True, False]), "key_lengths has dtype torch.bool; it should hold whole"),
+    (dict(key_lengths=[[1], [2, 3]]), r"key_lengths is \[\[1\], \[2, 3\]\]; it should be a list"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input(untyped, arguments, message):
+    arguments = dict(q=Q, k=K, v=V) | arguments
+    for function in (flash_attention, flash_attention_with_lse):
+        for impl in IMPLS:
+            with pytest.raises(ValueError, match=message):
+                function(**(dict(impl=impl) | arguments))
