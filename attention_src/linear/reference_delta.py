@@ -127,10 +127,10 @@ def _block(q, k, v, beta, log_gates, state: np.ndarray):
 
     added_i depends on what the earlier positions j of the block added: a triangular system
 
-        added_i = β_i (v_i − F_i S^T k_i − Σ_{j<i} (k_i·k_j) G_ij added_j)
+        added_i = β_i (v_i − F_i state^T k_i − Σ_{j<i} G_ij (k_i·k_j) added_j)
 
-    with F_i = from_start and G_ij = between. It is linear in S: added = write − erase S^T. Neither
-    write nor erase depends on the state, so all blocks could compute them in parallel.
+    with F = from_start and G = between. Its solution is linear in the state, write − erase state.
+    Neither write nor erase depends on the state, so all blocks can be computed in parallel.
     """
     from_start, to_end = decay_from_start(log_gates), decay_to_end(log_gates)  # [..., n, 1]
     between, whole = decay_between(log_gates)[..., 0], decay_whole(log_gates)

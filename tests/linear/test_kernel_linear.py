@@ -84,7 +84,7 @@ def check(kind, given):
         return [x.requires_grad_() for x in moved]
 
     exact = with_gradients(lambda *x: token_by_token(kind, *x), as_leaves(torch.float64), dtype)
-    # Made anew as views, so that strides stay as they are.
+    # Views, so that strides are kept.
     leaves = [x.detach().requires_grad_() for x in given]
     actual = with_gradients(operator(kind), leaves, dtype)
     names = ("o", "last", "dq", "dk", "dv", *(["dbeta"] if kind == "delta" else []))

@@ -199,7 +199,7 @@ def test_chunkwise_costs_grow_with_n_and_parallel_with_its_square(name, n):
     flops, numbers = work(name, 4 * n) / work(name, n)
     assert 3.9 < flops < 4.1 and 3.9 < numbers < 4.1
     flops, numbers = work(name, 256, form="parallel") / work(name, 64, form="parallel")
-    assert flops > 9 and numbers > 9
+    assert flops > 7 and numbers > 7  # linear: 4, quadratic: 16
 
 
 @pytest.mark.parametrize("name", CAUSAL)

@@ -67,10 +67,8 @@ def delta_forward_kernel(
             o += tl.dot(q, S, input_precision=PRECISION)
         beta = tl.load(beta_ptr + rows * stride_betan, mask=rows < n, other=0.0).to(tl.float32)
         g = tl.load(g_ptr + rows * stride_gn, mask=rows < n, other=0.0).to(tl.float32)
-        between, from_start = (
-            decay_between(g, BLOCK_T),
-            decay_from_start(g[:, None]),
-        )  # [T, T], [T, 1]
+        between = decay_between(g, BLOCK_T)  # [T, T]
+        from_start = decay_from_start(g[:, None])  # [T, 1]
         # [BLOCK_T, BLOCK_V]  reads v; added replaces what the state holds for the keys
         v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
         target = beta[:, None] * (v.to(tl.float32) - from_start * held)
