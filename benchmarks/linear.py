@@ -67,7 +67,7 @@ def _backward(f: Callable[[], Tensor], leaves: list[Tensor], do: Tensor) -> Call
 
 
 def _fla(q: Tensor, k: Tensor, v: Tensor, gate: Tensor) -> Tensor:
-    """flash-linear-attention's kernel, where that package is installed; it has [B, n, H, d]."""
+    """flash-linear-attention's kernel, if installed; its layout is [B, n, H, d]."""
     from fla.ops.simple_gla import chunk_simple_gla
 
     rows = (x.transpose(1, 2) for x in (q, k, v))
@@ -76,7 +76,7 @@ def _fla(q: Tensor, k: Tensor, v: Tensor, gate: Tensor) -> Tensor:
 
 
 def _judged(key: tuple[str, str], rows: dict[tuple[str, str], dict]) -> dict:
-    """The row with its ratios to flash attention and to the other kernel of its kind."""
+    """The row with its ratios to flash attention, and to fla's kernel for one gate."""
     (direction, name), row = key, rows[key]
     if name == "flash":
         return row

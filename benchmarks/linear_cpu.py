@@ -1,7 +1,7 @@
 """Linear attention on a CPU: cost that grows with n, the crossover with SDPA, and decoding.
 
-Everything runs in one thread and is measured in its processor time, the least of several runs: what
-else the machine does then hardly matters.
+Everything runs in one thread. A time is the least processor time of several runs, so that other
+work on the machine hardly matters.
 
 python -m benchmarks.linear_cpu             measure, print the table, keep the result
 python -m benchmarks.linear_cpu --smoke     tiny sizes, nothing is kept
@@ -29,7 +29,7 @@ REPEATS = 5
 
 
 def main() -> None:
-    """Print three tables, and keep their rows unless this is a trial."""
+    """Print three tables, and save their rows unless --smoke is given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linear_cpu", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is kept")
@@ -60,7 +60,7 @@ def growth(lengths: tuple[int, ...]) -> list[dict]:
 
 
 def implementations(n: int) -> dict[str, tuple[Callable, list[Tensor]]]:
-    """What is timed on a causal sequence, each with its arguments."""
+    """The functions to time, with their arguments for a causal sequence."""
     q, k, v = (torch.randn(BATCH, HEADS, n, D) for _ in range(3))
     k = F.normalize(k, dim=-1)
     log_gates, beta = F.logsigmoid(torch.randn_like(k) + 3), torch.rand(BATCH, HEADS, n)
@@ -73,7 +73,7 @@ def implementations(n: int) -> dict[str, tuple[Callable, list[Tensor]]]:
 
 
 def directions(run: Callable, arguments: list[Tensor]) -> dict[str, Callable]:
-    """Forward without gradients; forward and backward."""
+    """Forward without gradients; both = forward and backward."""
     leaves = [x.clone().requires_grad_() for x in arguments]
 
     def forward() -> Tensor:
@@ -87,7 +87,7 @@ def directions(run: Callable, arguments: list[Tensor]) -> dict[str, Callable]:
 
 
 def summary(rows: list[dict], lengths: tuple[int, ...]) -> list[dict]:
-    """For each implementation: how its time grows at the end, and from where it beats SDPA."""
+    """For each implementation: how its time grows, and the length from which it beats SDPA."""
     ms = {(row["impl"], row["direction"], row["n"]): row["processor_ms"] for row in rows}
     long, short, out = lengths[-1], lengths[-3], []
     for impl, direction in dict.fromkeys(key[:2] for key in ms):
@@ -124,7 +124,7 @@ def decode(lengths: tuple[int, ...]) -> list[dict]:
 
 
 def processor() -> str:
-    """The CPU's name, where the system tells."""
+    """The CPU's name, if the system gives it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -21,23 +21,23 @@ def run(bench: Bench) -> list[dict]:
     leaves = [t.requires_grad_() for t in (x, dt, A, B, C, D)]
     graph: list[torch.Tensor] = []  # made by the first call, which is not timed
 
-    def there() -> torch.Tensor:
+    def forward() -> torch.Tensor:
         return selective_scan_forward(*leaves, start)[0]
 
-    def back() -> tuple[torch.Tensor, ...]:
+    def backward() -> tuple[torch.Tensor, ...]:
         if not graph:
-            graph.append(there())
+            graph.append(forward())
         return torch.autograd.grad(graph[0], leaves, dy, retain_graph=True)
 
     rows = []
     # Least bytes: x, dt, B and C are read and y is written; backward also dy, dx, ddt, dB and dC.
     read = x.nbytes + dt.nbytes + B.nbytes + C.nbytes
     for direction, f, n_bytes in (
-        ("forward", there, read + x.nbytes),
-        ("backward", back, 2 * read + dy.nbytes),
+        ("forward", forward, read + x.nbytes),
+        ("backward", backward, 2 * read + dy.nbytes),
     ):
         copy = bench.copy_row(n_bytes, direction=direction)
         row = add_rate(bench.row(f, impl="triton", direction=direction), n_bytes)
         row = add_share(row, copy)
-        rows += [copy, add_goal(row, GOAL, row["of_copy"]) if f is there else row]
+        rows += [copy, add_goal(row, GOAL, row["of_copy"]) if f is forward else row]
     return rows

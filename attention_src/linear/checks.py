@@ -1,4 +1,4 @@
-"""What every function of this topic asks of its arguments, arrays and tensors alike."""
+"""Checks of options and values that the references and layers of this topic share."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ FEATURE_MAPS = ("elu", "relu", "taylor", None)
 
 
 def check_form(form: str, chunk: int) -> int:
-    """Check the form, and return the chunk as an int.
+    """Check the form; return the chunk as an int.
 
     Raises:
-        ValueError: not a form, or a chunk below 1
+        ValueError: an unknown form; a chunk below 1
     """
     check_impl(form, FORMS, "form")
     return check_size(chunk, "chunk", at_least=1)
 
 
 def check_feature_map(feature_map: str | None) -> None:
-    """Check that there is such a feature map.
+    """Check that the feature map exists.
 
     Raises:
-        ValueError: lists those that there are
+        ValueError: lists the choices
     """
     if not any(feature_map is name or feature_map == name for name in FEATURE_MAPS):
         raise ValueError(
@@ -32,10 +32,10 @@ def check_feature_map(feature_map: str | None) -> None:
 
 
 def check_same_length(q: Any, k: Any) -> None:
-    """Check that each position has one query and one key.
+    """Check that each position has one query and one key: q, k [..., n, d_k].
 
     Raises:
-        ValueError: says what to do with earlier keys
+        ValueError: n_q != n_k; says how to pass earlier keys
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
     if n_q != n_k:
@@ -46,7 +46,7 @@ def check_same_length(q: Any, k: Any) -> None:
 
 
 def check_log_gates(highest: float) -> None:
-    """Check the highest of all log gates: NaN passes, and makes the answer NaN.
+    """Check the largest log gate. NaN passes, and shows in the output.
 
     Raises:
         ValueError: above 0
@@ -59,10 +59,13 @@ def check_log_gates(highest: float) -> None:
 
 
 def check_decay(gamma: Any, leading: tuple[int, ...]) -> None:
-    """Check that γ is in (0, 1], one number or one for each head.
+    """Check that γ is one number, or one for each head.
 
+    Args:
+        gamma: array or tensor
+        leading: the axes of q before [n, d_k]; the last of them is H
     Raises:
-        ValueError: out of range, or a shape that is neither
+        ValueError: another shape
     """
     heads = leading[-1:]
     if tuple(gamma.shape) not in ((), heads):
@@ -73,7 +76,7 @@ def check_decay(gamma: Any, leading: tuple[int, ...]) -> None:
 
 
 def check_decay_values(lowest: float, highest: float) -> None:
-    """Check that every γ is in (0, 1].
+    """Check that the smallest and the largest γ are in (0, 1].
 
     Raises:
         ValueError: names the value

@@ -4,10 +4,10 @@
     recurrent    one position after another, with a state in place of keys and values: O(n)
     chunkwise    parallel inside a chunk, recurrent from chunk to chunk: O(n), in matrix products
 
-Computed in float64 and answered in q's floating dtype (integers: float64). Leading axes of q, k and
-v broadcast. A state is [..., d_k, d_v] in every function of this topic, in float64, and it is all
-that the past leaves behind: with it as initial_state, a later call continues the sequence.
-Gates for each channel are in `gated`, the delta rule is in `delta`; all can be imported from here.
+Everything is computed in float64; outputs have q's dtype (float64 for integers). Leading axes of q,
+k and v broadcast. In every function of this topic the state is float64 [..., d_k, d_v] and sums up
+the past: a later call that gets it as initial_state continues the sequence. Import the other
+functions from here too; `reference_gated` and `reference_delta` hold them.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ from attention_src.linear.checks import (
 )
 from attention_src.linear.reference_delta import delta_rule, gated_delta_rule
 from attention_src.linear.reference_gated import gated_linear_attention
-from attention_src.linear.reference_parts import answer, arrays, features, initial, run
+from attention_src.linear.reference_parts import answer, arrays, features, run, start_state
 from attention_src.shapes import real_array
 
 __all__ = ["delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
@@ -55,7 +55,7 @@ def linear_attention(
         S_t  = γ S_{t−1} + φ(k_t) v_t^T,   o_t = S_t^T φ(q_t)      the same, as a recurrence
 
     Args:
-        q: [..., n_q, d_k]  queries; they are not scaled: pass d_k ** -0.5 * q if you want that
+        q: [..., n_q, d_k]  queries, used unscaled: pass d_k ** -0.5 * q to scale them
         k: [..., n_k, d_k]  keys; n_k = n_q if causal
         v: [..., n_k, d_v]  values
         feature_map: φ: "elu" (elu + 1), "relu", "taylor" (1, x, x⊗x / sqrt(2)), None = identity
@@ -65,14 +65,13 @@ def linear_attention(
             feature_map=None weights may be negative and their sum arbitrarily close to 0
         form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
         chunk: positions in a chunk, for "chunkwise"
-        initial_state: [..., d_phi, d_v]  what earlier positions left; None = nothing. With
-            normalize, v has a last column of ones, so it is [..., d_phi, d_v + 1]: its last
-            column is the sum of φ(k)
+        initial_state: [..., d_phi, d_v]  the state after earlier positions; None = 0. With
+            normalize it is [..., d_phi, d_v + 1]: its last column is the sum of φ(k)
         return_state: whether to return the state after the last position too
     Returns: [..., n_q, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
-        ValueError: shapes that do not fit; a form, feature map or chunk that does not exist; γ
-            out of range, or without causal
+        ValueError: shapes that do not fit; an unknown form or feature map; a chunk below 1; γ out
+            of range, or without causal
     Cost: parallel 2 n² (d_phi + d_v) FLOP and O(n²) memory; recurrent 4 n d_phi d_v FLOP and
         O(d_phi d_v) memory; chunkwise 2 n (chunk (d_phi + d_v) + 2 d_phi d_v) FLOP.
     Source: Katharopoulos et al. 2020, arXiv:2006.16236, Eqs. 8-12 (their S_i, Z_i are our state and
@@ -82,9 +81,10 @@ def linear_attention(
     (q, k, v), dtype = arrays(q, k, v)
     gamma = _gamma(decay, q.shape[:-2], causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
-    if normalize:  # values with a 1 at the end: their weighted sum ends with the sum of weights
+    if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights
         v = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)
-    state = initial(initial_state, q.shape[:-2], phi_k.shape[-1], v.shape[-1])
+    size = (*q.shape[:-2], phi_k.shape[-1], v.shape[-1])
+    state = start_state(initial_state, "[..., d_k, d_v]", size)
     if causal:
         check_same_length(q, k)
         token, block = partial(_token, gamma), partial(_block, gamma)
@@ -115,7 +115,7 @@ def _block(gamma: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, state
 
 
 def _bidirectional(q, k, v, state: np.ndarray, form: str, chunk: int):
-    """All keys for every query: n_q and n_k may differ, and the state is summed up first."""
+    """Every query sees all keys: the state is summed up first, and n_q and n_k may differ."""
     o = (q @ k.swapaxes(-1, -2)) @ v + q @ state if form == "parallel" else None
     step = {"parallel": max(k.shape[-2], 1), "recurrent": 1, "chunkwise": chunk}[form]
     for start in range(0, k.shape[-2], step):
@@ -125,7 +125,7 @@ def _bidirectional(q, k, v, state: np.ndarray, form: str, chunk: int):
 
 
 def _gamma(decay: Any, leading: tuple[int, ...], causal: bool) -> Float[np.ndarray, "*heads 1 1"]:
-    """γ as [1, 1] or [H, 1, 1], to be multiplied with a state or with weights."""
+    """γ as [1, 1] or [H, 1, 1], which broadcasts against states and weights."""
     if decay is None:
         return np.ones((1, 1))
     if not causal:

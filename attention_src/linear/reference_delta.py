@@ -13,12 +13,12 @@ from attention_src.linear.checks import (
 from attention_src.linear.reference_parts import (
     answer,
     arrays,
-    between,
-    from_start,
-    initial,
-    of_all,
+    decay_between,
+    decay_from_start,
+    decay_to_end,
+    decay_whole,
     run,
-    to_end,
+    start_state,
 )
 from attention_src.shapes import check_shape, real_array
 
@@ -42,19 +42,19 @@ def delta_rule(
         S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = S_t q_t
 
     Args:
-        q: [..., n, d_k]  queries; they are not scaled
-        k: [..., n, d_k]  keys; used as they are. Normalise them: with β |k|² above 2 the state
-            grows without bound
+        q: [..., n, d_k]  queries, used unscaled
+        k: [..., n, d_k]  keys. Normalise them first: with β |k|² above 2 the state grows without
+            bound
         v: [..., n, d_v]  values
-        beta: [..., n]  β, how much of the old value is replaced: 0 none, 1 all (if |k| = 1)
+        beta: [..., n]  β, the fraction of the old value to replace: 0 none, 1 all (if |k| = 1)
         form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
         chunk: positions in a chunk, for "chunkwise"
-        initial_state: [..., d_k, d_v]  S^T that earlier positions left; None = nothing. It is kept
-            transposed, because a state of this topic has a row for each channel of the key
+        initial_state: [..., d_k, d_v]  S^T after earlier positions; None = 0. Transposed, because a
+            state of this topic has a row for each channel of the key
         return_state: whether to return the state S^T after the last position too
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
-        ValueError: shapes that do not fit; a form or chunk that does not exist
+        ValueError: shapes that do not fit; an unknown form; a chunk below 1
     Cost: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP; recurrent
         6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
     Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
@@ -80,13 +80,13 @@ def gated_delta_rule(
     Float[np.ndarray, "*batch n d_v"]
     | tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_k d_v"]]
 ):
-    """The delta rule on a state that decays first, by one gate for each position.
+    """The delta rule on a state that first decays, by one gate for each position.
 
         S_t = g_t S_{t−1} + β_t (v_t − g_t S_{t−1} k_t) k_t^T,   o_t = S_t q_t,   g = exp(log_gates)
 
     Args:
         q, k, v, beta: as for `delta_rule`
-        log_gates: [..., n]  natural logarithms of the gates, at most 0; −inf forgets all
+        log_gates: [..., n]  log g, at most 0; −inf forgets everything
         form, chunk, initial_state, return_state: as for `delta_rule`
     Returns: as `delta_rule`
     Raises:
@@ -100,7 +100,7 @@ def gated_delta_rule(
 
 
 def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state):
-    """What both functions do after q, k and v are arrays and there are gates."""
+    """Both functions, once q, k and v are arrays; the ungated rule has log gates of 0."""
     chunk = check_form(form, chunk)
     q, k, v = qkv
     check_same_length(q, k)
@@ -108,7 +108,7 @@ def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state
     for x, name in ((beta, "beta"), (log_gates, "log_gates")):
         check_shape(x, name, "[..., n]", k.shape[:-1])
     check_log_gates(float(log_gates.max(initial=0)))
-    state = initial(initial_state, k.shape[:-2], k.shape[-1], v.shape[-1])
+    state = start_state(initial_state, "[..., d_k, d_v]", (*k.shape[:-2], k.shape[-1], v.shape[-1]))
     sequences = [q, k, v, beta[..., None], log_gates[..., None]]
     o, state = run(form, chunk, _token, _block, sequences, state)
     return answer(o, state, dtype, return_state)
@@ -125,21 +125,21 @@ def _token(q, k, v, beta, log_gates, state: np.ndarray):
 def _block(q, k, v, beta, log_gates, state: np.ndarray):
     """n positions at once: q, k [..., n, d_k], v [..., n, d_v], beta, log_gates [..., n, 1].
 
-    Position i finds what the state held, and what each earlier j of the block added:
+    added_i depends on what the earlier positions j of the block added: a triangular system
 
-        added_i = β_i (v_i − G_i S^T k_i − Σ_{j<i} (k_i·k_j) G_ij added_j)
+        added_i = β_i (v_i − F_i state^T k_i − Σ_{j<i} G_ij (k_i·k_j) added_j)
 
-    with G_i, G_ij the gates since the block's start and since j: a triangular system. Its solution
-    is linear in the state, so `write` and `erase` do without it: all blocks could do them at once.
+    with F = from_start and G = between. Its solution is linear in the state, write − erase state.
+    Neither write nor erase depends on the state, so all blocks can be computed in parallel.
     """
-    since_start, since = from_start(log_gates), between(log_gates)[..., 0]
-    overlap = beta * (k @ k.swapaxes(-1, -2)) * since  # [..., n, n]
+    from_start, to_end = decay_from_start(log_gates), decay_to_end(log_gates)  # [..., n, 1]
+    between, whole = decay_between(log_gates)[..., 0], decay_whole(log_gates)
+    overlap = beta * (k @ k.swapaxes(-1, -2)) * between  # [..., n, n]
     write = solve(overlap, beta * v)  # [..., n, d_v]
-    erase = solve(overlap, beta * since_start * k)  # [..., n, d_k]
+    erase = solve(overlap, beta * from_start * k)  # [..., n, d_k]
     added = write - erase @ state  # [..., n, d_v]
-    o = ((q @ k.swapaxes(-1, -2)) * since) @ added + since_start * (q @ state)
-    state = of_all(log_gates)[..., None] * state + (k * to_end(log_gates)).swapaxes(-1, -2) @ added
-    return o, state
+    o = ((q @ k.swapaxes(-1, -2)) * between) @ added + from_start * (q @ state)
+    return o, whole[..., None] * state + (k * to_end).swapaxes(-1, -2) @ added
 
 
 def solve(

@@ -13,12 +13,12 @@ from attention_src.linear.checks import (
 from attention_src.linear.reference_parts import (
     answer,
     arrays,
-    between,
-    from_start,
-    initial,
-    of_all,
+    decay_between,
+    decay_from_start,
+    decay_to_end,
+    decay_whole,
     run,
-    to_end,
+    start_state,
 )
 from attention_src.shapes import check_shape, real_array
 
@@ -37,27 +37,27 @@ def gated_linear_attention(
     Float[np.ndarray, "*batch n d_v"]
     | tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_k d_v"]]
 ):
-    """Causal linear attention that forgets each channel of the key at its own, chosen pace.
+    """Causal linear attention with a gate for each position and channel of the key.
 
         S_t  = diag(g_t) S_{t−1} + k_t v_t^T,   o_t = S_t^T q_t,   g = exp(log_gates)
         w_ij = Σ_c q_ic k_jc Π_{t=j+1..i} g_tc   for j <= i,   o = w v
 
     Args:
-        q: [..., n, d_k]  queries; they are not scaled, and no feature map is applied
+        q: [..., n, d_k]  queries, used unscaled and without a feature map
         k: [..., n, d_k]  keys
         v: [..., n, d_v]  values
-        log_gates: [..., n, d_k]  natural logarithms of the gates, at most 0; −inf forgets all
+        log_gates: [..., n, d_k]  log g, at most 0; −inf forgets everything
         form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
         chunk: positions in a chunk, for "chunkwise"
-        initial_state: [..., d_k, d_v]  what earlier positions left; None = nothing
+        initial_state: [..., d_k, d_v]  the state after earlier positions; None = 0
         return_state: whether to return the state after the last position too
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
-        ValueError: shapes that do not fit; a form or chunk that does not exist; a log gate above 0
+        ValueError: shapes that do not fit; an unknown form; a chunk below 1; a log gate above 0
     Cost: parallel O(n² d_k) memory; recurrent 4 n d_k d_v FLOP; chunkwise about
         2 n (chunk (2 d_k + d_v) + 2 d_k d_v) FLOP, O(chunk² d_k) memory.
     Source: Yang et al. 2023, arXiv:2312.06635, section 4 (their α_t is our g_t). They divide by
-        products of gates, which may underflow; here every factor is a product of gates.
+        products of gates, which may underflow; here nothing is divided.
     """
     chunk = check_form(form, chunk)
     (q, k, v), dtype = arrays(q, k, v)
@@ -65,7 +65,7 @@ def gated_linear_attention(
     log_gates, _ = real_array(log_gates, "log_gates")
     check_shape(log_gates, "log_gates", "[..., n, d_k]", k.shape)
     check_log_gates(float(log_gates.max(initial=0)))
-    state = initial(initial_state, k.shape[:-2], k.shape[-1], v.shape[-1])
+    state = start_state(initial_state, "[..., d_k, d_v]", (*k.shape[:-2], k.shape[-1], v.shape[-1]))
     o, state = run(form, chunk, _token, _block, [q, k, v, log_gates], state)
     return answer(o, state, dtype, return_state)
 
@@ -78,7 +78,8 @@ def _token(q, k, v, log_gates, state: np.ndarray):
 
 def _block(q, k, v, log_gates, state: np.ndarray):
     """n positions at once: q, k, log_gates [..., n, d_k], v [..., n, d_v]."""
-    w = np.einsum("...ic,...jc,...ijc->...ij", q, k, between(log_gates))  # [..., n, n]
-    o = w @ v + (q * from_start(log_gates)) @ state
-    state = of_all(log_gates)[..., :, None] * state + (k * to_end(log_gates)).swapaxes(-1, -2) @ v
-    return o, state
+    from_start, to_end = decay_from_start(log_gates), decay_to_end(log_gates)  # [..., n, d_k]
+    between, whole = decay_between(log_gates), decay_whole(log_gates)
+    w = np.einsum("...ic,...jc,...ijc->...ij", q, k, between)  # [..., n, n]
+    o = w @ v + (q * from_start) @ state
+    return o, whole[..., :, None] * state + (k * to_end).swapaxes(-1, -2) @ v

@@ -1,9 +1,11 @@
-"""Three forms out of two functions, in NumPy: what each mechanism of this topic is run by.
+"""What the references of this topic share: checks, the three forms, features and decays.
 
-A mechanism says how one position is added (`token`) and how many at once are (`block`):
+A mechanism is two functions, one for a single position and one for a block of n positions:
 
-    token(q_t, k_t, v_t, ..., state) -> o_t, state       each of the first [..., d]
-    block(q,   k,   v,   ..., state) -> o,   state       each of the first [..., n, d]
+    token(q_t, k_t, v_t, ..., state) -> o_t, state       the arguments before state: [..., d]
+    block(q,   k,   v,   ..., state) -> o,   state       the arguments before state: [..., n, d]
+
+`run` makes the parallel, the recurrent and the chunkwise form out of them.
 """
 
 from collections.abc import Callable
@@ -27,7 +29,7 @@ def run(
         form: "parallel": one block; "chunkwise": blocks of `chunk`; "recurrent": token by token
         chunk: positions in a block; the last block may be shorter
         token, block: the mechanism
-        sequences: q, k, v and whatever else has a row for each position, all [..., n, *]
+        sequences: q, k, v and other arguments with a row for each position, all [..., n, *]
         state: [..., d_k, d_v]  the state before the first position
     Returns: o [..., n, d_v], state [..., d_k, d_v]
     """
@@ -45,10 +47,10 @@ def run(
 
 
 def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
-    """q, k and v checked, in float64, with the same leading axes; and the dtype of the answer.
+    """Validate q, k and v; return them in float64, leading axes broadcast, and the output's dtype.
 
     Raises:
-        ValueError: not numbers, or shapes that do not belong together
+        ValueError: not numbers, or shapes that do not fit
     """
     q, dtype = real_array(q, "q")
     k, v = real_array(k, "k")[0], real_array(v, "v")[0]
@@ -58,22 +60,25 @@ def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
     return [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v)], dtype
 
 
-def initial(state: Any, leading: tuple[int, ...], d_k: int, d_v: int) -> np.ndarray:
-    """The state to start from, in float64: zeros if none is given.
+def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...]) -> np.ndarray:
+    """The state before the first position, in float64: zeros if initial_state is None.
 
+    Args:
+        initial_state: array or None
+        axes: what its axes are called, as in "[..., d_k, d_v]"
+        wanted: the sizes they should have
     Raises:
-        ValueError: not numbers, or not [..., d_k, d_v]
+        ValueError: not numbers, or another shape
     """
-    wanted = (*leading, d_k, d_v)
-    if state is None:
+    if initial_state is None:
         return np.zeros(wanted)
-    state, _ = real_array(state, "initial_state")
-    check_shape(state, "initial_state", "[..., d_k, d_v]", wanted)
+    state, _ = real_array(initial_state, "initial_state")
+    check_shape(state, "initial_state", axes, wanted)
     return state
 
 
 def answer(o: np.ndarray, state: np.ndarray, dtype: np.dtype, return_state: bool) -> Any:
-    """o in its dtype, and the state if it was asked for."""
+    """o in the output's dtype; with return_state (o, state)."""
     return (o.astype(dtype), state) if return_state else o.astype(dtype)
 
 
@@ -109,26 +114,30 @@ def features(
     return x
 
 
-def from_start(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
-    """What position i still sees of the state before the first: Π_{t=0..i} g_t."""
+# The decays of a chunk: products of gates, as exp of sums of their logs. A sum over a shorter range
+# is summed anew. Cumulative sums are never subtracted: near a zero gate that loses all digits.
+
+
+def decay_from_start(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
+    """The decay from the chunk's start to position i: Π_{t=0..i} g_t."""
     return np.exp(np.cumsum(log_gates, axis=-2))
 
 
-def to_end(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
-    """What the state after the last position still holds of position j: Π_{t=j+1..n−1} g_t."""
+def decay_to_end(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
+    """The decay from position j to the chunk's end: Π_{t=j+1..n−1} g_t."""
     later = np.roll(log_gates, -1, axis=-2)  # each position's successor
     later[..., -1:, :] = 0  # the last has none
     return np.exp(np.flip(np.cumsum(np.flip(later, axis=-2), axis=-2), axis=-2))
 
 
-def between(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n n c"]:
-    """What position i still sees of position j: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
+def decay_between(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n n c"]:
+    """The decay from position j to position i: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
     i = np.arange(log_gates.shape[-2])[:, None, None]
     j = i.swapaxes(0, 1)
     gate_i = np.where(j < i, log_gates[..., :, None, :], 0)  # [..., n, n, c]
     return np.where(j <= i, np.exp(np.cumsum(gate_i, axis=-3)), 0)
 
 
-def of_all(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch c"]:
-    """What the state after the last position holds of the state before the first: Π_t g_t."""
+def decay_whole(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch c"]:
+    """The decay from the chunk's start to its end: Π_t g_t."""
     return np.exp(log_gates.sum(axis=-2))

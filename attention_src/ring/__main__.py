@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 4 -m attention_src.ring --tokens 1024 --causal
 
-Every rank makes the same random sequence, keeps its shard, and after ring attention rank 0 compares
-the whole answer with attention on one device. GPUs are used when there is one for every rank.
+Every rank makes the same random sequence and keeps its shard; after ring attention rank 0 compares
+the whole output with attention on one device. GPUs are used if there is one for every rank.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from torch import Tensor
 
 from attention_src.flash.layer import flash_attention
 from attention_src.ring.layer import ring_attention, shard, unshard
-from attention_src.ring.layer_wire import Wire
+from attention_src.ring.layer_exchange import RingExchange
 
 
 def main() -> None:
-    """Run it once, forward and backward, and print what rank 0 sees."""
+    """Run ring attention once, forward and backward; rank 0 prints the differences."""
     parser = argparse.ArgumentParser(prog="attention_src.ring", description=__doc__)
     parser.add_argument("--tokens", type=int, default=1024)
     parser.add_argument("--heads", type=int, default=4)
@@ -38,22 +38,25 @@ def main() -> None:
     torch.manual_seed(0)
     size = (1, arguments.heads, arguments.tokens, arguments.width)
     whole = [torch.randn(size, device=device) for _ in range(4)]  # q, k, v and o's gradient
-    wire, begin = Wire(), time.perf_counter()
-    mine = on_a_ring(whole, wire, arguments.causal, arguments.placement)
+    exchange, begin = RingExchange(), time.perf_counter()
+    mine = on_a_ring(whole, exchange, arguments.causal, arguments.placement)
     seconds = time.perf_counter() - begin
-    if wire.rank == 0:
+    if exchange.rank == 0:
         expected = on_one_device(whole, arguments.causal)
         for name, a, e in zip(("o", "dq", "dk", "dv"), mine, expected, strict=True):
             print(f"{name}: largest difference from one device {(a - e).abs().max():.1e}")
-        print(f"{wire.n_ranks} ranks, {wire.bytes_sent:,} bytes sent by each, {seconds:.2f} s")
+        n_ranks, n_bytes = exchange.n_ranks, exchange.bytes_sent
+        print(f"{n_ranks} ranks, {n_bytes:,} bytes sent by each, {seconds:.2f} s")
     dist.destroy_process_group()
 
 
-def on_a_ring(whole: list[Tensor], wire: Wire, causal: bool, placement: str) -> list[Tensor]:
-    """o, dq, dk, dv of the whole sequence q, k, v, do, each rank computing its shard."""
+def on_a_ring(
+    whole: list[Tensor], exchange: RingExchange, causal: bool, placement: str
+) -> list[Tensor]:
+    """o, dq, dk, dv for the whole sequence q, k, v, do; each rank computes its shard."""
     q, k, v, do = whole
     leaves = [shard(x, placement=placement).requires_grad_() for x in (q, k, v)]
-    o = ring_attention(*leaves, causal=causal, placement=placement, wire=wire)
+    o = ring_attention(*leaves, causal=causal, placement=placement, exchange=exchange)
     gradients = torch.autograd.grad(o, leaves, shard(do, placement=placement))
     return [unshard(x, placement=placement) for x in (o, *gradients)]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_src.flash.layer import IMPLS, flash_attention_with_lse
-from attention_src.ring.layer_wire import Wire
+from attention_src.ring.layer_exchange import RingExchange
 from attention_src.ring.placement import PLACEMENTS, order, spans
 from attention_src.shapes import check_heads, check_impl, check_scale
 from attention_src.tensors import check_tensors, compute_dtype
@@ -32,10 +32,10 @@ def shard(x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: Any = N
         group: a process group; None = all ranks
     Returns: a copy with n / R tokens
     Raises:
-        ValueError: n does not divide; torch.distributed is not running
+        ValueError: n cannot be cut into equal pieces; torch.distributed is not running
     """
-    wire = Wire(group)
-    held = [i for span in spans(wire.rank, x.shape[dim], wire.n_ranks, placement) for i in span]
+    ring = RingExchange(group)
+    held = [i for span in spans(ring.rank, x.shape[dim], ring.n_ranks, placement) for i in span]
     return x.index_select(dim, torch.tensor(held, dtype=torch.int64, device=x.device))
 
 
@@ -49,12 +49,11 @@ def unshard(x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: Any =
     Raises:
         ValueError: as `shard`
     """
-    wire = Wire(group)
-    pieces = [
-        torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(wire.n_ranks)
-    ]
-    torch.distributed.all_gather(pieces, x.detach().contiguous(), group=group)
-    places = torch.tensor(order(wire.n_ranks * x.shape[dim], wire.n_ranks, placement))
+    ring = RingExchange(group)
+    x = x.detach().contiguous()
+    pieces = [torch.empty_like(x) for _ in range(ring.n_ranks)]
+    torch.distributed.all_gather(pieces, x, group=group)
+    places = torch.tensor(order(ring.n_ranks * x.shape[dim], ring.n_ranks, placement))
     return torch.cat(pieces, dim=dim).index_select(dim, places.argsort().to(x.device))
 
 
@@ -68,15 +67,15 @@ def ring_attention(
     group: Any = None,
     placement: str = "zigzag",
     impl: str = "auto",
-    wire: Wire | None = None,
+    exchange: RingExchange | None = None,
 ) -> Float[Tensor, "B H n_local d_v"]:
-    """Exact attention of a sequence that is spread over all ranks, on this rank's shard.
+    """Exact attention for a sequence that is spread over all ranks, on this rank's shard.
 
         o = softmax(scale * q k^T, hidden scores = −inf) v  over the keys of all ranks
 
-    Keys and values go round the ring, and are on their way while the ones before them are computed
-    with. The backward pass goes round again; gradients of keys and values travel along and end at
-    home.
+    Keys and values pass round the ring; while a rank computes with one shard it already receives
+    the next. The backward pass goes round again, and sends the gradients of keys and values with
+    them, back to their rank.
 
     Args:
         q: [B, H, n / R, d_k]  this rank's queries
@@ -85,17 +84,17 @@ def ring_attention(
         scale: None = d_k ** -0.5
         group: a process group; None = all ranks
         placement: which tokens a rank holds, as `shard` made them: "zigzag" (equal work for all
-            ranks when causal) or "contiguous". Without causal it plays no part.
+            ranks when causal) or "contiguous". Without causal it makes no difference.
         impl: of `flash.layer.flash_attention`, for each rank's own part
-        wire: to count with: `wire.bytes_sent` grows by what this call and its backward send
+        exchange: None = a new one; its `bytes_sent` counts what this call and its backward send
     Returns: [B, H, n / R, d_v]  o, in q's dtype
     Raises:
         ValueError: shapes, dtypes or options that do not fit, or differ between ranks; an odd shard
             under zigzag; torch.distributed is not running
-        RuntimeError: a neighbour has died
-    Cost: each rank: 2 B H n² (d_k + d_v) / R FLOP, half of it when causal and zigzag, and the bytes
-        of `reference.wire_bytes`; O(n / R) memory. Backward runs each part's forward once more.
-    Source: Liu et al. 2023, arXiv:2310.01889. The joining of parts: Dao 2023, Flash-Decoding.
+        RuntimeError: a neighbour has ended
+    Cost: each rank: 2 B H n² (d_k + d_v) / R FLOP, half of that when causal and zigzag, and the
+        bytes of `reference.bytes_sent`; O(n / R) memory. Backward recomputes each part's forward.
+    Source: Liu et al. 2023, arXiv:2310.01889. Joining parts: Dao 2023, Flash-Decoding.
     """
     check_impl(impl, IMPLS)
     check_impl(placement, PLACEMENTS, "placement")
@@ -107,38 +106,31 @@ def ring_attention(
     if causal and placement == "zigzag" and n % 2:
         raise ValueError(f"q has n={n} tokens, but a zigzag shard is two equal chunks: pad to even")
     scale = check_scale(scale, q.shape[-1])
-    wire = Wire(group) if wire is None else wire
+    ring = RingExchange(group) if exchange is None else exchange
     options = [int(causal), PLACEMENTS.index(placement), DTYPES.index(q.dtype)]
-    wire.agree(
+    ring.agree(
         [*q.shape, k.shape[1], v.shape[-1], *options],
         "[B, H, n, d_k, H_kv, d_v, causal, placement, dtype]",
     )
-    return _Ring.apply(q, k, v, wire, causal, placement, scale, impl)
+    return _Ring.apply(q, k, v, ring, causal, placement, scale, impl)
 
 
 class _Ring(torch.autograd.Function):
-    """Forward and backward are the same walk round the ring."""
+    """Forward and backward go round the ring in the same order."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        wire: Wire,
-        causal: bool,
-        placement: str,
-        scale: float,
-        impl: str,
-    ) -> Tensor:
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor,
+        ring: RingExchange, causal: bool, placement: str, scale: float, impl: str,
+    ) -> Tensor:  # fmt: skip
         wide = compute_dtype(q)
         o = q.new_zeros(*q.shape[:-1], v.shape[-1], dtype=wide)
         lse = q.new_full(q.shape[:-1], -torch.inf, dtype=wide)
-        ctx.static = (wire, causal, placement, scale, impl)
+        ctx.static = (ring, causal, placement, scale, impl)
         keys, values = k, v
-        for step in range(wire.n_ranks):
-            moving = wire.start(keys, values) if step < wire.n_ranks - 1 else None
-            part = _visible_part(wire, step, causal, placement, q.shape[-2])
+        for step in range(ring.n_ranks):
+            moving = ring.start(keys, values) if step < ring.n_ranks - 1 else None
+            part = _visible_part(ring, step, causal, placement, q.shape[-2])
             if part is not None:
                 rows, columns, is_causal = part
                 o_part, lse_part = flash_attention_with_lse(
@@ -162,17 +154,17 @@ class _Ring(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, do: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, o, lse = ctx.saved_tensors
-        wire, causal, placement, scale, impl = ctx.static
+        ring, causal, placement, scale, impl = ctx.static
         wide = lse.dtype
         do = do.to(wide)
         delta = (do * o.to(wide)).sum(dim=-1)  # [B, H, n]
         dq = torch.zeros_like(q, dtype=wide)
         travelling: Any = None
         keys, values = k, v
-        for step in range(wire.n_ranks):
-            moving = wire.start(keys, values) if step < wire.n_ranks - 1 else None
+        for step in range(ring.n_ranks):
+            moving = ring.start(keys, values) if step < ring.n_ranks - 1 else None
             dk, dv = torch.zeros_like(k, dtype=wide), torch.zeros_like(v, dtype=wide)
-            part = _visible_part(wire, step, causal, placement, q.shape[-2])
+            part = _visible_part(ring, step, causal, placement, q.shape[-2])
             if part is not None:
                 rows, columns, is_causal = part
                 gradients = _part_gradients(
@@ -184,51 +176,58 @@ class _Ring(torch.autograd.Function):
                     (dq, dk, dv), (rows, columns, columns), gradients, strict=True
                 ):
                     total[:, :, where] += part_gradient
-            if travelling is not None:  # what earlier ranks found for the keys that are here now
+            if travelling is not None:  # earlier ranks' gradients of the keys that are here now
                 before_k, before_v = travelling.finish()
                 dk, dv = dk + before_k, dv + before_v
-            travelling = wire.start(dk, dv)
+            travelling = ring.start(dk, dv)
             if moving is not None:
                 keys, values = moving.finish()
-        dk, dv = travelling.finish()  # after R steps they are home
+        dk, dv = travelling.finish()  # after R steps they are back
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None, None
 
 
 def _visible_part(
-    wire: Wire, step: int, causal: bool, placement: str, n: int
+    ring: RingExchange, step: int, causal: bool, placement: str, n: int
 ) -> tuple[slice, slice, bool] | None:
-    """Which of my queries see which of the keys at hand, and whether causally; None = none.
+    """Which of my queries see which of the keys that are here at this step, and whether causally.
 
-    The keys at hand are those of rank (rank - step) mod R.
+    The keys are those of rank (rank - step) mod R. None: all of them are hidden.
     """
     everything = slice(0, n)
-    source = (wire.rank - step) % wire.n_ranks
+    source = (ring.rank - step) % ring.n_ranks
     if not causal:
         return everything, everything, False
-    if source == wire.rank:  # both chunks lie in order of position, so the local rule is the rule
+    if source == ring.rank:  # positions ascend within a shard, so the plain causal rule applies
         return everything, everything, True
     if placement == "contiguous":
-        return (everything, everything, False) if source < wire.rank else None
+        return (everything, everything, False) if source < ring.rank else None
     half = n // 2
-    if source < wire.rank:  # their early chunk is before both of mine, their late one after both
+    if source < ring.rank:  # their early chunk is before both of mine, their late one after both
         return everything, slice(0, half), False
-    return slice(half, n), everything, False  # only my late chunk is after theirs, and after both
+    # My early chunk is before both of theirs, my late one after both.
+    return slice(half, n), everything, False
 
 
 def _join(o: Tensor, lse: Tensor, o_part: Tensor, lse_part: Tensor) -> tuple[Tensor, Tensor]:
-    """Two partial answers as one, as `reference.join`."""
+    """As `reference.join`."""
     joined = torch.logaddexp(lse, lse_part)
-    safe = joined.masked_fill(joined == -torch.inf, 0)
-    share, share_part = (lse - safe).exp()[..., None], (lse_part - safe).exp()[..., None]
+    lse_safe = joined.masked_fill(joined == -torch.inf, 0)  # so that −inf − lse is not NaN
+    share, share_part = (lse - lse_safe).exp()[..., None], (lse_part - lse_safe).exp()[..., None]
     return share * o + share_part * o_part, joined
 
 
 def _part_gradients(
     shards: tuple[Tensor, Tensor, Tensor], saved: tuple[Tensor, Tensor, Tensor], options: dict
 ) -> list[Tensor]:
-    """Gradients of one part. With share = exp(lse_part - lse), o = sum over parts of share o_part:
+    """dq, dk, dv of one part.
 
-    do_part = share do,  dlse_part = share (rowsum(do * o_part) - delta)
+        o = sum over parts of share o_part,  share = exp(lse_part - lse)
+        do_part = share do,  dlse_part = share (rowsum(do * o_part) - delta)
+
+    Args:
+        shards: the part's q, k, v
+        saved: lse, do and delta of the part's queries
+        options: of `flash_attention_with_lse`
     """
     lse, do, delta = saved
     with torch.enable_grad():

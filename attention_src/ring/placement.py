@@ -1,11 +1,10 @@
-"""Which tokens each rank holds; a rank is one device of a ring.
+"""Which tokens each rank holds. A rank is one process, with one device of the ring.
 
     contiguous  rank r holds the r-th of R equal pieces
     zigzag      the sequence is cut into 2 R chunks, and rank r holds chunks r and 2 R - 1 - r
 
-With a causal mask the late tokens have most of the work. Contiguous pieces leave the first rank
-idle while the last one works; zigzag gives each rank an early and a late chunk, so that all have
-the same.
+With a causal mask late tokens have most of the work. With contiguous pieces the first rank is idle
+while the last one works; zigzag gives each rank an early and a late chunk, and so equal work.
 """
 
 from attention_src.shapes import check_impl, check_size
@@ -14,10 +13,10 @@ PLACEMENTS = ("zigzag", "contiguous")
 
 
 def check_placement(n: int, n_ranks: int, placement: str) -> int:
-    """How many tokens each rank holds.
+    """Return how many tokens each rank holds.
 
     Raises:
-        ValueError: an unknown placement; n that does not divide evenly
+        ValueError: an unknown placement; n cannot be cut into equal pieces
     """
     check_impl(placement, PLACEMENTS, "placement")
     n_ranks = check_size(n_ranks, "n_ranks", at_least=1)
@@ -40,7 +39,7 @@ def spans(rank: int, n: int, n_ranks: int, placement: str = "zigzag") -> list[ra
         placement: "zigzag" or "contiguous"
     Returns: ranges of positions
     Raises:
-        ValueError: as `check_placement`; no such rank
+        ValueError: as `check_placement`; a rank out of range
     Source: zigzag: the "striped" idea of Brandon et al. 2023, arXiv:2311.09431, with two chunks a
         rank, as in the ring-flash-attention library and Llama 3 (arXiv:2407.21783, section 3.3.2).
     """
@@ -57,7 +56,7 @@ def spans(rank: int, n: int, n_ranks: int, placement: str = "zigzag") -> list[ra
 
 
 def order(n: int, n_ranks: int, placement: str = "zigzag") -> list[int]:
-    """All positions, rank after rank: x[order] is cut into the ranks' shards by equal pieces.
+    """All positions, rank by rank: equal pieces of x[order] are the ranks' shards.
 
     Args:
         n, n_ranks, placement: as for `spans`

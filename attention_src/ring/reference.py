@@ -1,4 +1,4 @@
-"""Ring attention in NumPy, on simulated ranks: who holds, sends and computes what."""
+"""Ring attention in NumPy on simulated ranks: what each one holds, sends and computes."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ def ring_attention(
 ) -> tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch n"]]:
     """Attention of one sequence that is spread over a ring of ranks.
 
-    At step s, rank r attends to the keys of rank (r - s) mod R and passes them on. It joins what it
-    finds by each part's lse, as online softmax joins blocks.
+    At step s, rank r attends to the keys of rank (r - s) mod R and passes them on. It joins its
+    partial outputs by their lse, as online softmax joins blocks.
 
         lse' = log(exp(lse) + exp(lse_s)),  o' = exp(lse - lse') o + exp(lse_s - lse') o_s
 
@@ -33,10 +33,10 @@ def ring_attention(
         n_ranks: R
         causal: key j is visible to query i iff j <= i
         scale: None = d_k ** -0.5
-        placement: which tokens a rank holds; it changes who works when, not the answer
+        placement: which tokens a rank holds; it changes when each rank works, not the output
     Returns: o [..., n, d_v] and lse [..., n], in the order of the sequence
     Raises:
-        ValueError: shapes that do not fit; n_q != n_k; n that does not divide
+        ValueError: shapes that do not fit; n_q != n_k; n cannot be cut into equal pieces
     Cost: as `attention`; each rank sends its keys and values R - 1 times.
     Source: Liu et al. 2023, arXiv:2310.01889, Algorithm 1.
     """
@@ -72,24 +72,26 @@ def join(
     o_part: Float[np.ndarray, "*batch n d_v"],
     lse_part: Float[np.ndarray, "*batch n"],
 ) -> tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch n"]]:
-    """Two partial answers, each with the log of its denominator, as one.
+    """Join two partial outputs, each with the log of its denominator.
+
+        lse' = log(exp(lse) + exp(lse_part)),  o' = exp(lse - lse') o + exp(lse_part - lse') o_part
 
     Args:
-        o, lse: [..., n, d_v], [..., n]; lse = −inf where nothing was visible yet
-        o_part, lse_part: the same of other keys
-    Returns: o, lse of both sets of keys together
+        o, lse: [..., n, d_v], [..., n]; lse = −inf where no key was visible
+        o_part, lse_part: the same for other keys
+    Returns: o, lse for both sets of keys
     """
     with np.errstate(invalid="ignore"):
         joined = np.logaddexp(lse, lse_part)
-    safe = np.where(joined == -np.inf, 0, joined)  # nothing visible: exp(−inf) twice, and o = 0
-    share, share_part = np.exp(lse - safe)[..., None], np.exp(lse_part - safe)[..., None]
+    lse_safe = np.where(joined == -np.inf, 0, joined)  # so that −inf − lse is not NaN
+    share, share_part = np.exp(lse - lse_safe)[..., None], np.exp(lse_part - lse_safe)[..., None]
     return share * o + share_part * o_part, joined
 
 
 def work(
     n: int, n_ranks: int, *, causal: bool = True, placement: str = "zigzag"
 ) -> Int[np.ndarray, "R R"]:
-    """How many pairs of query and key each rank computes at each step: who waits for whom.
+    """How many pairs of query and key each rank computes at each step.
 
     Args:
         n, n_ranks, causal, placement: as for `ring_attention`
@@ -107,7 +109,7 @@ def work(
     return pairs
 
 
-def wire_bytes(
+def bytes_sent(
     n: int,
     n_ranks: int,
     d_k: int,
@@ -121,8 +123,8 @@ def wire_bytes(
     """Bytes that each rank sends.
 
         forward   (R - 1) S,  S = dtype_bytes batch n_kv_heads (n / R) (d_k + d_v)
-        backward  (R - 1) S + R S_grad: keys and values once more, and their gradients, in float32
-                  at least, all the way round and home
+        backward  (R - 1) S + R S_grad: keys and values again, and their gradients, in float32 at
+                  least, which return to their rank
 
     Args:
         n: tokens of the whole sequence
@@ -130,11 +132,11 @@ def wire_bytes(
         d_k, d_v: width of a key and a value
         n_kv_heads, batch: H_kv and B
         dtype_bytes: bytes of one number
-        backward: of the backward pass instead of the forward
-    Returns: bytes, for any mask: hidden parts travel too
+        backward: count the backward pass instead of the forward
+    Returns: bytes, for any mask: hidden parts are sent too
     Raises:
-        ValueError: n does not divide
-    Source: Liu et al. 2023, arXiv:2310.01889, section 3, counted out.
+        ValueError: n cannot be cut into equal pieces
+    Source: Liu et al. 2023, arXiv:2310.01889, section 3.
     """
     n_local = check_placement(n, n_ranks, "contiguous")
     numbers = batch * n_kv_heads * n_local * (d_k + d_v)

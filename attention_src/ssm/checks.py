@@ -1,10 +1,8 @@
-"""The shapes of state space models' arguments: one ValueError for each that does not fit."""
+"""Checks of the arguments of state space models, for references and layers."""
 
 from typing import Any
 
-import numpy as np
-
-from attention_src.shapes import real_array
+from attention_src.shapes import check_shape, shape
 
 
 def check_ssm(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
@@ -15,9 +13,9 @@ def check_ssm(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
     """
     d = _last_axes(x, 2, "x", "[..., n, d]")[1]
     N = _last_axes(A, 2, "A", "[d, N]")[1]
-    _expect("dt", dt, (d,), "[d]")
+    check_shape(dt, "dt", "[d]", (d,))
     for name, value in (("A", A), ("B", B), ("C", C)):
-        _expect(name, value, (d, N), "[d, N]")
+        check_shape(value, name, "[d, N]", (d, N))
 
 
 def check_scan(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
@@ -28,10 +26,10 @@ def check_scan(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
     """
     n, d = _last_axes(x, 2, "x", "[..., n, d]")
     N = _last_axes(A, 2, "A", "[d, N]")[1]
-    _expect("dt", dt, tuple(x.shape), "[..., n, d] as x")
-    _expect("A", A, (d, N), "[d, N]")
+    check_shape(dt, "dt", "[..., n, d] as x", x.shape)
+    check_shape(A, "A", "[d, N]", (d, N))
     for name, value in (("B", B), ("C", C)):
-        _expect(name, value, (*x.shape[:-2], n, N), "[..., n, N]")
+        check_shape(value, name, "[..., n, N]", (*x.shape[:-2], n, N))
     check_positive(dt)
 
 
@@ -43,29 +41,18 @@ def check_ssd(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
     """
     n_heads, n, _ = _last_axes(x, 3, "x", "[..., H, n, P]")
     N = _last_axes(B, 2, "B", "[..., n, N]")[1]
-    _expect("dt", dt, tuple(x.shape[:-1]), "[..., H, n] as x")
-    _expect("A", A, (n_heads,), "[H]")
+    check_shape(dt, "dt", "[..., H, n] as x", x.shape[:-1])
+    check_shape(A, "A", "[H]", (n_heads,))
     for name, value in (("B", B), ("C", C)):
-        _expect(name, value, (*x.shape[:-3], n, N), "[..., n, N]")
+        check_shape(value, name, "[..., n, N]", (*x.shape[:-3], n, N))
     check_positive(dt)
 
 
-def _last_axes(x: Any, count: int, name: str, wanted: str) -> tuple[int, ...]:
-    if len(x.shape) < count:
-        raise ValueError(f"{name} has shape {list(x.shape)}; it should be {wanted}")
-    return tuple(x.shape[-count:])
-
-
-def _expect(name: str, x: Any, shape: tuple[int, ...], wanted: str) -> None:
-    if tuple(x.shape) != shape:
-        raise ValueError(f"{name} has shape {list(x.shape)}; it should be {wanted} = {list(shape)}")
-
-
 def check_positive(dt: Any) -> None:
-    """Check that step sizes are positive; a NaN is let through and shows in the result.
+    """Check that step sizes are positive. NaN passes, and shows in the output.
 
     Raises:
-        ValueError: dt has a number that is 0 or less
+        ValueError: dt has an entry that is 0 or less
     """
     if bool((dt <= 0).any()):
         raise ValueError(
@@ -73,11 +60,8 @@ def check_positive(dt: Any) -> None:
         )
 
 
-def start_state(initial_state: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """h_{-1} in float64: zeros, or what was given; it should have that shape."""
-    if initial_state is None:
-        return np.zeros(shape)
-    h, _ = real_array(initial_state, "initial_state")
-    if h.shape != shape:
-        raise ValueError(f"initial_state has shape {list(h.shape)}; it should be {list(shape)}")
-    return h
+def _last_axes(x: Any, count: int, name: str, wanted: str) -> tuple[int, ...]:
+    """The sizes of the last `count` axes of x."""
+    if len(x.shape) < count:
+        raise ValueError(f"{name} has shape {shape(x)}; it should be {wanted}")
+    return tuple(x.shape[-count:])

@@ -16,12 +16,16 @@ Grads = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def tile_sizes(d: int, N: int, capability: int) -> dict[str, int]:
-    """How many tokens, channels and state numbers a program holds at once.
+    """How many tokens, channels and numbers of state a program holds at once.
 
     The scan keeps several [BLOCK_T, BLOCK_D, BLOCK_N] tiles of float32 in registers.
+
+    Args:
+        d, N: number of channels, and of state numbers for each
+        capability: of the chip; 0 in the interpreter
     """
     BLOCK_N = triton.next_power_of_2(N)
-    if capability == 0:  # the interpreter walks over a scan number by number
+    if capability == 0:  # the interpreter scans number by number
         return dict(BLOCK_T=4, BLOCK_D=2, BLOCK_N=BLOCK_N)
     BLOCK_D = min(16, triton.next_power_of_2(d))
     return dict(BLOCK_T=max(4, 4096 // (BLOCK_D * BLOCK_N)), BLOCK_D=BLOCK_D, BLOCK_N=BLOCK_N)
@@ -34,8 +38,10 @@ def forward_launch(
 
     Args:
         tensors: x, dt [B, n, d], A [d, N], B, C [B, n, N], D [d] and start fp32 [B, d, N]
-        outputs: y [B, n, d], last fp32 [B, d, N], states fp32 [B, tiles, d, N]; what the launch
-            does not write may be any tensor of that dtype
+        outputs: y [B, n, d], last fp32 [B, d, N], states fp32 [B, tiles, d, N]; any tensor of the
+            same dtype in place of one that is not written
+        capability: of the chip
+        states: whether to write the states instead of y and last
     """
     d, N = tensors["A"].shape
     sizes = tile_sizes(d, N, capability)
@@ -57,6 +63,7 @@ def backward_launch(
             dlast fp32 [B, d, N]
         gradients: dx, ddt [B, n, d], and in fp32 dA [B, d, N], dB, dC [blocks, B, n, N],
             dD [B, d], dstart [B, d, N]
+        capability: of the chip
     """
     d, N = tensors["A"].shape
     return _launch(
@@ -68,6 +75,7 @@ def backward_launch(
 
 
 def _launch(kernel, tensors: dict[str, Tensor], pointers: dict, constants: dict) -> Launch:
+    """What both launches share: strides, sizes and the grid."""
     batch, n, d = tensors["x"].shape
     letters = dict(x="btd", dt="btd", A="dN", B="btN", C="btN")
     strides = {
@@ -90,17 +98,17 @@ def _launch(kernel, tensors: dict[str, Tensor], pointers: dict, constants: dict)
 def selective_scan_forward(
     x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, start: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Mamba's recurrence on a GPU, forward.
+    """Mamba's recurrence.
 
         h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t,  y_t = C_t·h_t + D x_t
 
     Args:
         x, dt: [B, n, d];  A: [d, N];  B, C: [B, n, N];  D: [d], each fp16, bf16 or fp32, any
-            strides (D is made contiguous)
+            strides
         start: fp32 [B, d, N]  h_{-1}
     Returns: y [B, n, d] in x's dtype, h_{n-1} fp32 [B, d, N]
     Raises:
-        ValueError: a dtype or device that kernels do not have; N above 64
+        ValueError: a dtype or device that kernels do not take; N above 64
     Cost: reads x and dt once, B and C once for every 16 channels, writes y once.
     Source: Gu & Dao 2023, arXiv:2312.00752, section 3.3; the scan Blelloch 1990.
     """
@@ -118,17 +126,10 @@ def _(x, dt, A, B, C, D, start):
 
 @torch.library.custom_op("attention_src::selective_scan_backward", mutates_args=())
 def selective_scan_backward(
-    x: Tensor,
-    dt: Tensor,
-    A: Tensor,
-    B: Tensor,
-    C: Tensor,
-    D: Tensor,
-    start: Tensor,
-    dy: Tensor,
-    dlast: Tensor,
-) -> Grads:
-    """The gradients of `selective_scan_forward` by all its arguments.
+    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, start: Tensor,
+    dy: Tensor, dlast: Tensor,
+) -> Grads:  # fmt: skip
+    """The gradients of `selective_scan_forward` for all its arguments.
 
     Args:
         x, dt, A, B, C, D, start: as for the forward
@@ -137,8 +138,10 @@ def selective_scan_backward(
     Returns: dx, ddt, dA, dB, dC, dD, dstart with the shapes and dtypes of their arguments
     Raises:
         ValueError: as the forward
-    Cost: reads x and dt twice and dy once (the forward runs again for one state a tile, instead of
-        keeping all), writes dx and ddt once, and dB, dC in fp32 once for every 16 channels.
+    Cost: reads x and dt twice and dy once, writes dx and ddt once, and dB, dC in fp32 once for
+        every 16 channels. The forward runs again for the state before each tile: storing every
+        state would take N times the memory of x.
+    Source: as the forward.
     """
     tensors = _checked(x=x, dt=dt, A=A, B=B, C=C, D=D, start=start)
     (batch, n, d), N = x.shape, A.shape[1]
@@ -160,16 +163,10 @@ def selective_scan_backward(
     del tensors["start"]
     tensors |= dict(states=states, dy=dy.contiguous(), dlast=dlast.contiguous())
     backward_launch(tensors, gradients, capability=capability(x)).run()
-    dA, dB, dC, dD = (gradients[name].sum(dim=0) for name in ("dA", "dB", "dC", "dD"))
-    return (
-        gradients["dx"],
-        gradients["ddt"],
-        dA.to(A.dtype),
-        dB.to(B.dtype),
-        dC.to(C.dtype),
-        dD.to(D.dtype),
-        gradients["dstart"],
-    )
+    for name, parameter in dict(dA=A, dB=B, dC=C, dD=D).items():
+        gradients[name] = gradients[name].sum(dim=0).to(parameter.dtype)
+    dx, ddt, dA, dB, dC, dD, dstart = gradients.values()
+    return dx, ddt, dA, dB, dC, dD, dstart
 
 
 @selective_scan_backward.register_fake
@@ -191,7 +188,7 @@ selective_scan_forward.register_autograd(_backward, setup_context=_save)
 
 
 def _checked(**tensors: Tensor) -> dict[str, Tensor]:
-    """The tensors, each of a dtype that kernels have, all on one device."""
+    """Check dtypes, devices and N; return the tensors, D and start contiguous."""
     check_kernel_tensors(one_dtype=False, **tensors)
     N = tensors["A"].shape[1]
     if N > LARGEST_N:

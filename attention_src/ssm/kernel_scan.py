@@ -1,8 +1,8 @@
-"""The selective scan's two kernels: states and outputs forward, all gradients backward in time.
+"""The selective scan's two kernels: the forward, and all gradients backward in time.
 
-A program has BLOCK_D channels of one sequence and walks over its tokens, BLOCK_T at a time. Within
-such a tile all states come from one associative scan; between tiles the state is carried along.
-States never reach memory, except one for each tile when the backward asks for them.
+A program computes BLOCK_D channels of one sequence and walks over its tokens, BLOCK_T at a time.
+One associative scan gives all states of such a tile; between tiles the state stays in registers.
+No state is stored, except one before each tile for the backward.
 """
 
 from attention_src.triton_support.launch import tl, triton
@@ -12,13 +12,13 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 @triton.jit
 def _compose(a_first, b_first, a_then, b_then):
-    """h -> a_first h + b_first, and then h -> a_then h + b_then, as one such step."""
+    """h -> a_first h + b_first, then h -> a_then h + b_then, as one step (a, b)."""
     return a_then * a_first, a_then * b_first + b_then
 
 
 @triton.jit
 def _load(ptr, stride_row, stride_column, rows, columns, mask):
-    """A tile of any dtype in float32: [rows, columns]; 0 where masked."""
+    """[rows, columns] of a matrix in float32; 0 where masked."""
     offsets = rows[:, None] * stride_row + columns[None, :] * stride_column
     return tl.load(ptr + offsets, mask=mask, other=0.0).to(tl.float32)
 
@@ -38,7 +38,7 @@ def selective_scan_forward_kernel(
     n, d, N, n_blocks,
     STATES: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """y and the last state; with STATES instead the state before each tile, for the backward."""
+    """y and the last state; with STATES only the state before each tile, for the backward."""
     b = (tl.program_id(0) // n_blocks).to(tl.int64)
     offs_d = (tl.program_id(0) % n_blocks).to(tl.int64) * BLOCK_D + tl.arange(0, BLOCK_D)
     offs_N = tl.arange(0, BLOCK_N).to(tl.int64)
@@ -59,7 +59,7 @@ def selective_scan_forward_kernel(
             tile = b * tl.cdiv(n, BLOCK_T) + start // BLOCK_T
             tl.store(states_ptr + tile * d * N + at_h, h, mask=mask_h)
         # [BLOCK_T, BLOCK_D] and [BLOCK_T, BLOCK_N]  reads x, dt and B once. Past the end dt is 0:
-        # a step that keeps everything and writes nothing.
+        # such a step leaves the state as it is.
         x = _load(x_ptr + b * stride_xb, stride_xt, stride_xd, offs_t, offs_d, mask)
         dt = _load(dt_ptr + b * stride_tb, stride_tt, stride_td, offs_t, offs_d, mask)
         B = _load(B_ptr + b * stride_Bb, stride_Bt, stride_BN, offs_t, offs_N, mask_B)
@@ -90,7 +90,7 @@ def selective_scan_backward_kernel(
 ):  # fmt: skip
     """All gradients, from the last tile to the first; g is the gradient of each state.
 
-    dB and dC are sums over all channels: each program writes its share, [n_blocks, B, n, N].
+    dB and dC are sums over all channels: each program writes its own part, [n_blocks, B, n, N].
     """
     b = (tl.program_id(0) // n_blocks).to(tl.int64)
     block = (tl.program_id(0) % n_blocks).to(tl.int64)
@@ -125,8 +125,8 @@ def selective_scan_backward_kernel(
         dy = _load(dy_ptr + b * n * d, d, 1, offs_t, offs_d, mask)
         B = _load(B_ptr, stride_Bt, stride_BN, offs_t, offs_N, mask_B)
         C = _load(C_ptr, stride_Ct, stride_CN, offs_t, offs_N, mask_B)
-        # The state before each step: the same scan over the steps one token earlier (still in the
-        # cache), where the tile's first row does nothing.
+        # The state before each step: the same scan, one token earlier (still in the cache). The
+        # tile's first row leaves the state as it is.
         mask_p = mask & ~first[:, None]
         x_p = _load(x_ptr - stride_xt, stride_xt, stride_xd, offs_t, offs_d, mask_p)
         dt_p = _load(dt_ptr - stride_tt, stride_tt, stride_td, offs_t, offs_d, mask_p)
@@ -138,8 +138,8 @@ def selective_scan_backward_kernel(
             (keep, (dt_p * x_p)[:, :, None] * B_p[:, None, :]), 0, _compose
         )
         before = keep * h[None, :, :] + write  # [BLOCK_T, BLOCK_D, BLOCK_N]
-        # g_t = C_t dy_t + keep_{t+1} g_{t+1}: a scan from the end. What the next tile's first step
-        # keeps is in g_next already.
+        # g_t = C_t dy_t + keep_{t+1} g_{t+1}: a scan from the end. g_next already includes what the
+        # next tile's first step keeps.
         inside = (tl.arange(0, BLOCK_T) < BLOCK_T - 1) & (offs_t + 1 < n)
         mask_n = inside[:, None] & mask_d[None, :]
         dt_n = _load(dt_ptr + stride_tt, stride_tt, stride_td, offs_t, offs_d, mask_n)
@@ -155,7 +155,7 @@ def selective_scan_backward_kernel(
         g_B = tl.sum(g * B[:, None, :], axis=2)  # [BLOCK_T, BLOCK_D]
         dA += tl.sum(z * dt[:, :, None], axis=0)
         dD += tl.sum(dy * x, axis=0)
-        # [BLOCK_T, BLOCK_D]  writes dx and ddt; [BLOCK_T, BLOCK_N]  writes this share of dB and dC
+        # [BLOCK_T, BLOCK_D]  writes dx and ddt; [BLOCK_T, BLOCK_N]  writes this part of dB and dC
         at = (b * n + offs_t[:, None]) * d + offs_d[None, :]
         dx = dt * g_B + skip[None, :] * dy
         ddt = tl.sum(z * A[None, :, :], axis=2) + x * g_B

@@ -21,9 +21,9 @@ class MambaBlock(nn.Module):
 
     Args:
         d_model: width of a token
-        N: numbers of state a channel
+        N: numbers of state for each channel
         expand: the scan has d = expand * d_model channels
-        conv_width: tokens that the short causal convolution sees
+        conv_width: tokens in the window of the short causal convolution
         form: of `selective_scan`
     Raises:
         ValueError: a size below 1
@@ -63,7 +63,7 @@ class MambaBlock(nn.Module):
             self.dt_proj.bias.copy_(dt + torch.log(-torch.expm1(-dt)))  # softplus's inverse
 
     def forward(self, u: Float[Tensor, "B n d_model"]) -> Float[Tensor, "B n d_model"]:
-        """Args: u [B, n, d_model]. Returns: [B, n, d_model]; token t sees tokens 0 to t."""
+        """u [B, n, d_model] -> [B, n, d_model]; token t sees tokens 0 to t."""
         x, z = self.in_proj(u).chunk(2, dim=-1)  # [B, n, d] each
         x = F.pad(x.mT, (self.conv_width - 1, 0))  # zeros before the first token: causal
         x = F.silu(self.conv(x)).mT  # [B, n, d]

@@ -1,11 +1,11 @@
-"""State space models that are fixed in time, in NumPy: a recurrence that is also a convolution."""
+"""State space models fixed in time, in NumPy: a recurrence that is also a convolution."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.shapes import check_impl, real_array
+from attention_src.shapes import check_impl, check_shape, real_array
 from attention_src.ssm.checks import check_positive, check_ssm
 
 FORMS = ("recurrent", "convolution")
@@ -28,12 +28,11 @@ def discretize(
             first-order B_bar, which is what Mamba's code computes)
     Returns: A_bar, B_bar  [..., N], dt's axes broadcast against those of A and B
     Raises:
-        ValueError: dt is not positive; an unknown method
+        ValueError: dt not positive; an unknown method
     Source: Gu et al. 2022, arXiv:2206.11893 (S4D), section 3.1; Gu & Dao 2023, arXiv:2312.00752,
         Eq. 4 and section 3.3.
     """
-    if method not in ("zoh", "bilinear", "mamba"):
-        raise ValueError(f"method is {method!r}; it should be 'zoh', 'bilinear' or 'mamba'")
+    check_impl(method, ("zoh", "bilinear", "mamba"), "method")
     dt, A, B = (real_array(x, name)[0] for x, name in ((dt, "dt"), (A, "A"), (B, "B")))
     check_positive(dt)
     z = dt[..., None] * A
@@ -58,7 +57,7 @@ def ssm(
     method: str = "zoh",
     form: str = "recurrent",
 ) -> Float[np.ndarray, "*batch n d"]:
-    """A state space model that is fixed in time: each of d channels has a state of N numbers.
+    """A state space model fixed in time: each of d channels has a state of N numbers.
 
         h_t = A_bar h_{t-1} + B_bar x_t,  y_t = C·h_t + D x_t
             = sum_s K_s x_{t-s} + D x_t,  K_s = C·(A_bar^s B_bar)
@@ -70,12 +69,12 @@ def ssm(
         B, C: [d, N]  input and output matrices
         D: [d]  skip connection; None = 0
         method: of `discretize`
-        form: "recurrent" (one step after the other) or "convolution" (with K, by FFT)
+        form: "recurrent" (step by step) or "convolution" (with K, by FFT)
     Returns: [..., n, d]  y, in x's dtype
     Raises:
         ValueError: shapes that do not fit; an unknown form or method; dt not positive
-    Cost: recurrent 6 n d N FLOP and N numbers of state a channel; convolution O(n d (N + log n))
-        FLOP and O(n d) memory.
+    Cost: recurrent 6 n d N FLOP and d N numbers of state; convolution O(n d (N + log n)) FLOP and
+        O(n d) memory.
     Source: Gu et al. 2021, arXiv:2111.00396, Eq. 3 to 5; the diagonal form 2206.11893.
     """
     check_impl(form, FORMS, "form")
@@ -88,6 +87,7 @@ def ssm(
 
 
 def _recur(x: np.ndarray, A_bar: np.ndarray, B_bar: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Step by step."""
     y = np.zeros(x.shape)
     h = np.zeros((*x.shape[:-2], *A_bar.shape))  # [..., d, N]
     for t in range(x.shape[-2]):
@@ -97,20 +97,20 @@ def _recur(x: np.ndarray, A_bar: np.ndarray, B_bar: np.ndarray, C: np.ndarray) -
 
 
 def _convolve(x: np.ndarray, A_bar: np.ndarray, B_bar: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """As a convolution with K, by FFT."""
     n = x.shape[-2]
     if n == 0:
         return np.zeros(x.shape)
     K = np.stack([(C * A_bar**s * B_bar).sum(axis=-1) for s in range(n)])  # [n, d]
-    # Twice as long, so that the end of the circular convolution does not reach its beginning.
+    # Padded to 2 n, so that the circular convolution does not wrap around.
     spectrum = np.fft.rfft(x, 2 * n, axis=-2) * np.fft.rfft(K, 2 * n, axis=0)
     return np.fft.irfft(spectrum, 2 * n, axis=-2)[..., :n, :]
 
 
 def skip(x: np.ndarray, D: Any) -> np.ndarray | float:
-    """The skip connection D x, or 0 when D is None; D should be [d]."""
+    """The skip connection D x, with D [d]; 0 if D is None."""
     if D is None:
         return 0.0
     D, _ = real_array(D, "D")
-    if D.shape != (x.shape[-1],):
-        raise ValueError(f"D has shape {list(D.shape)}; it should be [d] = [{x.shape[-1]}]")
+    check_shape(D, "D", "[d]", x.shape[-1:])
     return D * x

@@ -15,7 +15,7 @@ from attention_src.triton_support.launch import Launch
 
 
 def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
-    """Every kernel at a usual size, on tensors without data."""
+    """Every kernel of the topic at a usual size, on tensors without data."""
     batch, n_heads, n = 4, 16, 4096
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -27,7 +27,7 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     chip = dict(capability=capability)
 
     def walk(channels: bool) -> tuple[torch.Tensor, dict[str, Any]]:
-        """The states between chunks, and the options that launches share."""
+        """The states between chunks, and the options that the launches share."""
         chunk = chunk_size(dtype, capability, channels)
         return empty(batch, n_heads, n // chunk, d, d), dict(chunk=chunk, **chip)
 

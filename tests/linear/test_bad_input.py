@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from linear.cases import MECHANISMS, inputs, on_arrays, on_tensors
+from linear.cases import ONE_OF_EACH, inputs, on_arrays, on_tensors
 
 SHAPE = dict(n=5, d_k=3, d_v=2)
-EVERY = list(MECHANISMS)
 GATED = ["gated", "gated delta"]
 DELTA = ["delta", "gated delta"]
 LINEAR = ["elu", "bidirectional"]
@@ -35,7 +34,7 @@ def setting(label, value):
     return change
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_options(name, untyped):
     refuse(name, "form is 'fast'; it should be one of 'parallel'", form="fast")
     refuse(name, "chunk is 0; it should be at least 1", chunk=0)
@@ -43,7 +42,7 @@ def test_options(name, untyped):
     refuse(name, "impl is 'triangle'; it should be one of 'auto'", only="tensors", impl="triangle")
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_shapes(name, untyped):
     refuse(name, "k has d_k=2 but q has d_k=3", setting("k", lambda k: k[..., :2]))
     refuse(name, "v has n_k=4 but k has n_k=5", setting("v", lambda v: v[..., :4, :]))
@@ -60,7 +59,7 @@ def test_shapes(name, untyped):
         refuse(name, "k has n_k=5 but q has n_q=4", setting("q", lambda q: q[..., :4, :]))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_kinds_of_numbers(name, untyped):
     refuse(name, "k is a str", setting("k", lambda k: "keys"), only="tensors")
     refuse(name, "k is a ndarray", setting("k", lambda k: k.numpy()), only="tensors")
@@ -78,7 +77,7 @@ def test_kinds_of_numbers(name, untyped):
     )
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_states(name, untyped):
     run = on_tensors(name)
     _, state = run(*inputs(name, **SHAPE), return_state=True)
@@ -120,7 +119,12 @@ def test_log_gates(name, untyped):
     refuse(name, "log_gates has shape", setting(last, lambda g: g[:, :, :4]))
     refuse(name, "log_gates has shape", setting(last, lambda g: g[0]))
     refuse(name, "log_gates is a float", setting(last, lambda g: 0.5), only="tensors")
-    refuse(name, "log_gates is torch.float.. on meta but k is", setting(last, lambda g: g.to("meta")), only="tensors")
+    refuse(
+        name,
+        "log_gates is torch.float.. on meta but k is",
+        setting(last, lambda g: g.to("meta")),
+        only="tensors",
+    )
 
 
 @pytest.mark.parametrize("name", DELTA)

@@ -1,7 +1,7 @@
 """The three gates for every mechanism and form of the layer: forward and all gradients.
 
-Exact is the definition in float64 on the numbers that the layer was given; plain is the definition
-in the input's own dtype, rounded after every step.
+Exact is the definition in float64 on the layer's inputs; plain is the definition in the inputs' own
+dtype, rounded after every step.
 """
 
 import pytest
@@ -23,24 +23,23 @@ from linear.cases import (
     upstream,
 )
 
-SHARP = {torch.float32: 1e-5, torch.float64: 1e-12}
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-# n, d_k, d_v: distinct primes, one position, beside a block of 16 and a chunk of 64.
-SIZES = [(1, 3, 2), (7, 11, 13), (17, 2, 3), (31, 5, 7), (63, 8, 4), (65, 8, 5), (131, 3, 17)]
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)  # float64: test_layer.py
+# n, d_k, d_v: one position, next to a block of 16, to 4 and to 13 chunks of 5, and to one of 64.
+SIZES = [(1, 3, 2), (17, 2, 3), (19, 5, 7), (65, 8, 5)]
 
 
 def sharp(a, e, label):
-    """The sharp gate. A single key has weight 1 whatever q and k are, so their gradients are 0."""
+    """The sharp gate. A single key has weight 1 for any q and k, so their gradients are 0."""
     if label in ("dq", "dk") and a.shape[-2] == 1 and e.abs().max() < 1e-12:
-        assert a.abs().max() < SHARP[a.dtype]
+        assert a.abs().max() < 1e-5
     else:
-        assert_sharp(a, e, rtol=SHARP[a.dtype], name=label)
+        assert_sharp(a, e, name=label)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_budget_and_sharp(name, dtype, size):
+def test_budget_and_sharp(poisoned, name, dtype, size):
     arguments = inputs(name, *size, dtype=dtype)
     do = upstream(arguments)
     right = exact(name, arguments, do)
@@ -49,7 +48,7 @@ def test_budget_and_sharp(name, dtype, size):
         actual = results(lambda *x: on_tensors(name)(*x, **form), arguments, do)  # noqa: B023
         for label, a, e, p in zip(NAMES, actual, right, plain, strict=False):
             assert a.dtype == dtype
-            if dtype in SHARP:
+            if dtype == torch.float32:
                 sharp(a, e, label)
             else:
                 assert_within_budget(a, e, p, name=label)
@@ -61,8 +60,8 @@ def identity(n, dtype):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("n", [1, 2, 13, 65])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("n", [1, 13, 65])
 def test_probe(form, dtype, n):
     q, k, _ = inputs("elu", n, 7, 1, dtype=dtype)
     v = identity(n, dtype)
@@ -78,11 +77,10 @@ def test_probe(form, dtype, n):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("name", ["gated", "delta", "gated delta"])
-def test_probe_of_gates_and_of_the_delta_rule(form, dtype, name):
+def test_probe_of_gates_and_of_the_delta_rule(form, name):
     n = 41
-    q, k, _, *more = inputs(name, n, 7, 1, dtype=dtype)
+    q, k, _, *more = inputs(name, n, 7, 1, dtype=torch.float32)
     visible = torch.from_numpy(causal_mask(n))
     if name == "gated":
         q, k = q.abs(), k.abs()
@@ -90,15 +88,15 @@ def test_probe_of_gates_and_of_the_delta_rule(form, dtype, name):
         more[-1] = more[-1].clamp(min=-0.3)  # mild, but for one that forgets everything before it
         more[-1][:, :, 23] = -torch.inf
         visible[23:, :23] = False
-    v = identity(n, dtype)
+    v = identity(n, torch.float32)
     w = on_tensors(name)(q, k, v, *more, **form)
     right = definition(name, *(x.double() for x in (q, k, v, *more)))
-    assert_sharp(w, right, rtol=SHARP[dtype])
+    assert_sharp(w, right)
     assert (w[..., ~visible] == 0).all() and (w[..., visible] != 0).all()
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("strength", [-1e-6, -1.0, -20.0, -1e3, -6e4, -torch.inf])
+@pytest.mark.parametrize("strength", [-1e-6, -20.0, -6e4, -torch.inf])
 def test_strong_gates_neither_overflow_nor_lose_digits(form, strength):
     """Beside gates of exp(strength) there are mild ones, whose products are still exact."""
     for name in ("gated", "gated delta"):

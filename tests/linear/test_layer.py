@@ -1,4 +1,4 @@
-"""The layer: gradients, decoding with a state, what it costs, and where there is nothing to do."""
+"""The layer: the reference's numbers, gradients, decoding with a state, cost, empty input."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from linear.cases import (
     FORMS,
     MECHANISMS,
     NAMES,
+    ONE_OF_EACH,
+    PER_MECHANISM,
     exact,
     inputs,
     on_arrays,
@@ -22,7 +24,7 @@ from linear.cases import (
     upstream,
 )
 
-CAUSAL = [name for name in MECHANISMS if name != "bidirectional"]
+CAUSAL = [name for name in ONE_OF_EACH if name != "bidirectional"]
 
 
 def awkward(x, kind):
@@ -37,6 +39,7 @@ def awkward(x, kind):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+@PER_MECHANISM
 @given(
     n=st.integers(0, 20),
     d_k=st.integers(1, 5),
@@ -75,6 +78,7 @@ def test_every_form_agrees_with_the_reference(
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+@PER_MECHANISM
 @given(
     n=st.integers(1, 20),
     d_k=st.integers(1, 5),
@@ -94,11 +98,11 @@ def test_gradients_of_every_form(name, n, d_k, d_v, form, chunk, seed):
 
 
 @pytest.mark.parametrize("form", ["parallel", "recurrent", "chunkwise"])
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_gradcheck(name, form):
     """By finite differences: every argument, and the state that comes in and goes out."""
     form = dict(form=form, chunk=2)
-    arguments = [x.requires_grad_() for x in inputs(name, 5, 2, 3, batch=1, seed=1)]
+    arguments = [x.requires_grad_() for x in inputs(name, 3, 2, 1, batch=1, seed=1)]
     _, state = on_tensors(name)(*arguments, return_state=True, **form)
     state = torch.randn_like(state).abs().requires_grad_()
 
@@ -120,20 +124,9 @@ def test_gradient_of_decay(form):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_no_output_is_left_unwritten(name, form, poisoned):
-    arguments = inputs(name, 37, 5, 3, dtype=torch.float32)
-    do = upstream(arguments)
-    right = exact(name, arguments, do)
-    actual = results(lambda *x: on_tensors(name)(*x, **form), arguments, do)
-    for label, a, e in zip(NAMES, actual, right, strict=False):
-        assert_sharp(a, e, name=label)
-
-
-@pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_nothing_to_do(name, form):
-    for n, d_v, batch in ((0, 3, 2), (5, 0, 2), (5, 3, 0), (0, 0, 0)):
+    for n, d_v, batch in ((0, 3, 2), (5, 0, 2), (5, 3, 0)):
         arguments = [x.requires_grad_() for x in inputs(name, n, 2, d_v, batch=batch)]
         o, state = on_tensors(name)(*arguments, return_state=True, **form)
         assert o.shape == (batch, 3, n, d_v)
@@ -144,7 +137,7 @@ def test_nothing_to_do(name, form):
             assert gradient.shape == x.shape and (gradient == 0).all()
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_nan_stays_visible(name):
     for at in range(2):
         for form in FORMS:
@@ -158,12 +151,12 @@ def test_nan_stays_visible(name):
 @pytest.mark.parametrize("name", CAUSAL)
 def test_decode_equals_prefill_and_its_cost_does_not_grow(name):
     """Token by token in float32, after a prefill in chunks; each token costs the same."""
-    arguments = inputs(name, 150, 5, 3, dtype=torch.float32)
+    arguments = inputs(name, 80, 5, 3, dtype=torch.float32)
     run = on_tensors(name)
     whole = run(*arguments)
-    o, state = run(*(x[:, :, :100] for x in arguments), return_state=True)
+    o, state = run(*(x[:, :, :70] for x in arguments), return_state=True)
     pieces, costs = [o], set()
-    for t in range(100, 150):
+    for t in range(70, 80):
         with Written() as written:
             o, state = run(
                 *(x[:, :, t : t + 1] for x in arguments),
@@ -178,7 +171,7 @@ def test_decode_equals_prefill_and_its_cost_does_not_grow(name):
 
 
 class Written(TorchDispatchMode):
-    """Counts the numbers that torch's operations write: work that no FLOP counter sees."""
+    """Counts the numbers that torch's operations write, which no FLOP counter does."""
 
     numbers = 0
 
@@ -200,34 +193,34 @@ def work(name, n, **options):
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("elu", 4096), ("retention", 4096), ("gated", 512), ("gated delta", 1024)]
+    ("name", "n"), [("elu", 512), ("retention", 512), ("gated", 128), ("gated delta", 256)]
 )
 def test_chunkwise_costs_grow_with_n_and_parallel_with_its_square(name, n):
     flops, numbers = work(name, 4 * n) / work(name, n)
     assert 3.9 < flops < 4.1 and 3.9 < numbers < 4.1
-    flops, numbers = work(name, 512, form="parallel") / work(name, 128, form="parallel")
-    assert flops > 10 and numbers > 10
+    flops, numbers = work(name, 256, form="parallel") / work(name, 64, form="parallel")
+    assert flops > 7 and numbers > 7  # linear: 4, quadratic: 16
 
 
 @pytest.mark.parametrize("name", CAUSAL)
 def test_torch_compile_without_a_break(name, untyped):
-    arguments = inputs(name, 13, 5, 3, dtype=torch.float32)
+    arguments = inputs(name, 7, 5, 3, dtype=torch.float32)
     compiled = torch.compile(on_tensors(name), fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(*arguments, chunk=5), on_tensors(name)(*arguments, chunk=5))
+    torch.testing.assert_close(compiled(*arguments, chunk=4), on_tensors(name)(*arguments, chunk=4))
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_small_weights_count_as_much_as_large_ones(form):
-    """Keys of −40 have features of 4e-18, and a sum of weights as small: it still divides."""
+    """Keys of −40 have features of 4e-18; dividing by a sum as small still works."""
     q, k, v = inputs("elu", 9, 3, 2, dtype=torch.float32)
-    k = -k.abs().ceil()  # whole numbers, so that 40 less is no other rounding
+    k = -k.abs().ceil()  # whole numbers, so that k - 40 is not rounded
     expected = linear_attention(q, k, v, **form)
     torch.testing.assert_close(linear_attention(q, k - 40, v, **form), expected)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_weights_that_cancel_to_zero_give_zero(form):
-    """Weights 1 and −1: there is nothing to divide by, though their values do not cancel."""
+    """Weights of 1 and −1 sum to 0, though the weighted values do not."""
     q, k = torch.ones(1, 1, 2, 1), torch.tensor([1.0, -1.0]).reshape(1, 1, 2, 1)
     v = torch.tensor([3.0, 5.0]).reshape(1, 1, 2, 1)
     reference = on_arrays("elu")(*(x.numpy() for x in (q, k, v)), feature_map=None, **form)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attention_src.attention.reference import attention, attention_lse
 from attention_src.ring.placement import order, spans
-from attention_src.ring.reference import join, ring_attention, wire_bytes, work
+from attention_src.ring.reference import bytes_sent, join, ring_attention, work
 from attention_src.testing import make_qkv, probe_mask
 
 CLOSE = dict(rtol=1e-12, atol=1e-12)
@@ -42,8 +42,8 @@ def test_joining_with_nothing():
         (some, nothing, some),
         (nothing, nothing, nothing),
     ):
-        for actual, wanted in zip(join(*a, *b), expected, strict=True):
-            np.testing.assert_array_equal(actual, wanted)
+        for actual, right in zip(join(*a, *b), expected, strict=True):
+            np.testing.assert_array_equal(actual, right)
 
 
 def test_zigzag_by_hand():
@@ -71,9 +71,9 @@ def test_zigzag_shares_the_work_and_contiguous_does_not():
 def test_bytes_by_hand():
     # Each of 4 ranks has 2 of 8 tokens: 2 sequences x 3 heads x 2 tokens x (5 + 7) numbers.
     options = dict(n_kv_heads=3, batch=2)
-    assert wire_bytes(8, 4, 5, 7, **options) == 3 * 144 * 2
-    assert wire_bytes(8, 4, 5, 7, **options, backward=True) == 3 * 144 * 2 + 4 * 144 * 4
-    assert wire_bytes(8, 1, 5, 7, **options, backward=True) == 0
+    assert bytes_sent(8, 4, 5, 7, **options) == 3 * 144 * 2
+    assert bytes_sent(8, 4, 5, 7, **options, backward=True) == 3 * 144 * 2 + 4 * 144 * 4
+    assert bytes_sent(8, 1, 5, 7, **options, backward=True) == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_bytes_by_hand():
         (lambda x: ring_attention(x, x[:, :1], x, n_ranks=1), "k has d_k=1 but q has d_k=2"),
         (lambda x: ring_attention(x, x, x, n_ranks=2, placement="odd"), "placement is 'odd'"),
         (lambda x: spans(3, 12, 3), "rank is 3; it should be below n_ranks=3"),
-        (lambda x: wire_bytes(7, 2, 1, 1), "n is 7, which contiguous placement on 2 ranks"),
+        (lambda x: bytes_sent(7, 2, 1, 1), "n is 7, which contiguous placement on 2 ranks"),
     ],
 )
 def test_bad_input(untyped, call, message):

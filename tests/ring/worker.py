@@ -1,8 +1,9 @@
-"""What each rank runs, under torchrun: `worker.py equal FILE`, or one of the ways to fail.
+"""What each rank runs: `worker.py answers FILE`, or a way to fail.
 
-Rank 0 writes what it found to FILE as JSON; the tests read it.
+Rank 0 writes its results to FILE as JSON for the tests.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -12,11 +13,17 @@ import torch.distributed as dist
 
 from attention_src.attention.layer import attention
 from attention_src.ring.layer import ring_attention, shard, unshard
-from attention_src.ring.layer_wire import Wire
-from attention_src.ring.reference import wire_bytes
+from attention_src.ring.layer_exchange import RingExchange
+from attention_src.ring.reference import bytes_sent
 
 # n, d_k, d_v, H, H_kv; n divides by 2, 4, 6 and 8.
-SIZES = [(24, 5, 3, 2, 2), (48, 16, 7, 4, 2), (24, 3, 11, 3, 1), (264, 8, 8, 2, 2)]
+SIZES = [(24, 5, 3, 2, 2), (24, 3, 11, 3, 1), (264, 16, 7, 4, 2)]
+KINDS = [
+    (torch.float64, "dense"),
+    (torch.float64, "tiled"),
+    (torch.float32, "tiled"),
+    (torch.bfloat16, "dense"),
+]
 
 
 def make(size, dtype):
@@ -29,93 +36,85 @@ def make(size, dtype):
     ]
 
 
-def on_a_ring(q, k, v, do, **options):
+def on_a_ring(q, k, v, do, group, **options):
     """o, dq, dk, dv of the whole sequence, and the bytes sent forward and in all."""
-    place = dict(placement=options["placement"])
+    place = dict(placement=options["placement"], group=group)
     leaves = [shard(x, **place).requires_grad_() for x in (q, k, v)]
-    wire = Wire()
-    o = ring_attention(*leaves, wire=wire, **options)
-    forward = wire.bytes_sent
+    exchange = RingExchange(group)
+    o = ring_attention(*leaves, exchange=exchange, group=group, **options)
+    forward = exchange.bytes_sent
     o.backward(shard(do, **place))
     results = [unshard(x, **place) for x in (o, *(leaf.grad for leaf in leaves))]
-    return results, forward, wire.bytes_sent
+    return results, forward, exchange.bytes_sent
 
 
 def alone(q, k, v, do, causal):
+    """The same on one device, in float64."""
     leaves = [x.double().clone().requires_grad_() for x in (q, k, v)]
     o = attention(*leaves, causal=causal, impl="dense")
     o.backward(do.double())
     return [o.detach(), *(leaf.grad for leaf in leaves)]
 
 
-def equal(path):
-    """Every size, dtype, placement and implementation, against one device in float64."""
-    rank, n_ranks = dist.get_rank(), dist.get_world_size()
-    found = []
-    for size in SIZES:
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
-            q, k, v, do = make(size, dtype)
-            for causal in (False, True):
-                expected = alone(q, k, v, do, causal) if rank == 0 else None
-                for placement in ("zigzag", "contiguous"):
-                    for impl in ("dense", "tiled"):
-                        options = dict(causal=causal, placement=placement, impl=impl)
-                        results, *sent = on_a_ring(q, k, v, do, **options)
-                        counts = [None] * n_ranks
-                        dist.all_gather_object(counts, sent)
-                        if rank:
-                            continue
-                        errors = [
-                            float((a.double() - e).abs().max() / e.abs().max())
-                            for a, e in zip(results, expected, strict=True)
-                        ]
-                        n, d_k, d_v, _, n_kv_heads = size
-                        counted = [
-                            wire_bytes(
-                                n, n_ranks, d_k, d_v, n_kv_heads=n_kv_heads, batch=2,
-                                dtype_bytes=dtype.itemsize, backward=backward,
-                            )
-                            for backward in (False, True)
-                        ]  # fmt: skip
-                        found.append(
-                            dict(
-                                options,
-                                size=size,
-                                dtype=str(dtype),
-                                errors=errors,
-                                bytes=counts,
-                                counted=[counted[0], counted[0] + counted[1]],
-                            )
-                        )
-    check_shards()
-    check_own_group()
-    if rank == 0:
+def answers(path):
+    """Rings of all 4 ranks, of the last 3 and of the last 2; then ranks that disagree."""
+    found, refusals = [], []
+    for ranks in ([0, 1, 2, 3], [1, 2, 3], [2, 3]):
+        group = dist.new_group(ranks)
+        if dist.get_rank() in ranks:
+            check_shards(group)
+            found += equal(group)
+            refusals.append(disagree(group))
+    everyone = [None] * 4
+    dist.all_gather_object(everyone, (found, refusals))
+    if dist.get_rank() == 0:
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(found, file)
+            json.dump(everyone, file)
 
 
-def check_shards():
-    n = 8 * dist.get_world_size()
+def equal(group):
+    """Every size, kind and option, against one device; the group's first rank compares."""
+    found, n_ranks = [], dist.get_world_size(group)
+    for size, (dtype, impl), causal in itertools.product(SIZES, KINDS, (False, True)):
+        q, k, v, do = make(size, dtype)
+        n, d_k, d_v, _, n_kv_heads = size
+        sizes = dict(n_kv_heads=n_kv_heads, batch=2, dtype_bytes=dtype.itemsize)
+        forward = bytes_sent(n, n_ranks, d_k, d_v, **sizes)
+        backward = bytes_sent(n, n_ranks, d_k, d_v, **sizes, backward=True)
+        first = dist.get_rank(group) == 0
+        expected = alone(q, k, v, do, causal) if first else None
+        for placement in ("zigzag", "contiguous"):
+            options = dict(causal=causal, placement=placement, impl=impl)
+            results, *sent = on_a_ring(q, k, v, do, group, **options)
+            case = dict(options, size=size, dtype=str(dtype), n_ranks=n_ranks)
+            assert sent == [forward, forward + backward], (sent, case)
+            if first:
+                pairs = zip(results, expected, strict=True)
+                errors = [float((a.double() - e).abs().max() / e.abs().max()) for a, e in pairs]
+                found.append(dict(case, errors=errors))
+    return found
+
+
+def check_shards(group):
+    n = 8 * dist.get_world_size(group)
     x = torch.arange(3 * n).reshape(3, n, 1)
     for placement in ("zigzag", "contiguous"):
-        part = shard(x, placement=placement)
+        part = shard(x, placement=placement, group=group)
         assert part.shape == (3, 8, 1)
-        assert torch.equal(unshard(part, placement=placement), x)
+        assert torch.equal(unshard(part, placement=placement, group=group), x)
 
 
-def check_own_group():
-    """A ring of the last two ranks only, among all."""
-    ranks = [dist.get_world_size() - 2, dist.get_world_size() - 1]
-    group = dist.new_group(ranks)
-    if dist.get_rank() in ranks:
-        q, k, v, _ = make(SIZES[0], torch.float64)
-        shards = [shard(x, group=group) for x in (q, k, v)]
-        o = unshard(ring_attention(*shards, causal=True, group=group), group=group)
-        torch.testing.assert_close(o, attention(q, k, v, causal=True), rtol=1e-12, atol=1e-12)
+def disagree(group):
+    """The group's first rank has a longer shard than the others: what each one says."""
+    x = torch.ones(1, 1, 6 if dist.get_rank(group) == 0 else 4, 4)
+    try:
+        ring_attention(x, x, x, group=group)
+    except ValueError as error:
+        return str(error)
 
 
 def dies(path):
-    """Rank 1 ends without a word between two calls; the others notice in the next."""
+    """Rank 1 ends between two calls; the others notice in the next."""
     shards = [shard(x) for x in make(SIZES[0], torch.float32)[:3]]
     ring_attention(*shards)
     if dist.get_rank() == 1:
@@ -130,17 +129,6 @@ def dies_in_backward(path):
     if dist.get_rank() == 1:
         os._exit(3)
     o.sum().backward()
-
-
-def disagrees(path):
-    """Rank 0 has a longer shard than the others."""
-    n = 6 if dist.get_rank() == 0 else 4
-    x = torch.ones(1, 1, n, 4)
-    try:
-        ring_attention(x, x, x)
-    except ValueError as error:
-        # In one write: torchrun's processes share this output, unbuffered.
-        print(f"rank {dist.get_rank()} refused: {error}\n", end="", flush=True)
 
 
 if __name__ == "__main__":

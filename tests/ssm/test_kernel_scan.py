@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
 from attention_src.ssm import reference
 from attention_src.ssm.kernel import selective_scan_backward, selective_scan_forward
-from attention_src.ssm.layer import selective_scan, selective_scan_with_state
+from attention_src.ssm.layer import selective_scan
 from attention_src.testing import assert_sharp, assert_within_budget
 from ssm.cases import scan_arguments
 
@@ -28,7 +28,7 @@ def arguments(batch, n, d, N, dtype, seed=0):
 def gradients_of(y, last, leaves, dtype):
     """y, last and the gradients of a loss with a different weight for every output.
 
-    The weights are rounded to dtype, so that every implementation gets the very same ones.
+    The weights are rounded to dtype, so that every implementation gets the same ones.
     """
     loss = 0.0
     for out in (y, last):
@@ -44,11 +44,14 @@ def kernel_results(given):
 
 
 def torch_results(given, dtype):
-    """The recurrence on the very same numbers, in dtype."""
+    """The recurrence on the same numbers, in dtype; the state in float32 at least."""
     leaves = [a.detach().to("cpu", dtype).requires_grad_() for a in given]
     *rest, start = leaves
+    start = start.to(torch.promote_types(dtype, torch.float32))
     options = dict(form="recurrent", initial_state=start, impl="torch")
-    return gradients_of(*selective_scan_with_state(*rest, **options), leaves, given[0].dtype)
+    return gradients_of(
+        *selective_scan(*rest, return_state=True, **options), leaves, given[0].dtype
+    )
 
 
 def check(given):
@@ -62,7 +65,8 @@ def check(given):
             assert_within_budget(a, e, p.to(a.dtype), name=name)
 
 
-SIZES = [(2, 9, 3, 5), (1, 1, 1, 1), (1, 4, 2, 3), (2, 5, 5, 2), (1, 3, 2, 4), (1, 17, 1, 2)]
+# B, n, d, N: a tile is 4 tokens of 2 channels.
+SIZES = [(2, 9, 3, 5), (1, 1, 1, 1), (1, 4, 2, 3), (1, 5, 5, 2)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -74,12 +78,13 @@ def test_gates(poisoned, dtype, size):
 def test_the_oracle_is_the_reference():
     given = arguments(2, 9, 3, 5, torch.float32)
     arrays = [a.double().cpu().numpy() for a in given]
-    y, last = reference.selective_scan_with_state(*arrays[:-1], initial_state=arrays[-1])
+    y, last = reference.selective_scan(*arrays[:-1], initial_state=arrays[-1], return_state=True)
     exact = torch_results(given, torch.float64)
     np.testing.assert_allclose(exact[0], y, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(exact[1], last, rtol=1e-12, atol=1e-12)
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(
     size=st.tuples(st.integers(1, 2), st.integers(0, 9), st.integers(1, 3), st.integers(1, 3)),
     dtype=st.sampled_from(DTYPES),
@@ -132,7 +137,7 @@ def test_layer_uses_it():
 
 
 def test_operator_rules():
-    given = arguments(1, 5, 2, 3, torch.float32)
+    given = arguments(1, 3, 1, 2, torch.float32)
     torch.library.opcheck(selective_scan_forward, [a.requires_grad_() for a in given])
     given = [a.detach() for a in given]
     gradients = (torch.ones_like(given[0]), torch.ones_like(given[-1]))
@@ -140,7 +145,7 @@ def test_operator_rules():
 
 
 def test_compiles_as_one_graph():
-    given = arguments(1, 5, 2, 3, torch.float32)
+    given = arguments(1, 3, 1, 2, torch.float32)
     leaves = [a.requires_grad_() for a in given]
 
     def loss(*a):
@@ -148,7 +153,8 @@ def test_compiles_as_one_graph():
         return (y.sin().sum() + last.cos().sum(),)
 
     (expected,) = loss(*leaves)
-    (actual,) = torch.compile(loss, fullgraph=True)(*leaves)
+    backend = "inductor" if DEVICE == "cuda" else "aot_eager"
+    (actual,) = torch.compile(loss, fullgraph=True, backend=backend)(*leaves)
     torch.testing.assert_close(actual, expected)
     for a, e in zip(
         torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True

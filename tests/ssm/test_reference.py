@@ -5,15 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_src.ssm.reference import (
-    associative_scan,
-    discretize,
-    selective_scan,
-    selective_scan_with_state,
-    ssd,
-    ssd_with_state,
-    ssm,
-)
+from attention_src.ssm.reference import associative_scan, discretize, selective_scan, ssd, ssm
 from ssm.cases import scan_arguments, ssd_arguments, ssm_arguments
 
 CLOSE = dict(rtol=1e-11, atol=1e-11)
@@ -71,9 +63,9 @@ def test_associative_scan_is_the_recurrence(n):
     x, dt, A, B, C, D = scan_arguments(n=n)
     start = np.random.default_rng(1).standard_normal((2, 3, 5))
     for initial_state in (None, start):
-        options = dict(initial_state=initial_state)
-        y, h = selective_scan_with_state(x, dt, A, B, C, D, **options)
-        y2, h2 = selective_scan_with_state(x, dt, A, B, C, D, form="associative", **options)
+        options = dict(initial_state=initial_state, return_state=True)
+        y, h = selective_scan(x, dt, A, B, C, D, **options)
+        y2, h2 = selective_scan(x, dt, A, B, C, D, form="associative", **options)
         np.testing.assert_allclose(y2, y, **CLOSE)
         np.testing.assert_allclose(h2, h, **CLOSE)
 
@@ -98,10 +90,10 @@ def test_associative_scan_composes_steps():
 )
 def test_all_forms_of_ssd_agree(n, chunk, heads, P, N, batch, seed):
     arguments = ssd_arguments(batch, n, heads, P, N, seed)
-    y, h = ssd_with_state(*arguments, form="recurrent")
+    y, h = ssd(*arguments, form="recurrent", return_state=True)
     assert y.shape == (*batch, heads, n, P) and h.shape == (*batch, heads, P, N)
     for options in (dict(form="parallel"), dict(chunk=chunk)):
-        y2, h2 = ssd_with_state(*arguments, **options)
+        y2, h2 = ssd(*arguments, return_state=True, **options)
         np.testing.assert_allclose(y2, y, **CLOSE)
         np.testing.assert_allclose(h2, h, **CLOSE)
 
@@ -127,21 +119,22 @@ def test_a_scan_that_selects_nothing_is_fixed_in_time():
 
 
 @pytest.mark.parametrize("cut", [0, 1, 6, 13])
-def test_a_state_takes_up_where_it_was_left(cut):
+def test_a_state_continues_the_sequence(cut):
+    options = dict(return_state=True)
     x, dt, A, B, C, D = scan_arguments()
-    expected, last = selective_scan_with_state(x, dt, A, B, C, D)
-    first, h = selective_scan_with_state(x[:, :cut], dt[:, :cut], A, B[:, :cut], C[:, :cut], D)
+    expected, last = selective_scan(x, dt, A, B, C, D, **options)
+    first, h = selective_scan(x[:, :cut], dt[:, :cut], A, B[:, :cut], C[:, :cut], D, **options)
     rest = (x[:, cut:], dt[:, cut:], A, B[:, cut:], C[:, cut:], D)
-    second, h = selective_scan_with_state(*rest, initial_state=h)
+    second, h = selective_scan(*rest, initial_state=h, **options)
     np.testing.assert_allclose(np.concatenate([first, second], axis=1), expected, **CLOSE)
     np.testing.assert_allclose(h, last, **CLOSE)
     x, dt, A, B, C = ssd_arguments()
-    expected, last = ssd_with_state(x, dt, A, B, C, chunk=4)
+    expected, last = ssd(x, dt, A, B, C, chunk=4, **options)
     left = (x[:, :, :cut], dt[:, :, :cut], A, B[:, :cut], C[:, :cut])
     right = (x[:, :, cut:], dt[:, :, cut:], A, B[:, cut:], C[:, cut:])
     for form in ("recurrent", "parallel", "chunkwise"):
-        first, h = ssd_with_state(*left, form=form, chunk=4)
-        second, h = ssd_with_state(*right, form=form, chunk=4, initial_state=h)
+        first, h = ssd(*left, form=form, chunk=4, **options)
+        second, h = ssd(*right, form=form, chunk=4, initial_state=h, **options)
         np.testing.assert_allclose(np.concatenate([first, second], axis=2), expected, **CLOSE)
         np.testing.assert_allclose(h, last, **CLOSE)
 
@@ -166,13 +159,16 @@ def test_strong_decay_forgets_and_does_not_overflow():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
 def test_dtypes(dtype):
-    answer = np.float64 if dtype is np.int64 else dtype
-    x, dt, A, B, C, D = scan_arguments()
-    assert selective_scan(x.astype(dtype), dt, A, B, C, D).dtype == answer
-    x, dt, A, B, C = ssd_arguments()
-    assert ssd(x.astype(dtype), dt, A, B, C).dtype == answer
-    x, dt, A, B, C, D = ssm_arguments()
-    assert ssm(x.astype(dtype), dt, A, B, C, D).dtype == answer
+    for function, arguments, options in (
+        (selective_scan, scan_arguments(), dict(return_state=True)),
+        (ssd, ssd_arguments(), dict(return_state=True)),
+        (ssm, ssm_arguments(), dict()),
+    ):
+        y = function(arguments[0].astype(dtype), *arguments[1:], **options)
+        if options:
+            y, h = y
+            assert h.dtype == np.float64
+        assert y.dtype == (np.float64 if dtype is np.int64 else dtype)
 
 
 def wrong(arguments, index, value):

@@ -1,18 +1,18 @@
-"""Chunkwise linear attention with one gate a position: states chunk by chunk, then all outputs.
+"""Chunkwise linear attention with one gate for each position: first the states, then the outputs.
 
     S_t = g_t S_{t-1} + k_t v_t^T,   o_t = S_t^T q_t
 
-The first kernel walks over the chunks and leaves the state before each of them; the second computes
-all chunks at the same time. The first also serves gates for each channel.
+The first kernel walks over the chunks and stores the state before each of them; the second computes
+all chunks in parallel. The first also takes gates for each channel.
 """
 
 from attention_src.linear.kernel.tiles import (
-    between,
+    decay_between,
+    decay_from_start,
+    decay_to_end,
+    decay_whole,
     load_gates,
     load_tile,
-    of_all,
-    since_start,
-    to_end,
 )
 from attention_src.triton_support.launch import tl, triton
 
@@ -26,10 +26,10 @@ def chunk_states_kernel(
     GATES_OF_V: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
 ):  # fmt: skip
-    """A program has a [BLOCK_K, BLOCK_V] tile of one head's state.
+    """A program computes a [BLOCK_K, BLOCK_V] tile of one head's state.
 
-    Gates belong to the channels of k, or with GATES_OF_V to those of v; one gate for all channels
-    has stride 0.
+    The gates belong to the channels of k, or of v with GATES_OF_V; one gate for all channels has
+    stride 0.
     """
     program = tl.program_id(0).to(tl.int64)
     block_v, program = program % n_blocks_v, program // n_blocks_v
@@ -55,14 +55,14 @@ def chunk_states_kernel(
         v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
         if GATES_OF_V:
             g = load_gates(g_ptr, rows, offs_v, stride_gn, stride_gd, n, d_v)
-            left = to_end(g_ptr, first, offs_v, stride_gn, stride_gd, n, d_v, BLOCK_T)
-            v = (v * left).to(v.dtype)
-            S *= of_all(g)[None, :]
+            to_end = decay_to_end(g_ptr, first, offs_v, stride_gn, stride_gd, n, d_v, BLOCK_T)
+            v = (v * to_end).to(v.dtype)
+            S *= decay_whole(g)[None, :]
         else:
             g = load_gates(g_ptr, rows, offs_k, stride_gn, stride_gd, n, d_k)
-            left = to_end(g_ptr, first, offs_k, stride_gn, stride_gd, n, d_k, BLOCK_T)
-            k = (k * left).to(k.dtype)
-            S *= of_all(g)[:, None]
+            to_end = decay_to_end(g_ptr, first, offs_k, stride_gn, stride_gd, n, d_k, BLOCK_T)
+            k = (k * to_end).to(k.dtype)
+            S *= decay_whole(g)[:, None]
         S += tl.dot(tl.trans(k), v, input_precision=PRECISION)
     tl.store(last_ptr + bh * d_k * d_v + at, S, mask=mask)
 
@@ -76,7 +76,7 @@ def chunk_outputs_kernel(
     n_heads, n, d_k, d_v, n_blocks_v,
     PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
 ):  # fmt: skip
-    """A program has BLOCK_V channels of the outputs of one chunk."""
+    """A program computes BLOCK_V channels of one chunk's outputs."""
     program = tl.program_id(0).to(tl.int64)
     block_v, program = program % n_blocks_v, program // n_blocks_v
     n_chunks = tl.cdiv(n, BLOCK_T)
@@ -100,10 +100,10 @@ def chunk_outputs_kernel(
         o += tl.dot(q, S.to(q.dtype), input_precision=PRECISION)
     at_g = g_ptr + b * stride_gb + h * stride_gh + rows * stride_gn
     g = tl.load(at_g, mask=rows < n, other=0.0).to(tl.float32)  # [BLOCK_T]
-    w *= between(g, BLOCK_T)
+    w *= decay_between(g, BLOCK_T)
     # [BLOCK_T, BLOCK_V]  reads v, writes o
     v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
-    o = o * since_start(g[:, None]) + tl.dot(w.to(v.dtype), v, input_precision=PRECISION)
+    o = o * decay_from_start(g[:, None]) + tl.dot(w.to(v.dtype), v, input_precision=PRECISION)
     o_ptr += b * stride_ob + h * stride_oh
     mask = (rows < n)[:, None] & (offs_v < d_v)[None, :]
     at = rows[:, None] * stride_on + offs_v[None, :] * stride_od

@@ -1,11 +1,11 @@
-"""The delta rule, chunk by chunk, with one gate a position.
+"""The delta rule, chunk by chunk, with one gate for each position.
 
     S_t = g_t S_{t-1} + beta_t k_t (v_t - g_t S_{t-1}^T k_t)^T,   o_t = S_t^T q_t
 
-What position i adds depends on what earlier ones of its chunk added: a triangular system.
+What position i adds depends on what earlier positions of its chunk added: a triangular system.
 """
 
-from attention_src.linear.kernel.tiles import between, load_tile, since_start
+from attention_src.linear.kernel.tiles import decay_between, decay_from_start, load_tile
 from attention_src.triton_support.launch import tl, triton
 
 
@@ -13,12 +13,12 @@ from attention_src.triton_support.launch import tl, triton
 def solve(A, target, T: tl.constexpr):
     """x [T, c] of (I + A) x = target, for a strictly lower triangular A [T, T].
 
-    Row after row, x_i = target_i - sum_{j<i} A_ij x_j. Powers of A would take fewer steps, and lose
+    Row by row, x_i = target_i - sum_{j<i} A_ij x_j. Powers of A would take fewer steps, but lose
     all digits where keys are alike.
     """
     i = tl.arange(0, T)[:, None]
     for row in range(1, T):
-        a = tl.sum(tl.where(i == row, A, 0.0), axis=0)  # [T]  row of A: 0 from `row` on
+        a = tl.sum(tl.where(i == row, A, 0.0), axis=0)  # [T]  this row of A, 0 from column `row` on
         correction = tl.sum(a[:, None] * target, axis=0)  # [c]
         target = tl.where(i == row, target - correction[None, :], target)
     return target
@@ -33,10 +33,10 @@ def delta_forward_kernel(
     n_heads, n, d_k, d_v, n_blocks_v,
     PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
 ):  # fmt: skip
-    """A program has BLOCK_V columns of one head's state.
+    """A program computes BLOCK_V columns of one head's state.
 
-    Whole, they would not fit in registers beside q and k: they stay in `last`, in the cache, and
-    are taken BLOCK_K rows at a time.
+    All their rows would not fit in registers beside q and k, so they stay in `last`, which the
+    cache holds, and are loaded BLOCK_K rows at a time.
     """
     program = tl.program_id(0).to(tl.int64)
     block_v, bh = program % n_blocks_v, program // n_blocks_v
@@ -67,28 +67,29 @@ def delta_forward_kernel(
             o += tl.dot(q, S, input_precision=PRECISION)
         beta = tl.load(beta_ptr + rows * stride_betan, mask=rows < n, other=0.0).to(tl.float32)
         g = tl.load(g_ptr + rows * stride_gn, mask=rows < n, other=0.0).to(tl.float32)
-        since, seen = between(g, BLOCK_T), since_start(g[:, None])  # [T, T], [T, 1]
-        # [BLOCK_T, BLOCK_V]  reads v; what is added in place of what the state holds for the keys
+        between = decay_between(g, BLOCK_T)  # [T, T]
+        from_start = decay_from_start(g[:, None])  # [T, 1]
+        # [BLOCK_T, BLOCK_V]  reads v; added replaces what the state holds for the keys
         v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
-        target = beta[:, None] * (v.to(tl.float32) - seen * held)
-        overlap = tl.where(below, beta[:, None] * overlap * since, 0.0)
+        target = beta[:, None] * (v.to(tl.float32) - from_start * held)
+        overlap = tl.where(below, beta[:, None] * overlap * between, 0.0)
         added = solve(overlap, target, BLOCK_T).to(v.dtype)
-        o = seen * o + tl.dot((w * since).to(v.dtype), added, input_precision=PRECISION)
+        o = from_start * o + tl.dot((w * between).to(v.dtype), added, input_precision=PRECISION)
         # [BLOCK_T, BLOCK_V]  writes o
         mask = (rows < n)[:, None] & (offs_v < d_v)[None, :]
         at_o = (bh * n + rows[:, None]) * d_v + offs_v[None, :]
         tl.store(o_ptr + at_o, o.to(o_ptr.dtype.element_ty), mask=mask)
         last_row = tl.arange(0, BLOCK_T)[:, None] == BLOCK_T - 1
-        left = tl.sum(tl.where(last_row, since, 0.0), axis=0)  # [T]  what is left at the end
-        keep = tl.exp(tl.sum(g, axis=0))
-        tl.debug_barrier()  # all have read the old state
+        to_end = tl.sum(tl.where(last_row, between, 0.0), axis=0)  # [T]
+        whole = tl.exp(tl.sum(g, axis=0))
+        tl.debug_barrier()  # all threads have read the old state
         for start_k in range(0, d_k, BLOCK_K):
             offs_k = start_k + tl.arange(0, BLOCK_K).to(tl.int64)
             k = load_tile(k_ptr, rows, offs_k, stride_kn, stride_kd, n, d_k)
-            k = tl.trans((k * left[:, None]).to(k.dtype))
-            S = keep * load_tile(last_ptr, offs_k, offs_v, d_v, 1, d_k, d_v)
+            k = tl.trans((k * to_end[:, None]).to(k.dtype))
+            S = whole * load_tile(last_ptr, offs_k, offs_v, d_v, 1, d_k, d_v)
             S += tl.dot(k, added, input_precision=PRECISION)
             mask = (offs_k < d_k)[:, None] & (offs_v < d_v)[None, :]
             # [BLOCK_K, BLOCK_V]  writes the new state to the cache
             tl.store(last_ptr + offs_k[:, None] * d_v + offs_v[None, :], S, mask=mask)
-        tl.debug_barrier()  # all have written the new one
+        tl.debug_barrier()  # all threads have written the new one

@@ -1,16 +1,16 @@
-"""The outputs of linear attention with a gate for each channel, of all chunks at the same time.
+"""The outputs of linear attention with a gate for each channel, all chunks in parallel.
 
-Within BLOCK_T positions the product of gates belongs to each pair and channel: a matrix product
-alone cannot make it. So blocks are short, and a program walks over those of its chunk.
+Within BLOCK_T positions the decay depends on the pair and the channel, so no matrix product can
+compute it. Blocks are therefore short, and a program walks over the blocks of its chunk.
 """
 
 from attention_src.linear.kernel.tiles import (
-    between_channels,
+    decay_between_channels,
+    decay_from_start,
+    decay_to_end,
+    decay_whole,
     load_gates,
     load_tile,
-    of_all,
-    since_start,
-    to_end,
 )
 from attention_src.triton_support.launch import tl, triton
 
@@ -25,7 +25,7 @@ def gated_outputs_kernel(
     GATES_OF_V: tl.constexpr, PRECISION: tl.constexpr, CHUNK: tl.constexpr,
     BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    """A program has BLOCK_V channels of the outputs of one chunk; BLOCK_K covers d_k."""
+    """A program computes BLOCK_V channels of one chunk's outputs; BLOCK_K covers d_k."""
     program = tl.program_id(0).to(tl.int64)
     block_v, program = program % n_blocks_v, program // n_blocks_v
     n_chunks = tl.cdiv(n, CHUNK)
@@ -39,9 +39,8 @@ def gated_outputs_kernel(
     offs_k = tl.arange(0, BLOCK_K).to(tl.int64)
     offs_v = block_v * BLOCK_V + tl.arange(0, BLOCK_V)
     # [BLOCK_K, BLOCK_V]  reads the state before the chunk
-    S = load_tile(
-        states_ptr + (bh * n_chunks + chunk) * d_k * d_v, offs_k, offs_v, d_v, 1, d_k, d_v
-    )
+    states_ptr += (bh * n_chunks + chunk) * d_k * d_v
+    S = load_tile(states_ptr, offs_k, offs_v, d_v, 1, d_k, d_v)
     stop = tl.minimum((chunk + 1) * CHUNK, n)
     for first in range(chunk * CHUNK, stop, BLOCK_T):
         rows = first + tl.arange(0, BLOCK_T).to(tl.int64)
@@ -52,29 +51,29 @@ def gated_outputs_kernel(
         if GATES_OF_V:
             w = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_T, BLOCK_T]
             g = load_gates(g_ptr, rows, offs_v, stride_gn, stride_gd, n, d_v)
-            o = tl.sum(w[:, :, None] * between_channels(g, BLOCK_T) * v[None, :, :], axis=1)
-            o += since_start(g) * tl.dot(q, S.to(q.dtype), input_precision=PRECISION)
-            if CHUNK > BLOCK_T:  # another block follows, and needs the state
-                left = to_end(g_ptr, first, offs_v, stride_gn, stride_gd, n, d_v, BLOCK_T)
-                v = (v * left).to(v.dtype)
-                S *= of_all(g)[None, :]
+            o = tl.sum(w[:, :, None] * decay_between_channels(g, BLOCK_T) * v[None, :, :], axis=1)
+            o += decay_from_start(g) * tl.dot(q, S.to(q.dtype), input_precision=PRECISION)
+            if CHUNK > BLOCK_T:  # the next block needs the state
+                to_end = decay_to_end(g_ptr, first, offs_v, stride_gn, stride_gd, n, d_v, BLOCK_T)
+                v = (v * to_end).to(v.dtype)
+                S *= decay_whole(g)[None, :]
         else:
             w = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
-            for start in range(0, d_k, BLOCK_C):  # again, few channels at a time, from the cache
+            for start in range(0, d_k, BLOCK_C):  # q and k again, from the cache
                 offs_c = start + tl.arange(0, BLOCK_C).to(tl.int64)
                 q_c = load_tile(q_ptr, rows, offs_c, stride_qn, stride_qd, n, d_k)
                 k_c = load_tile(k_ptr, rows, offs_c, stride_kn, stride_kd, n, d_k)
                 g_c = load_gates(g_ptr, rows, offs_c, stride_gn, stride_gd, n, d_k)
                 pairs = q_c.to(tl.float32)[:, None, :] * k_c[None, :, :]  # [T, T, BLOCK_C]
-                w += tl.sum(pairs * between_channels(g_c, BLOCK_T), axis=2)
+                w += tl.sum(pairs * decay_between_channels(g_c, BLOCK_T), axis=2)
             g = load_gates(g_ptr, rows, offs_k, stride_gn, stride_gd, n, d_k)
-            q = (q * since_start(g)).to(q.dtype)
+            q = (q * decay_from_start(g)).to(q.dtype)
             o = tl.dot(w.to(v.dtype), v, input_precision=PRECISION)
             o += tl.dot(q, S.to(q.dtype), input_precision=PRECISION)
             if CHUNK > BLOCK_T:
-                left = to_end(g_ptr, first, offs_k, stride_gn, stride_gd, n, d_k, BLOCK_T)
-                k = (k * left).to(k.dtype)
-                S *= of_all(g)[:, None]
+                to_end = decay_to_end(g_ptr, first, offs_k, stride_gn, stride_gd, n, d_k, BLOCK_T)
+                k = (k * to_end).to(k.dtype)
+                S *= decay_whole(g)[:, None]
         if CHUNK > BLOCK_T:
             S += tl.dot(tl.trans(k), v, input_precision=PRECISION)
         # [BLOCK_T, BLOCK_V]  writes o

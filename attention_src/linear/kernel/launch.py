@@ -1,4 +1,4 @@
-"""How the chunkwise kernels are launched: tiles for every chip, and walks in either direction."""
+"""How the chunkwise kernels are launched: tile sizes for each chip, and reversed sequences."""
 
 from typing import Any
 
@@ -10,14 +10,18 @@ from attention_src.linear.kernel.delta import delta_forward_kernel
 from attention_src.linear.kernel.gated import gated_outputs_kernel
 from attention_src.triton_support.launch import Launch, triton
 
-SUB = 16  # positions whose products of gates are made pair by pair
-WIDEST = 256  # channels of a key that one program holds
+SUB = 16  # positions in a block, where decays are computed for each pair and channel
+WIDEST = 256  # channels of a key that one program can hold
 
 
 def chunk_size(dtype: torch.dtype, capability: int, channels: bool) -> int:
-    """Positions in a chunk, as many as the registers allow; channels: a gate for each.
+    """Positions in a chunk, as many as fit in registers.
 
-    The interpreter has few, so that small tests reach several chunks.
+    Args:
+        dtype: of q, k and v
+        capability: of the chip; 0, the interpreter, has short chunks, so that small tests need
+            several
+        channels: whether there is a gate for each channel
     """
     if capability == 0:
         return 32 if channels else 16
@@ -27,7 +31,7 @@ def chunk_size(dtype: torch.dtype, capability: int, channels: bool) -> int:
 
 
 class Backwards:
-    """A sequence read from its end: the same memory, its last row first, with a negative stride.
+    """A reversed view of a sequence: the same memory from the last row on, with a negative stride.
 
     Args:
         x: [B, H, n, d]
@@ -43,25 +47,19 @@ Rows = Tensor | Backwards
 
 
 def states_launch(
-    k: Rows,
-    v: Rows,
-    g: Rows,
-    start: Tensor,
-    states: Tensor,
-    last: Tensor,
-    *,
-    chunk: int,
-    capability: int,
-    gates_of_v: bool = False,
-) -> Launch:
-    """Describe the walk that leaves the state before each chunk.
+    k: Rows, v: Rows, g: Rows, start: Tensor, states: Tensor, last: Tensor,
+    *, chunk: int, capability: int, gates_of_v: bool = False,
+) -> Launch:  # fmt: skip
+    """Describe the walk that stores the state before each chunk.
 
     Args:
         k, v: [B, H, n, d_k], [B, H, n, d_v]
-        g: [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates; any strides, 0 too
+        g: [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates, any strides, also 0
         start, last: float32 [B, H, d_k, d_v]
         states: float32 [B, H, chunks, d_k, d_v]
         chunk: positions in a chunk
+        capability: of the chip
+        gates_of_v: whether the gates belong to the channels of v
     """
     block_k, block_v = _block(k, capability), _block(v, capability)
     blocks_k, blocks_v = triton.cdiv(k.shape[-1], block_k), triton.cdiv(v.shape[-1], block_v)
@@ -80,7 +78,13 @@ def states_launch(
 def outputs_launch(
     q: Rows, k: Rows, v: Rows, g: Rows, states: Tensor, o: Rows, *, chunk: int, capability: int
 ) -> Launch:
-    """Describe the outputs with one gate a position: g [B, H, n, 1]; o [B, H, n, d_v]."""
+    """Describe the outputs with one gate for each position.
+
+    Args:
+        q, k, v, states, chunk, capability: as for `states_launch`
+        g: [B, H, n, 1]  log gates
+        o: [B, H, n, d_v]
+    """
     block_k, block_v = _block(k, capability), _block(v, capability)
     blocks_v = triton.cdiv(v.shape[-1], block_v)
     arguments = _strided(q=q, k=k, v=v, g=g, o=o)
@@ -97,18 +101,10 @@ def outputs_launch(
 
 
 def gated_outputs_launch(
-    q: Rows,
-    k: Rows,
-    v: Rows,
-    g: Rows,
-    states: Tensor,
-    o: Rows,
-    *,
-    chunk: int,
-    capability: int,
-    gates_of_v: bool = False,
-) -> Launch:
-    """Describe the outputs with a gate for each channel of k, or with gates_of_v of v."""
+    q: Rows, k: Rows, v: Rows, g: Rows, states: Tensor, o: Rows,
+    *, chunk: int, capability: int, gates_of_v: bool = False,
+) -> Launch:  # fmt: skip
+    """Describe the outputs with a gate for each channel: arguments as for `states_launch`."""
     block_v = SUB if gates_of_v or chunk == SUB or capability == 0 else 32
     blocks_v = triton.cdiv(v.shape[-1], block_v)
     return Launch(
@@ -124,19 +120,16 @@ def gated_outputs_launch(
 
 
 def delta_launch(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    beta: Tensor,
-    g: Tensor,
-    o: Tensor,
-    last: Tensor,
-    *,
-    capability: int,
-) -> Launch:
-    """Describe the delta rule: beta, g [B, H, n]; o contiguous.
+    q: Tensor, k: Tensor, v: Tensor, beta: Tensor, g: Tensor, o: Tensor, last: Tensor,
+    *, capability: int,
+) -> Launch:  # fmt: skip
+    """Describe the delta rule.
 
-    last: float32 [B, H, d_k, d_v]  holds the first state before, and the last one after
+    Args:
+        q, k: [B, H, n, d_k];  v: [B, H, n, d_v];  beta, g: [B, H, n]
+        o: [B, H, n, d_v], contiguous
+        last: float32 [B, H, d_k, d_v]  the state: the first before the launch, the last after
+        capability: of the chip
     """
     small = capability in (0, 75) or q.dtype == torch.float32
     block_t, block_v, block_k = (16, 16, 16) if small else (32, 32, 32)
@@ -153,7 +146,7 @@ def delta_launch(
 
 
 def _strided(**tensors: Any) -> dict[str, Any]:
-    """Pointers and strides, by the kernels' names."""
+    """Pointers and strides by the kernels' parameter names."""
     arguments: dict[str, Any] = {}
     for name, x in tensors.items():
         base, strides = (x.base, x.strides) if isinstance(x, Backwards) else (x, x.stride())
@@ -169,18 +162,18 @@ def _sizes(k: Rows, v: Rows, blocks_v: int, capability: int) -> dict[str, Any]:
         d_k=k.shape[3],
         d_v=v.shape[3],
         n_blocks_v=blocks_v,
-        # For products of float32; half precision has one way only.
+        # Applies to products of float32 only.
         PRECISION="ieee" if capability in (0, 75) else "tf32x3",
     )
 
 
 def _power(d: int) -> int:
-    """The power of two that covers d channels; a matrix product needs 16."""
+    """The power of two that covers d channels; a matrix product needs at least 16."""
     return max(16, triton.next_power_of_2(d))
 
 
 def _block(x: Rows, capability: int) -> int:
-    """Channels that a program holds of k or v."""
+    """How many channels of k or v a program holds."""
     most = 16 if capability == 0 else 32 if _is_small(x, capability) else 64
     return min(most, _power(x.shape[-1]))
 
@@ -190,5 +183,5 @@ def _warps(x: Rows, capability: int) -> int:
 
 
 def _is_small(x: Rows, capability: int) -> bool:
-    """Whether registers allow small tiles only."""
+    """Whether only small tiles fit in registers."""
     return capability == 75 or x.dtype == torch.float32

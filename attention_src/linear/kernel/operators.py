@@ -1,11 +1,11 @@
 """Chunkwise linear attention and the delta rule as torch operators, with gradients.
 
-One kernel pair makes all gradients too. With S_t = g_t S_{t-1} + k_t v_t^T and o_t = S_t^T q_t, the
+The same two kernels compute all gradients. With S_t = g_t S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, the
 gradient R_t of S_t obeys R_t = g_{t+1} R_{t+1} + q_t do_t^T: the same recurrence, from the end.
 
-    dq_t = S_t do_t       roles (do, v, k): the transposed state, walked forwards
-    dv_t = R_t^T k_t      roles (k, q, do), walked backwards
-    dk_t = R_t v_t        roles (v, do, q), walked backwards, on the transposed state
+    dq_t = S_t do_t       (do, v, k) as q, k, v: forwards, on the transposed state
+    dv_t = R_t^T k_t      (k, q, do) as q, k, v: backwards
+    dk_t = R_t v_t        (v, do, q) as q, k, v: backwards, on the transposed state
     dlog g_t = sum_{s>=t} (q_s dq_s - k_s dk_s) + (last * dlast), summed over the gate's channels
 """
 
@@ -37,14 +37,14 @@ def chunkwise_forward(
 
     Args:
         q, k: [B, H, n, d_k];  v: [B, H, n, d_v], fp16, bf16 or fp32, any strides
-        log_gates: [B, H, n, 1] or [B, H, n, d_k], of those dtypes, at most 0: one gate a position,
-            or one for each channel of the key (then d_k and d_v are at most 256)
+        log_gates: [B, H, n, 1] or [B, H, n, d_k], of those dtypes, at most 0: one gate for each
+            position, or for each channel of the key too (then d_k and d_v are at most 256)
         start: fp32 [B, H, d_k, d_v]  the state before the first position
     Returns: o [B, H, n, d_v] in q's dtype, the last state fp32 [B, H, d_k, d_v]
     Raises:
         ValueError: a dtype, device or shape that the kernels do not take
-    Cost: 2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP a head with chunk = 64; reads k and v twice, q
-        once; a state in float32 is written and read for every chunk.
+    Cost: for each head 2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP with chunk = 64; reads k and v
+        twice, q once; writes and reads a float32 state for every chunk.
     Source: one gate: Dao & Gu 2024, arXiv:2405.21060, section 6; channels: Yang et al. 2023,
         arXiv:2312.06635, section 4.
     """
@@ -61,24 +61,18 @@ def _(q, k, v, log_gates, start):
 
 @torch.library.custom_op("attention_src::chunkwise_backward", mutates_args=())
 def chunkwise_backward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    log_gates: Tensor,
-    start: Tensor,
-    last: Tensor,
-    do: Tensor,
-    dlast: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    q: Tensor, k: Tensor, v: Tensor, log_gates: Tensor, start: Tensor, last: Tensor,
+    do: Tensor, dlast: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of `chunkwise_forward`.
 
     Args:
-        q, k, v, log_gates, start: as it was given;  last: what it returned
+        q, k, v, log_gates, start: its arguments;  last: what it returned
         do: [B, H, n, d_v];  dlast: fp32 [B, H, d_k, d_v]  gradients by o and by last
     Returns: dq, dk, dv, dlog_gates, dstart, with the shapes and dtypes of their arguments
     Raises:
         ValueError: as the forward
-    Cost: three times the forward, with gradients in float32 on the way.
+    Cost: three times the forward; intermediate gradients are float32.
     Source: as the forward; the gradient by gates: arXiv:2312.06635, section 4.4, and the module's
         docstring.
     """
@@ -89,7 +83,7 @@ def chunkwise_backward(
     dv = torch.empty(v.shape, **wide)
     unused = torch.empty(start.mT.shape, **wide)
     _run(do, v, k, log_gates, start.mT.contiguous(), dq, unused, gates_of_v=channels)
-    # From the end, position t follows t + 1, whose gate lies between them; none before the last.
+    # From the end, position t follows t + 1, and gate t + 1 lies between them. The last has none.
     later = torch.cat([log_gates[:, :, 1:], torch.zeros_like(log_gates[:, :, :1])], dim=2)
     first = torch.empty(start.shape, **wide)  # R_0
     ends = [Backwards(x) for x in (q, k, v, later, do, dk, dv)]
@@ -97,13 +91,8 @@ def chunkwise_backward(
     _run(k_end, q_end, do_end, g_end, dlast.contiguous(), dv_end, first, gates_of_v=False)
     _run(v_end, do_end, q_end, g_end, dlast.mT.contiguous(), dk_end, unused, gates_of_v=channels)
     dlog_gates, dstart = _gate_gradients(q, k, log_gates, dq, dk, last, dlast, first)
-    return (
-        dq.to(q.dtype),
-        dk.to(k.dtype),
-        dv.to(v.dtype),
-        dlog_gates.to(log_gates.dtype),
-        dstart,
-    )
+    dlog_gates = dlog_gates.to(log_gates.dtype)
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dlog_gates, dstart
 
 
 @chunkwise_backward.register_fake
@@ -134,14 +123,14 @@ def delta_forward(
 
     Args:
         q, k: [B, H, n, d_k];  v: [B, H, n, d_v], fp16, bf16 or fp32, any strides
-        beta, log_gates: [B, H, n], of those dtypes; 0 as a log gate keeps all
+        beta, log_gates: [B, H, n], of those dtypes; a log gate of 0 forgets nothing
         start: fp32 [B, H, d_k, d_v]  the state before the first position
-    Returns: o [B, H, n, d_v] in q's dtype, the last state fp32 [B, H, d_k, d_v]. Gradients are
-        made by the PyTorch form, which runs again for them.
+    Returns: o [B, H, n, d_v] in q's dtype, the last state fp32 [B, H, d_k, d_v]. For gradients the
+        PyTorch form runs again.
     Raises:
         ValueError: a dtype, device or shape that the kernel does not take
-    Cost: n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP a head with chunk = 32, chunk after chunk;
-        every 32 columns of v read q and k once.
+    Cost: for each head n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP with chunk = 32, one chunk after
+        another; q and k are read once for every 32 columns of v.
     Source: Yang et al. 2024, arXiv:2406.06484, section 3; gates: arXiv:2412.06464, section 3.3.
     """
     _check(q, k, v, start, beta=beta, log_gates=log_gates)
@@ -174,7 +163,7 @@ delta_forward.register_autograd(_backward_delta, setup_context=_save_delta)
 def _run(
     q: Any, k: Any, v: Any, log_gates: Any, start: Tensor, o: Any, last: Tensor, *, gates_of_v: bool
 ) -> None:
-    """Both kernels: states, then outputs. Sequences may be read and written backwards."""
+    """Launch both kernels: states, then outputs. Sequences may be reversed views."""
     B, H, n, d_k = k.shape
     per_channel = log_gates.shape[-1] > 1
     chunk = chunk_size(q.dtype, capability(start), per_channel)
@@ -192,25 +181,19 @@ def _run(
 
 
 def _for_all_channels(log_gates: Any, d: int) -> Any:
-    """[B, H, n, 1] seen as [B, H, n, d]: a stride of 0, nothing copied."""
+    """[B, H, n, 1] expanded to [B, H, n, d] with a stride of 0: nothing is copied."""
     if not isinstance(log_gates, Backwards):
         return log_gates.expand(-1, -1, -1, d)
-    seen = Backwards(log_gates.base.expand(-1, -1, -1, d))
-    seen.shape = torch.Size((*log_gates.shape[:3], d))
-    seen.strides = (*log_gates.strides[:3], 0)
-    return seen
+    expanded = Backwards(log_gates.base.expand(-1, -1, -1, d))
+    expanded.shape = torch.Size((*log_gates.shape[:3], d))
+    expanded.strides = (*log_gates.strides[:3], 0)
+    return expanded
 
 
 def _gate_gradients(
-    q: Tensor,
-    k: Tensor,
-    log_gates: Tensor,
-    dq: Tensor,
-    dk: Tensor,
-    last: Tensor,
-    dlast: Tensor,
-    first: Tensor,
-) -> tuple[Tensor, Tensor]:
+    q: Tensor, k: Tensor, log_gates: Tensor, dq: Tensor, dk: Tensor,
+    last: Tensor, dlast: Tensor, first: Tensor,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """dlog_gates in float32, and dstart = g_0 R_0."""
     own = q.float() * dq - k.float() * dk  # [B, H, n, d_k]
     at_end = (last * dlast).sum(dim=-1)[:, :, None]  # [B, H, 1, d_k]
@@ -228,7 +211,7 @@ def _outputs(q: Tensor, v: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor, start: Tensor, **others: Tensor) -> None:
-    """What the layer does not know about: dtypes, devices and widths of the kernels.
+    """Check what the kernels need beyond the layer's checks: dtypes, devices, widths, layout.
 
     Raises:
         ValueError: names the argument
@@ -236,7 +219,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, start: Tensor, **others: Tensor) -> 
     check_kernel_tensors(q=q, k=k, v=v)
     check_kernel_tensors(one_dtype=False, q=q, start=start, **others)
     per_channel = "beta" not in others and others["log_gates"].shape[-1] > 1
-    if per_channel and max(q.shape[-1], v.shape[-1]) > WIDEST:  # of v: in the backward
+    if per_channel and max(q.shape[-1], v.shape[-1]) > WIDEST:  # d_v: v is the key of dq
         raise ValueError(
             f"q has d_k={q.shape[-1]} and v has d_v={v.shape[-1]}; with a gate for each channel a "
             f'program holds up to {WIDEST}. Choose impl="torch"'

@@ -1,4 +1,4 @@
-"""The ring's wire: pass tensors to the next rank while computing, count bytes, notice the dead."""
+"""How ranks exchange tensors in a ring: they send and receive while they compute."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import torch.distributed as dist
 from torch import Tensor
 
 
-class Wire:
-    """This rank's connection to its two neighbours in a ring.
+class RingExchange:
+    """Sends tensors to the next rank and receives from the previous one; `bytes_sent` counts.
 
     Args:
         group: a process group; None = all ranks
     Raises:
-        ValueError: torch.distributed was not started
+        ValueError: torch.distributed is not initialised
     """
 
     def __init__(self, group: Any = None):
@@ -27,11 +27,11 @@ class Wire:
         self.bytes_sent = 0
 
     def start(self, *tensors: Tensor) -> "Transfer":
-        """Begin to send tensors to the next rank and to receive as many from the one before.
+        """Start to send tensors to the next rank, and to receive as many of the same shapes.
 
-        Returns: a transfer; `finish` it before touching what was sent
+        Returns: a transfer; call its `finish` before you write to what was sent
         Raises:
-            RuntimeError: a neighbour is gone
+            RuntimeError: a neighbour has ended
         """
         sent = [x.contiguous() for x in tensors]
         received = [torch.empty_like(x) for x in sent]
@@ -48,11 +48,11 @@ class Wire:
         return Transfer(self, requests, sent, received)
 
     def agree(self, numbers: list[int], names: str) -> None:
-        """Check that all ranks have the same numbers: shapes that differ would hang the ring.
+        """Check that all ranks have the same numbers: different shapes would hang the ring.
 
         Raises:
-            ValueError: they differ; shows every rank's
-            RuntimeError: a rank is gone
+            ValueError: they differ; shows those of every rank
+            RuntimeError: a rank has ended
         """
         mine = torch.tensor(numbers, dtype=torch.int64)
         if dist.get_backend(self.group) == "nccl":
@@ -63,11 +63,11 @@ class Wire:
         except RuntimeError as error:
             raise self.lost() from error
         if any(not torch.equal(other, mine) for other in everyone):
-            told = "; ".join(f"rank {r}: {other.tolist()}" for r, other in enumerate(everyone))
-            raise ValueError(f"{names} should be the same on every rank, but they are {told}")
+            found = "; ".join(f"rank {r}: {other.tolist()}" for r, other in enumerate(everyone))
+            raise ValueError(f"{names} should be the same on every rank, but they are {found}")
 
     def lost(self) -> RuntimeError:
-        """The error for a neighbour that no longer answers."""
+        """The error for a neighbour that does not answer."""
         before, after = (self.rank - 1) % self.n_ranks, (self.rank + 1) % self.n_ranks
         return RuntimeError(
             f"ring attention: rank {self.rank} lost its neighbour, rank {before} or {after}, which "
@@ -75,25 +75,28 @@ class Wire:
         )
 
     def _global(self, rank: int) -> int:
-        """A rank of the group as a rank of all."""
+        """The global rank of a rank of the group."""
         return rank if self.group is None else dist.get_global_rank(self.group, rank)
 
 
 class Transfer:
-    """Tensors on their way; computing may go on until `finish`."""
+    """An exchange in progress: `start` made it, `finish` waits for it."""
 
-    def __init__(self, wire: Wire, requests: list, sent: list[Tensor], received: list[Tensor]):
-        self._wire, self._requests, self._sent, self._received = wire, requests, sent, received
+    def __init__(
+        self, ring: RingExchange, requests: list, sent: list[Tensor], received: list[Tensor]
+    ):
+        self._ring, self._requests, self._received = ring, requests, received
+        self._sent = sent  # keeps the memory alive until all is sent
 
     def finish(self) -> list[Tensor]:
-        """Wait; return what came from the rank before.
+        """Wait; return what the previous rank sent.
 
         Raises:
-            RuntimeError: a neighbour is gone
+            RuntimeError: a neighbour has ended
         """
         try:
             for request in self._requests:
                 request.wait()
         except RuntimeError as error:
-            raise self._wire.lost() from error
+            raise self._ring.lost() from error
         return self._received
