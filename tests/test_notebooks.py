@@ -1,7 +1,7 @@
-"""What nbval cannot see: that each cell was run, that figures can be compared, that all is current.
+"""What nbval does not check: that each cell was run, that figures are text, that all is current.
 
-nbval re-runs the notebooks and compares outputs; it skips cells that were never run and pictures
-that are not text. Here those gaps are closed.
+nbval re-runs the notebooks and compares outputs, but skips cells that were never run, and pictures
+that are not text.
 """
 
 import configparser
@@ -131,7 +131,7 @@ def test_only_timings_are_kept_from_comparison():
 
 
 def test_a_slow_notebook_fails_the_run(tmp_path):
-    """conftest.py adds up what nbval measured; here with a limit that nothing can keep."""
+    """The root's conftest.py adds up what nbval measured; here the limit is 0 seconds."""
     source = (ROOT / "conftest.py").read_text("utf-8")
     assert "LIMIT_SECONDS = 30\n" in source
     notebook = nbformat.v4.new_notebook(
@@ -143,9 +143,8 @@ def test_a_slow_notebook_fails_the_run(tmp_path):
     ]
     nbformat.write(notebook, tmp_path / "tiny.ipynb")
     command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "tiny.ipynb"]
-    for limit, status in ((30, 0), (0, 1)):
-        text = source.replace("LIMIT_SECONDS = 30", f"LIMIT_SECONDS = {limit}")
-        (tmp_path / "conftest.py").write_text(text, "utf-8")
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert ran.returncode == status, ran.stdout + ran.stderr
-        assert ("is over 0 s" in ran.stdout) == bool(status)
+    text = source.replace("LIMIT_SECONDS = 30", "LIMIT_SECONDS = 0")
+    (tmp_path / "conftest.py").write_text(text, "utf-8")
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1 and "1 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert "is over 0 s" in ran.stdout

@@ -10,5 +10,5 @@ freshness.py     whether stored outputs still belong to their code
 macros.py        the course's TeX macros
 quiz.py          the {quiz} directive
 
-check_address.py does repository.url name the place that the book is published from?
+check_address.py whether repository.url names the repository that publishes the book
 """

@@ -13,7 +13,7 @@ from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_note
 
 
 class SourceError(ValueError):
-    """Something in a source file that the pipeline does not accept: file, line, what and why."""
+    """The pipeline rejects something in a source file; the message gives file, line and reason."""
 
     def __init__(self, path: str, line: int, message: str):
         super().__init__(f"{path}:{line}: {message}")
@@ -32,7 +32,7 @@ class Chapter:
 
     @property
     def source(self) -> str:
-        """The path of the .md as messages name it."""
+        """The path of the .md, relative to the root, for messages."""
         return f"{self.docname}.md"
 
     @property
@@ -63,16 +63,17 @@ class Chapter:
         return is_myst_markdown_notebook(self.text)
 
     def read(self) -> nbformat.NotebookNode:
-        """The source as cells, none of them run; metadata.source_map holds their lines."""
+        """The source as cells without outputs; metadata.source_map holds their lines."""
         return read_myst_markdown_notebook(self.text, add_source_map=True, path=self.path)
 
     @cached_property
     def code(self) -> list[str]:
+        """The source of each code cell."""
         return [c.source for c in self.read().cells if c.cell_type == "code"]
 
     @property
     def time_line(self) -> str:
-        """ "25 min to read, 5 s to run", from the front matter; "" where it names no time."""
+        """ "25 min to read, 5 s to run", from the front matter; "" if it gives no times."""
         parts = []
         if minutes := self.front.get("reading_minutes"):
             parts.append(f"{minutes} min to read")
@@ -83,7 +84,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Book:
-    """The book whose _config.yml and _toc.yml lie in `root`."""
+    """The book whose _config.yml and _toc.yml are in `root`."""
 
     root: Path
 
@@ -112,7 +113,7 @@ class Book:
 
     @property
     def raw(self) -> str:
-        """Where GitHub serves the files of this repository as they are."""
+        """Where GitHub serves the raw files of this repository."""
         return f"https://raw.githubusercontent.com/{self.owner_and_name}/{self.branch}"
 
     def colab(self, chapter: Chapter) -> str:
@@ -127,7 +128,7 @@ class Book:
 
     @property
     def missing(self) -> list[Chapter]:
-        """What _toc.yml names and nobody wrote."""
+        """Pages that _toc.yml names but that do not exist."""
         return [page for page in self._planned if not page.path.is_file()]
 
     @cached_property

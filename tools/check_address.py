@@ -1,9 +1,9 @@
-"""Does _config.yml name the repository that it is published from?
+"""Check that _config.yml names the repository that publishes the book.
 
     python -m tools.check_address OWNER/REPO
 
-Badges, set-up cells and links are made from repository.url. A copy of the course published under
-another address would send its readers to this one, so the Pages workflow stops here.
+Badges, set-up cells and links are made from repository.url. A copy of the course published from
+another repository would send its readers to this one, so the Pages workflow runs this check.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tools.book import Book
 def main(arguments: list[str] | None = None, root: Path | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check repository.url in _config.yml.")
     parser.add_argument("repository", help="OWNER/REPO, as the host names it")
-    wanted = parser.parse_args(arguments).repository
-    if wanted.count("/") != 1:
-        parser.error(f"{wanted!r} is not of the form OWNER/REPO")
+    repository = parser.parse_args(arguments).repository
+    if repository.count("/") != 1:
+        parser.error(f"{repository!r} is not of the form OWNER/REPO")
     book = Book(root or Path(__file__).parents[1])
-    if book.owner_and_name.lower() == wanted.lower():
+    if book.owner_and_name.lower() == repository.lower():
         return 0
     print(
-        f"_config.yml names {book.repository}: set repository.url to https://github.com/{wanted} "
-        "and run make notebooks"
+        f"_config.yml names {book.repository}: "
+        f"set repository.url to https://github.com/{repository} and run make notebooks"
     )
     return 1
 

@@ -1,10 +1,10 @@
-"""Do the stored outputs of a chapter still belong to its code?
+"""Whether the stored outputs of a chapter still belong to its code.
 
-A notebook stores a digest of its code cells and of those files of attention_src that they reach,
-import by import. As long as it is the same, the outputs are kept. What counts of a file is what it
-does: its syntax tree, without comments, docstrings, and imports inside functions. Those imports are
-not followed either: they load a kernel or a library only when it is asked for. A chapter that runs
-a kernel imports it in a cell, and then its file counts.
+A notebook stores a digest of its code cells and of the files of attention_src that they import,
+directly or indirectly. While the digest is the same, the outputs are kept. Of a file, only its
+behaviour counts: the syntax tree without comments, docstrings and imports inside functions. Those
+imports are not followed either, since they load a kernel or a library on demand. A chapter that
+runs a kernel imports it in a cell, so that its file counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGE = "attention_src"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-REPOSITORY = Path(__file__).parents[1]  # attention_src is always the one beside these tools
+REPOSITORY = Path(__file__).parents[1]
 
 
 def digest(code: list[str]) -> str:
@@ -36,7 +36,7 @@ def digest(code: list[str]) -> str:
 
 
 def _meaning(file: Path) -> bytes:
-    """What a file does: of Python the syntax tree, of anything else the bytes."""
+    """What counts of a file: of Python the syntax tree, of anything else the bytes."""
     if file.suffix != ".py":
         return file.read_bytes().replace(b"\r\n", b"\n")  # the same on every system
     return _written(_without_words(ast.parse(file.read_text(encoding="utf-8")))).encode()
@@ -56,7 +56,7 @@ def _without_words(tree: ast.Module) -> ast.Module:
 
 
 def _written(node: Any) -> str:
-    """A syntax tree as text, the same in every version of Python: empty fields are left out."""
+    """A syntax tree as text, without empty fields, which differ between versions of Python."""
     if isinstance(node, list):
         return f"[{','.join(map(_written, node))}]"
     if not isinstance(node, ast.AST):
@@ -66,7 +66,7 @@ def _written(node: Any) -> str:
 
 
 def why_stale(chapter: Chapter) -> str | None:
-    """One line that says what is wrong with a chapter's notebook, or None if it is fresh."""
+    """One line that says why a chapter's notebook is stale; None if it is fresh."""
     if not chapter.notebook.exists():
         return f"{chapter.notebook_name} is missing: run make notebooks"
     stored = nbformat.read(chapter.notebook, as_version=4)
@@ -78,7 +78,7 @@ def why_stale(chapter: Chapter) -> str | None:
 
 
 def own_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The code cells that come from the chapter; the set-up cell is generated."""
+    """The code cells that come from the chapter, without the generated set-up cell."""
     return [
         cell
         for cell in notebook.cells
@@ -87,13 +87,14 @@ def own_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def own_code(notebook: nbformat.NotebookNode) -> list[str]:
+    """The source of each of these cells."""
     return [cell.source for cell in own_cells(notebook)]
 
 
 def reached_files(code: list[str]) -> list[Path]:
-    """The files of attention_src that this code imports, directly or through one another.
+    """The files of attention_src that this code imports, directly or indirectly.
 
-    What lies beside a module and is not Python (the scripts of the explorables) counts as well.
+    Files beside a module that are not Python (the scripts of the explorables) count as well.
     """
     found: set[Path] = set()
     todo = [file for cell in code for file in _imports(ast.parse(_plain(cell)), None)]
@@ -109,7 +110,7 @@ def reached_files(code: list[str]) -> list[Path]:
 
 
 def _plain(cell: str) -> str:
-    """A cell without IPython's magics and shell lines, so that Python can parse it."""
+    """A cell in which `pass` replaces IPython's magics and shell lines, so that it parses."""
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 
 
@@ -132,7 +133,7 @@ def _imports(tree: ast.Module, file: Path | None) -> list[Path]:
 
 
 def _files(module: str) -> list[Path]:
-    """ "a.b.c" → a/__init__.py, a/b/__init__.py and a/b/c.py, as far as they exist."""
+    """ "a.b.c" → those of a/__init__.py, a/b/__init__.py and a/b/c.py that exist."""
     parts = module.split(".")
     files = [REPOSITORY.joinpath(*parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
     files.append(REPOSITORY.joinpath(*parts).with_suffix(".py"))

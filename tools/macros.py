@@ -1,7 +1,7 @@
 r"""The course's TeX macros: \Q \K \V \O \P, coloured as in the figures.
 
-On the site KaTeX sets them with a class, so that a style sheet can choose the colour for light
-and for dark. A notebook knows no macros: there they are written out with a fixed colour.
+On the site KaTeX gives each a class, and the style sheet chooses the colour for light and for dark.
+Notebooks have no macros: there they are expanded, with a fixed colour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The {quiz} directive: one question, and for every option a word on why one may pick it.
+"""The {quiz} directive: one question, and for each option the reason why it is right or wrong.
 
     ```{quiz}
     Which axis does softmax run over?
@@ -12,7 +12,7 @@
       Each query has one unit of attention to spend.
     ```
 
-Each option is a <details>: no script, and it opens with mouse, keyboard or screen reader.
+Each option is a <details>: it opens by mouse, keyboard or screen reader, without a script.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ VERDICT = {True: "Right.", False: "Not quite."}
 
 @dataclass
 class Option:
+    """One answer to choose."""
+
     right: bool
     text: str
     why: str
@@ -39,12 +41,18 @@ class Option:
 
 @dataclass
 class Quiz:
+    """A question and its options."""
+
     question: str
     options: list[Option]
 
 
 def parse(body: str) -> Quiz:
-    """Read a quiz; ValueError says what is missing."""
+    """Read a quiz.
+
+    Raises:
+        ValueError: something is missing; the message says what
+    """
     lines = body.split("\n")
     starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
     question = "\n".join(lines[: starts[0]] if starts else lines).strip()
@@ -63,7 +71,7 @@ def parse(body: str) -> Quiz:
 
 
 def _option(lines: list[str], start: int, stop: int) -> Option:
-    """An option runs to the first blank line; its why is what follows, indented."""
+    """An option ends at the first blank line; what follows, indented, is its reason."""
     rows = lines[start:stop]
     gap = next((i for i, row in enumerate(rows) if not row.strip()), len(rows))
     mark = _OPTION.fullmatch(rows[0])
@@ -95,7 +103,7 @@ class QuizDirective(SphinxDirective):
         for option in quiz.options:
             kind = "right" if option.right else "wrong"
             box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
-            # A paragraph is not allowed inside <summary>: take the inline content alone.
+            # <summary> may not hold a paragraph: take its inline content.
             (paragraph,) = self._parse(option.text, option.line)
             box += nodes.inline("", "", *paragraph.children)
             verdict = VERDICT[option.right]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools.book import Book
 
@@ -24,6 +25,12 @@ COLAB = {
     "matplotlib": "3.10.0",
     "tokenizers": "0.22.2",
 }
+# Needed by these old versions, in this form by nothing else here.
+OLD = ("backcall", "decorator", "huggingface_hub<2", "nest_asyncio", "pickleshare")
+# Nothing of this checkout; bytecode is kept, because pip does not compile.
+PYTHON = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": ""}
+# Bytecode of modules that are never imported takes half of pip's time.
+QUICK = ("-q", "--no-deps", "--no-compile")
 
 
 class Colab:
@@ -31,15 +38,22 @@ class Colab:
 
     def __init__(self, folder):
         self.folder = folder
-        venv.create(folder / "venv", with_pip=True)
+        venv.create(folder / "venv")
         self.python = folder / "venv/bin/python"
-        self.run("-m", "pip", "install", "-q", *(f"{n}=={v}" for n, v in COLAB.items()))
-        self._lend_torch()
+        purelib = self.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+        self.site = Path(purelib)
+        self._lend("pip")
+        self.run("-m", "pip", "install", *QUICK, *(f"{n}=={v}" for n, v in COLAB.items()), *OLD)
+        self._lend("torch", *COLAB)
         self.environment = self._redirect(Book(ROOT))
 
     def run(self, *arguments):
         ran = subprocess.run(
-            [self.python, *arguments], capture_output=True, text=True, cwd=self.folder
+            [self.python, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, **PYTHON},
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout.strip()
@@ -56,24 +70,30 @@ class Colab:
     def forget(self, *packages):
         self.run("-m", "pip", "uninstall", "-q", "-y", *packages)
 
-    def _lend_torch(self):
-        """Link this environment's torch, and what it needs, into the fresh one: no download."""
-        site = Path(self.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
-        todo, done = ["torch"], set()
+    def _lend(self, *names):
+        """Link packages of this environment, and all that they need, into the fresh one."""
+        own = {canonicalize_name(d.name): d for d in metadata.distributions(path=[str(self.site)])}
+        todo, done = [Requirement(name) for name in names], set()
         while todo:
-            name = todo.pop()
-            if name in done or name in COLAB:
+            needed = todo.pop()
+            name = canonicalize_name(needed.name)
+            distribution = own.get(name) or metadata.distribution(name)
+            assert needed.specifier.contains(distribution.version, prereleases=True), (
+                f"an old version asks for {needed}: add it to OLD"
+            )
+            if name in done:
                 continue
             done.add(name)
-            distribution = metadata.distribution(name)
-            tops = {f.parts[0] for f in distribution.files or [] if f.parts[0] != ".."}
-            for top in tops - {"__pycache__", "bin"}:
-                if not (site / top).exists():
-                    (site / top).symlink_to(Path(distribution.locate_file(top)).resolve())
-            for line in distribution.requires or []:
-                needed = Requirement(line)
-                if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                    todo.append(needed.name)
+            if name not in own:
+                self._link(distribution)
+            requires = map(Requirement, distribution.requires or [])
+            todo += [r for r in requires if not r.marker or r.marker.evaluate({"extra": ""})]
+
+    def _link(self, distribution):
+        tops = {f.parts[0] for f in distribution.files or [] if f.parts[0] != ".."}
+        for top in tops - {"__pycache__", "bin"}:
+            if not (self.site / top).exists():
+                (self.site / top).symlink_to(Path(distribution.locate_file(top)).resolve())
 
     def _redirect(self, book):
         """A kernel's environment in which git finds the course's address on this disk."""
@@ -95,7 +115,8 @@ class Colab:
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": f"url.file://{copy}.insteadOf",
             "GIT_CONFIG_VALUE_0": book.repository,
-            "PYTHONPATH": "",
+            **PYTHON,
+            "PIP_COMPILE": "0",
             "MPLBACKEND": "",
         }
 

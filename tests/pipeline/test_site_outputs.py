@@ -1,16 +1,20 @@
-"""The site shows the stored outputs, runs nothing, warns of nothing, and refuses what is stale."""
+"""The site shows the stored outputs, executes nothing, has no warnings, and refuses stale ones."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from sphinx.errors import ExtensionError
 from tiny import REPOSITORY, all_cases, make_book
 
 from tools.notebook import build as notebooks
+from tools.site import outputs
 
 WITH_CODE = """
 
@@ -39,27 +43,37 @@ def made(tmp_path_factory):
     root = make_book(tmp_path_factory.mktemp("site"), cases=cases + WITH_CODE)
     assert notebooks.main([], root) == 0
     # A mark that no execution would print: what the site shows must come from the notebook.
-    path = root / "notebooks/cases.ipynb"
-    text = path.read_text("utf-8")
-    assert text.count('"computed once') == 1
-    path.write_text(text.replace('"computed once', '"stored, not computed'), "utf-8")
+    replace(root / "notebooks/cases.ipynb", '"computed once', '"stored, not computed')
     return root
 
 
 def build(root, **environment):
+    """What the build prints, and the page that it makes."""
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     command = [jupyter_book, "build", ".", "-W", "-n", "--keep-going"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    printed = ran.stdout + ran.stderr
+    assert ran.returncode == 0, printed[-6000:]
+    return printed, (root / "_build/html/book/cases.html").read_text("utf-8")
+
+
+def replace(path, old, new):
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(made):
-    ran = build(made, CI="true")
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    assert "WARNING" not in ran.stdout + ran.stderr
-    assert "Executing notebook" not in ran.stdout + ran.stderr
-    return (made / "_build/html/book/cases.html").read_text("utf-8")
+    printed, html = build(made, CI="true")
+    assert "WARNING" not in printed and "Executing notebook" not in printed
+    return html
+
+
+@pytest.fixture(scope="module")
+def notebook(made):
+    return (made / "notebooks/cases.ipynb").read_text("utf-8")
 
 
 def test_stored_outputs_are_shown(page):
@@ -79,68 +93,52 @@ def test_the_quiz_is_native(page):
     assert 'id="question-1"' in page and 'id="question-2"' in page
 
 
-def test_numbers_in_notebook_and_page_agree(made, page):
-    notebook = (made / "notebooks/cases.ipynb").read_text("utf-8")
+def test_numbers_in_notebook_and_page_agree(notebook, page):
     equations = re.findall(r'<span class="eqno">\((\d+)\)', page)
     assert equations and equations == re.findall(r"\\tag\{(\d+)\}", notebook)
     for text in ("Fig. 1", "Table 1", "Table 2", "Theorem 1", "Definition 1", "Exercise 2"):
         assert text in re.sub(r"<[^>]+>", "", page) and text in notebook
 
 
-def test_links_of_the_notebook_lead_to_anchors_of_the_page(made, page):
-    notebook = (made / "notebooks/cases.ipynb").read_text("utf-8")
+def test_links_of_the_notebook_lead_to_anchors_of_the_page(notebook, page):
     anchors = set(re.findall(r"/book/cases\.html#([^)\"\\]+)\)", notebook))
     assert len(anchors) > 5
     assert anchors <= set(re.findall(r'id="([^"]+)"', page))
 
 
-def test_a_changed_notebook_reaches_the_page(made, page, tmp_path):
-    root = shutil.copytree(made, tmp_path / "again", symlinks=True)
-    path = root / "notebooks/cases.ipynb"
-    path.write_text(path.read_text("utf-8").replace("stored, not", "changed, not"), "utf-8")
-    ran = build(root, CI="true")
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    assert "changed, not computed" in (root / "_build/html/book/cases.html").read_text("utf-8")
+def fill_cache(root):
+    """The step before a build that looks for stale chapters."""
+    config = SimpleNamespace(nb_execution_mode="cache")
+    outputs.fill_cache(SimpleNamespace(config=config, srcdir=root, outdir=root / "_build/html"))
 
 
-@pytest.fixture
-def stale(made, tmp_path):
-    root = shutil.copytree(made, tmp_path / "stale", symlinks=True)
-    source = root / "book/cases.md"
-    source.write_text(source.read_text("utf-8").replace('"once"', '"twice"'), "utf-8")
-    return root
+def no_such_package(name):
+    raise metadata.PackageNotFoundError(name)
 
 
-def test_a_stale_chapter_stops_ci(stale):
-    ran = build(stale, CI="true")
-    assert ran.returncode != 0
-    message = "notebooks/cases.ipynb is stale (book/cases.md changed): run make notebooks"
-    assert message in ran.stdout + ran.stderr
-
-
-def test_a_missing_notebook_stops_ci(made, tmp_path):
-    root = shutil.copytree(made, tmp_path / "missing", symlinks=True)
+def test_a_stale_chapter_stops_ci_and_where_nothing_can_be_executed(made, tmp_path, monkeypatch):
+    root = shutil.copytree(
+        made, tmp_path / "stale", symlinks=True, ignore=shutil.ignore_patterns("_build")
+    )
+    monkeypatch.setenv("CI", "true")
+    fill_cache(root)
+    replace(root / "book/cases.md", '"once"', '"twice"')
+    with pytest.raises(ExtensionError, match=r"cases\.ipynb is stale \(book/cases\.md changed\)"):
+        fill_cache(root)
     (root / "notebooks/cases.ipynb").unlink()
-    ran = build(root, CI="true")
-    assert ran.returncode != 0
-    assert "notebooks/cases.ipynb is missing: run make notebooks" in ran.stdout + ran.stderr
+    with pytest.raises(ExtensionError, match=r"cases\.ipynb is missing: run make notebooks"):
+        fill_cache(root)
+    monkeypatch.setenv("CI", "")
+    fill_cache(root)
+    monkeypatch.setattr(outputs, "distribution", no_such_package)
+    with pytest.raises(ExtensionError, match="is missing"):
+        fill_cache(root)
 
 
-def test_a_stale_chapter_is_executed_on_an_authors_machine(stale):
-    ran = build(stale, CI="")
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    assert "(executed for this build)" in ran.stdout
-    assert "computed twice" in (stale / "_build/html/book/cases.html").read_text("utf-8")
-
-
-def test_where_only_the_site_can_be_built_a_stale_chapter_stops(made, monkeypatch):
-    from importlib import metadata
-
-    from tools.site import outputs as book_outputs
-
-    def not_installed(name):
-        raise metadata.PackageNotFoundError(name)
-
-    assert book_outputs.can_execute()
-    monkeypatch.setattr(book_outputs, "distribution", not_installed)
-    assert not book_outputs.can_execute()
+def test_a_change_reaches_the_page(made, page):
+    """Rebuilt in the same folder, as an author does. Without CI a stale chapter is executed."""
+    replace(made / "notebooks/cases.ipynb", "stored, not", "changed, not")
+    assert "changed, not computed" in build(made, CI="true")[1]
+    replace(made / "book/cases.md", '"once"', '"twice"')
+    printed, html = build(made, CI="")
+    assert "(executed for this build)" in printed and "computed twice" in html

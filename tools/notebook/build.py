@@ -1,4 +1,4 @@
-"""Write notebooks/*.ipynb from book/*.md: portable Markdown, executed, the same bytes each time.
+"""Write notebooks/*.ipynb from book/*.md: portable Markdown, executed, the same bytes every time.
 
 python -m tools.notebook                 all chapters; runs only those whose code changed
 python -m tools.notebook softmax maps    these chapters
@@ -27,7 +27,7 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter
 
 
 def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
-    """A chapter as a notebook that was not run yet; `found` is what `numbers` knows."""
+    """A chapter as a notebook without outputs; `found` is the result of `numbers.load`."""
     source = chapter.read()
     page = Portable(book, chapter.docname, found)
     cells = [
@@ -57,7 +57,7 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
 
 
 def _first_line(chapter: Chapter, start: int) -> int:
-    """The line of a Markdown cell's first text: blank lines above it are not in the cell."""
+    """The line of a Markdown cell's first text: the cell does not hold the blank lines above."""
     lines = chapter.text.splitlines()
     while not lines[start].strip():
         start += 1
@@ -65,7 +65,7 @@ def _first_line(chapter: Chapter, start: int) -> int:
 
 
 def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[Any]:
-    """A code cell, folded where the site folds it or where it belongs to a solution."""
+    """A code cell, folded if the site folds it or if it belongs to a solution."""
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
@@ -81,7 +81,7 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
 
 
 def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
-    """Take over stored outputs where they belong to the same code; say whether that was so."""
+    """Copy the stored outputs if they belong to the same code; return whether they do."""
     if not old.exists():
         return False
     stored = nbformat.read(old, as_version=4)
@@ -96,7 +96,7 @@ def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
 
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Run all cells in `folder` and leave nothing in the notebook that differs between runs."""
+    """Run all cells in `folder`, without storing anything that differs between runs."""
     NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT,
@@ -109,7 +109,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 
 def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) -> str | None:
-    """Bring one notebook up to date; return what was done, or None if nothing had to be."""
+    """Bring one notebook up to date; return what was done, None if it already was."""
     notebook = build(book, chapter, found)
     path = chapter.notebook
     kept = keep_outputs(notebook, path)

@@ -15,7 +15,7 @@ from tools.notebook.markup import details, html, quote
 
 
 class Page(Protocol):
-    """What a directive asks of the page that it stands on; `Portable` is one."""
+    """What a directive needs of its page; `Portable` provides it."""
 
     inline: Inline
     questions: int
@@ -31,6 +31,8 @@ class Page(Protocol):
 
 @dataclass
 class Directive:
+    """One directive, parsed."""
+
     name: str
     argument: str
     options: dict[str, str]
@@ -48,7 +50,7 @@ class Directive:
 
 
 class _AnyDirective:
-    """Tells myst-parser to accept any option, and the first line as the argument."""
+    """Makes myst-parser accept any option, and the first line as the argument."""
 
     option_spec = {"any": str}  # noqa: RUF012  (an attribute that myst-parser reads)
     has_content = True
@@ -79,7 +81,7 @@ def _body(page: Page, d: Directive) -> str:
 
 
 def _number(page: Page, d: Directive, what: str) -> str:
-    """ " 3" for a numbered thing, "" for one that asks for no number."""
+    """ " 3" for a numbered thing, "" with :nonumber:."""
     if "nonumber" in d.options:
         return ""
     if not d.label:

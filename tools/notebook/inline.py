@@ -9,8 +9,8 @@ from typing import Any
 from tools import macros
 from tools.book import Book, SourceError
 
-# What may stand inside a paragraph. The first alternative that matches at a place wins, so that
-# nothing inside code or mathematics is read as a link or a role.
+# The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
+# code or mathematics is read as a link or a role.
 _PIECE = re.compile(
     r"""
       (?P<escape>\\[^\w\s])
@@ -28,7 +28,7 @@ _NAMES = {"figure": "Fig.", "table": "Table", "exercise": "Exercise"}
 
 
 class Inline:
-    """Rewrites the inline text of one page; `numbers` is what tools.notebook.numbers found."""
+    """Rewrites the inline text of one page; `numbers` is the result of tools.notebook.numbers."""
 
     def __init__(self, book: Book, docname: str, numbers: dict[str, Any]):
         self.book, self.docname, self.numbers = book, docname, numbers
@@ -99,8 +99,8 @@ class Inline:
             return self.page(to, text or None)
         return f"[{text}]({self.file(to)})"
 
-    # What a reference points at. Each raises LookupError with a message where there is no such
-    # thing; __call__ adds file and line.
+    # The targets of references. Each raises LookupError if there is none; __call__ adds file and
+    # line to the message.
 
     def url(self, doc: str, anchor: str = "") -> str:
         return f"{self.book.site}/{doc}.html" + (f"#{anchor}" if anchor else "")
@@ -133,7 +133,7 @@ class Inline:
         return self.label(label, text)
 
     def numbered(self, role: str, label: str, text: str | None = None) -> str:
-        """A reference by number. Sphinx resolves each kind of thing by one role only."""
+        """A reference by number. Sphinx resolves each kind of thing with one role only."""
         number, target = self.number(label), self.target(label)
         if _role_for(target) != f"{{{role}}}":
             raise LookupError(f"the site cannot resolve {label!r} here: use {_role_for(target)}")
@@ -163,7 +163,7 @@ class Inline:
         return f"{self.book.raw}/{place.resolve().relative_to(self.book.root.resolve()).as_posix()}"
 
     def note(self, name: str, line: int) -> str:
-        """A footnote's number: notes are counted in the order of their first mention."""
+        """A footnote's number: notes are numbered in the order of their first mention."""
         self.notes.setdefault(name, line)
         return f"<sup>{list(self.notes).index(name) + 1}</sup>"
 
@@ -196,7 +196,7 @@ def _role_for(target: dict[str, str]) -> str:
 
 
 def _name(target: dict[str, str]) -> str:
-    """What a reference without a text of its own reads."""
+    """The text of a reference that has none of its own."""
     if "number" not in target:
         return target.get("title", "")
     if target["kind"] == "displaymath":

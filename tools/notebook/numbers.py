@@ -1,7 +1,7 @@
-"""The numbers and labels of the book: what Sphinx itself counts, so that notebooks and site agree.
+"""The numbers and labels of the book, computed by Sphinx, so that notebooks and site agree.
 
-Sphinx reads the sources (it runs no code) under its `dummy` builder, which writes nothing. The
-answer is kept in _build/labels and used again until a source changes.
+Sphinx reads the sources, without running code, under its `dummy` builder, which writes nothing. The
+result is kept in _build/labels until a source changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from tools.book import Book
 
-# What numbers can depend on.
+# What the numbers depend on.
 _SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
 
 
@@ -59,7 +59,7 @@ def _ask_sphinx(root: Path, folder: Path) -> dict[str, Any]:
             buildername="dummy",
             confoverrides=config,
             status=None,
-            warning=None,  # `make book` shows them; the pipeline stops at what it cannot write
+            warning=None,  # `make book` shows warnings; the pipeline raises its own errors
             freshenv=True,
         )
         app.connect("env-check-consistency", lambda app, env: found.update(_collect(env)))
@@ -82,7 +82,7 @@ def _collect(env: Any) -> dict[str, Any]:
 
 
 def _labels(env: Any) -> dict[str, dict[str, str]]:
-    """Every label: its page and anchor, and where there are any its kind, number and title."""
+    """Every label: its page and anchor, and its kind, number and title if it has them."""
     standard = env.get_domain("std")
     numbers = {
         (doc, id_): {"kind": kind, "number": ".".join(map(str, number))}

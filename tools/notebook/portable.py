@@ -1,8 +1,8 @@
 """MyST Markdown to portable Markdown: what JupyterLab, Colab and GitHub all render.
 
-myst-parser finds the blocks and says which lines each one covers; those lines are rewritten in
-place and everything else stays as it is. Whatever has no portable form stops the run with file and
-line, so that no reader meets a raw directive.
+myst-parser finds the blocks and the lines of each; those lines are rewritten in place, and
+everything else stays as it is. A construct without a portable form stops the run with file and
+line, so that no reader sees a raw directive.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _UNNUMBERED = re.compile(r"\\begin\{(align|gather|equation|multline|alignat|flalign|eqnarray)\}")
 _NOTE = re.compile(r"\[\^([\w-]+)\]:[ \t]*")
 _FENCE = re.compile(r"(`{3,}|:{3,})\{")
-# Where the lines of a block token begin, after list markers and ">".
+# What a block token begins with, after list markers and ">".
 _OPENS = {"math_block": "$$", "math_block_label": "$$", "amsmath": "\\begin"}
 _DROPPED = {"myst_target": "(", "myst_line_comment": "%", "myst_block_break": "+++"}
 _EMPTY_BOX = re.compile(r"<details>\n<summary>.*</summary>\n\n</details>\n*")
@@ -47,7 +47,7 @@ class Portable:
         self._defined_notes: set[str] = set()
 
     def cell(self, text: str, line: int) -> str:
-        """One Markdown cell. A solution that holds code cells is folded cell by cell."""
+        """Rewrite one Markdown cell. A solution that holds code cells is folded cell by cell."""
         continued = self.solution
         text = self.block(text, line)
         if continued:
@@ -57,7 +57,7 @@ class Portable:
         return _EMPTY_BOX.sub("", text).strip("\n")
 
     def finish(self) -> None:
-        """What can only be checked at the end of the page."""
+        """Check what is known only at the end of the page."""
         if self.solution:
             raise self.error(self._solution_line, "solution-start without solution-end")
         for name, line in self.inline.notes.items():
@@ -108,7 +108,7 @@ class Portable:
         return "\n".join(out).strip("\n")
 
     def _replacement(self, token: Token, line: int) -> str | None:
-        """The new text of a block token; None: leave its lines as they are."""
+        """The new text of a block token; None to leave its lines as they are."""
         if token.type in ("fence", "colon_fence"):
             match = _DIRECTIVE.fullmatch(token.info.strip())
             if match is None:
@@ -138,7 +138,7 @@ class Portable:
         return f"$$\n{tex}\n$$"
 
     def numbered(self, label: str, line: int) -> str:
-        """The number that stands behind a label."""
+        """The number of a labelled thing, as the site shows it."""
         try:
             return self.inline.number(label)
         except LookupError as missing:
@@ -174,7 +174,7 @@ class Portable:
 
 
 class _Lines(list[str]):
-    """Output lines. A block that was rewritten gets one blank line on either side."""
+    """Output lines. A rewritten block has one blank line on either side."""
 
     _after_block: str | None = None  # the blank line that is due before the next text
 
@@ -190,7 +190,7 @@ class _Lines(list[str]):
                 self._after_block = None
 
     def block(self, before: str, text: str) -> None:
-        """Add a block whose first line stands after `before`: list markers, ">" or blanks."""
+        """Add a block; `before` precedes its first line: list markers, ">" or blanks."""
         inside = re.sub(r"[^>\s]", " ", before)  # the same depth without the marker
         if ">" in inside:
             text = one_line_equations(text)

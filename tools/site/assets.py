@@ -1,25 +1,28 @@
 """Sphinx extension: a page loads one style sheet and a few deferred scripts, all from this site.
 
-The theme and the extensions bring 14 style sheets (500 KB, most of it for things that no page has)
-and 20 scripts, a megabyte of them icons. Here the style sheets become one, `_static/site.css`, with
-only the rules whose classes and ids occur on some page or in some script; KaTeX's fonts keep only
-the characters in use; scripts that nothing needs are left out. A style sheet or script that this
-file does not know stops the build: put it in one of the lists below.
+The theme and the extensions bring 14 style sheets (500 KB, mostly rules that match nothing here)
+and 20 scripts, including a megabyte of icons. Here the style sheets become one, `_static/site.css`,
+with only the rules whose classes and ids occur on some page or in some script; KaTeX's fonts keep
+only the characters in use; unneeded scripts are left out. A style sheet or script that is in none
+of the lists below stops the build.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import tinycss2
+from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.fileutil import copy_asset
 
 from tools.site import fonts as site_fonts
 
-# In the order in which they override each other. {name}.* stands for a name with a hash in it.
+# Later ones override earlier ones. The * stands for a hash.
 STYLES = (
     "basic.css",
     "styles/pydata-sphinx-theme.css",
@@ -51,20 +54,23 @@ SCRIPTS = (
 )
 # Folds are native <details> (site/page.py), and code is run in a notebook, not on the page.
 UNUSED_SCRIPTS = ("togglebutton.js", "sphinx-thebe.js")
-# Inline scripts, each recognised by something in its text, that set up what is not loaded.
+# Inline scripts that set up scripts we do not load; each is recognised by a string in it.
 UNUSED_INLINE = ("toggle", "THEBE_JS_URL", "DOCUMENTATION_OPTIONS.")
 
 
-def name_of(asset):
+def name_of(asset: Any) -> str:
     """ "course.css" for Sphinx's record of _static/course.css; "" for an inline script."""
     return str(getattr(asset, "filename", asset) or "").removeprefix("_static/")
 
 
-def known(name, patterns):
+def known(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a file name matches one of the patterns."""
     return any(Path(name).match(pattern) for pattern in patterns)
 
 
-def choose(app, pagename, templatename, context, doctree):
+def choose(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Check what the extensions ask a page to load; give the template our lists instead."""
     for style in context["css_files"]:
         if not known(name_of(style), STYLES + UNUSED_STYLES):
@@ -79,23 +85,23 @@ def choose(app, pagename, templatename, context, doctree):
     context["has_math"] = 'class="katex"' in context.get("body", "")
 
 
-def page_texts(out):
-    """The text of each page."""
+def page_texts(out: Path) -> list[str]:
+    """The HTML of each page."""
     pages = (p for p in sorted(out.rglob("*.html")) if out / "_static" not in p.parents)
     return [page.read_text("utf-8") for page in pages]
 
 
-def words_in_use(out):
+def words_in_use(out: Path) -> set[str]:
     """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
     scripts = [out / "_static" / name for name in (*SCRIPTS, "searchtools.js")]
     texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
     return set(re.findall(r"[\w-]+", "\n".join(texts)))
 
 
-def selector_in_use(selector, words):
-    """Does each class and id of one selector (no commas at its top level) occur somewhere?
+def selector_in_use(selector: list[Any], words: set[str]) -> bool:
+    """Whether each class and id of one selector (without top-level commas) occurs somewhere.
 
-    What :not(...) and other functions ask for does not count: it may well be absent.
+    Arguments of :not(...) and other functions are ignored: they need not occur.
     """
     for before, token in zip([None, *selector], selector, strict=False):
         is_class = token.type == "ident" and before is not None and before == "."
@@ -106,8 +112,9 @@ def selector_in_use(selector, words):
     return True
 
 
-def split_at_commas(tokens):
-    part: list = []
+def split_at_commas(tokens: Iterable[Any]) -> Iterator[list[Any]]:
+    """The selectors of a rule: its tokens, split at top-level commas."""
+    part: list[Any] = []
     for token in tokens:
         if token == ",":
             yield part
@@ -117,7 +124,7 @@ def split_at_commas(tokens):
     yield part
 
 
-def purge(rules, words):
+def purge(rules: Iterable[Any], words: set[str]) -> Iterator[str]:
     """The rules that can match something, as text."""
     for rule in rules:
         if rule.type == "at-rule" and rule.content is not None and rule.lower_at_keyword in (
@@ -135,13 +142,15 @@ def purge(rules, words):
             yield squeeze(rule.serialize())
 
 
-def squeeze(css):
+def squeeze(css: str) -> str:
+    """CSS without comments, each run of white space as one blank."""
     return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
 
 
-def site_css(out):
-    """One style sheet from STYLES, without what no page uses."""
-    words, kept = words_in_use(out), []
+def site_css(out: Path) -> str:
+    """One style sheet from STYLES, without the rules that no page uses."""
+    words = words_in_use(out)
+    kept: list[str] = []
     for pattern in STYLES:
         for path in sorted((out / "_static").glob(pattern)):
             rules = tinycss2.parse_stylesheet(
@@ -158,13 +167,13 @@ def site_css(out):
     return drop_variables(css, {word for word in words if word.startswith("--")})
 
 
-def drop_variables(css, named):
-    """Leave out custom properties (--bs-...) that neither the rules read nor the pages name."""
+def drop_variables(css: str, named: set[str]) -> str:
+    """Leave out custom properties (--bs-...) that no rule reads and no page names."""
     value = r"""(?:[^;{}"']|"[^"]*"|'[^']*')*"""
     declaration = re.compile(rf"(?<=[;{{\s])(--[\w-]+)\s*:{value};?")
     read: set[str] = set()
 
-    def keep(match):
+    def keep(match: re.Match[str]) -> str:
         return match[0] if match[1] in read else ""
 
     before = ""
@@ -174,12 +183,12 @@ def drop_variables(css, named):
     return css
 
 
-def write_css(app, error):
-    """Write site.css and the fonts. Its hash goes into each page: no cache serves a stale one."""
+def write_css(app: Sphinx, error: Exception | None) -> None:
+    """Write site.css and the fonts; pages name its hash, so that no browser keeps a stale one."""
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    # Sphinx copies our files only when some page changed as well.
+    # Sphinx copies our files only if some page changed too.
     copy_asset(str(Path(app.srcdir, OWN_FILES)), str(out / "_static"))
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
@@ -195,9 +204,7 @@ def write_css(app, error):
         unused.unlink(missing_ok=True)
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", choose, priority=950)
-    app.connect(
-        "build-finished", write_css, priority=900
-    )  # after the theme has written its colours
+    app.connect("build-finished", write_css, priority=900)  # after the theme has written its own
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

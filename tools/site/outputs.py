@@ -1,7 +1,7 @@
-"""Sphinx extension: the site shows the very outputs that the notebooks store. Nothing runs twice.
+"""Sphinx extension: the site shows the outputs stored in the notebooks and executes nothing.
 
-Before the build, each chapter's cells get the outputs of its notebook and go into the cache that
-myst-nb asks before it executes anything (its key is code, cell metadata and kernel, so the cached
+Before the build, each chapter's cells get the outputs of its notebook and go into the cache where
+myst-nb looks before it executes anything (the key is code, cell metadata and kernel, so the cached
 notebook is made from the .md). A chapter whose notebook is stale stops the build under CI; on an
 author's machine myst-nb executes it for this build.
 """
@@ -38,7 +38,7 @@ def with_outputs(chapter: Chapter) -> nbformat.NotebookNode:
 
 
 def can_execute() -> bool:
-    """Is the whole environment here, or only what the site needs?"""
+    """Whether the whole environment is installed, or only what the site needs."""
     try:
         distribution("attention_src")
     except PackageNotFoundError:
@@ -47,9 +47,10 @@ def can_execute() -> bool:
 
 
 def fill_cache(app: Sphinx) -> None:
+    """Cache the stored outputs of every fresh chapter; report the stale ones."""
     if app.config.nb_execution_mode != "cache":
         return
-    # myst-nb looks here too when no other place is configured.
+    # Where myst-nb looks unless configured otherwise.
     cache = get_cache(str(Path(app.outdir).parent.resolve() / ".jupyter_cache"))
     cache.change_cache_limit(1000)
     stale = []
@@ -60,7 +61,7 @@ def fill_cache(app: Sphinx) -> None:
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         else:
             stale.append(problem)
-            with suppress(KeyError):  # what an earlier build cached is stale as well
+            with suppress(KeyError):  # an earlier build may have cached it
                 cache.remove_cache(cache.match_cache_notebook(chapter.read()).pk)
     if stale and (os.environ.get("CI") or not can_execute()):
         raise ExtensionError("\n".join(stale))
@@ -69,12 +70,12 @@ def fill_cache(app: Sphinx) -> None:
 
 
 def stale_pages(app: Sphinx, *_: Any) -> list[str]:
-    """Pages that must be read again, so that what they show is executed."""
+    """Pages that Sphinx must read again, because their code will be executed."""
     return [c.docname for c in Book(Path(app.srcdir)).chapters if why_stale(c)]
 
 
 def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
-    """Sphinx reads a page again when its notebook changed, not only when its .md did."""
+    """Let Sphinx read a page again when its notebook changed, not only when its .md did."""
     for chapter in Book(Path(app.srcdir)).chapters:
         if chapter.docname == docname:
             app.env.note_dependency(str(chapter.notebook))

@@ -11,19 +11,21 @@ from __future__ import annotations
 import shutil
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx_exercise.nodes import solution_node
 
-from tools.book import Book
+from tools.book import Book, Chapter
 
-# What other extensions write, and what is right for a screen reader.
+# HTML of other extensions that confuses a screen reader, and its replacement.
 REPAIRS = (
-    (' aria-label="Toggle hidden content"', ""),  # the text of the summary says it better
-    (' role="doc-biblioentry"', ' role="listitem"'),  # they stand in a role="list"
-    # One id for many boxes.
+    (' aria-label="Toggle hidden content"', ""),  # the summary has a text, which says more
+    (' role="doc-biblioentry"', ' role="listitem"'),  # their parent has role="list"
+    # The same id on many boxes.
     (' id="exercise-content"', ""),
     (' id="solution-content"', ""),
     (' id="proof-content"', ""),
@@ -51,16 +53,16 @@ class fold_title(nodes.General, nodes.TextElement):
 
 
 @lru_cache
-def book_at(root):
+def book_at(root: str | Path) -> Book:
     return Book(Path(root))
 
 
-def chapter_of(app, pagename):
+def chapter_of(app: Sphinx, pagename: str) -> Chapter | None:
     """The Chapter of a page of the book, None for search and other pages of the theme."""
     return next((p for p in book_at(app.srcdir).pages if p.docname == pagename), None)
 
 
-def add_time_line(app, doctree):
+def add_time_line(app: Sphinx, doctree: nodes.document) -> None:
     """Put the time to read and to run under the title."""
     chapter = chapter_of(app, app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
@@ -70,8 +72,8 @@ def add_time_line(app, doctree):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
-def make_folds(app, doctree, docname):
-    """Turn what the author folded into <details>: it opens by keyboard, and without a script."""
+def make_folds(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Turn folded boxes into <details>, which opens by keyboard and needs no script."""
     if app.builder.format != "html":
         return
     for kind in (nodes.admonition, solution_node):
@@ -88,31 +90,33 @@ def make_folds(app, doctree, docname):
             node.replace_self(new)
 
 
-def drop_thebe(app, doctree, docname):
-    """Code runs in the notebook: no settings for a kernel on the page."""
+def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Remove the kernel settings: code runs in the notebook, not on the page."""
     for node in list(doctree.findall(nodes.raw)):
         if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
             node.parent.remove(node)
 
 
-def visit_fold(self, node):
+def visit_fold(self: Any, node: nodes.Element) -> None:
     self.body.append(self.starttag(node, "details", CLASS="fold"))
 
 
-def depart_fold(self, node):
+def depart_fold(self: Any, node: nodes.Element) -> None:
     self.body.append("</details>\n")
 
 
-def visit_fold_title(self, node):
+def visit_fold_title(self: Any, node: nodes.Element) -> None:
     self.body.append(self.starttag(node, "summary", ""))
 
 
-def depart_fold_title(self, node):
+def depart_fold_title(self: Any, node: nodes.Element) -> None:
     self.body.append("</summary>\n")
 
 
-def page_context(app, pagename, templatename, context, doctree):
-    """What book/_templates/layout.html and its components ask for."""
+def page_context(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Set the variables that book/_templates/layout.html and its components read."""
     book, chapter = book_at(app.srcdir), chapter_of(app, pagename)
     context["repository_url"] = book.repository
     context["issue_url"] = f"{book.repository}/issues/new?title=" + quote(f"On page {pagename}")
@@ -131,8 +135,8 @@ def page_context(app, pagename, templatename, context, doctree):
         context["notebook_file"] = chapter.notebook_name
 
 
-def write_files(app, error):
-    """The first page at the site's address; notebooks to download from the site itself."""
+def write_files(app: Sphinx, error: Exception | None) -> None:
+    """Write index.html, which leads to the first page, and copies of the notebooks to download."""
     if error or app.builder.format != "html":
         return
     first = book_at(app.srcdir).pages[0]
@@ -149,7 +153,7 @@ def write_files(app, error):
             shutil.copyfile(chapter.notebook, copy)
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, Any]:
     book_at.cache_clear()
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))

@@ -3,12 +3,16 @@
 python -m tools.site.server [folder] [port]
 """
 
+from __future__ import annotations
+
 import gzip
 import http.server
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 COMPRESSED = (".html", ".css", ".js", ".mjs", ".svg", ".json", ".ipynb", ".txt", ".xml", ".md")
 TYPES = {
@@ -33,7 +37,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     extensions_map = TYPES
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
         if path.is_dir() and self.path.split("?")[0].endswith("/"):
             path = path / "index.html"
@@ -52,18 +56,18 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *args):
-        """Say nothing: the caller prints what matters."""
+    def log_message(self, *args: Any) -> None:
+        """Log nothing: the caller prints what matters."""
 
 
 @contextmanager
-def serving(folder, port=0):
+def serving(folder: str | Path, port: int = 0) -> Iterator[str]:
     """Serve `folder` on 127.0.0.1 in a thread; yields the base address. Port 0 picks a free one."""
     folder = Path(folder)
     if not (folder / "index.html").is_file():
         raise ValueError(f"folder={str(folder)!r} holds no index.html: run make book first")
 
-    def handler(*args):
+    def handler(*args: Any) -> Handler:
         return Handler(*args, directory=str(folder))
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
