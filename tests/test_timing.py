@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_src.timing import TIME_PATTERN, Timing, format_time, measure, print_time
+from attention_src.timing import TIME_PATTERN, Timing, format_time, measure, now_ms, print_time
 
 SANITIZE = Path(__file__).parent / "sanitize.cfg"
 
@@ -45,6 +45,11 @@ def test_what_comes_before_a_run_is_not_timed(monkeypatch):
 
 def test_sleeping_takes_as_long_as_it_takes():
     assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 500
+
+
+def test_the_clock_counts_milliseconds(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: 1_234_500)
+    assert now_ms() == 1.2345
 
 
 def test_one_printed_form(capsys):
