@@ -135,8 +135,9 @@ def test_an_exact_cache_changes_nothing(cache, cuts):
 )
 @pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
 def test_every_implementation_reads_every_cache(cache, largest, impl):
-    """Codes of a few bits are less exact; all implementations see the same ones."""
-    logits, _ = in_pieces(text_ids(N), [9, 1, 1, 7], cache, impl=impl)
+    """Codes of a few bits are less exact. Through a window, several tokens would need a mask."""
+    cuts = [15, 1, 1, 1] if cache == "windowed(64,4)" else [9, 1, 1, 7]
+    logits, _ = in_pieces(text_ids(N), cuts, cache, impl=impl)
     exact = shallow().logits(text_ids(N))
     torch.testing.assert_close(logits, exact, atol=largest, rtol=0)
     assert error(logits, exact) < 0.2

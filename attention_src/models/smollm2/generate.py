@@ -78,7 +78,7 @@ def generate_ids(
     Args:
         model: SmolLM2
         prompts: token ids of each text, none of them empty
-        max_new_tokens: at most n tokens
+        max_new_tokens: upper limit of new tokens per text
         choose: from logits [B, n_vocabulary] to ids [B], see `sampling.chooser`
         stops: ids that end a text
         caches: empty ones, one per layer; None = no cache

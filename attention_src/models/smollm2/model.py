@@ -222,7 +222,7 @@ class SmolLM2:
 
         Args:
             prompt: a text, or a list of texts of any lengths
-            max_new_tokens: at most n tokens
+            max_new_tokens: upper limit of new tokens
             temperature: 0 = always the most probable token; 1 = the model's own distribution
             top_k: sample from the k most probable tokens; None = from all
             top_p: sample from the fewest tokens whose probabilities sum to this; None = from all
