@@ -93,6 +93,7 @@ def transformers_model(file: GGUF, attention: str = "sdpa") -> Any:
 
     get = {key.removeprefix("llama."): value for key, value in file.metadata.items()}
     heads = {"q": get["attention.head_count"], "k": get["attention.head_count_kv"]}
+    untyped: dict[str, Any] = dict(attn_implementation=attention)  # LlamaConfig does not declare it
     config = LlamaConfig(
         vocab_size=get["vocab_size"],
         hidden_size=get["embedding_length"],
@@ -105,7 +106,7 @@ def transformers_model(file: GGUF, attention: str = "sdpa") -> Any:
         rope_parameters={"rope_type": "default", "rope_theta": get["rope.freq_base"]},
         tie_word_embeddings=True,
         pad_token_id=0,
-        attn_implementation=attention,
+        **untyped,
     )
     names = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
     names |= {f"attn_{x}": f"self_attn.{x}_proj" for x in "qkv"} | {

@@ -150,7 +150,7 @@ def test_the_real_file_equals_the_gguf_package(name):
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
     tensor = real().tensors[f"{name}.weight"]
-    rows = np.asarray(tensor.raw).reshape(*tensor.shape[:-1], -1)
+    rows = np.asarray(tensor.raw).reshape(math.prod(tensor.shape[:-1]), -1)
     rows = np.ascontiguousarray(rows[::64])  # all of them would take long
     expected = quants.dequantize(rows, GGMLQuantizationType[tensor.block.name])
     got = tensor.block.dequantize(rows.ravel())
