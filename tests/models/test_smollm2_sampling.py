@@ -178,7 +178,7 @@ def test_drawn_tokens_are_as_frequent_as_they_should_be(options):
     logits = torch.tensor([[1.0, 0.0, 2.0, -1.0, 0.5, 1.5, -0.5, 0.2]])
     options = {"temperature": 1.0, "top_k": None, "top_p": None} | options
     expected, _ = by_definition(logits[0], **options)
-    n = 3000
+    n = 1500
     drawn = draws(chooser(**options, seed=8), logits, n)[0]
     found = np.bincount(drawn, minlength=8)
     assert (found[expected == 0] == 0).all()

@@ -171,10 +171,10 @@ def without_heads(
     """
     ids, prose = repeated(n, seed), corpus_ids(model, 256)
     heads = list(heads)
+    probes = Ablation((), model.config), Ablation(heads, model.config)
     copies, proses = [], []
-    for name, silenced in (("all heads", []), (f"without {heads}", heads)):
+    for name, probe in zip(("all heads", f"without {heads}"), probes, strict=True):
         say(progress, f"ablation: {name}")
-        probe = Ablation(silenced, model.config)
         copies.append(float(model.nll(ids, probe=probe)[n:].mean()))
         proses.append(float(model.nll(prose, probe=probe).mean()))
     return Without((copies[0], copies[1]), (proses[0], proses[1]))
