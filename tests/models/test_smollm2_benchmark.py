@@ -15,7 +15,7 @@ RESULTS = Path(benchmark.__file__).parent / "results" / "cpu-smollm2.json"
 def test_a_trial_runs_to_its_end_and_keeps_nothing(monkeypatch, capsys):
     """On the first three layers of both models, which are not loaded again."""
     ours, theirs = shallow(), llama()
-    monkeypatch.setattr(theirs.model, "layers", theirs.model.layers[:3])
+    monkeypatch.setitem(theirs.model._modules, "layers", theirs.model.layers[:3])
     monkeypatch.setattr(benchmark.SmolLM2, "load", lambda path: ours)
     monkeypatch.setattr(benchmark, "transformers_model", lambda file: theirs)
     monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
