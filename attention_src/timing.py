@@ -75,7 +75,7 @@ def measure(
     return Timing(median, (high - low) / 2)
 
 
-def least_seconds(
+def least_ms(
     steps: Mapping[Any, Callable[[], Any]], repeats: int, *, clock: str = "wall"
 ) -> dict[Any, float]:
     """Time several functions on the CPU, each as its fastest run.
@@ -86,7 +86,7 @@ def least_seconds(
         steps: what to time, by any key
         repeats: timed runs of each, at least 1; one more comes before, to warm up
         clock: "wall", or "processor": the time that this process spent computing
-    Returns: seconds, by the same keys
+    Returns: milliseconds, by the same keys
     Raises:
         ValueError: repeats below 1; an unknown clock
     """
@@ -99,7 +99,15 @@ def least_seconds(
             start_ns = now_ns()
             step()
             times_ns[name].append(now_ns() - start_ns)
-    return {name: min(taken[1:]) / 1e9 for name, taken in times_ns.items()}
+    return {name: min(taken[1:]) / 1e6 for name, taken in times_ns.items()}
+
+
+def now_ms() -> float:
+    """Read the clock of all timings, in milliseconds; only differences mean something.
+
+    For what `measure` cannot time because it happens once, such as each token of a text.
+    """
+    return time.perf_counter_ns() / 1e6
 
 
 def format_time(name: str, timing: Timing) -> str:
@@ -141,9 +149,9 @@ def _times_by_clock(
     times_ms = []
     for _ in range(repeats):
         before()
-        start_ns = time.perf_counter_ns()
+        start_ms = now_ms()
         f()
-        times_ms.append((time.perf_counter_ns() - start_ns) / 1e6)
+        times_ms.append(now_ms() - start_ms)
     return times_ms
 
 

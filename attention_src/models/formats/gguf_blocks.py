@@ -11,9 +11,9 @@ from jaxtyping import Float32, UInt8
 class Block:
     """One way to store numbers.
 
-    name: as GGUF calls it
-    n_numbers: how many numbers a block holds
-    n_bytes: how many bytes it takes
+    name: GGUF's
+    n_numbers: numbers per block
+    n_bytes: bytes per block
     dequantize: from uint8 [n_blocks * n_bytes] to float32 [n_blocks * n_numbers]
     """
 
@@ -24,12 +24,12 @@ class Block:
 
 
 def from_f32(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
-    """float32 as it is."""
+    """float32, unchanged."""
     return np.frombuffer(raw, dtype="<f4").astype(np.float32)
 
 
 def from_f16(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
-    """float16, each number on its own."""
+    """float16 without blocks."""
     return np.frombuffer(raw, dtype="<f2").astype(np.float32)
 
 
@@ -66,7 +66,7 @@ def _halves(raw: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(raw).view("<f2").astype(np.float32)
 
 
-# By the code that a file uses.
+# By GGUF's type code.
 BLOCKS = {
     0: Block("F32", 1, 4, from_f32),
     1: Block("F16", 1, 2, from_f16),

@@ -16,7 +16,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     Returns: dict from name to a read-only array; nothing is copied
     Raises:
         ValueError: the file is not a whole .safetensors file, or has a dtype that is not in DTYPES
-    Cost: none until a tensor is used: its pages are read then.
+    Cost: none until a tensor is used; its pages are read then.
     Source: the format's description, https://github.com/huggingface/safetensors
     """
     raw = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)

@@ -1,12 +1,12 @@
 """MiniLM, a real sentence encoder, on the course's own attention, in NumPy.
 
 all-MiniLM-L6-v2: a BERT encoder of 6 layers with 12 heads each, d_model = 384, d_k = d_v = 32,
-trained to give sentences of like meaning like embeddings. Layers and heads count from 0, and "L3H5"
-is head 5 of layer 3.
+trained to give sentences of similar meaning similar embeddings. Layers and heads count from 0, and
+"L3H5" is head 5 of layer 3.
 
     model = MiniLM.load()
     tokens, hidden, weights = model.encode("The cat sat on the mat")
-    weights[3, 5]  # [n, n]: row i says where token i looks in head L3H5
+    weights[3, 5]  # [n, n]: row i holds the attention weights of token i in head L3H5
 """
 
 import math
@@ -26,7 +26,7 @@ N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
 D_HEAD = D_MODEL // N_HEADS
 EPSILON = 1e-12
 
-# erf at 40,001 points from -6 to 6, exact; straight lines between them are off by at most 1.1e-8.
+# erf at 40,001 points from -6 to 6; linear interpolation between them is off by at most 1.1e-8.
 ERF_END, ERF_STEPS = 6.0, 40_000
 ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
 
@@ -34,8 +34,8 @@ Head = tuple[int, int]  # (layer, head)
 
 
 @dataclass(frozen=True)
-class Trace:
-    """Everything that one run of the encoder computed.
+class Encoding:
+    """An encoded text with all intermediate values.
 
     tokens: n strings, the first [CLS], the last [SEP]
     layers: [7, n, 384]  hidden states: of the embedding, then after each of the 6 layers
@@ -50,7 +50,7 @@ class Trace:
 
 
 class MiniLM:
-    """The encoder: its weights, its tokenizer and its forward pass. Make one with MiniLM.load()."""
+    """The encoder: weights, tokenizer and forward pass. Create it with `MiniLM.load()`."""
 
     def __init__(self, parameters: dict[str, np.ndarray], tokenizer: Any) -> None:
         self.parameters = parameters
@@ -72,16 +72,21 @@ class MiniLM:
 
         tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
         tokenizer.no_padding()
-        tokenizer.no_truncation()  # a text that is too long is an error, never cut in silence
+        tokenizer.no_truncation()  # a text that is too long is an error, never cut silently
         return cls(read_safetensors(model / "model.safetensors"), tokenizer)
 
     @property
     def token_embeddings(self) -> Float[np.ndarray, "30522 384"]:
-        """[30522, 384]  what each token of the vocabulary means before anything was attended to."""
+        """[30522, 384]  the embedding of each token of the vocabulary, before any layer."""
         return self.parameters["embeddings.word_embeddings.weight"]
 
     def head_output_weights(self, layer: int, head: int) -> Float[np.ndarray, "d_v d_model"]:
-        """[32, 384]  the rows of W_O by which one head's output enters the hidden state."""
+        """The rows of W_O that map one head's output into the hidden state.
+
+        Args:
+            layer, head: counted from 0
+        Returns: [32, 384]
+        """
         _check_head((layer, head), "head")
         w_o = self.parameters[f"encoder.layer.{layer}.attention.output.dense.weight"].T
         return w_o[head * D_HEAD : (head + 1) * D_HEAD]
@@ -89,7 +94,7 @@ class MiniLM:
     def encode(
         self, text: str, *, ablate: Iterable[Head] = ()
     ) -> tuple[list[str], Float[np.ndarray, "n 384"], Float[np.ndarray, "6 12 n n"]]:
-        """Read a text and say where every head of every layer looked.
+        """Encode a text; return its last hidden states and every head's attention weights.
 
         Args:
             text: at most 512 tokens with [CLS] and [SEP]
@@ -102,13 +107,13 @@ class MiniLM:
             ValueError: text is empty or too long; there is no such head
         Cost: n (21.2e6 + 13824 n) FLOP: the scores are computed twice, for weights and output.
         """
-        trace = self.trace(text, ablate=ablate)
-        return trace.tokens, trace.layers[-1], trace.weights
+        encoding = self.trace(text, ablate=ablate)
+        return encoding.tokens, encoding.layers[-1], encoding.weights
 
     def embed(
         self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
     ) -> Float[np.ndarray, "384"]:
-        """The sentence embedding, which is what the model was trained for.
+        """The sentence embedding, the output that the model was trained for.
 
             e = mean_i hidden_i / ||mean_i hidden_i||
 
@@ -123,14 +128,14 @@ class MiniLM:
 
     def trace(
         self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
-    ) -> Trace:
-        """Run the encoder and keep everything; heads can be silenced or given other weights.
+    ) -> Encoding:
+        """Run the encoder and keep intermediate values; heads can be ablated or given weights.
 
         Args:
             text: at most 512 tokens with [CLS] and [SEP]
             ablate: (layer, head) pairs whose output is set to 0
-            replace: from (layer, head) to the weights [n, n] to use instead of the computed ones
-        Returns: a Trace
+            replace: maps (layer, head) to weights [n, n] that replace the computed ones
+        Returns: an Encoding
         Raises:
             ValueError: text is empty or too long; there is no such head; replaced weights do not
                 fit
@@ -152,7 +157,7 @@ class MiniLM:
             layers.append(x)
             weights.append(p)
             values.append(v)
-        return Trace(tokens, np.stack(layers), np.stack(weights), np.stack(values))
+        return Encoding(tokens, np.stack(layers), np.stack(weights), np.stack(values))
 
     def _tokenize(self, text: str) -> tuple[list[str], list[int]]:
         if not isinstance(text, str) or not text.strip():
@@ -167,7 +172,7 @@ class MiniLM:
     def _embed_tokens(self, ids: list[int]) -> np.ndarray:
         w = self.parameters
         positions = w["embeddings.position_embeddings.weight"][: len(ids)]
-        segment = w["embeddings.token_type_embeddings.weight"][0]  # one text, so one segment
+        segment = w["embeddings.token_type_embeddings.weight"][0]  # a single text is segment 0
         return self._normalize("embeddings", self.token_embeddings[ids] + positions + segment)
 
     def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
@@ -194,7 +199,7 @@ class MiniLM:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, to 2e-8, by a table of exact values."""
+    """The error function, to 2e-8, by linear interpolation in a table."""
     at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
     left = np.minimum(at.astype(int), ERF_STEPS - 1)
     return ERF[left] + (at - left) * (ERF[left + 1] - ERF[left])

@@ -1,8 +1,8 @@
-"""What an independent implementation computed for one sentence, kept so that anyone can compare.
+"""An independent implementation's result for one sentence, to compare with.
 
-transformers' BertModel (eager attention) read the sentence with MiniLM's weights. Its answer is in
-recorded.npz beside this file, because a learner's machine need not have transformers. The
-tests run it again and compare. To write the file anew:
+transformers' BertModel (eager attention) read the sentence with MiniLM's weights. The result is in
+recorded.npz beside this file, because a learner's machine may not have transformers. The tests
+run it again and compare. To rewrite the file:
 
     python -m attention_src.models.minilm.recorded
 """
@@ -20,7 +20,7 @@ FILE = Path(__file__).with_name("recorded.npz")
 
 
 class Recorded(NamedTuple):
-    """One run: the text, its tokens, the last hidden states, weights, and by what."""
+    """One run: text, tokens, last hidden states, weights, and what computed them."""
 
     text: str
     tokens: list[str]
@@ -45,10 +45,10 @@ def load_recorded() -> Recorded:
 
 
 def run_transformers(text: str) -> Recorded:
-    """Let transformers' BertModel read a text with MiniLM's weights.
+    """Run transformers' BertModel with MiniLM's weights on a text.
 
     Args:
-        text: what to read
+        text: to encode
     Returns: a Recorded
     Raises:
         ImportError: torch, transformers or the weights are not installed
@@ -58,7 +58,7 @@ def run_transformers(text: str) -> Recorded:
 
     path = str(folder("minilm") / "model")
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-    # Eager, because only that implementation returns its weights.
+    # Only the eager implementation returns its weights.
     network = transformers.BertModel.from_pretrained(
         path, attn_implementation="eager", local_files_only=True
     ).eval()

@@ -5,7 +5,6 @@ python -m attention_src.models.smollm2 "The capital of France is"
 
 import argparse
 import sys
-import time
 from typing import Any
 
 import torch
@@ -13,52 +12,56 @@ import torch
 from attention_src.flash.layer import IMPLS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.caches import NAMES
+from attention_src.timing import now_ms
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class TimedSmolLM2(SmolLM2):
-    """Notes when each pass ended; generation needs one pass a token."""
+    """Records when each pass ends; generation takes one pass per token."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.times: list[float] = []
+        self.times_ms: list[float] = []
 
     def logits(self, *arguments: Any, **options: Any) -> torch.Tensor:
         """As `SmolLM2.logits`."""
         logits = super().logits(*arguments, **options)
-        self.times.append(time.perf_counter())
+        self.times_ms.append(now_ms())
         return logits
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Stream a text, then say how fast it came; returns the exit status."""
+    """Stream a text and print the speed; returns the exit status."""
     options = vars(_parser().parse_args(arguments))
     prompt, n = options.pop("prompt"), options.pop("max_new_tokens")
     try:
         model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], device=options.pop("device"))
-        unsaid = [] if options["chat"] else [prompt]  # until it is known that it can be continued
+        # Printed with the first piece: by then no error can follow.
+        unprinted = [] if options["chat"] else [prompt]
 
         def say(piece: str) -> None:
-            _say("".join([*unsaid, piece]))
-            unsaid.clear()
+            _say("".join([*unprinted, piece]))
+            unprinted.clear()
 
-        start = time.perf_counter()
-        model.generate(prompt, n, on_text=say, **options)
+        start_ms = now_ms()
+        cache = None if options["cache"] == "none" else options["cache"]
+        model.generate(prompt, n, on_text=say, **options | {"cache": cache})
         say("")
     except (ValueError, ImportError) as error:
         print(error, file=sys.stderr)
         return 2
-    speed = _speed(start, model.times)
+    speed = _speed(start_ms, model.times_ms)
     print(f"\n\n[{speed}; cache {options['cache']}, impl {options['impl']}]")
     return 0
 
 
-def _speed(start: float, times: list[float]) -> str:
-    first = f"first token after {times[0] - start:.2f} s"
-    if len(times) < 2:
+def _speed(start_ms: float, times_ms: list[float]) -> str:
+    first = f"first token after {(times_ms[0] - start_ms) / 1e3:.2f} s"
+    if len(times_ms) < 2:
         return first
-    return f"{first}, then {(len(times) - 1) / (times[-1] - times[0]):.1f} tokens/s"
+    per_s = 1e3 * (len(times_ms) - 1) / (times_ms[-1] - times_ms[0])
+    return f"{first}, then {per_s:.1f} tokens/s"
 
 
 def _say(text: str) -> None:
@@ -76,10 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--cache",
         default="contiguous",
-        help=f"{', '.join(NAMES)}; also windowed(window, sinks), paged(page_size)",
+        help=f"none, {', '.join(NAMES)}; also windowed(window, sinks), paged(page_size)",
     )
     add("--impl", default="auto", choices=IMPLS, help="of attention")
-    add("--max-new-tokens", type=int, default=100, metavar="N", help="at most so many; 100")
+    add("--max-new-tokens", type=int, default=100, metavar="N", help="at most N; 100")
     add("--temperature", type=float, default=0.0, metavar="T", help="0 = the most probable token")
     add("--top-k", type=int, metavar="K", help="draw among the K most probable tokens")
     add("--top-p", type=float, metavar="P", help="draw among tokens that hold probability P")

@@ -1,4 +1,4 @@
-"""A name for every cache, so that one argument changes what a model remembers, and how."""
+"""Caches by name, so that one argument changes what a model remembers, and how."""
 
 import re
 from collections.abc import Callable
@@ -14,24 +14,25 @@ from attention_src.kvcache.cache import (
 from attention_src.kvcache.reference import pages_for
 from attention_src.shapes import check_size
 
-NAMES = ("none", "contiguous", "windowed", "int8", "int4", "paged")
+NAMES = ("contiguous", "windowed", "int8", "int4", "paged")
 WINDOW, SINKS, PAGE_SIZE = 256, 4, 16
 
 
 def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[Cache]:
-    """Empty caches, one a layer.
+    """Make empty caches, one per layer.
 
     Args:
-        cache: a name other than "none", perhaps with sizes: "windowed(256, 4)", "paged(16)"; or a
-            function without arguments that makes one layer's cache
-        n_layers: how many
+        cache: one of NAMES, perhaps with sizes: "windowed(256, 4)", "paged(16)"; or a function
+            without arguments that makes one layer's cache
+        n_layers: number of layers
         batch, max_tokens: paged caches have room for batch sequences of max_tokens
     Returns: n_layers caches
     Raises:
-        ValueError: a cache that does not exist, or sizes that it does not have
+        ValueError: None, an unknown cache, sizes that it does not take, or a function that does
+            not make a new cache in each call
     """
-    if is_none(cache):
-        raise ValueError(f"cache is {cache!r}, so there is nothing to make: leave caches=None")
+    if cache is None:
+        raise ValueError("cache is None, so there is nothing to make: leave caches=None")
     make = cache if callable(cache) else _maker(cache, batch, max_tokens)
     caches = [make() for _ in range(n_layers)]
     if not all(isinstance(made, Cache) for made in caches):
@@ -45,17 +46,14 @@ def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[
     return caches
 
 
-def is_none(cache: Any) -> bool:
-    """Whether there should be no cache at all."""
-    return cache is None or cache == "none"
-
-
 def check_padding(cache: Cache) -> None:
-    """Check that a cache treats a padded sequence as if the padding were not there.
+    """Check that masked padding does not change what a cache holds of the other tokens.
 
+    Args:
+        cache: one layer's
     Raises:
-        ValueError: a windowed one, whose first tokens would be padding, and one that quantises
-            groups of tokens, in which padding would be
+        ValueError: a windowed cache, whose first tokens would be padding, or one that quantises
+            groups of tokens, which would include padding
     """
     grouped = isinstance(cache, QuantizedKVCache) and cache.scheme == "per_channel"
     if grouped or isinstance(cache, WindowedKVCache):
@@ -67,7 +65,7 @@ def check_padding(cache: Cache) -> None:
 
 
 def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
-    """What makes one layer's cache of this name."""
+    """Parse a name into a function that makes one layer's cache."""
     found = (
         re.fullmatch(r"(\w+)(?:\( *(\d+(?: *, *\d+)*) *\))?", cache)
         if isinstance(cache, str)
@@ -85,8 +83,8 @@ def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
         page_size = check_size(sizes[0] if sizes else PAGE_SIZE, "page_size", at_least=1)
         return lambda: PagedKVCache(page_size, batch * pages_for(max_tokens, page_size))
     raise ValueError(
-        f"cache is {cache!r}; it should be one of {', '.join(NAMES)}, with sizes where it has "
-        "some: windowed(window, sinks), paged(page_size)"
+        f"cache is {cache!r}; it should be None or one of {', '.join(NAMES)}, with sizes where it "
+        "has some: windowed(window, sinks), paged(page_size)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Generation: choose a token, append it, and ask again."""
+"""Generation: choose a token, append it, repeat."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attention_src.kvcache.cache import Cache
 from attention_src.kvcache.layer import has_kernel
-from attention_src.models.smollm2.caches import check_padding, is_none
-from attention_src.models.smollm2.sampling import Choose, chooser
+from attention_src.models.smollm2.caches import check_padding
+from attention_src.models.smollm2.sampling import Choose, chooser, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size
 
@@ -32,7 +32,12 @@ def generate(
     cache: Any,
     impl: str,
 ) -> Any:
-    """`SmolLM2.generate`, which says what the arguments mean."""
+    """As `SmolLM2.generate`, for the model given first.
+
+    Returns: a str, or a list of them
+    Raises:
+        ValueError: as there, before anything is computed
+    """
     one = isinstance(prompt, str)
     if on_text is not None and not one:
         raise ValueError("on_text is given, but prompt holds several texts; it should be None")
@@ -40,14 +45,15 @@ def generate(
     check_size(max_new_tokens, "max_new_tokens", at_least=1)
     _check_room(prompts, max_new_tokens, model.config.max_tokens)
     stops = stop_ids(model.tokenizer, stop)
-    options: dict[str, Any] = dict(batch=len(prompts), device=model.device)
-    choose = chooser(temperature, top_k, top_p, seed, **options)
+    batch = len(prompts)
+    choose = chooser(temperature, top_k, top_p, seed, batch=batch, device=model.device)
     stream = Stream(model.tokenizer, on_text)
     caches = None
-    if not is_none(cache):
+    if cache is not None:
         total = max(map(len, prompts)) + max_new_tokens
-        caches = model.new_caches(cache, batch=len(prompts), max_tokens=total)
-    texts = generate_ids(model, prompts, max_new_tokens, choose, stops, caches, impl, stream.add)
+        caches = model.new_caches(cache, batch=batch, max_tokens=total)
+    options: dict[str, Any] = dict(choose=choose, stops=stops, caches=caches, impl=impl)
+    texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
     stream.close()
     return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
 
@@ -56,17 +62,32 @@ def generate_ids(
     model: Any,
     prompts: list[list[int]],
     max_new_tokens: int,
-    choose: Choose,
-    stops: frozenset[int],
-    caches: list[Cache] | None,
-    impl: str,
-    on_token: Callable[[int], Any],
+    *,
+    choose: Choose = greedy,
+    stops: frozenset[int] = frozenset(),
+    caches: list[Cache] | None = None,
+    impl: str = "auto",
+    on_token: Callable[[int], Any] | None = None,
 ) -> list[list[int]]:
-    """What follows each prompt, as token ids; `on_token` sees those of the first.
+    """Continue prompts, as token ids.
 
-    The first pass reads the prompts, each later one a single new token of every text: the caches
-    hold the others, and should be new. Without caches every pass reads everything. Shorter prompts
-    are padded on the left, so that all texts end at the same column.
+    The first pass reads the prompts. With caches, each later pass reads one new token of every
+    text; without, it reads everything again. Shorter prompts are padded on the left, so that all
+    texts end in the same column.
+
+    Args:
+        model: SmolLM2
+        prompts: token ids of each text, none of them empty
+        max_new_tokens: upper limit of new tokens per text
+        choose: from logits [B, n_vocabulary] to ids [B], see `sampling.chooser`
+        stops: ids that end a text
+        caches: empty ones, one per layer; None = no cache
+        impl: of attention, as for `SmolLM2.logits`
+        on_token: called with each new id of the first text
+    Returns: the new ids of each text, without the stop token
+    Raises:
+        ValueError: an impl that the cache has no kernel for; texts of different lengths with a
+            cache or impl that cannot hide their padding
     """
     ids, padding = pad_left(prompts, model.device)  # [B, n], [B]
     ragged = bool(padding.any())
@@ -84,7 +105,7 @@ def generate_ids(
             done[b] = done[b] or i in stops
             if not done[b]:
                 texts[b].append(i)
-                if b == 0:
+                if b == 0 and on_token is not None:
                     on_token(i)
         if all(done):
             break
@@ -96,9 +117,12 @@ def generate_ids(
 def pad_left(
     prompts: list[list[int]], device: Any
 ) -> tuple[Int64[Tensor, "B n"], Int64[Tensor, "B"]]:
-    """Prompts in one tensor, ending together.
+    """Put prompts into one tensor, padded on the left so that all end in the last column.
 
-    Returns: ids [B, n], and how many columns of padding each row begins with
+    Args:
+        prompts: B lists of token ids
+        device: of the result
+    Returns: ids [B, n]; padding [B], the number of padded columns at the start of each row
     """
     n = max(len(ids) for ids in prompts)
     rows = [[0] * (n - len(ids)) + ids for ids in prompts]
@@ -107,15 +131,19 @@ def pad_left(
 
 
 def visible_columns(padding: Int64[Tensor, "B"], n_k: int) -> Bool[Tensor, "B 1 1 n_k"]:
-    """[B, 1, 1, n_k]  True where a column is no padding, for every head and query."""
+    """[B, 1, 1, n_k]  True where a column is not padding, for every head and query."""
     return (torch.arange(n_k, device=padding.device) >= padding[:, None])[:, None, None]
 
 
 def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None) -> frozenset[int]:
-    """The tokens that end a text, as ids.
+    """Convert the tokens that end a text to ids.
 
+    Args:
+        tokenizer: of the model
+        stop: ids, or texts of exactly one token; None = none
+    Returns: a set of ids
     Raises:
-        ValueError: one that is no single token
+        ValueError: a text of several tokens or none, or an out-of-range id
     """
     if isinstance(stop, str | int):
         stop = (stop,)
@@ -133,11 +161,11 @@ def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None)
 
 
 class Stream:
-    """Hands on text as soon as it is certain: a character may need several tokens.
+    """Passes text on as soon as it is complete: a character may need several tokens.
 
     Args:
-        tokenizer: knows what tokens say
-        on_text: called with each new piece; None = nobody listens
+        tokenizer: decodes the tokens
+        on_text: called with each new piece; None = text is dropped
     """
 
     def __init__(self, tokenizer: Tokenizer, on_text: Callable[[str], Any] | None) -> None:
@@ -145,13 +173,13 @@ class Stream:
         self._waiting: list[int] = []
 
     def add(self, token: int) -> None:
-        """One more token."""
+        """Add a token; pass on the text up to it, unless that ends within a character."""
         self._waiting.append(token)
         if self._on_text is not None and not self._text().endswith("\ufffd"):
             self.close()
 
     def close(self) -> None:
-        """Hand on whatever waits, whole or not."""
+        """Pass on what is waiting, complete or not."""
         if self._on_text is not None and self._waiting:
             self._on_text(self._text())
         self._waiting = []
@@ -161,7 +189,7 @@ class Stream:
 
 
 def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[list[int]]:
-    """Each prompt's token ids, at least one; there is no token that could stand for nothing."""
+    """Each prompt's token ids, at least one: the model has no token to begin an empty text with."""
     if not prompts:
         raise ValueError("prompt is an empty list; it should hold at least one text")
     tokenized = []
@@ -185,7 +213,7 @@ def _check_room(prompts: list[list[int]], max_new_tokens: int, max_tokens: int) 
 
 
 def _check_fit(ragged: bool, caches: Any, impl: str) -> None:
-    """Refuse what could not be computed to the end, before anything is."""
+    """Refuse, before anything is computed, what could not be computed to the end."""
     if impl == "triton" and caches is not None and not has_kernel(caches[0]):
         raise ValueError(
             "cache has no kernel, but impl is 'triton'; choose another impl, or a cache that is "

@@ -1,4 +1,4 @@
-"""What SmolLM2 accepts: token ids and positions, checked."""
+"""Checks of SmolLM2's input: token ids and positions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,15 @@ from attention_src.models.smollm2.weights import Config
 
 
 def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B_or_none n"]:
-    """Token ids as int64 [n] or [B, n] on the model's device.
+    """Convert token ids to int64 on the model's device.
 
+    Args:
+        ids: [n] or [B, n]  a tensor, an array or nested lists of integers
+        config: says how many tokens there are
+        device: of the model
+    Returns: int64 [n] or [B, n]
     Raises:
-        ValueError: something else, no tokens, or numbers that are no tokens
+        ValueError: no ids, out-of-range ids, another shape or dtype
     """
     if isinstance(ids, str):
         raise ValueError(f"ids is {ids!r:.50}; it should hold token ids: model.encode(text)")
@@ -41,8 +46,9 @@ def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B
 def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "n"]:
     """As `check_ids`, for a single text of at least two tokens.
 
+    Returns: int64 [n]
     Raises:
-        ValueError: also a batch, or one token
+        ValueError: as `check_ids`; a batch, or a single token
     """
     ids = check_ids(ids, config, device)
     if ids.ndim != 1 or len(ids) < 2:
@@ -53,11 +59,17 @@ def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor
 def check_positions(
     positions: Any, ids: Tensor, caches: Sequence[Cache] | None, config: Config
 ) -> Shaped[Tensor, "*B_or_none n"]:
-    """The positions of ids [B, n]: the given ones, or the next ones.
+    """Check the positions of ids, or count on from what the caches have seen.
 
+    Args:
+        positions: [n] or [B, n]; None = the next n
+        ids: [B, n]
+        caches: one per layer, or None
+        config: number of layers and longest context
+    Returns: [n] or [B, n]
     Raises:
-        ValueError: caches that are not one a layer, or not in step; more tokens than the model was
-            trained for; given positions that do not fit ids
+        ValueError: not one cache per layer; caches that have seen different numbers of tokens;
+            more tokens than the model was trained for; positions that do not fit ids
     """
     if caches is not None and len(caches) != config.n_layers:
         raise ValueError(

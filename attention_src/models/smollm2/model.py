@@ -1,7 +1,7 @@
 """SmolLM2-135M, a real language model, on the course's own attention.
 
 A Llama: 30 layers, d_model 576, 9 query heads that share 3 key/value heads, d_head 64, rotary
-positions up to 8,192 tokens. Layers and heads count from 0, and "L18H6" is head 6 of layer 18.
+positions, up to 8,192 tokens. Layers and heads count from 0, and "L18H6" is head 6 of layer 18.
 
     model = SmolLM2.load()
     model.generate("The capital of France is", 10)
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float32, Int
 from torch import Tensor
 
 from attention_src.flash.layer import IMPLS
@@ -25,14 +25,12 @@ from attention_src.kvcache.cache import Cache
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2.caches import make_caches
+from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import STOP, generate
 from attention_src.models.smollm2.inputs import check_ids, check_one_text, check_positions
-from attention_src.models.smollm2.parts import feed_forward, project, rms_norm
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Config, Weights, load_weights
-from attention_src.multihead.layer_cache import attend, attend_with_cache
-from attention_src.rope.layer import apply_rotation, cos_sin
 from attention_src.shapes import check_impl
 
 Model = TypeVar("Model", bound="SmolLM2")
@@ -40,9 +38,9 @@ FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class SmolLM2:
-    """The model: its sizes, weights and tokenizer, and the forward pass. Make it by `load`.
+    """The model: sizes, weights and tokenizer. Create it with `load`.
 
-    The weights are those of the 4-bit file, turned back into numbers: call it SmolLM2 Q4_1.
+    The weights are dequantised from a 4-bit file: in print, call the model SmolLM2 Q4_1.
     """
 
     def __init__(self, config: Config, weights: Weights, tokenizer: Tokenizer) -> None:
@@ -60,14 +58,15 @@ class SmolLM2:
 
         Args:
             dtype: of weights and activations: float32, bfloat16 or float16
-            device: where they should lie
+            device: where to put them
             path: another GGUF file of the same architecture; None = the installed one
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
-            ValueError: another dtype, a device that is not there, an altered file
-        Cost: a second; 538 MB in float32, half of it in the others. On a CPU float32 is usually the
-            fastest, and float16 by far the slowest.
+            ValueError: another dtype, a device that is not available, an altered file
+            FileNotFoundError: there is no file at path
+        Cost: a second; 538 MB in float32, half of that in the others. On a CPU float32 is usually
+            the fastest, and float16 by far the slowest.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
         file = read_gguf(folder("smollm2") / FILE if path is None else path)
@@ -77,12 +76,12 @@ class SmolLM2:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights and activations."""
+        """Dtype of weights and activations."""
         return self.weights.final_norm.dtype
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """Device of the weights."""
         return self.weights.final_norm.device
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
@@ -110,56 +109,40 @@ class SmolLM2:
         probe: Probe | None = None,
         last: bool = False,
     ) -> Float32[Tensor, "*B_or_none n n_vocabulary"]:
-        """The forward pass: what the model expects after each token.
+        """Compute what the model expects after each token; the steps are in `forward`.
 
         Args:
             ids: [n] or [B, n]  token ids, at least one
-            caches: of `new_caches`, one a layer: ids follow what they hold, and are added to it
-            positions: [n] or [B, n]  None = 0, 1, 2 … after what the caches have seen, at most
-                8,191; positions that are given may go further, to see what happens
-            mask: bool, broadcast to [B, H, n, n_k], True = may attend, beside the causal rule; n_k
-                counts what the caches hold
+            caches: from `new_caches`, one per layer. ids follow the tokens they hold, and their
+                keys and values are appended.
+            positions: [n] or [B, n]  None = 0, 1, 2 …, counted on from what the caches have seen,
+                up to 8,191. Explicit positions may go beyond, to see what happens.
+            mask: bool, broadcasts to [B, H, n, n_k], True = may attend, in addition to the causal
+                mask; n_k includes the cached tokens
             impl: of attention: "dense", "sdpa", "tiled", "triton" or "auto", see
                 `multihead.layer_cache`
             scaling: of the rotation: None, or one of `rope.scaling`
-            probe: looks on or changes what heads say, see `trace`
-            last: True = only the last token's
+            probe: reads or changes the heads' outputs, see `trace`
+            last: True = logits of the last token only
         Returns: float32 [n, 49152] or [B, n, 49152]; with last, n = 1
         Raises:
-            ValueError: ids that are no tokens, none or too many; an unknown impl; shapes that do
-                not fit
-        Cost: 2 · 134.5e6 FLOP a token, and attention.
+            ValueError: no ids, out-of-range ids, or more than 8,192; an unknown impl; shapes that
+                do not fit
+        Cost: 2 · 134.5e6 FLOP per token, and attention.
         """
-        c, w = self.config, self.weights
-        ids = check_ids(ids, c, self.device)
-        rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
+        ids = check_ids(ids, self.config, self.device)
         check_impl(impl, IMPLS)
+        rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
+        positions = check_positions(positions, rows, caches, self.config)
         probe = Probe() if probe is None else probe
-        positions = check_positions(positions, rows, caches, c)
-        cos, sin = cos_sin(positions, c.d_head, base=c.rope_base, scaling=scaling)
-        x = w.embed(rows)  # [B, n, d_model]
-        probe.hidden(0, x)
-        for l, layer in enumerate(w.layers):
-            h = rms_norm(x, layer.attention_norm, c.epsilon)
-            q, k, v = self._split(project(h, layer.qkv))
-            q, k = apply_rotation(q, k, cos, sin)
-            if caches is None:
-                o = attend(q, k, v, mask=mask, causal=True, impl=impl)  # [B, H, n, d_head]
-            else:
-                o = attend_with_cache(q, k, v, caches[l], mask=mask, impl=impl)
-            o = probe.attended(l, q, k, v, o)
-            if last and l == c.n_layers - 1:
-                x, o = x[:, -1:], o[:, :, -1:]  # nobody will look at the other tokens again
-            x = x + project(o.transpose(1, 2).flatten(2), layer.output)
-            h = rms_norm(x, layer.ffn_norm, c.epsilon)
-            x = x + feed_forward(h, layer.gate_up, layer.down)
-            probe.hidden(l + 1, x)
-        x = rms_norm(x, w.final_norm, c.epsilon)
-        logits = project(x, w.unembedding).float()  # [B, n, n_vocabulary]
+        logits = forward(
+            self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
+            scaling=scaling, probe=probe, last=last,
+        )  # fmt: skip
         return logits if ids.ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:
-        """How surprised the model is by each next token, in nats.
+        """Negative log-likelihood of each next token, in nats.
 
             nll_t = -log p(ids[t + 1] | ids[0 … t]);  perplexity = exp(mean of nll)
 
@@ -178,15 +161,16 @@ class SmolLM2:
     def trace(
         self, ids: Any, *, keep: Iterable[str] = ("weights", "scores", "hidden"), **options: Any
     ) -> Trace:
-        """Run the model on one text and keep what it computed on the way.
+        """Run the model on one text and keep intermediate values.
 
         Args:
             ids: [n]  token ids
             keep: what to keep: "weights", "scores", "hidden"
-            options: of `logits`, without caches
+            options: of `logits`, except caches, probe and last
         Returns: a Trace
         Raises:
-            ValueError: as `logits`; caches; a batch
+            ValueError: as `logits`; an unknown name in keep; an option that a trace does not take;
+                a batch
         Cost: `logits`; weights and scores take 4 · 30 · 9 · n² bytes each: 71 MB for 256 tokens.
         """
         ids = check_ids(ids, self.config, self.device)
@@ -205,14 +189,13 @@ class SmolLM2:
         batch: int = 1,
         max_tokens: int | None = None,
     ) -> list[Cache]:
-        """Empty caches, one a layer.
+        """Make empty caches, one per layer.
 
         Args:
             cache: "contiguous", "windowed" or "windowed(window, sinks)", "int8", "int4", "paged" or
                 "paged(page_size)"; or a function that makes one layer's cache
             batch: B
-            max_tokens: how many tokens of each sequence paged caches must have room for; None =
-                8,192
+            max_tokens: room for this many tokens per sequence in paged caches; None = 8,192
         Returns: 30 caches
         Raises:
             ValueError: an unknown cache
@@ -235,50 +218,29 @@ class SmolLM2:
         cache: str | Callable[[], Cache] | None = "contiguous",
         impl: str = "auto",
     ) -> Any:
-        """Continue a text, or each of several.
+        """Continue one text, or several side by side.
 
         Args:
-            prompt: a text; or several, of any lengths, which are continued side by side
-            max_new_tokens: at most so many tokens
-            temperature: 0 = always the most probable token; 1 = as the model expects
-            top_k: draw among so many of the most probable tokens only; None = among all
-            top_p: draw among the fewest tokens whose probabilities sum to this; None = among all
-            seed: what makes the drawing repeatable; text b of several uses seed + b
-            stop: tokens that end a text, as ids or texts of exactly one token; None = nothing does
-            chat: whether prompt is what a user says; see `chat_prompt` for whole conversations
-            on_text: called with each new piece of text as soon as it is known; for one prompt
-            cache: None or "none" = compute everything again for each token; else see `new_caches`
+            prompt: a text, or a list of texts of any lengths
+            max_new_tokens: upper limit of new tokens
+            temperature: 0 = always the most probable token; 1 = the model's own distribution
+            top_k: sample from the k most probable tokens; None = from all
+            top_p: sample from the fewest tokens whose probabilities sum to this; None = from all
+            seed: makes sampling repeatable; text b of several uses seed + b
+            stop: tokens that end a text, as ids or as texts of exactly one token; None = nothing
+                ends it early
+            chat: True = prompt is a user's message; see `chat_prompt` for whole conversations
+            on_text: called with each new piece of text as soon as it is known; one prompt only
+            cache: None = no cache, every token is computed again in each step; else see
+                `new_caches`
             impl: of attention, as for `logits`
-        Returns: what follows the prompt, without the stop token: a str, or a list of them
+        Returns: the continuation, without the stop token: a str, or a list of them
         Raises:
-            ValueError: a prompt without tokens, or too long with max_new_tokens; values out of
-                range; an unknown cache or impl; texts of different lengths with a cache or impl
-                that cannot hide their padding ("windowed" and "int4"; "tiled" and "triton")
+            ValueError: an empty prompt, or one too long for max_new_tokens; values out of range;
+                an unknown cache or impl; texts of different lengths with a cache or impl that
+                cannot hide their padding ("windowed" and "int4"; "tiled" and "triton")
         """
         return generate(
-            self,
-            prompt,
-            max_new_tokens,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            stop=stop,
-            chat=chat,
-            on_text=on_text,
-            cache=cache,
-            impl=impl,
-        )
-
-    def _split(
-        self, x: Float[Tensor, "B n d_qkv"]
-    ) -> tuple[
-        Float[Tensor, "B H n d_head"],
-        Float[Tensor, "B H_kv n d_head"],
-        Float[Tensor, "B H_kv n d_head"],
-    ]:
-        """q, k and v, each with its heads."""
-        c = self.config
-        heads = x.unflatten(-1, (-1, c.d_head)).transpose(1, 2)  # [B, H + 2 H_kv, n, d_head]
-        q, k, v = heads.split((c.n_heads, c.n_kv_heads, c.n_kv_heads), dim=1)
-        return q, k, v
+            self, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
+            seed=seed, stop=stop, chat=chat, on_text=on_text, cache=cache, impl=impl,
+        )  # fmt: skip

@@ -9,10 +9,15 @@ from torch import Tensor
 def rms_norm(
     x: Float[Tensor, "*rows d"], weight: Float[Tensor, "d"], epsilon: float
 ) -> Float[Tensor, "*rows d"]:
-    """Each row divided by its root mean square, in float32, then weighted.
+    """Divide each row by its root mean square, computed in float32, and weight it.
 
         y = weight * x / sqrt(mean(x²) + epsilon)
 
+    Args:
+        x: [..., d]
+        weight: [d]
+        epsilon: keeps a row of zeros finite
+    Returns: [..., d] in x's dtype
     Source: Zhang & Sennrich 2019, arXiv:1910.07467, Eq. 4.
     """
     wide = x.float()
@@ -23,12 +28,17 @@ def rms_norm(
 def project(
     x: Float[Tensor, "*rows d_in"], w: Float[Tensor, "d_in d_out"]
 ) -> Float[Tensor, "*rows d_out"]:
-    """x @ w. In float32 on a CPU, by whatever is fastest there; `benchmarks/smollm2.py` compares.
+    """Compute x @ w; in float32 on a CPU, by the fastest way there.
 
-    One row: each weight is used once, so the time is what reading the weights takes, and torch's
-    matrix–vector product reads them at a fraction of what two cores can. Two half sums, one for
-    each core, come near it. Several rows: oneDNN's product, which torch uses for other dtypes and
-    for convolutions, instead of MKL's.
+    One row uses each weight once, so the time is that of reading the weights. torch's
+    matrix–vector product reaches a fraction of the bandwidth of two cores; two half sums, one per
+    core, come near it. For several rows, oneDNN's product, which torch uses for other dtypes and
+    for convolutions, beats MKL's. `benchmarks/smollm2.py` compares.
+
+    Args:
+        x: [..., d_in]
+        w: [d_in, d_out], of x's dtype
+    Returns: [..., d_out]
     """
     d_in, d_out = w.shape
     if x.device.type != "cpu" or w.dtype != torch.float32:
@@ -46,11 +56,16 @@ def feed_forward(
     gate_up: Float[Tensor, "d_model two_d_ffn"],
     down: Float[Tensor, "d_ffn d_model"],
 ) -> Float[Tensor, "*rows d_model"]:
-    """What each token does by itself: SwiGLU.
+    """The feed-forward part, SwiGLU, on each token by itself.
 
         y = (silu(x W_gate) * (x W_up)) W_down,  silu(a) = a / (1 + exp(-a))
 
+    Args:
+        x: [..., d_model]
+        gate_up: [d_model, 2 d_ffn]  W_gate and W_up side by side
+        down: [d_ffn, d_model]  W_down
+    Returns: [..., d_model]
     Source: Shazeer 2020, arXiv:2002.05202, Eq. 6.
     """
     gate, up = project(x, gate_up).chunk(2, dim=-1)
-    return project(F.silu(gate, inplace=True).mul_(up), down)  # nobody else holds these
+    return project(F.silu(gate, inplace=True).mul_(up), down)  # safe in place: no other reference

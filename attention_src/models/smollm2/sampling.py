@@ -23,12 +23,12 @@ def chooser(
     batch: int = 1,
     device: Any = "cpu",
 ) -> Choose:
-    """A function that chooses the next token of each of `batch` texts.
+    """Make a function that chooses the next token of each of `batch` texts.
 
     Args:
-        temperature, top_k, top_p: as for `probabilities`
-        seed: text b draws with seed + b; None = another one each time
-        batch: how many texts
+        temperature, top_k, top_p: as for `probabilities`; temperature 0 = `greedy`
+        seed: text b draws with seed + b; None = a new one each time
+        batch: number of texts
         device: of the logits
     Returns: a function from logits [B, n_vocabulary] to ids [B]
     Raises:
@@ -47,7 +47,7 @@ def chooser(
                     f"{name} is {value}, but temperature is 0: the most probable token is taken, "
                     f"and nothing is drawn. {name} should be None, or temperature above 0"
                 )
-        return lambda logits: logits.argmax(dim=-1)
+        return greedy
     generators = [torch.Generator(device) for _ in range(batch)]
     for b, generator in enumerate(generators):
         generator.seed() if seed is None else generator.manual_seed(seed + b)
@@ -58,6 +58,11 @@ def chooser(
         return torch.cat([torch.multinomial(row, 1, generator=g) for row, g in rows])
 
     return draw
+
+
+def greedy(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
+    """Choose the most probable token: logits [B, n_vocabulary] -> ids [B]."""
+    return logits.argmax(dim=-1)
 
 
 def probabilities(
@@ -72,8 +77,8 @@ def probabilities(
 
     Args:
         logits: [..., n_vocabulary]
-        temperature: above 0; below 1 the probable becomes more probable
-        top_k: keep so many of the most probable tokens
+        temperature: above 0; below 1 makes probable tokens more probable
+        top_k: keep the k most probable tokens
         top_p: keep the fewest most probable tokens whose probabilities sum to at least this
     Returns: [..., n_vocabulary]  each row sums to 1
     Raises:
@@ -84,24 +89,26 @@ def probabilities(
     check_sampling(temperature, top_k, top_p)
     if temperature == 0:
         raise ValueError("temperature is 0; to divide by, it should be above 0")
-    # Shifted so that the largest is 0, which stays 0 whatever it is divided by.
+    # With the largest shifted to 0, dividing by a tiny temperature cannot overflow to inf - inf.
     scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(temperature, 1e-30)
     p, order = softmax(scaled).sort(dim=-1, descending=True, stable=True)
     if top_k is not None:
         p[..., top_k:] = 0
         p = p / p.sum(dim=-1, keepdim=True)
     if top_p is not None and top_p < 1:
-        before = p.cumsum(dim=-1) - p  # what the more probable ones sum to
+        before = p.cumsum(dim=-1) - p  # sum over the more probable tokens
         p = p.masked_fill((before >= top_p) & (before > 0), 0)  # the first always stays
         p = p / p.sum(dim=-1, keepdim=True)
     return torch.zeros_like(p).scatter(-1, order, p)
 
 
 def check_sampling(temperature: Any, top_k: Any, top_p: Any) -> None:
-    """Check the numbers that say how to draw.
+    """Check the sampling parameters.
 
+    Args:
+        temperature, top_k, top_p: as for `probabilities`; temperature may be 0
     Raises:
-        ValueError: names the one that is out of range
+        ValueError: names the parameter that is out of range
     """
     if not _is_real(temperature) or not 0 <= temperature < math.inf:
         raise ValueError(f"temperature is {temperature!r}; it should be a number, at least 0")

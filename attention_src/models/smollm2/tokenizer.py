@@ -1,7 +1,7 @@
-"""SmolLM2's tokenizer, built from what its GGUF file says, and the format of its chats.
+"""SmolLM2's tokenizer, built from the metadata of its GGUF file, and its chat format.
 
-Byte-level BPE over 49,152 tokens: each digit stands alone, and a space belongs to the word after
-it. `<|im_start|>` and `<|im_end|>` are tokens of their own, wherever they occur in a text.
+Byte-level BPE over 49,152 tokens: each digit is a token of its own, and a space belongs to the word
+after it. `<|im_start|>` and `<|im_end|>` are single tokens wherever they occur in a text.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from attention_src.models.install import require_tokenizers
 SPECIAL = 3  # the token type of <|im_start|> and its like
 ROLES = ("system", "user", "assistant")
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-MODEL, SPLITTING = "gpt2", "smollm"  # what the file should call its tokenizer
+MODEL, SPLITTING = "gpt2", "smollm"  # the tokenizer's names in the file
 
 
 class Tokenizer:
-    """Texts to token ids and back.
+    """Converts text to token ids and back.
 
     Args:
         metadata: of the GGUF file
@@ -38,11 +38,14 @@ class Tokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text; nothing is put before or behind it.
+        """Token ids of a text, with nothing added before or after.
 
-        The vocabulary has no token for six control characters (U+0004, 06, 13, 14, 16, 1D) and for
-        code points from U+40000 to U+BFFFF, which nobody has assigned: they are lost.
+        The vocabulary has no tokens for six control characters (U+0004, 06, 13, 14, 16, 1D) and
+        the unassigned code points from U+40000 to U+BFFFF: these are dropped.
 
+        Args:
+            text: may be empty
+        Returns: ids
         Raises:
             ValueError: text is not a string, or holds half of a surrogate pair
         """
@@ -54,10 +57,13 @@ class Tokenizer:
             raise ValueError("text holds half of a surrogate pair, which is no character") from None
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of token ids, special tokens included; bytes that are no UTF-8 become �.
+        """The text of token ids, special tokens included; invalid UTF-8 becomes �.
 
+        Args:
+            ids: from 0 to the number of tokens - 1
+        Returns: the text
         Raises:
-            ValueError: an id that no token has
+            ValueError: an out-of-range id
         """
         ids = [int(i) for i in ids]
         for i in ids:
@@ -67,18 +73,18 @@ class Tokenizer:
 
 
 def chat_prompt(messages: str | Sequence[dict[str, str]]) -> str:
-    """A conversation as the model was trained to read it, up to where it should answer.
+    """Format a conversation as in the model's training, up to where it should answer.
 
         <|im_start|>user
         What is attention?<|im_end|>
         <|im_start|>assistant
 
     Args:
-        messages: what the user says; or a list of {"role": …, "content": …}, role "system", "user"
-            or "assistant". Without a system message the model's own comes first.
+        messages: the user's message; or a list of {"role": …, "content": …}, role "system",
+            "user" or "assistant". Without a system message, the model's default comes first.
     Returns: the text; it ends where the assistant's next message begins
     Raises:
-        ValueError: no message, or one that has not exactly a role and a content
+        ValueError: no message, or one without exactly a role and a content
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]

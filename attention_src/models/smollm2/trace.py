@@ -1,4 +1,4 @@
-"""Looking into SmolLM2 while it runs, and interfering, without a second forward pass."""
+"""Probes: record or change what SmolLM2 computes, without a second forward pass."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,10 +17,15 @@ Head = tuple[int, int]  # (layer, head)
 
 
 class Probe:
-    """Is shown what the forward pass computes. This one does nothing: derive your own."""
+    """Sees what the forward pass computes. This one does nothing: derive your own."""
 
     def hidden(self, depth: int, x: Float[Tensor, "B n d_model"]) -> None:
-        """After `depth` layers: 0 is the embedding, 30 what goes into the last norm."""
+        """Called with the hidden states after `depth` layers: 0 is the embedding, 30 the end.
+
+        Args:
+            depth: from 0 to the number of layers
+            x: [B, n, d_model]; after the last layer, before the final norm
+        """
 
     def attended(
         self,
@@ -30,18 +35,26 @@ class Probe:
         v: Float[Tensor, "B H_kv n d_head"],
         o: Float[Tensor, "B H n d_head"],
     ) -> Float[Tensor, "B H n d_head"]:
-        """The heads of one layer, rotated already; what is returned goes on in o's place."""
+        """Called with the heads of one layer.
+
+        Args:
+            layer: counted from 0
+            q: [B, H, n, d_head]  rotated
+            k, v: [B, H_kv, n, d_head]  k rotated; the new tokens only, without cached ones
+            o: [B, H, n, d_head]
+        Returns: [B, H, n, d_head]  what the model uses instead of o
+        """
         return o
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What one pass computed; None for what was not kept. L layers, H heads, n tokens.
+    """Intermediate values of one pass; None where not kept. L layers, H heads, n tokens.
 
     tokens: n strings
     logits: [n, n_vocabulary]
     weights: [L, H, n, n]  each row sums to 1
-    scores: [L, H, n, n]  what the weights are the softmax of, scaled; −inf where hidden
+    scores: [L, H, n, n]  scaled; −inf where hidden; weights = softmax(scores)
     hidden: [L + 1, n, d_model]  hidden states after 0 … L layers
     """
 
@@ -53,7 +66,11 @@ class Trace:
 
     @property
     def norms(self) -> Float32[Tensor, "L_1 n"]:
-        """[L + 1, n]  the length of each hidden state."""
+        """[L + 1, n]  the Euclidean norm of each hidden state.
+
+        Raises:
+            ValueError: hidden states were not kept
+        """
         if self.hidden is None:
             raise ValueError('hidden was not kept; trace with keep=("hidden",)')
         return self.hidden.norm(dim=-1)
@@ -64,11 +81,11 @@ class Recorder(Probe):
 
     Args:
         config: the model's sizes
-        n: how many tokens
-        keep: which of "weights", "scores", "hidden"
+        n: number of tokens
+        keep: any of "weights", "scores", "hidden"
         mask: as given to the model: bool, broadcast to [1, H, n, n]
     Raises:
-        ValueError: something else to keep
+        ValueError: an unknown name in keep
     """
 
     def __init__(self, config: Config, n: int, keep: Iterable[str], mask: Any = None) -> None:
@@ -98,12 +115,12 @@ class Recorder(Probe):
         return o
 
     def trace(self, tokens: list[str], logits: Tensor) -> Trace:
-        """All that was kept."""
+        """Collect what was kept."""
         return Trace(tokens, logits, self.weights, self.scores, self.states)
 
 
 class Ablation(Probe):
-    """Silences heads: their output is 0.
+    """Sets the output of some heads to 0.
 
     Args:
         heads: (layer, head) pairs

@@ -1,9 +1,9 @@
-"""SmolLM2's shape and weights, as the forward pass wants them.
+"""SmolLM2's sizes and weights, in the forward pass's layout.
 
-Three things differ from the file. Each matrix is [d_in, d_out], so that x @ w is what the chapters
-write. Projections that read the same input are one matrix: q, k and v; gate and up. And the columns
-of q and k are in the order of half-split rotary pairs, (i, i + 32), while the file has interleaved
-ones, (2 i, 2 i + 1).
+It differs from the file's in three ways. Each matrix is [d_in, d_out], to be used as x @ w, as in
+the chapters. Projections of the same input are one matrix: q, k and v; gate and up. The columns of
+q and k are ordered for half-split rotary pairs, (i, i + 32); the file has interleaved pairs,
+(2 i, 2 i + 1).
 """
 
 import math
@@ -38,10 +38,13 @@ class Config:
 
     @classmethod
     def of(cls, metadata: dict[str, Any]) -> "Config":
-        """Read from a GGUF file's metadata.
+        """Read the sizes from a GGUF file's metadata.
 
+        Args:
+            metadata: of a Llama model
+        Returns: a Config
         Raises:
-            ValueError: another architecture; a size that is missing, or that does not divide
+            ValueError: another architecture; a size that is missing or does not divide
         """
         if metadata.get("general.architecture") != "llama":
             found = metadata.get("general.architecture")
@@ -85,7 +88,7 @@ class Layer:
 
 @dataclass
 class Weights:
-    """All weights. The unembedding also embeds: column t is token t's vector, both ways."""
+    """All weights. The embedding is tied to the unembedding: column t is token t's vector."""
 
     unembedding: Float[Tensor, "d_model n_vocabulary"]
     layers: list[Layer]
@@ -110,12 +113,12 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
         file: with the tensors of a Llama model
         config: its sizes
         dtype: float32, bfloat16 or float16
-        device: where the weights should lie
+        device: where to put the weights
     Returns: Weights
     Raises:
-        ValueError: another dtype; a device that is not there; a tensor that is missing, has another
-            shape, or is not used
-    Cost: 4 or 2 bytes for each of 134.5 million weights, and for a moment one tensor twice.
+        ValueError: another dtype; a device that is not available; a tensor that is missing, has
+            another shape, or is not used
+    Cost: 4 or 2 bytes for each of 134.5 million weights; while loading, one tensor is held twice.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype}; it should be one of {DTYPES}")
@@ -152,7 +155,7 @@ def check_device(device: Any) -> None:
     """Check that torch can use a device.
 
     Raises:
-        ValueError: it cannot
+        ValueError: it cannot; says why
     """
     try:
         torch.empty(0, device=device)
@@ -161,11 +164,11 @@ def check_device(device: Any) -> None:
 
 
 def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
-    """Rows of q or k for interleaved pairs -> the same for half-split pairs, in every head.
+    """Reorder rows of q or k from interleaved to half-split rotary pairs, in every head.
 
     Args:
         rows: [n_heads * d, d_in]  a projection as GGUF stores it
-        n_heads: how many heads its rows belong to
+        n_heads: number of heads in those rows
     Returns: [n_heads * d, d_in]
     """
     heads = rows.reshape(n_heads, -1, rows.shape[1])  # [n_heads, d, d_in]
@@ -173,7 +176,7 @@ def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarra
 
 
 class _Maker:
-    """Makes torch tensors of a file's tensors, checking their shapes."""
+    """Converts a file's tensors to torch and checks their shapes."""
 
     def __init__(self, file: GGUF, dtype: torch.dtype, device: Any) -> None:
         self.file, self.options = file, dict(dtype=dtype, device=device)
@@ -183,7 +186,7 @@ class _Maker:
         return torch.from_numpy(self._read(name, (n,))).to(**self.options)
 
     def matrix(self, parts: list[tuple[str, int]], d_in: int, d_outs: list[int]) -> Tensor:
-        """[d_in, sum of d_outs] of parts (name, heads whose rotary pairs must be reordered)."""
+        """[d_in, sum of d_outs] of parts (name, number of heads to reorder, 0 = none)."""
         w = torch.empty(d_in, sum(d_outs), **self.options)
         for (name, n_heads), columns, d_out in zip(
             parts, w.split(d_outs, dim=1), d_outs, strict=True
@@ -193,7 +196,7 @@ class _Maker:
         return w
 
     def check_all_used(self) -> None:
-        """A tensor that nothing reads belongs to another model, which would run wrongly here."""
+        """Refuse a file with more tensors: it is another model, which would silently run wrong."""
         for name in self.file.tensors:
             if name not in self.used:
                 raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")

@@ -1,4 +1,4 @@
-"""What the experiments with SmolLM2 share: texts, perplexity, and a word on how far they are."""
+"""What the experiments with SmolLM2 share: texts, perplexity and progress reports."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ ORDINARY = (1000, 40000)  # ids that are neither special tokens nor single bytes
 
 
 def say(progress: Progress, step: str) -> None:
-    """Report a step."""
+    """Report a step, unless progress is None."""
     if progress is not None:
         progress(step)
 
@@ -22,8 +22,13 @@ def say(progress: Progress, step: str) -> None:
 def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n"]:
     """The first n token ids of one of the course's texts.
 
+    Args:
+        model: SmolLM2
+        n: number of tokens, at least 2
+        text: one of `corpus.TEXTS`
+    Returns: int64 [n]
     Raises:
-        ValueError: the text is shorter
+        ValueError: n below 2 or above the text's length; there is no such text
     """
     ids = model.encode(load_text(text))
     if not 2 <= n <= len(ids):
@@ -32,5 +37,5 @@ def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n
 
 
 def perplexity(nll: Tensor) -> float:
-    """exp(mean of nll), nll in nats: the number of equally likely tokens it is worth."""
+    """exp(mean of nll), nll in nats: as uncertain as choosing among this many equal tokens."""
     return float(nll.mean().exp())

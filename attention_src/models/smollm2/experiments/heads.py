@@ -1,7 +1,7 @@
 """What single heads of SmolLM2 do, and what is lost without them. Each takes a few seconds.
 
-Every experiment takes the model and small defaults, reports each step to `progress` (None = in
-silence), and gives numbers back: no figures, no timings.
+Each experiment has small defaults, reports its steps to `progress` (None = silent) and returns
+numbers, without figures or timings.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ START = 1  # <|im_start|>, which begins the texts of random tokens
 
 @dataclass(frozen=True)
 class Sinks:
-    """How much attention the first token gets.
+    """How much attention the first token receives.
 
     share: [L, H]  mean weight of later queries on token 0
-    uniform: the same if every query looked at all its keys alike
-    norms: [L + 1, n]  length of each hidden state after 0 … L layers
+    uniform: the same with uniform attention
+    norms: [L + 1, n]  norm of each hidden state after 0 … L layers
     """
 
     share: Float32[Tensor, "L H"]
@@ -44,10 +44,11 @@ def attention_sinks(
     Args:
         model: SmolLM2
         ids: [n]  token ids; None = 256 tokens of the course's text on rivers
-        skip: leave out the first queries, which have few keys to choose from
+        skip: leave out this many first queries, which have few keys
+        progress: called with a line for each step; None = silent
     Returns: Sinks
     Raises:
-        ValueError: no queries are left
+        ValueError: skip leaves no queries
     Cost: one pass of 256 tokens, and 71 MB for its weights.
     Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, section 3.1; the norms: Sun et al.
         2024, arXiv:2402.17762 ("massive activations").
@@ -67,7 +68,7 @@ def attention_sinks(
 
 @dataclass(frozen=True)
 class HeadScores:
-    """Which heads look back one token, and which look at what followed last time.
+    """Which heads attend to the previous token, and which to what followed last time.
 
     induction: [L, H]  mean weight on the token after the same token's earlier occurrence
     previous: [L, H]  mean weight on the token before, in ordinary text
@@ -80,7 +81,7 @@ class HeadScores:
     second: float
 
     def top(self, score: str, n: int = 3) -> list[Head]:
-        """The n heads with the highest "induction" or "previous" score, the highest first."""
+        """The n heads with the highest "induction" or "previous" score, highest first."""
         scores = {"induction": self.induction, "previous": self.previous}[score]
         order = scores.flatten().argsort(descending=True)[:n].tolist()
         return [divmod(i, scores.shape[1]) for i in order]
@@ -94,12 +95,13 @@ def head_scores(
         text: <|im_start|> r_1 … r_n r_1 … r_n,  r random tokens
         induction[l, h] = mean over the second r_i of the weight on the first r_{i+1}
 
-    Random tokens cannot be guessed: what the model knows of the second copy, it has from the first.
+    Random tokens cannot be guessed: the model can predict the second copy only from the first.
 
     Args:
         model: SmolLM2
-        n: how many random tokens are repeated
-        seed: which ones
+        n: number of random tokens, each of which comes twice
+        seed: of the random tokens
+        progress: as for `attention_sinks`
     Returns: HeadScores
     Raises:
         ValueError: n below 2
@@ -109,7 +111,7 @@ def head_scores(
     ids = repeated(n, seed)
     say(progress, f"heads: {n} random tokens, twice")
     trace = model.trace(ids, keep="weights")
-    second = torch.arange(n + 1, 2 * n)  # queries: the second copy, but its last token
+    second = torch.arange(n + 1, 2 * n)  # queries: the second copy without its last token
     assert trace.weights is not None
     induction = trace.weights[:, :, second, second - n + 1].mean(dim=-1)
     nll = torch.nn.functional.cross_entropy(trace.logits[:-1], ids[1:], reduction="none")
@@ -121,8 +123,12 @@ def head_scores(
 
 
 def repeated(n: int, seed: int = 0) -> Int64[Tensor, "n_twice_plus_1"]:
-    """[2 n + 1]  <|im_start|>, then n random tokens, twice.
+    """Make a text of <|im_start|> and n random tokens, twice.
 
+    Args:
+        n: at least 2
+        seed: of the random tokens
+    Returns: int64 [2 n + 1]
     Raises:
         ValueError: n below 2
     """
@@ -133,9 +139,10 @@ def repeated(n: int, seed: int = 0) -> Int64[Tensor, "n_twice_plus_1"]:
 
 @dataclass(frozen=True)
 class Without:
-    """Mean nll with and without some heads.
+    """Mean nll as pairs (with all heads, without some).
 
-    copy: of the second copy of random tokens; prose: of ordinary text. Each (with, without).
+    copy: on the second copy of random tokens
+    prose: on ordinary text
     """
 
     copy: tuple[float, float]
@@ -150,12 +157,12 @@ def without_heads(
     seed: int = 0,
     progress: Progress = print,
 ) -> Without:
-    """Silence heads, and see what the model can no longer do.
+    """Set the output of heads to 0, and measure what the model can no longer do.
 
     Args:
         model: SmolLM2
         heads: (layer, head) pairs
-        n, seed: as for `head_scores`
+        n, seed, progress: as for `head_scores`
     Returns: Without
     Raises:
         ValueError: a head that does not exist
@@ -164,10 +171,10 @@ def without_heads(
     """
     ids, prose = repeated(n, seed), corpus_ids(model, 256)
     heads = list(heads)
+    probes = Ablation((), model.config), Ablation(heads, model.config)
     copies, proses = [], []
-    for name, silenced in (("all heads", []), (f"without {heads}", heads)):
+    for name, probe in zip(("all heads", f"without {heads}"), probes, strict=True):
         say(progress, f"ablation: {name}")
-        probe = Ablation(silenced, model.config)
         copies.append(float(model.nll(ids, probe=probe)[n:].mean()))
         proses.append(float(model.nll(prose, probe=probe).mean()))
     return Without((copies[0], copies[1]), (proses[0], proses[1]))

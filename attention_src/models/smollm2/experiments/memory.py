@@ -1,8 +1,8 @@
-"""What SmolLM2 loses when it remembers less: windows, coarse numbers, shared heads, far positions.
+"""What SmolLM2 loses with less memory: windows, quantised caches, merged heads, far positions.
 
-Each experiment takes the model and small defaults (under 20 seconds on two cores), reports each
-step to `progress` (None = in silence), and gives perplexities back. Compare orderings: differences
-of a few hundredths are noise.
+Each experiment has small defaults (under 20 seconds on two cores), reports its steps to `progress`
+(None = silent) and returns perplexities. Compare orderings: differences of a few hundredths are
+noise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +18,8 @@ from attention_src.models.smollm2.weights import Layer, Weights
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 from attention_src.shapes import check_groups
 
-# Ways to hold keys and values, and what to call them. Without a residual, which would keep the
-# newest tokens exact and hide what is measured.
+# Caches, by the names to show. Without a residual, which would keep the newest tokens exact and
+# hide the effect.
 QUANTIZED: dict[str, Callable[[], Cache]] = {
     "float32": KVCache,
     "int8": lambda: QuantizedKVCache(8),
@@ -37,9 +37,9 @@ SCALINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Streaming:
-    """Perplexity of the tokens behind the window.
+    """Perplexity of the tokens after the first window.
 
-    full: with everything in sight
+    full: with all tokens visible
     windowed: by number of sinks
     """
 
@@ -56,23 +56,24 @@ def streaming(
     text: str = "tide_mill",
     progress: Progress = print,
 ) -> Streaming:
-    """Let the model see a window only, with and without the first tokens.
+    """Limit the model to a window, with and without the first tokens.
 
     The cache holds `window` tokens in all: the first `sinks` and the last `window − sinks`, at
-    their own positions. One pass through a windowed cache is what token by token would be.
+    their own positions. One pass through a windowed cache equals feeding tokens one by one.
 
     Args:
         model: SmolLM2
         window: tokens in the cache
-        sinks: how many of them are the first ones; each is tried
-        n: tokens of text
-        text: which one, see `corpus`
+        sinks: numbers of first tokens among them, each tried
+        n: number of tokens of text
+        text: one of `corpus.TEXTS`
+        progress: called with a line for each step; None = silent
     Returns: Streaming
     Raises:
         ValueError: sinks that fill the window; a window as long as the text
     Cost: a pass of n tokens for each of sinks, and one more.
-    Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, Table 1; they rotate by places in the
-        cache, we by places in the text.
+    Source: Xiao et al. 2023 (StreamingLLM), arXiv:2309.17453, Table 1; they rotate by positions in
+        the cache, we by positions in the text.
     """
     ids = corpus_ids(model, n, text)
     if not max(sinks, default=0) < window < n - 1:
@@ -98,14 +99,14 @@ def quantized_caches(
     text: str = "rivers",
     progress: Progress = print,
 ) -> dict[str, float]:
-    """Hold keys and values in fewer bits, and measure perplexity.
+    """Store keys and values in fewer bits, and measure perplexity.
 
-    Every query reads every key and value from the cache, its own included.
+    Every query reads all keys and values from the cache, its own included.
 
     Args:
         model: SmolLM2
-        caches: names, and functions that make one layer's cache
-        n, text: tokens of which text
+        caches: maps names to functions that make one layer's cache
+        n, text, progress: as for `streaming`
     Returns: perplexity by name
     Cost: a pass of n tokens for each cache.
     Source: Liu et al. 2024 (KIVI), arXiv:2402.02750, Table 1.
@@ -128,19 +129,19 @@ def position_gap(
     text: str = "rivers",
     progress: Progress = print,
 ) -> dict[str, dict[int, float]]:
-    """Move the end of a text far away from its beginning, and measure perplexity there.
+    """Move the end of a text far from its beginning, and measure perplexity there.
 
         positions: 0 … n − moved − 1, then the last `moved` tokens `gap` places further on
 
-    Distances within each part stay; those between them grow beyond what was trained: a cheap
-    stand-in for a text that long.
+    Distances within each part stay the same; those between the parts exceed the trained ones: a
+    cheap stand-in for a text of that length.
 
     Args:
         model: SmolLM2, trained on 8,192 positions
-        gaps: how far; each is tried
-        scalings: names, and None or one of `rope.scaling`
-        n, text: tokens of which text
-        moved: how many of them are moved
+        gaps: distances, each tried
+        scalings: maps names to None or one of `rope.scaling`
+        n, text, progress: as for `streaming`
+        moved: number of tokens that are moved
     Returns: perplexity of the moved tokens, by name and gap
     Raises:
         ValueError: moved is not between 1 and n − 2
@@ -163,14 +164,14 @@ def position_gap(
 
 
 def pool_kv_heads(model: SmolLM2, n_kv_heads: int = 1) -> SmolLM2:
-    """The same model with fewer key/value heads: the mean of each group of them, not trained again.
+    """The model with fewer key/value heads: the mean of each group of them, without training.
 
         W_K' = mean over the group of W_K,  W_V' = mean over the group of W_V
 
     Args:
         model: SmolLM2, with 3 key/value heads
-        n_kv_heads: how many are left; it divides 3
-    Returns: a SmolLM2 that shares all other weights; its caches hold n_kv_heads / 3 of the bytes
+        n_kv_heads: number of heads that remain; divides 3
+    Returns: a SmolLM2 that shares all other weights; its caches take n_kv_heads / 3 of the bytes
     Raises:
         ValueError: n_kv_heads does not divide
     Source: Ainslie et al. 2023 (GQA), arXiv:2305.13245, section 2.1.
@@ -196,7 +197,7 @@ def mean_pooled_heads(
 
     Args:
         model: SmolLM2
-        n, text: tokens of which text
+        n, text, progress: as for `streaming`
     Returns: perplexity by number of key/value heads
     Cost: two passes of n tokens.
     Source: Ainslie et al. 2023 (GQA), arXiv:2305.13245, sections 2.1 and 3.3.
