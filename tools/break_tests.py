@@ -6,8 +6,8 @@
 
 breaks.toml lists the bugs. Each is put into a copy of the repository, never into the repository
 itself, and the tests of its topic are run there until one fails. A bug is missed if all of them
-pass. Without any bug all tests should pass: whatever fails counts as having noticed. If the tests
-cannot even be collected, the run stops, because a bug should leave code that can be imported.
+pass. The run stops if a test fails without the bug too, or if the tests cannot even be collected: a
+bug should leave code that can be imported.
 """
 
 from __future__ import annotations
@@ -131,30 +131,36 @@ def try_one(one: Break, copies: SimpleQueue[Path]) -> tuple[bool, str]:
     root = copies.get()
     file = root / one.file
     text = file.read_text("utf-8")
+    broken = one.broken(text)
     begin = time.perf_counter()
     try:
-        file.write_text(one.broken(text), "utf-8")
-        caught, what = run_tests(one, root)
+        file.write_text(broken, "utf-8")
+        failed = failing_test(one.tests, root)
+        seconds = time.perf_counter() - begin
+        file.write_text(text, "utf-8")
+        if failed and failing_test([failed], root):
+            raise ValueError(f"{failed} fails without any break, so it cannot tell")
+    except ValueError as error:
+        raise ValueError(f"{one.name}: {error}") from None
     finally:
         file.write_text(text, "utf-8")
         copies.put(root)
-    seconds = time.perf_counter() - begin
-    return caught, f"{'caught' if caught else 'MISSED'} {seconds:5.0f} s  {one.name}: {what}"
+    verdict = "caught" if failed else "MISSED"
+    return bool(failed), f"{verdict} {seconds:5.0f} s  {one.name}: {failed or 'every test passed'}"
 
 
-def run_tests(one: Break, root: Path) -> tuple[bool, str]:
-    """Run a bug's tests until one fails; whether one did, and which.
+def failing_test(tests: list[str], root: Path) -> str | None:
+    """Run tests until one fails; which one did, None if they all pass.
 
     Raises:
-        ValueError: pytest gave no answer, as when a module cannot be imported
+        ValueError: pytest gave no answer, in time or at all
     """
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *one.tests]
     settings = dict(PYTHONPATH=str(root), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     # A compiled file is told from its source by size and second, and both may stay the same.
     settings["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         done = subprocess.run(
-            command,
+            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
             cwd=root,
             env=os.environ | settings,
             capture_output=True,
@@ -162,13 +168,13 @@ def run_tests(one: Break, root: Path) -> tuple[bool, str]:
             timeout=LIMIT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return False, f"no test failed within {LIMIT_SECONDS} s"
+        raise ValueError(f"the tests took longer than {LIMIT_SECONDS} s") from None
     if done.returncode == PASSED:
-        return False, "every test passed"
+        return None
     failed = re.search(r"^(?:FAILED|ERROR) (\S+::.+?)(?: - |$)", done.stdout, re.MULTILINE)
     if done.returncode != FAILED or failed is None:
-        raise ValueError(f"{one.name}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}")
-    return True, failed[1]
+        raise ValueError(f"pytest ended with status {done.returncode}\n{done.stdout[-2000:]}")
+    return failed[1]
 
 
 if __name__ == "__main__":
