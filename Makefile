@@ -14,7 +14,8 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help book serve test lab notebooks check gpu bench static newest lowest colab clean
+.PHONY: help book serve test lab notebooks check gpu bench static
+.PHONY: newest lowest colab breaks weekly clean
 .NOTPARALLEL:  # one pip at a time in .venv
 
 help:
@@ -116,6 +117,14 @@ lowest:
 colab:
 	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
 	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=300 $$notebook || exit 1; done
+
+# breaks: would the tests notice? Forty bugs, each in a copy of the repository.
+breaks: .venv/all
+	@$(BIN)/python -m tools.break_tests --jobs 2
+
+# weekly: 200 new examples a property, instead of the same 40.
+weekly: .venv/all book
+	@$(PYTEST) --hypothesis-profile=weekly tests
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

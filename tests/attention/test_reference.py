@@ -163,6 +163,11 @@ def test_backward_sums_over_broadcast_axes():
     np.testing.assert_allclose(dv, repeated[2].sum(axis=1, keepdims=True), rtol=1e-11)
     alone = attention_backward(q[0, 0], k, v, np.broadcast_to(do[:, :1], (2, 1, 5, 2)))
     assert alone[0].shape == q[0, 0].shape
+    whole = (np.broadcast_to(x[0], (2, 4, *x.shape[2:])) for x in (k, v))
+    _, *repeated = attention_backward(q, *whole, do)
+    _, *summed = attention_backward(q, k[0], v[0], do)  # one axis missing, one of size 1
+    for actual, every in zip(summed, repeated, strict=True):
+        np.testing.assert_allclose(actual, every.sum(axis=(0, 1))[None], rtol=1e-11)
 
 
 Q, K, V = np.ones((2, 3, 5, 4)), np.ones((2, 3, 7, 4)), np.ones((2, 3, 7, 6))

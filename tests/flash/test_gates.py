@@ -83,6 +83,16 @@ def test_probe(impl, dtype, n_q, n_k):
         )
 
 
+@pytest.mark.parametrize("dtype", HALF, ids=str)
+def test_many_tiles_add_up_in_float32(impl, dtype):
+    inputs = arguments((2053, 11, 7, 5, 2, 1), dtype)
+    actual = results(flash_attention_with_lse, *inputs, impl=impl)
+    right, _ = exact(*inputs)
+    rounded = results(plain, *inputs)
+    for name, a, e, p in zip(NAMES, actual, right, rounded, strict=True):
+        assert_within_budget(a, e, p, name=name)
+
+
 def test_logits_of_1e4(impl):
     inputs = arguments((13, 41, 7, 3, 4, 2), torch.float32, scale_of_q=1e4)
     scores = inputs[0] @ inputs[1].repeat_interleave(2, dim=1).mT / 7**0.5

@@ -45,6 +45,12 @@ def test_yarn_where_the_ramp_lies_outside_the_pairs():
     np.testing.assert_allclose(scaled[1:] * 4, frequencies(8, base=1e12)[1:], rtol=1e-14)
 
 
+def test_yarn_where_the_ramp_ends_behind_the_last_pair():
+    # 32 turns at pair 2.8 and one turn at pair 8.8: the ramp begins at 2 and ends at 7 = d - 1.
+    plain, scaled = frequencies(8, base=10.0), frequencies(8, base=10.0, scaling=YaRN(4.0, 1000))
+    np.testing.assert_allclose(scaled / plain, [1, 1, 1, 0.8 + 0.2 / 4], rtol=1e-14)
+
+
 def test_factor_one_changes_nothing():
     for scaling in (PositionInterpolation(1.0), NTK(1), YaRN(1.0, 2048)):
         np.testing.assert_allclose(frequencies(64, scaling=scaling), frequencies(64), rtol=1e-15)

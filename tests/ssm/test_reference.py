@@ -44,8 +44,10 @@ def test_zero_order_hold_solves_the_equation_exactly():
     A_bar, B_bar = discretize(dt, np.array([a]), np.array([b]))
     np.testing.assert_allclose(A_bar, [np.exp(a * dt)], rtol=1e-15)
     np.testing.assert_allclose(B_bar, [(np.exp(a * dt) - 1) / a * b], rtol=1e-15)
-    # At a = 0 nothing is forgotten and the input is summed.
+    # At a = 0 nothing is forgotten and the input is summed; at a small a dt, nearly.
     np.testing.assert_allclose(discretize(dt, np.zeros(1), np.array([b])), [[1.0], [dt * b]])
+    _, B_bar = discretize(1e-12, np.array([a]), np.array([b]))
+    np.testing.assert_allclose(B_bar, [1e-12 * b], rtol=1e-11)
 
 
 @pytest.mark.parametrize(("method", "order"), [("bilinear", 2), ("mamba", 1)])
