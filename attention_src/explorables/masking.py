@@ -35,7 +35,7 @@ def make() -> Explorable:
     """Six tokens, fixed scores, and a causal mask to begin with."""
     return Explorable(
         START,
-        picture(),
+        _picture(),
         SIZE,
         "A 6 × 6 grid of weights under a causal mask: the upper right triangle is crossed out, and "
         "each row's visible weights sum to 1.",
@@ -44,7 +44,7 @@ def make() -> Explorable:
     )
 
 
-def picture() -> str:
+def _picture() -> str:
     """The weights under a causal mask, with hidden cells crossed out."""
     tokens, scores = START["tokens"], np.array(START["scores"])
     mask = causal_mask(len(tokens))

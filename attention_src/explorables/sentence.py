@@ -34,13 +34,13 @@ def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
         raise ValueError(f"tokens holds {n} words; it should hold 1 to {MOST_TOKENS}")
     if not heads:
         raise ValueError("heads is empty; it should map at least one name to weights [n, n]")
-    weights = {name: check_weights(name, rows, n) for name, rows in heads.items()}
+    weights = {name: _check_weights(name, rows, n) for name, rows in heads.items()}
     query = (n - 1) // 2  # as sentence.js starts
     head, rows = next(iter(weights.items()))
     numbers = ", ".join(f"{t} {p:.2f}" for t, p in zip(tokens, rows[query], strict=True))
     return Explorable(
         {"tokens": list(tokens), "heads": weights},
-        picture(tokens, rows[query], query),
+        _picture(tokens, rows[query], query),
         (404, 4 + ROW * n),
         f"Weights of one head ({head}) from “{tokens[query]}” to each word, as bars: {numbers}.",
         "An interactive figure: pick a word, and see where one head of a language model looks "
@@ -48,7 +48,7 @@ def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
     )
 
 
-def check_weights(name: str, rows: Any, n: int) -> list[list[float]]:
+def _check_weights(name: str, rows: Any, n: int) -> list[list[float]]:
     """The weights of one head as lists, rounded to four digits.
 
     Args:
@@ -67,7 +67,7 @@ def check_weights(name: str, rows: Any, n: int) -> list[list[float]]:
     return np.round(p, 4).tolist()
 
 
-def picture(tokens: Sequence[str], weights: list[float], query: int) -> str:
+def _picture(tokens: Sequence[str], weights: list[float], query: int) -> str:
     """A bar for each word; the query is blue."""
     parts = []
     for j, (token, weight) in enumerate(zip(tokens, weights, strict=True)):

@@ -20,7 +20,7 @@ def make() -> Explorable:
     numbers = ", ".join(f"{label} {score:.1f} and {weight:.3f}" for label, score, weight in keys)
     return Explorable(
         START,
-        picture(keys),
+        _picture(keys),
         SIZE,
         f"Four keys with their scores and softmax weights as bars: {numbers}.",
         "An interactive figure: change the scores, the temperature and the rule, and see the "
@@ -28,7 +28,7 @@ def make() -> Explorable:
     )
 
 
-def picture(keys: list) -> str:
+def _picture(keys: list) -> str:
     """Two columns of bars, from (label, score, weight) of each key."""
     parts = [text(70, 16, "score"), text(230, 16, "weight at temperature 1")]
     for j, (label, score, weight) in enumerate(keys):

@@ -63,7 +63,7 @@ def compare(
         ]
         if np.isnan(yours).any() and not np.isnan(right).any():
             shown.append('  nan is "not a number": inf - inf, 0 / 0 or inf / inf makes one.')
-        elif text(right) == text(yours):
+        elif _text(right) == _text(yours):
             shown.append(f"  The largest difference is {np.abs(right - yours).max():.2g}.")
         return "\n".join(shown)
     return ""
@@ -91,10 +91,10 @@ def identical(a: Any, b: Any) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
-def text(value: Any) -> str:
+def _text(value: Any) -> str:
     """A number, array or list of arrays with four decimals, shortened if it is long."""
     if isinstance(value, list):
-        return "[" + ", ".join(text(item) for item in value) + "]"
+        return "[" + ", ".join(_text(item) for item in value) + "]"
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array.item():.4g}"
@@ -104,7 +104,7 @@ def text(value: Any) -> str:
 def labelled(label: str, value: Any) -> str:
     """`label value`, with the further lines of a matrix aligned under its first."""
     first = f"  {label} "
-    return first + text(value).replace("\n", "\n" + " " * len(first))
+    return first + _text(value).replace("\n", "\n" + " " * len(first))
 
 
 def kind(value: Any) -> str:

@@ -147,16 +147,18 @@ class Check:
             )
         outcomes = [attempt(f, case.args, case.max_bytes) for case in self.cases]
         if all(outcome.blank for outcome in outcomes):
-            return report(
+            return _report(
                 "not started", f"{self.name}: not started. {how_to_start(outcomes[0].error)}"
             )
         for index, outcome in enumerate(outcomes):
             problem = self._problem(f, self.cases[index], outcome)
             if problem:
                 self.failures += 1
-                return report("wrong", self._explain(index, problem, outcomes))
+                return _report("wrong", self._explain(index, problem, outcomes))
         self.failures = 0
-        return report("passed", f"{self.name}: passed. It is right in all {len(self.cases)} cases.")
+        return _report(
+            "passed", f"{self.name}: passed. It is right in all {len(self.cases)} cases."
+        )
 
     def _problem(self, f: Callable, case: Case, outcome: Outcome) -> str:
         """What is wrong with the outcome of a case, in lines to print; "" if nothing is."""
@@ -245,7 +247,7 @@ class Check:
         return all(x.shape == y.shape and close(x, y, self.rtol).all() for x, y in pairs)
 
 
-def report(status: str, message: str) -> Result:
+def _report(status: str, message: str) -> Result:
     """Print a message and return it with its status."""
     print(message)
     return Result(status, message)

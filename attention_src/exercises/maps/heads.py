@@ -15,7 +15,7 @@ def _weights(*shape: int) -> np.ndarray:
     return rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
 
 
-def previous_token_score(p: np.ndarray) -> np.ndarray:
+def _previous_token_score(p: np.ndarray) -> np.ndarray:
     """Mean weight of a word on the word before it; [CLS] and [SEP] do not count."""
     return np.asarray(offset_score(p, -1))
 
@@ -68,7 +68,7 @@ _MAPS = [
 
 PREVIOUS_TOKEN_SCORE = Check(
     "previous_token_score",
-    reference=previous_token_score,
+    reference=_previous_token_score,
     cases=_MAPS,
     mistakes=[
         Mistake(
@@ -128,7 +128,7 @@ PREVIOUS_TOKEN_SCORE = Check(
 )
 
 
-def attention_entropy(p: np.ndarray) -> np.ndarray:
+def _attention_entropy(p: np.ndarray) -> np.ndarray:
     """Entropy of each row in bits, averaged over the queries: one number per map."""
     return np.asarray(np.asarray(entropy_bits(p)).mean(axis=-1))
 
@@ -139,7 +139,7 @@ def _plain_logarithm(p: np.ndarray) -> np.ndarray:
 
 def _entropy_of_columns(p: np.ndarray) -> np.ndarray:
     share = p / np.where(p.sum(axis=-2, keepdims=True) == 0, 1, p.sum(axis=-2, keepdims=True))
-    return attention_entropy(share.swapaxes(-1, -2))
+    return _attention_entropy(share.swapaxes(-1, -2))
 
 
 def _entropy_over_queries(p: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ def _entropy_of_mean(p: np.ndarray) -> np.ndarray:
 
 ATTENTION_ENTROPY = Check(
     "attention_entropy",
-    reference=attention_entropy,
+    reference=_attention_entropy,
     cases=[
         Case("uniform over 4 keys: 2 bits", (np.full((4, 4), 0.25),)),
         Case("one query flat, one sharp", (np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]),)),
@@ -163,7 +163,7 @@ ATTENTION_ENTROPY = Check(
     mistakes=[
         Mistake(
             "nats",
-            lambda p: attention_entropy(p) * np.log(2),
+            lambda p: _attention_entropy(p) * np.log(2),
             "You used the natural logarithm, so these are nats. Bits need np.log2.",
         ),
         Mistake(
@@ -174,7 +174,7 @@ ATTENTION_ENTROPY = Check(
         ),
         Mistake(
             "sign",
-            lambda p: -attention_entropy(p),
+            lambda p: -_attention_entropy(p),
             "The sign is wrong. The logarithm of a weight is negative, so entropy needs a minus.",
         ),
         Mistake(
@@ -211,7 +211,7 @@ ATTENTION_ENTROPY = Check(
         ),
         Mistake(
             "divided by log2(n_k)",
-            lambda p: attention_entropy(p) / np.log2(p.shape[-1]),
+            lambda p: _attention_entropy(p) / np.log2(p.shape[-1]),
             "You divided by the largest possible entropy. This exercise asks for bits.",
         ),
     ],

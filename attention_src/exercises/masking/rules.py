@@ -12,7 +12,7 @@ ADDITIVE = (
 )
 
 
-def window_mask(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
+def _window_mask(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
     """Causal, bottom-right: the last `window` keys, one's own included, and the first `sinks`."""
     position = np.arange(n_q)[:, None] + n_k - n_q
     key = np.arange(n_k)[None, :]
@@ -46,7 +46,7 @@ def _sinks_and_window(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray
 
 WINDOW_MASK = Check(
     "window_mask",
-    reference=window_mask,
+    reference=_window_mask,
     cases=[
         Case("a window of 2, no sinks", (5, 5, 2, 0)),
         Case("a window of 3 and 1 sink", (6, 6, 3, 1)),
@@ -59,7 +59,7 @@ WINDOW_MASK = Check(
     mistakes=[
         Mistake(
             "reversed polarity",
-            lambda *a: ~window_mask(*a),
+            lambda *a: ~_window_mask(*a),
             "True and False are swapped. Here True means: may attend.",
         ),
         Mistake(
@@ -70,17 +70,17 @@ WINDOW_MASK = Check(
         ),
         Mistake(
             "transposed",
-            lambda *a: window_mask(*a).T,
+            lambda *a: _window_mask(*a).T,
             "Rows are queries and columns are keys. Yours is transposed.",
         ),
         Mistake(
             "window one too wide",
-            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window + 1, sinks),
+            lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, window + 1, sinks),
             "Your window is off by one: it holds window + 1 keys. One's own key counts.",
         ),
         Mistake(
             "window one too narrow",
-            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window - 1, sinks),
+            lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, window - 1, sinks),
             "Your window is off by one: it holds window - 1 keys. One's own key is one of them.",
         ),
         Mistake(
@@ -97,7 +97,7 @@ WINDOW_MASK = Check(
         ),
         Mistake(
             "sinks forgotten",
-            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, window, 0),
+            lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, window, 0),
             "You forgot the sinks: the first `sinks` keys stay visible to every later query.",
         ),
         Mistake(
@@ -107,10 +107,10 @@ WINDOW_MASK = Check(
         ),
         Mistake(
             "window forgotten",
-            lambda n_q, n_k, window, sinks: window_mask(n_q, n_k, n_k + 1, sinks),
+            lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, n_k + 1, sinks),
             "This is the causal mask: old keys that have left the window are still visible.",
         ),
-        Mistake("additive mask", lambda *a: np.where(window_mask(*a), 0.0, -np.inf), ADDITIVE),
+        Mistake("additive mask", lambda *a: np.where(_window_mask(*a), 0.0, -np.inf), ADDITIVE),
     ],
     hints=[
         "Write the position of query i and of key j as a column and a row, then compare them.",
@@ -120,7 +120,7 @@ WINDOW_MASK = Check(
 )
 
 
-def packed_causal_mask(document_ids: np.ndarray) -> np.ndarray:
+def _packed_causal_mask(document_ids: np.ndarray) -> np.ndarray:
     """Causal within each document."""
     ids = np.asarray(document_ids)
     n = len(ids)
@@ -133,7 +133,7 @@ def _tri(ids: np.ndarray) -> np.ndarray:
 
 PACKED_CAUSAL_MASK = Check(
     "packed_causal_mask",
-    reference=packed_causal_mask,
+    reference=_packed_causal_mask,
     cases=[
         Case("two documents", (np.array([0, 0, 0, 1, 1]),)),
         Case("three documents, ids in no order", (np.array([7, 7, 2, 5, 5, 5]),)),
@@ -143,7 +143,7 @@ PACKED_CAUSAL_MASK = Check(
     mistakes=[
         Mistake(
             "reversed polarity",
-            lambda ids: ~packed_causal_mask(ids),
+            lambda ids: ~_packed_causal_mask(ids),
             "True and False are swapped. Here True means: may attend.",
         ),
         Mistake(
@@ -160,13 +160,13 @@ PACKED_CAUSAL_MASK = Check(
         ),
         Mistake(
             "upside down",
-            lambda ids: packed_causal_mask(ids).T,
+            lambda ids: _packed_causal_mask(ids).T,
             "Rows are queries and columns are keys. Yours is transposed: each query sees the "
             "future and not the past.",
         ),
         Mistake(
             "own key hidden",
-            lambda ids: packed_causal_mask(ids) & ~np.eye(len(ids), dtype=bool),
+            lambda ids: _packed_causal_mask(ids) & ~np.eye(len(ids), dtype=bool),
             "You hid the diagonal, off by one: a query may see its own key, so j <= i and not "
             "j < i. The first token of a document would see nothing.",
         ),
@@ -183,7 +183,7 @@ PACKED_CAUSAL_MASK = Check(
         ),
         Mistake(
             "additive mask",
-            lambda ids: np.where(packed_causal_mask(ids), 0.0, -np.inf),
+            lambda ids: np.where(_packed_causal_mask(ids), 0.0, -np.inf),
             ADDITIVE,
         ),
     ],

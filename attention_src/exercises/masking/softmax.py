@@ -7,13 +7,13 @@ import numpy as np
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
 
 
-def stable_softmax(s: np.ndarray) -> np.ndarray:
+def _stable_softmax(s: np.ndarray) -> np.ndarray:
     """Softmax over the last axis; NaN for a row of −inf."""
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def masked_softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _masked_softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Softmax over the last axis; hidden keys get 0, and so does a fully masked row."""
     s = np.where(mask, np.asarray(scores, dtype=np.float64), -np.inf)
     m = s.max(axis=-1, keepdims=True)
@@ -30,12 +30,12 @@ def _hidden_set_the_maximum(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def _in_place(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
-    return masked_softmax(scores, mask)
+    return _masked_softmax(scores, mask)
 
 
 def _over_queries(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     visible = np.broadcast_to(mask, scores.shape)
-    return masked_softmax(scores.swapaxes(-1, -2), visible.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return _masked_softmax(scores.swapaxes(-1, -2), visible.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 MASKED_SOFTMAX = Check(
     "masked_softmax",
-    reference=masked_softmax,
+    reference=_masked_softmax,
     cases=[
         Case("one hidden key", (np.array([[2.0, 1.0, 3.0]]), np.array([[True, True, False]]))),
         Case("nothing hidden", (np.array([[2.0, 1.0, 3.0]]), np.array([[True, True, True]]))),
@@ -79,23 +79,23 @@ MASKED_SOFTMAX = Check(
     mistakes=[
         Mistake(
             "reversed polarity",
-            lambda s, m: masked_softmax(s, ~m),
+            lambda s, m: _masked_softmax(s, ~m),
             "You hid the keys that the mask allows. Here True means: may attend.",
         ),
         Mistake(
             "mask not used",
-            lambda s, m: stable_softmax(s),
+            lambda s, m: _stable_softmax(s),
             "This is the plain softmax: nothing was hidden.",
         ),
         Mistake(
             "zeroed after softmax",
-            lambda s, m: stable_softmax(s) * m,
+            lambda s, m: _stable_softmax(s) * m,
             "You set hidden weights to 0 after the softmax: the rest no longer sums to 1, and "
             "hidden scores still count in the denominator. Hide before you normalise.",
         ),
         Mistake(
             "score set to 0",
-            lambda s, m: stable_softmax(s * m),
+            lambda s, m: _stable_softmax(s * m),
             "You multiplied the scores by the mask. A hidden key then has score 0, and "
             "exp(0) = 1 is not nothing. Its score must become -inf.",
         ),
@@ -107,18 +107,18 @@ MASKED_SOFTMAX = Check(
         ),
         Mistake(
             "nan in a fully masked row",
-            lambda s, m: stable_softmax(np.where(m, s, -np.inf)),
+            lambda s, m: _stable_softmax(np.where(m, s, -np.inf)),
             "A row with nothing to see computes -inf - (-inf), or 0 / 0. It should give 0.",
         ),
         Mistake(
             "uniform fully masked row",
-            lambda s, m: stable_softmax(np.where(m, s, -1e9)),
+            lambda s, m: _stable_softmax(np.where(m, s, -1e9)),
             "A query that may see nothing attends to every hidden key equally, because all its "
             "scores became the same finite number. Its weights should be 0.",
         ),
         Mistake(
             "-1e9 added",
-            lambda s, m: stable_softmax(s + np.where(m, 0, -1e9)),
+            lambda s, m: _stable_softmax(s + np.where(m, 0, -1e9)),
             "You added a large finite number. In a row where every key is hidden the number is "
             "the same for all, softmax ignores it, and the hidden keys are back.",
         ),
