@@ -1,1 +1,1 @@
-"""The checks that learners call: a folder per chapter, all built on `engine.checking.Check`."""
+"""The checks that learners call: one folder per chapter, all built on `engine.checking.Check`."""

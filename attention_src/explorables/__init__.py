@@ -2,12 +2,12 @@
 
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("masking")   a mask to paint, and the weights that renormalise under it
-    explorable("sentence", tokens=..., heads=...)   a model's weights from the word that one picks
+    explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
-Each is one HTML output that carries all it needs: style, script, and a picture with a sentence for
-places that run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder,
-written to be read: plain ES modules and native controls, all together a tenth of the size of a
-chart library. A browser test compares their numbers with those of `attention_src`.
+Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
+run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
+read: plain ES modules and native controls, together a tenth of the size of a chart library. A
+browser test compares their numbers with those of `attention_src`.
 """
 
 import base64
@@ -35,8 +35,8 @@ def explorable(name: str, **given: Any) -> None:
 
     Args:
         name: "softmax", "masking" or "sentence"
-        given: for "sentence": tokens, a list of n words, and heads, weights [n, n] by a head's
-            name. The others take nothing.
+        given: for "sentence": tokens, a list of n words, and heads, which maps a head's name to
+            its weights [n, n]. The others take nothing.
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -47,7 +47,7 @@ def explorable(name: str, **given: Any) -> None:
 
 
 def explorable_html(name: str, **given: Any) -> str:
-    """The HTML of an explorable: the same bytes each time, with no address of another host.
+    """The HTML of an explorable: the same bytes on each run. It loads nothing.
 
     Args:
         name, given: as for `explorable`
@@ -77,6 +77,7 @@ def content(name: str, given: dict) -> Explorable:
 
     Args:
         name, given: as for `explorable`
+    Returns: what the page is made from
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -95,7 +96,7 @@ def bundle(name: str) -> str:
 
     Args:
         name: as for `explorable`
-    Returns: the files in one scope, imported ones first, without import and export statements
+    Returns: the files joined, imported ones first, without import and export statements
     """
     files: list[str] = []
 

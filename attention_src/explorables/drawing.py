@@ -27,17 +27,39 @@ class Explorable:
 
 
 def text(x: float, y: float, words: str, fill: str = INK, anchor: str = "start") -> str:
-    """Words, of which x is the start, middle or end, as anchor says."""
+    """Words at a point.
+
+    Args:
+        x, y: pixels; y is the baseline
+        words: plain text, escaped here
+        fill: colour
+        anchor: "start", "middle" or "end" of the words is at x
+    Returns: an SVG element
+    """
     return f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def rect(x: float, y: float, width: float, height: float, fill: str, extra: str = "") -> str:
-    """A rectangle; extra is a string of further attributes."""
+    """A rectangle.
+
+    Args:
+        x, y: its upper left corner, in pixels
+        width, height: pixels
+        fill: colour, or "none"
+        extra: more attributes, as SVG, with a space before each
+    Returns: an SVG element
+    """
     return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"{extra}/>'
 
 
 def svg(size: tuple[int, int], parts: list[str]) -> str:
-    """The whole picture."""
+    """The whole picture.
+
+    Args:
+        size: width and height, in pixels
+        parts: SVG elements, from back to front
+    Returns: an <svg>
+    """
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

@@ -32,7 +32,10 @@ SIZE = (404, 318)
 
 
 def make() -> Explorable:
-    """Six tokens, fixed scores, and a causal mask to begin with."""
+    """Six tokens, fixed scores, and a causal mask to begin with.
+
+    Returns: what the page is made from
+    """
     return Explorable(
         START,
         _picture(),

@@ -25,7 +25,8 @@ def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
 
     Args:
         tokens: n words
-        heads: weights [n, n] by a head's name, one row for each query
+        heads: maps a head's name to its weights [n, n], one row for each query
+    Returns: what the page is made from
     Raises:
         ValueError: too few or too many tokens, no head, or weights that do not fit the tokens
     """

@@ -14,7 +14,10 @@ SIZE = (404, 154)
 
 
 def make() -> Explorable:
-    """Four keys, their scores and their softmax weights."""
+    """Four keys, their scores and their softmax weights.
+
+    Returns: what the page is made from
+    """
     weights = softmax(START["scores"])
     keys = list(zip(START["labels"], START["scores"], weights, strict=False))
     numbers = ", ".join(f"{label} {score:.1f} and {weight:.3f}" for label, score, weight in keys)

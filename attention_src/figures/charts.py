@@ -59,13 +59,13 @@ def lines(
 ) -> None:
     """Draw several lines over one x, each with its name at its right end instead of a legend.
 
-    Set the axes' scale and limits before: where the names go depends on them.
+    Set the axes' scale and limits first, because they decide where the names go.
 
     Args:
         ax: from `figure`
         x: [n] positions
-        series: [n] values by name
-        colors: by the same names, a name in PALETTE or any colour; None = the course's order
+        series: maps a line's name to its [n] values
+        colors: maps it to a name in PALETTE or any colour; None = PALETTE's order
     Raises:
         ValueError: a series is not as long as x
     """

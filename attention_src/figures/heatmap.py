@@ -1,4 +1,4 @@
-"""Weights as a map: a cell for each query and key."""
+"""Weights as a map, with one cell for each query and key."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -84,7 +84,7 @@ def _check_map(
 
 
 def _cells(indices: np.ndarray, **colors: Any) -> PolyCollection:
-    """Unit squares around (column, row). Shapes, because an image would blur and be opaque."""
+    """Unit squares centred on (column, row). Not an image, which would be blurred and opaque."""
     corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     squares = [corners + np.array([j, i]) for i, j in indices]
     return PolyCollection(squares, linewidths=0, clip_on=False, **colors)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 SETTINGS: Any = {
     "svg.fonttype": "path",  # letters become shapes, so that no font is needed to show them
-    "svg.hashsalt": "attention_src",  # fixed salt: ids are hashes, otherwise salted at random
+    "svg.hashsalt": "attention_src",  # ids are hashes; without a fixed salt they change on each run
 }
 
 
@@ -34,7 +34,7 @@ def to_svg(fig: Figure, alt: str) -> str:
 
 
 def _slim(svg: str, alt: str) -> str:
-    """Drop what no reader sees from matplotlib's SVG, and make it safe to inline in a page."""
+    """Drop the invisible parts of matplotlib's SVG, and make it safe to inline in a page."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.S)
     # matplotlib's style rule for `*` would apply to the whole page: it goes on the root instead.

@@ -1,1 +1,1 @@
-"""What all checks share: cases, mistakes, the call of a learner's function, the message."""
+"""What all checks share: cases, mistakes, calling a learner's function, the message."""

@@ -1,4 +1,4 @@
-"""What a learner's function returned: read it as arrays, compare it, show it in few digits."""
+"""Read a learner's answer as arrays, compare it with the right one, and print it."""
 
 import linecache
 import traceback
@@ -14,6 +14,7 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
     Args:
         value: a number, a list, a NumPy array, or a torch tensor on any device
         name: what it should be, for the message
+    Returns: an array of booleans, integers or floats, of any shape
     Raises:
         ValueError: it does not hold numbers
     """
@@ -32,11 +33,11 @@ def compare(
     names: tuple[str, ...] = (),
     rtol: float | None = None,
 ) -> str:
-    """The first difference in words: shape, then dtype, then values.
+    """Describe the first difference: of shape, then of dtype, then of values.
 
     Args:
-        expected, answer: the parts of either
-        names: of the parts, if there are several
+        expected, answer: lists of arrays, of one length
+        names: of the arrays, if there are several
         rtol: as for `close`
     Returns: lines to print; "" when there is no difference
     """
@@ -70,12 +71,12 @@ def compare(
 
 
 def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -> np.ndarray:
-    """Where the two agree, as far as the answer's dtype allows; NaN agrees with NaN.
+    """Compare entry by entry, as closely as the answer's dtype allows; NaN equals NaN.
 
     Args:
-        answer, expected: of one shape
+        answer, expected: arrays of one shape
         rtol: relative tolerance; None = 1e-5 for float32, 1e-7 otherwise
-    Returns: bool, of their shape
+    Returns: bool, of the same shape
     """
     if rtol is None:
         rtol = 1e-5 if answer.dtype == np.float32 else 1e-7
@@ -84,7 +85,12 @@ def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Whether two inputs are the same bit for bit; if not, one was changed in place."""
+    """Whether two inputs are the same bit for bit; if not, one was changed in place.
+
+    Args:
+        a, b: numbers, arrays, or lists or tuples of them
+    Returns: False if a length, dtype, shape or bit differs
+    """
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
     x, y = np.asarray(a), np.asarray(b)
@@ -102,13 +108,24 @@ def _text(value: Any) -> str:
 
 
 def labelled(label: str, value: Any) -> str:
-    """`label value`, with the further lines of a matrix aligned under its first."""
+    """Format `label value`, with the lines of a matrix aligned.
+
+    Args:
+        label: printed before the value
+        value: a number, an array or a list of arrays
+    Returns: one or more lines, indented
+    """
     first = f"  {label} "
     return first + _text(value).replace("\n", "\n" + " " * len(first))
 
 
 def kind(value: Any) -> str:
-    """The kind of a value for a message, as in "None", "dict" or "a list of 3"."""
+    """Name the kind of a value for a message.
+
+    Args:
+        value: anything
+    Returns: for example "None", "dict" or "a list of 3"
+    """
     if value is None or value is ...:
         return str(value) if value is None else "..."
     if isinstance(value, list | tuple):
@@ -117,14 +134,25 @@ def kind(value: Any) -> str:
 
 
 def how_to_start(error: Exception | None) -> str:
-    """What a learner should do with an unfinished function."""
+    """Tell a learner what to do with an unfinished function.
+
+    Args:
+        error: what the function raised; None = nothing
+    Returns: one or two sentences
+    """
     if isinstance(error, NotImplementedError):
         return "Fill in the cell above, then run both."
     return "Your function returns nothing yet. If you have written it, end it with `return`."
 
 
 def where_it_failed(f: Callable, error: Exception) -> str:
-    """The exception, and the line of the learner's function that raised it."""
+    """Show the exception, and the line of the learner's function that raised it.
+
+    Args:
+        f: the learner's function
+        error: what it raised
+    Returns: one or two lines, indented
+    """
     what = f"{type(error).__name__}: {error}".rstrip()
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(f, "__code__", None)

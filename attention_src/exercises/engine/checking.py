@@ -1,8 +1,7 @@
-'''How a check works: it runs a learner's function on small cases and prints one message.
+'''A check runs a learner's function on small cases and prints one message.
 
-Its result is "not started", "wrong" or "passed". To write a check, declare a reference, a few cases
-(the simplest first, because the first that fails is reported), the mistakes that people really
-make, and hints from gentle to explicit:
+The status is "not started", "wrong" or "passed". To write a check, declare a reference, a few cases
+(the first that fails is reported, so simplest first), common mistakes, and hints, gentlest first:
 
     >>> import numpy as np
     >>> from attention_src.exercises.engine.checking import Case, Check, Mistake
@@ -29,11 +28,9 @@ make, and hints from gentle to explicit:
     >>> result.status
     'wrong'
 
-The names of the inputs come from the reference's parameters. Each case is passed as a copy, so that
-changing an input in place is detected and named, as are exceptions, NaN, wrong shapes and wrong
-dtypes. Answers may be lists, NumPy arrays or torch tensors. The reference, the cases and the wrong
-functions need NumPy only. The tests of a check hold a worked solution, which must pass, and at
-least four named wrong answers, each of which must be rejected with a message about that mistake.
+The reference's parameters name the inputs. Each case is passed as a copy, to detect a change in
+place. Exceptions, NaN, wrong shapes and wrong dtypes are explained too. Answers may be lists, NumPy
+arrays or torch tensors; a check itself uses NumPy only. For its tests, see CONTRIBUTING.md.
 '''
 
 import copy
@@ -63,7 +60,7 @@ class Case:
     Args:
         name: what is particular about it
         args: the positional arguments
-        max_bytes: most memory that the function may hold at once; None = any
+        max_bytes: how much memory the function may hold at once; None = any
     """
 
     name: str
@@ -76,7 +73,7 @@ class Mistake:
     """A wrong answer that people give.
 
     Args:
-        name: of the mistake
+        name: a few words, shown before the message
         wrong: a function that makes it
         message: what to tell the learner
     """
@@ -113,12 +110,12 @@ class Check:
         name: of the exercise; begins every message
         reference: the right function; its parameter names label the inputs
         cases: the inputs, simplest first
-        mistakes: what to recognise
+        mistakes: common wrong answers, to be recognised
         hints: one more is shown after each failure
-        returns: names of the parts, when the answer is a tuple
+        returns: names of the answer's parts if it is a tuple
         rtol: relative tolerance; None = 1e-7 for float64 answers, 1e-5 for float32
         note: note(*inputs, answer) -> a sentence that explains a wrong value, or ""
-        failures: how often the learner has failed since the last pass
+        failures: failed runs since the last pass
     """
 
     name: str
@@ -135,8 +132,8 @@ class Check:
         """Run the learner's function on every case and print one message.
 
         Args:
-            f: the function
-        Returns: status and message
+            f: the learner's function
+        Returns: status and message, as printed
         Raises:
             ValueError: f is not callable
         """
@@ -161,7 +158,7 @@ class Check:
         )
 
     def _problem(self, f: Callable, case: Case, outcome: Outcome) -> str:
-        """What is wrong with the outcome of a case, in lines to print; "" if nothing is."""
+        """What is wrong with the outcome of a case, as lines to print; "" if it is right."""
         if outcome.error is not None:
             return where_it_failed(f, outcome.error)
         expected = self._arrays(self.reference(*copy.deepcopy(case.args)))
@@ -214,12 +211,12 @@ class Check:
         return "\n".join(lines)
 
     def _mistake(self, index: int, outcomes: list[Outcome]) -> Mistake | None:
-        """The declared mistake whose answers are most like the learner's, on this case at least."""
+        """The mistake that agrees with the learner on the most cases, `index` among them."""
         best, best_count = None, 0
         for mistake in self.mistakes:
             wrong = [attempt(mistake.wrong, case.args, case.max_bytes) for case in self.cases]
             agree = [self._same(a, b) for a, b in zip(outcomes, wrong, strict=True)]
-            # Exceptions and NaN have many causes, so that agreeing on one case proves little.
+            # Exceptions and NaN have many causes: agreement on one case proves little.
             if outcomes[index].error:
                 convincing = all(agree)
             else:

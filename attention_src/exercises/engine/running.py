@@ -20,7 +20,7 @@ class Outcome:
         answer: what it returned; None if it raised
         error: what it raised; None if it returned
         changed: indices of the inputs that it changed in place
-        peak_bytes: the most memory that it held, if it was measured
+        peak_bytes: the most memory that it held at once; 0 if not measured
         too_big: whether that exceeds the case's max_bytes
     """
 
@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def blank(self) -> bool:
-        """Whether it is unfinished: NotImplementedError, None or ..., alone or in a tuple."""
+        """True if unfinished: f raised NotImplementedError, or returned only None or `...`."""
         parts = self.answer if isinstance(self.answer, tuple) else (self.answer,)
         return isinstance(self.error, NotImplementedError) or (
             self.error is None and all(part is None or part is ... for part in parts)
@@ -45,7 +45,8 @@ def attempt(f: Callable, inputs: tuple, max_bytes: int | None = None) -> Outcome
     Args:
         f: a function of the inputs
         inputs: its positional arguments
-        max_bytes: how much memory it may take; None = not measured
+        max_bytes: how much memory it may hold at once; None = any, not measured
+    Returns: what happened; an exception of f is recorded, not raised
     """
     args = copy.deepcopy(inputs)
     measure = max_bytes is not None and not tracemalloc.is_tracing()

@@ -1,4 +1,4 @@
-"""The checks of two scores of a head: weight on the previous token, and entropy."""
+"""The checks of two head scores: weight on the previous token, and entropy."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from attention_src.softmax.reference import entropy_bits
 
 
 def _weights(*shape: int) -> np.ndarray:
-    """Random weights, with rows that are neither uniform nor alike."""
+    """Random weights: no row is uniform, no two rows are alike."""
     rng = np.random.default_rng(3)
     return rng.dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
 
@@ -227,10 +227,23 @@ def check_previous_token_score(f: Any) -> Result:
     """Check f(p [..., n, n]) -> [...], the mean weight of a word on the word before it.
 
     Token 0 is [CLS] and token n - 1 is [SEP]; neither counts as a word.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
     """
     return PREVIOUS_TOKEN_SCORE.run(f)
 
 
 def check_attention_entropy(f: Any) -> Result:
-    """Check f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries."""
+    """Check f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return ATTENTION_ENTROPY.run(f)

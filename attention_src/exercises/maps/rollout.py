@@ -13,7 +13,7 @@ def _rollout(weights: np.ndarray) -> np.ndarray:
 
 
 def _product(layers: list[np.ndarray]) -> np.ndarray:
-    """The product in which layers[0] is applied first, and so stands rightmost."""
+    """layers[-1] @ ... @ layers[0]: the first layer acts first, so it stands rightmost."""
     result = np.eye(layers[0].shape[-1])
     for layer in layers:
         result = layer @ result
@@ -126,5 +126,12 @@ ROLLOUT = Check(
 
 
 def check_rollout(f: Any) -> Result:
-    """Check f(weights [L, H, n, n]) -> [n, n], attention rollout; layer 0 is the first."""
+    """Check f(weights [L, H, n, n]) -> [n, n], attention rollout; layer 0 is the first.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return ROLLOUT.run(f)

@@ -13,14 +13,14 @@ ADDITIVE = (
 
 
 def _window_mask(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray:
-    """Causal, bottom-right: the last `window` keys, one's own included, and the first `sinks`."""
+    """Causal, bottom-right: own and previous keys, `window` in all, and the first `sinks`."""
     position = np.arange(n_q)[:, None] + n_k - n_q
     key = np.arange(n_k)[None, :]
     return (key <= position) & ((key > position - window) | (key < sinks))
 
 
 def _positions(n_q: int, n_k: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of queries, [n_q, 1], and of keys, [1, n_k]."""
+    """Positions of the queries, [n_q, 1], and of the keys, [1, n_k]."""
     return np.arange(n_q)[:, None] + offset, np.arange(n_k)[None, :]
 
 
@@ -196,10 +196,24 @@ PACKED_CAUSAL_MASK = Check(
 
 
 def check_window_mask(f: Any) -> Result:
-    """Check f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right."""
+    """Check f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return WINDOW_MASK.run(f)
 
 
 def check_packed_causal_mask(f: Any) -> Result:
-    """Check f(document_ids [n]) -> bool [n, n]: causal within each document."""
+    """Check f(document_ids [n]) -> bool [n, n]: causal within each document.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return PACKED_CAUSAL_MASK.run(f)

@@ -8,7 +8,7 @@ from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
 
 
 def _stable_softmax(s: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis; NaN for a row of −inf."""
+    """Softmax over the last axis, without a guard: a row of −inf gives NaN."""
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
@@ -150,5 +150,12 @@ MASKED_SOFTMAX = Check(
 
 
 def check_masked_softmax(f: Any) -> Result:
-    """Check f(scores [..., n_q, n_k], mask broadcastable to it) -> weights, as scores."""
+    """Check f(scores [..., n_q, n_k], mask broadcastable to it) -> weights, of the shape of scores.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return MASKED_SOFTMAX.run(f)

@@ -9,7 +9,7 @@ from attention_src.softmax import reference
 
 
 def _stream(blocks: list, rescale: Any, maximum: Any = max, start: float = -np.inf) -> tuple:
-    """The online loop with parts to replace: rescale(m, m_new) is the factor of the old sum."""
+    """The online loop, with replaceable parts; rescale(m, m_new) is the old sum's factor."""
     m, l = start, 0.0
     for block in blocks:
         m_new = maximum(m, block.max())
@@ -154,7 +154,13 @@ ONLINE_SOFTMAX = Check(
 def check_online_softmax(f: Any) -> Result:
     """Check f(blocks) -> (m, l): running maximum and sum over a list of 1-D blocks of scores.
 
-    log-sum-exp of everything seen is m + log l. Blocks may hold −inf; while nothing else has been
-    seen, m = −inf and l = 0.
+    The row's log-sum-exp is m + log l. Blocks may hold −inf; if all scores are −inf, m = −inf and
+    l = 0.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
     """
     return ONLINE_SOFTMAX.run(f)

@@ -20,7 +20,7 @@ def _temperature(scores: np.ndarray, bits: float) -> float:
 
 @cache
 def _bisected(scores: tuple[float, ...], bits: float) -> float:
-    """As `_temperature`, by bisection of its logarithm; kept, because each try asks again."""
+    """Bisect the temperature's logarithm. Cached, because each try of a learner asks again."""
     low, high = -30.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -106,5 +106,11 @@ def check_temperature_for_entropy(f: Any) -> Result:
     """Check f(scores, bits) -> t, the temperature with entropy_bits(softmax(scores / t)) = bits.
 
     scores is one row of distinct numbers and 0 < bits < log2(n_k). Four right digits are enough.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
     """
     return TEMPERATURE_FOR_ENTROPY.run(f)

@@ -13,7 +13,7 @@ DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
 
 
 def _exp(x: np.ndarray, axis: int | None = -1) -> np.ndarray:
-    """Exponentials, shifted by the maximum over an axis; None = over everything."""
+    """exp(x − maximum over an axis); None = the maximum of everything."""
     return np.exp(x - x.max(axis=axis, keepdims=True))
 
 
@@ -108,7 +108,14 @@ SOFTMAX = Check(
 
 
 def check_softmax(f: Any) -> Result:
-    """Check f(x) -> weights: a stable softmax over the last axis of an array of any rank."""
+    """Check f(x) -> weights: a stable softmax over the last axis of an array of any rank.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return SOFTMAX.run(f)
 
 
@@ -207,5 +214,12 @@ SOFTMAX_BACKWARD = Check(
 
 
 def check_softmax_backward(f: Any) -> Result:
-    """Check f(p, dp) -> ds: softmax's gradient over the last axis, without the Jacobian."""
+    """Check f(p, dp) -> ds: softmax's gradient over the last axis, without the Jacobian.
+
+    Args:
+        f: the learner's function
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
     return SOFTMAX_BACKWARD.run(f)
