@@ -37,9 +37,9 @@ def frequencies(
     Cost: d/2 powers.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2, which counts i from 1.
     """
-    d, base = check_width(d), check_base(base)
+    d, base = check_width(d), _check_base(base)
     theta = base ** (-2 * np.arange(d // 2) / d)
-    return theta if check_scaling(scaling) is None else scaling.scaled(theta, base)
+    return theta if _check_scaling(scaling) is None else scaling.scaled(theta, base)
 
 
 def amplitude(scaling: Any = None) -> float:
@@ -51,7 +51,7 @@ def amplitude(scaling: Any = None) -> float:
     Raises:
         ValueError: another kind of scaling
     """
-    return 1.0 if check_scaling(scaling) is None else scaling.amplitude
+    return 1.0 if _check_scaling(scaling) is None else scaling.amplitude
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def check_width(d: Any) -> int:
     return d
 
 
-def check_base(base: Any) -> float:
+def _check_base(base: Any) -> float:
     """Return base as a float.
 
     Raises:
@@ -196,7 +196,7 @@ def check_base(base: Any) -> float:
     return _check_number(base, "base", above=1)
 
 
-def check_scaling(scaling: Any) -> Any:
+def _check_scaling(scaling: Any) -> Any:
     """Return scaling.
 
     Raises:
