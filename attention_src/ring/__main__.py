@@ -62,7 +62,7 @@ def _on_a_ring(
 
 
 def _on_one_device(whole: list[Tensor], causal: bool) -> list[Tensor]:
-    """The same, without a ring."""
+    """As `_on_a_ring`, without a ring."""
     q, k, v, do = whole
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
     o = flash_attention(*leaves, causal=causal)

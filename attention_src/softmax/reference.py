@@ -80,11 +80,7 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
 
 
 def _check_temperature(temperature: float) -> None:
-    """Check that a temperature is positive and finite.
-
-    Raises:
-        ValueError: it is not; the message says what to use for the limits
-    """
+    """Raise ValueError unless temperature is positive and finite."""
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(
             f"temperature is {temperature}; it should be positive and finite. For the limit "

@@ -154,17 +154,30 @@ def _precision(dtype: torch.dtype, capability: int) -> str:
 
 
 def forward_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The forward kernel's tiles, for the larger of d_k and d_v."""
+    """The forward kernel's tiles.
+
+    Args:
+        dtype: of q, k and v
+        d: the larger of d_k and d_v, up to 256
+        capability: the chip; 0 in the interpreter
+    Returns: the tiles
+    """
     return _tiles(FORWARD, dtype, d, capability)
 
 
 def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The tiles for dq; block_q is a multiple of that for dk and dv, which read what dq writes."""
+    """As `forward_tiles`, for dq.
+
+    block_q is a multiple of that for dk and dv, whose kernel reads what this one writes.
+
+    Raises:
+        ValueError: even the smallest tiles do not fit this chip
+    """
     return _tiles(DQ, dtype, d, capability)
 
 
 def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The tiles for dk and dv."""
+    """As `dq_tiles`, for dk and dv."""
     return _tiles(DKDV, dtype, d, capability)
 
 

@@ -14,9 +14,14 @@ def _zero_past_end(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def pages_in_order(pages: Tensor, block_table: Tensor, lengths: Tensor) -> Tensor:
-    """The keys or values of each sequence in order: [B, H_kv, max_pages * page_size, d].
+    """The keys or values of each sequence, in order.
 
-    Page 0 stands in for pages after the end of a sequence; `_zero_past_end` overwrites it.
+    Args:
+        pages: [n_pages, H_kv, page_size, d]
+        block_table: int32 [B, max_pages]
+        lengths: int32 [B]
+    Returns: [B, H_kv, max_pages * page_size, d]. Page 0 stands in for pages after the end of a
+        sequence; `decode_gradients` replaces their contents with 0.
     """
     batch, max_pages = block_table.shape
     _, n_kv_heads, page_size, d = pages.shape
