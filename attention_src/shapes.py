@@ -20,8 +20,8 @@ def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
         x: NumPy array of any shape, or nested lists
         name: of the argument
     Returns:
-        array: float64 (longdouble stays), not copied if it is so already
-        dtype: of the output: that of x, and float64 for integers
+        array: float64 (longdouble stays), not copied if it already is
+        dtype: the output's: that of x, or float64 for integers
     Raises:
         ValueError: x is a torch tensor, is ragged, or does not hold real numbers
     """
@@ -246,5 +246,10 @@ def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:
 
 
 def shape(x: Any) -> str:
-    """The shape as the course writes it: [2, 3]."""
+    """The shape as the course writes it.
+
+    Args:
+        x: array or tensor
+    Returns: "[2, 3]"
+    """
     return str(list(x.shape))

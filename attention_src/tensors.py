@@ -12,10 +12,10 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
     """Check that all are floating-point tensors on one device, and of one dtype.
 
     Args:
-        one_dtype: False = dtypes may differ: float32 parameters beside float16 inputs
+        one_dtype: False = dtypes may differ: float32 parameters with float16 inputs
         tensors: by the names that a message should use; None is skipped
     Raises:
-        ValueError: names the argument that is something else, and what it is
+        ValueError: names the argument that does not fit, and says what it is
     """
     given = {name: x for name, x in tensors.items() if x is not None}
     for name, x in given.items():
@@ -33,10 +33,20 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:
-    """The dtype to compute in: x's own, and float32 at least."""
+    """The dtype to compute in.
+
+    Args:
+        x: a tensor of any dtype
+    Returns: x's dtype, or float32 if that is narrower
+    """
     return torch.promote_types(x.dtype, torch.float32)
 
 
 def kernel_takes(x: Tensor) -> bool:
-    """Whether impl="auto" may choose a kernel: x is on a GPU, of a dtype that kernels have."""
+    """Whether impl="auto" may choose a kernel.
+
+    Args:
+        x: a tensor of any dtype
+    Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
+    """
     return x.is_cuda and x.dtype in KERNEL_DTYPES

@@ -1,4 +1,4 @@
-r"""The course's clock: the median of many runs and their spread, or the least of them.
+r"""The course's clock: the median and spread of many runs, or the fastest of them.
 
 A timing is printed in one fixed form, which nothing else in the course uses, so that the tests of
 the notebooks can skip timings, and only those, when they compare outputs:
@@ -103,9 +103,11 @@ def least_ms(
 
 
 def now_ms() -> float:
-    """Read the clock of all timings, in milliseconds; only differences mean something.
+    """Read the clock of all timings; only differences mean something.
 
     For what `measure` cannot time because it happens once, such as each token of a text.
+
+    Returns: milliseconds
     """
     return time.perf_counter_ns() / 1e6
 

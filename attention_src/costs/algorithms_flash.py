@@ -56,8 +56,8 @@ def flash_cost(
     Args:
         n_q, n_k, d_k, d_v, n_heads, n_kv_heads, batch, dtype_bytes: as for `attention_bytes`
         causal, window, sinks: as for `visible_pairs`
-        block_q: None = the least traffic possible: each visible key and value is read once. With
-            block_q = traffic without cache hits: in each query head, each block of this many
+        block_q: None = the least traffic possible: each visible key and value is read once.
+            A number = traffic without cache hits: in each query head, each block of that many
             queries reads all keys and values that it sees. A real chip lies between the two.
     Returns: its cost, including writing o and lse (float32)
     Raises:

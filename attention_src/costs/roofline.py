@@ -39,6 +39,7 @@ class Chip:
 
         Args:
             dtype: a key of flops_per_s
+        Returns: the peak in FLOP per second, or operations per second for int8
         Raises:
             ValueError: an unknown dtype, or one that this chip has no unit for
         """
@@ -48,12 +49,13 @@ class Chip:
         return self.flops_per_s[dtype]
 
     def ridge(self, dtype: str = "fp16") -> float:
-        """The intensity at which arithmetic and memory take equally long, in FLOP per byte.
+        """The intensity at which arithmetic and memory take equally long.
 
             ridge = peak / bandwidth
 
         Args:
             dtype: a key of flops_per_s
+        Returns: FLOP per byte
         Raises:
             ValueError: as `peak`
         Source: Williams, Waterman & Patterson 2009, Roofline (their ridge point).

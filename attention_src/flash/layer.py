@@ -162,6 +162,7 @@ def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
         key_lengths: as for `flash_attention`
         q: [B, H, n_q, d_k]
         k: [B, H_kv, n_k, d_k]
+    Returns: int32 [B]
     Raises:
         ValueError: not whole numbers between 0 and n_k, or not one for each sequence
     """

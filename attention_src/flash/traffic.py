@@ -1,15 +1,15 @@
 """Bytes moved between a GPU's large memory (HBM) and a core's small one (SRAM), tile by tile.
 
     standard  Θ(n d + n²)         scores and weights are written and read back
-    flash     Θ(n d + n² d² / M)  only queries and outputs are, once for each block of keys
+    flash     Θ(n d + n² d² / M)  queries and outputs are moved once for each block of keys
 
-with n = n_q = n_k, and M = sram_bytes / dtype_bytes the count of numbers that SRAM holds. One head,
-forward, no mask.
+with n = n_q = n_k and M = sram_bytes / dtype_bytes, how many numbers SRAM holds. One head, forward,
+no mask.
 
 This counts the "load" and "write" lines of the paper's algorithms and nothing else: no cache
-between the two memories; l and m in the same dtype as the rest. It favours the standard method,
-each of whose three steps reads its operands once, although a matrix product with so little SRAM
-would read them several times. In that respect the ratio of the two methods is a lower bound.
+between the two memories; l and m in the same dtype as the rest. It favours the standard method:
+each of its three steps counts as reading its operands once, although a matrix product with so
+little SRAM reads them several times. In that respect the ratio of the two methods is a lower bound.
 """
 
 import math
@@ -29,11 +29,19 @@ class Counter:
     written: int = 0
 
     def load(self, *shape: int) -> None:
-        """Count a block read from HBM."""
+        """Count a block read from HBM.
+
+        Args:
+            shape: of the block, in numbers
+        """
         self.loaded += math.prod(shape)
 
     def write(self, *shape: int) -> None:
-        """Count a block written to HBM."""
+        """Count a block written to HBM.
+
+        Args:
+            shape: as for `load`
+        """
         self.written += math.prod(shape)
 
 

@@ -49,7 +49,12 @@ class Visibility:
         return self.causal or self.window is not None
 
     def visible(self, i: Any, j: Any) -> Any:
-        """Boolean [len(i), len(j)]: whether the queries i see the keys j."""
+        """Whether queries see keys.
+
+        Args:
+            i, j: 1-D arrays or tensors of the indices of queries and of keys
+        Returns: bool [len(i), len(j)]
+        """
         t, j = i[:, None] + (self.n_k - self.n_q), j[None, :]
         if self.window is not None:
             return (j <= t) & ((t - j < self.window) | (j < self.sinks))
@@ -75,5 +80,11 @@ class Visibility:
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:
-    """Slices that cover 0 to n in steps of `size`; the last may be shorter."""
+    """Cut 0 to n into slices.
+
+    Args:
+        n: number of rows
+        size: rows in a slice; the last may have fewer
+    Returns: the slices, in order
+    """
     return (slice(first, min(first + size, n)) for first in range(0, n, size))

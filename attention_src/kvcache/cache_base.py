@@ -138,7 +138,11 @@ class Growing:
         self._storage: Tensor | None = None
 
     def append(self, x: Shaped[Tensor, "B H_kv n d"]) -> None:
-        """Add x [..., n, d] at the end."""
+        """Add rows at the end.
+
+        Args:
+            x: [..., n, d]  of the same dtype, leading axes and d at each call
+        """
         n = self.n + x.shape[-2]
         if self._storage is None or n > self._storage.shape[-2]:
             capacity = max(n, 2 * self.n)
@@ -150,7 +154,10 @@ class Growing:
         self.n = n
 
     def view(self) -> Tensor:
-        """[..., n, d]  everything appended, without a copy."""
+        """Everything appended, without a copy; not before the first append.
+
+        Returns: [..., n, d]
+        """
         assert self._storage is not None
         return self._storage[..., : self.n, :]
 
@@ -166,5 +173,10 @@ class Growing:
 
 
 def bytes_of(*tensors: Tensor) -> int:
-    """Bytes of the elements of these tensors."""
+    """Bytes of the elements of tensors.
+
+    Args:
+        tensors: of any shapes and dtypes
+    Returns: the sum of their bytes
+    """
     return sum(x.numel() * x.element_size() for x in tensors)

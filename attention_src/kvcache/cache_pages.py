@@ -41,7 +41,11 @@ class PagePool:
         self.v_pages: Tensor | None = None  # [n_pages, H_kv, page_size, d_v]
 
     def allocate(self, layout: Layout) -> None:
-        """Allocate the storage at the first append; later calls do nothing."""
+        """Allocate the storage at the first append; later calls do nothing.
+
+        Args:
+            layout: number of heads, widths, dtype and device
+        """
         if self.layout is None:
             shape = (len(self.users), layout.H_kv, self.page_size)
             options: dict[str, Any] = dict(dtype=layout.dtype, device=layout.device)
@@ -50,23 +54,39 @@ class PagePool:
             self.layout = layout
 
     def take(self) -> int:
-        """A free page, now with one user."""
+        """Take a free page, which then has one user; there must be one.
+
+        Returns: the page's number
+        """
         page = self.free.pop()
         self.users[page] = 1
         return page
 
     def share(self, page: int) -> None:
-        """Add a user of this page."""
+        """Add a user of a page.
+
+        Args:
+            page: its number
+        """
         self.users[page] += 1
 
     def release(self, page: int) -> None:
-        """Remove a user of this page; a page without users is free."""
+        """Remove a user of a page; a page without users is free.
+
+        Args:
+            page: its number
+        """
         self.users[page] -= 1
         if self.users[page] == 0:
             self.free.append(page)
 
     def copy(self, page: int) -> int:
-        """A new page with the contents of a shared one, which loses a user."""
+        """Copy a shared page to a new one; the shared page loses a user.
+
+        Args:
+            page: number of the shared page
+        Returns: number of the new page
+        """
         new = self.take()
         for pages in (self.k_pages, self.v_pages):
             assert pages is not None

@@ -75,21 +75,33 @@ class SymmetricStore:
         self.scale = Growing()  # float32 [B, H_kv, n, 1]
 
     def append(self, x: Float[Tensor, "B H_kv n d"]) -> None:
-        """Quantise x and add it at the end."""
+        """Quantise tokens and add them at the end.
+
+        Args:
+            x: [B, H_kv, n, d]
+        """
         codes, scale = quantize_symmetric(x, self.bits)
         # A nibble holds 0 … 15, so −7 … 7 is stored as 1 … 15.
         self.codes.append(codes if self.bits == 8 else pack_int4((codes + 8).to(torch.uint8)))
         self.scale.append(scale)
 
     def read(self, d: int) -> Float32[Tensor, "B H_kv n d"]:
-        """All tokens, dequantised; d is their width before packing."""
+        """All tokens, dequantised.
+
+        Args:
+            d: their width before packing
+        Returns: float32 [B, H_kv, n, d]
+        """
         codes = self.codes.view()
         if self.bits == 4:
             codes = unpack_int4(codes, d).to(torch.int8) - 8
         return codes * self.scale.view()
 
     def parts(self) -> tuple[Growing, ...]:
-        """All that is stored."""
+        """All that is stored.
+
+        Returns: codes, scale
+        """
         return self.codes, self.scale
 
 
@@ -107,7 +119,7 @@ class AsymmetricStore:
         self.scale, self.zero = Growing(), Growing()  # [B, H_kv, n, 1] or [B, H_kv, n / group, d]
 
     def append(self, x: Float[Tensor, "B H_kv n d"]) -> None:
-        """Quantise x and add it at the end; n is a multiple of `group`."""
+        """As `SymmetricStore.append`; n is a multiple of `group`."""
         if self.group is None:
             codes, scale, zero = quantize_asymmetric(x, self.bits)
         else:
@@ -119,7 +131,7 @@ class AsymmetricStore:
         self.zero.append(zero)
 
     def read(self, d: int) -> Float32[Tensor, "B H_kv n d"]:
-        """All tokens, dequantised; d is their width before packing."""
+        """As `SymmetricStore.read`."""
         codes = self.codes.view() if self.bits == 8 else unpack_int4(self.codes.view(), d)
         if self.group is None:
             return codes * self.scale.view() + self.zero.view()
@@ -132,7 +144,7 @@ class AsymmetricStore:
         return x.unflatten(-2, (x.shape[-2] // self.group, self.group))
 
     def parts(self) -> tuple[Growing, ...]:
-        """All that is stored."""
+        """As `SymmetricStore.parts`: codes, scale, zero."""
         return self.codes, self.scale, self.zero
 
 

@@ -170,7 +170,13 @@ def read_windowed(
 
 
 def pages_for(n: int, page_size: int) -> int:
-    """Number of pages for n tokens, the last one perhaps partly empty: ceil(n / page_size)."""
+    """Number of pages for n tokens; the last one may be partly empty.
+
+    Args:
+        n: number of tokens
+        page_size: tokens in a page
+    Returns: ceil(n / page_size)
+    """
     return -(-n // page_size)
 
 

@@ -198,6 +198,7 @@ def quantized_tokens(n: int, group: int, residual: int) -> int:
         n: number of tokens appended
         group: tokens in a group
         residual: number of newest tokens that are never quantised
+    Returns: n_quantized
     """
     return max(0, n - residual) // group * group
 
@@ -240,8 +241,11 @@ def read_quantized(
 
 
 def check_bits(bits: int) -> int:
-    """Return bits.
+    """Check the number of bits of a code.
 
+    Args:
+        bits: 4 or 8
+    Returns: bits
     Raises:
         ValueError: bits is neither 4 nor 8
     """

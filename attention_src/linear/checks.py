@@ -9,8 +9,12 @@ FEATURE_MAPS = ("elu", "relu", "taylor", None)
 
 
 def check_form(form: str, chunk: int) -> int:
-    """Check the form; return the chunk as an int.
+    """Check the form and the chunk.
 
+    Args:
+        form: one of FORMS
+        chunk: positions in a chunk
+    Returns: the chunk as an int
     Raises:
         ValueError: an unknown form; a chunk below 1
     """
@@ -21,6 +25,8 @@ def check_form(form: str, chunk: int) -> int:
 def check_feature_map(feature_map: str | None) -> None:
     """Check that the feature map exists.
 
+    Args:
+        feature_map: one of FEATURE_MAPS
     Raises:
         ValueError: lists the choices
     """
@@ -32,8 +38,10 @@ def check_feature_map(feature_map: str | None) -> None:
 
 
 def check_same_length(q: Any, k: Any) -> None:
-    """Check that each position has one query and one key: q, k [..., n, d_k].
+    """Check that each position has one query and one key.
 
+    Args:
+        q, k: [..., n_q, d_k], [..., n_k, d_k]
     Raises:
         ValueError: n_q != n_k; says how to pass earlier keys
     """
@@ -48,6 +56,8 @@ def check_same_length(q: Any, k: Any) -> None:
 def check_log_gates(highest: float) -> None:
     """Check the largest log gate. NaN passes, and shows in the output.
 
+    Args:
+        highest: the largest log gate
     Raises:
         ValueError: above 0
     """
@@ -76,8 +86,10 @@ def check_decay(gamma: Any, leading: tuple[int, ...]) -> None:
 
 
 def check_decay_values(lowest: float, highest: float) -> None:
-    """Check that the smallest and the largest γ are in (0, 1].
+    """Check that every γ is in (0, 1].
 
+    Args:
+        lowest, highest: the smallest and the largest γ
     Raises:
         ValueError: names the value
     """

@@ -105,7 +105,7 @@ def linear_attention(
 
 
 def _kernel(gamma: Tensor, rows: list[Tensor], state: Tensor):
-    """By the kernels, with γ as every position's gate; rows: q, k, v."""
+    """Run the kernels, with γ as the gate of every position; rows are q, k and v."""
     from attention_src.linear.kernel import chunkwise_forward
 
     gates = gamma.log().expand(*rows[0].shape[:3], 1)

@@ -1,7 +1,7 @@
 """What the layers of this topic share: as `reference_parts`, on tensors, with gradients.
 
-Sequences are cut with split and unbind. The gradient of a slice is as long as the whole sequence,
-mostly zeros, so that a backward pass through n slices would cost O(n²).
+Sequences are cut with split and unbind, not with slices: the gradient of a slice is as long as the
+whole sequence, so a backward pass through n slices would cost O(n²).
 """
 
 from collections.abc import Callable
@@ -47,6 +47,7 @@ def uses_kernel(
         x: an input
         fits: whether "auto" may choose the kernels for the other arguments
         kernel_form: the one form that the kernels have
+    Returns: True for the kernels
     Raises:
         ValueError: an unknown impl; "triton" in another form
     """
@@ -58,8 +59,12 @@ def uses_kernel(
 
 
 def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:
-    """Validate q, k and v; return them in float32 at least, and the output's dtype.
+    """Validate q, k and v.
 
+    Args:
+        q: [B, H, n_q, d_k]
+        k, v: [B, H, n_k, d_k], [B, H, n_k, d_v]
+    Returns: q, k and v in float32 at least; the output's dtype, which is q's
     Raises:
         ValueError: not floating-point tensors of one dtype on one device; shapes that do not fit;
             grouped heads
@@ -75,11 +80,12 @@ def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:
 
 
 def check_argument(x: Any, name: str, axes: str, k: Tensor, wanted: tuple[int, ...]) -> Tensor:
-    """Validate an argument other than q, k and v; return it in k's dtype.
+    """Validate an argument other than q, k and v.
 
     Args:
         x, name, axes, wanted: as for `shapes.check_shape`
         k: the keys, in the dtype of computation
+    Returns: x in k's dtype
     Raises:
         ValueError: not a floating-point tensor, on another device, or of another shape
     """
@@ -91,6 +97,10 @@ def check_argument(x: Any, name: str, axes: str, k: Tensor, wanted: tuple[int, .
 def check_gates(log_gates: Any, axes: str, k: Tensor, wanted: tuple[int, ...]) -> Tensor:
     """Validate log gates as `check_argument` does, and their values except under torch.compile.
 
+    Args:
+        log_gates: the tensor to check
+        axes, k, wanted: as for `check_argument`
+    Returns: log_gates in k's dtype
     Raises:
         ValueError: as `check_argument`; an entry above 0
     """
@@ -106,6 +116,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
     Args:
         initial_state, axes, wanted: as for `reference_parts.start_state`
         like: one tensor of the dtype of computation, by its name: k=k
+    Returns: the state, in that dtype
     Raises:
         ValueError: another shape, device or dtype than return_state=True gives
     """
@@ -123,7 +134,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
 
 
 def answer(o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool) -> Any:
-    """o in the output's dtype; with return_state (o, state)."""
+    """As `reference_parts.answer`, on tensors."""
     return (o.to(dtype), state) if return_state else o.to(dtype)
 
 
@@ -151,18 +162,18 @@ def features(
 
 
 def decay_from_start(log_gates: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n c"]:
-    """The decay from the chunk's start to position i: Π_{t=0..i} g_t."""
+    """As `reference_parts.decay_from_start`: Π_{t=0..i} g_t."""
     return log_gates.cumsum(dim=-2).exp()
 
 
 def decay_to_end(log_gates: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n c"]:
-    """The decay from position j to the chunk's end: Π_{t=j+1..n−1} g_t."""
+    """As `reference_parts.decay_to_end`: Π_{t=j+1..n−1} g_t."""
     later = torch.cat([log_gates[..., 1:, :], torch.zeros_like(log_gates[..., :1, :])], dim=-2)
     return later.flip(-2).cumsum(dim=-2).flip(-2).exp()
 
 
 def decay_between(log_gates: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n n c"]:
-    """The decay from position j to position i: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
+    """As `reference_parts.decay_between`: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
     i = torch.arange(log_gates.shape[-2], device=log_gates.device)[:, None, None]
     j = i.transpose(0, 1)
     gate_i = torch.where(j < i, log_gates[..., :, None, :], 0)  # [..., n, n, c]
@@ -170,5 +181,5 @@ def decay_between(log_gates: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*bat
 
 
 def decay_whole(log_gates: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch c"]:
-    """The decay from the chunk's start to its end: Π_t g_t."""
+    """As `reference_parts.decay_whole`: Π_t g_t."""
     return log_gates.sum(dim=-2).exp()

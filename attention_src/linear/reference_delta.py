@@ -37,7 +37,7 @@ def delta_rule(
     Float[np.ndarray, "*batch n d_v"]
     | tuple[Float[np.ndarray, "*batch n d_v"], Float[np.ndarray, "*batch d_k d_v"]]
 ):
-    """Replace, by a fraction β, the value that the state holds for a key.
+    """Replace a fraction β of the value that the state holds for a key.
 
         S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = S_t q_t
 
@@ -147,7 +147,12 @@ def solve(
 ) -> Float[np.ndarray, "*batch n d"]:
     """Solve (I + lower) x = b for a strictly lower triangular matrix, row by row.
 
-    x_i = b_i − Σ_{j<i} lower_ij x_j
+        x_i = b_i − Σ_{j<i} lower_ij x_j
+
+    Args:
+        lower: [..., n, n]; only entries below the diagonal are read
+        b: [..., n, d]
+    Returns: [..., n, d]  x
     """
     x = np.array(b)
     for i in range(x.shape[-2]):

@@ -47,8 +47,12 @@ def run(
 
 
 def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
-    """Validate q, k and v; return them in float64, leading axes broadcast, and the output's dtype.
+    """Validate q, k and v.
 
+    Args:
+        q: [..., n_q, d_k]
+        k, v: [..., n_k, d_k], [..., n_k, d_v]
+    Returns: q, k and v in float64, with their leading axes broadcast; the output's dtype
     Raises:
         ValueError: not numbers, or shapes that do not fit
     """
@@ -67,6 +71,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...]) -> np.nd
         initial_state: array or None
         axes: what its axes are called, as in "[..., d_k, d_v]"
         wanted: the sizes they should have
+    Returns: the state, of shape `wanted`
     Raises:
         ValueError: not numbers, or another shape
     """
@@ -78,7 +83,14 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...]) -> np.nd
 
 
 def answer(o: np.ndarray, state: np.ndarray, dtype: np.dtype, return_state: bool) -> Any:
-    """o in the output's dtype; with return_state (o, state)."""
+    """What a function of this topic returns.
+
+    Args:
+        o, state: computed in float64
+        dtype: of the output
+        return_state: whether the caller wants the state too
+    Returns: o in dtype; with return_state (o, state)
+    """
     return (o.astype(dtype), state) if return_state else o.astype(dtype)
 
 
@@ -114,24 +126,39 @@ def features(
     return x
 
 
-# The decays of a chunk: products of gates, as exp of sums of their logs. A sum over a shorter range
-# is summed anew. Cumulative sums are never subtracted: near a zero gate that loses all digits.
+# The decays of a chunk: products of gates, as exp of sums of their logs. Each range is summed
+# separately. Cumulative sums are never subtracted: near a zero gate that loses all digits.
 
 
 def decay_from_start(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
-    """The decay from the chunk's start to position i: Π_{t=0..i} g_t."""
+    """The decay from the chunk's start to position i: Π_{t=0..i} g_t.
+
+    Args:
+        log_gates: [..., n, c]  log g of a chunk
+    Returns: [..., n, c]  for each i
+    """
     return np.exp(np.cumsum(log_gates, axis=-2))
 
 
 def decay_to_end(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n c"]:
-    """The decay from position j to the chunk's end: Π_{t=j+1..n−1} g_t."""
+    """The decay from position j to the chunk's end: Π_{t=j+1..n−1} g_t.
+
+    Args:
+        log_gates: as for `decay_from_start`
+    Returns: [..., n, c]  for each j
+    """
     later = np.roll(log_gates, -1, axis=-2)  # each position's successor
     later[..., -1:, :] = 0  # the last has none
     return np.exp(np.flip(np.cumsum(np.flip(later, axis=-2), axis=-2), axis=-2))
 
 
 def decay_between(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch n n c"]:
-    """The decay from position j to position i: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i."""
+    """The decay from position j to position i: Π_{t=j+1..i} g_t for j <= i, and 0 for j > i.
+
+    Args:
+        log_gates: as for `decay_from_start`
+    Returns: [..., n, n, c]  for each i, j
+    """
     i = np.arange(log_gates.shape[-2])[:, None, None]
     j = i.swapaxes(0, 1)
     gate_i = np.where(j < i, log_gates[..., :, None, :], 0)  # [..., n, n, c]
@@ -139,5 +166,10 @@ def decay_between(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarra
 
 
 def decay_whole(log_gates: Float[np.ndarray, "*batch n c"]) -> Float[np.ndarray, "*batch c"]:
-    """The decay from the chunk's start to its end: Π_t g_t."""
+    """The decay from the chunk's start to its end: Π_t g_t.
+
+    Args:
+        log_gates: as for `decay_from_start`
+    Returns: [..., c]
+    """
     return np.exp(log_gates.sum(axis=-2))

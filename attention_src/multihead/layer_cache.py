@@ -93,6 +93,10 @@ def attend_with_cache(
 def check_cache(cache: Any, causal: bool, n: int) -> None:
     """Check the cache that a module is given with n new tokens.
 
+    Args:
+        cache: should be one of `kvcache.cache`
+        causal: as the module was given it
+        n: number of new tokens
     Raises:
         ValueError: it is not a cache; several tokens without causal
     """
@@ -122,7 +126,10 @@ def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | 
 def _append_windowed(
     k: Tensor, v: Tensor, cache: WindowedKVCache
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Cached and new keys, read before appending evicts what the first new tokens still see."""
+    """Cached and new keys and values, and which token sees which key.
+
+    The cache is read first, because appending drops keys that the first new tokens still see.
+    """
     start, n = cache.n_seen, k.shape[-2]
     t = start + torch.arange(n, device=k.device)  # positions of the new tokens
     keys, values, j = k, v, t

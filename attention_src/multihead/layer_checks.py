@@ -11,8 +11,14 @@ from attention_src.shapes import check_size, shape
 def check_head_sizes(
     d_model: int, n_heads: int, d_k: int | None, d_v: int | None
 ) -> tuple[int, int, int, int]:
-    """Return d_model, H, d_k and d_v; d_k None = d_model / H, d_v None = d_k.
+    """Check the sizes of a module, and fill in those that are None.
 
+    Args:
+        d_model: width of a token
+        n_heads: H
+        d_k: width of a key; None = d_model / H
+        d_v: width of a value; None = d_k
+    Returns: d_model, H, d_k, d_v
     Raises:
         ValueError: a size that is not a whole number of at least 1; n_heads does not divide d_model
             and d_k is None
@@ -30,8 +36,12 @@ def check_head_sizes(
 
 
 def check_tokens(x: Any, name: str, dtype: torch.dtype, d_model: int) -> None:
-    """Check that x [B, n, d_model] is a tensor of a module's dtype.
+    """Check that tokens are a tensor of a module's dtype and width.
 
+    Args:
+        x: [B, n, d_model]
+        name: of the argument
+        dtype, d_model: of the module
     Raises:
         ValueError: names the argument, what it is and what it should be
     """

@@ -11,7 +11,7 @@ from attention_src.rope.layer import rotate_qk
 
 @dataclass(frozen=True)
 class Rotary:
-    """Rotates queries and keys with `rope.layer.rotate_qk`; frozen, so that modules may share it.
+    """Rotates queries and keys with `rope.layer.rotate_qk`; frozen, so that modules can share it.
 
     Args:
         base, interleaved, scaling, impl: as for `rotate_qk`
@@ -31,6 +31,9 @@ class Rotary:
     def of_config(cls, config: Any) -> "Rotary":
         """The rotation of a transformers config.
 
+        Args:
+            config: has rope_parameters, or rope_theta before version 5
+        Returns: a rotation of half-split pairs with the config's base
         Raises:
             ValueError: it is scaled: pass a `Rotary` with that scaling instead
         """
@@ -48,8 +51,12 @@ class Rotary:
 
 
 def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
-    """The rotation that a module's `rope` argument asks for; None = no rotation.
+    """The rotation that a module's `rope` argument asks for.
 
+    Args:
+        rope: True = with the defaults, False = none, or a `Rotary`
+        d_k: width of what is rotated
+    Returns: the rotation; None = no rotation
     Raises:
         ValueError: rope is neither a bool nor a `Rotary`; d_k is odd
     """
@@ -63,7 +70,14 @@ def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
 
 
 def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
-    """[n] or [B, n]  positions of n new tokens: as given, or after all that the cache has seen."""
+    """Positions of n new tokens: as given, or after all tokens that the cache has seen.
+
+    Args:
+        positions: [n] or [B, n]; None = from the cache
+        n: number of new tokens
+        cache: from `kvcache.cache`; None = count from 0
+    Returns: [n], or [B, n] if sequences differ in length
+    """
     if positions is not None:
         return torch.as_tensor(positions)
     new = torch.arange(n)

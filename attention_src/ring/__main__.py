@@ -39,10 +39,10 @@ def main() -> None:
     size = (1, arguments.heads, arguments.tokens, arguments.width)
     whole = [torch.randn(size, device=device) for _ in range(4)]  # q, k, v and o's gradient
     exchange, begin = RingExchange(), time.perf_counter()
-    mine = on_a_ring(whole, exchange, arguments.causal, arguments.placement)
+    mine = _on_a_ring(whole, exchange, arguments.causal, arguments.placement)
     seconds = time.perf_counter() - begin
     if exchange.rank == 0:
-        expected = on_one_device(whole, arguments.causal)
+        expected = _on_one_device(whole, arguments.causal)
         for name, a, e in zip(("o", "dq", "dk", "dv"), mine, expected, strict=True):
             print(f"{name}: largest difference from one device {(a - e).abs().max():.1e}")
         n_ranks, n_bytes = exchange.n_ranks, exchange.bytes_sent
@@ -50,7 +50,7 @@ def main() -> None:
     dist.destroy_process_group()
 
 
-def on_a_ring(
+def _on_a_ring(
     whole: list[Tensor], exchange: RingExchange, causal: bool, placement: str
 ) -> list[Tensor]:
     """o, dq, dk, dv for the whole sequence q, k, v, do; each rank computes its shard."""
@@ -61,8 +61,8 @@ def on_a_ring(
     return [unshard(x, placement=placement) for x in (o, *gradients)]
 
 
-def on_one_device(whole: list[Tensor], causal: bool) -> list[Tensor]:
-    """The same, without a ring."""
+def _on_one_device(whole: list[Tensor], causal: bool) -> list[Tensor]:
+    """As `_on_a_ring`, without a ring."""
     q, k, v, do = whole
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
     o = flash_attention(*leaves, causal=causal)

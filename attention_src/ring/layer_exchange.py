@@ -27,8 +27,10 @@ class RingExchange:
         self.bytes_sent = 0
 
     def start(self, *tensors: Tensor) -> "Transfer":
-        """Start to send tensors to the next rank, and to receive as many of the same shapes.
+        """Start sending tensors to the next rank and receiving those of the previous one.
 
+        Args:
+            tensors: of the same shapes and dtypes on every rank
         Returns: a transfer; call its `finish` before you write to what was sent
         Raises:
             RuntimeError: a neighbour has ended
@@ -50,6 +52,9 @@ class RingExchange:
     def agree(self, numbers: list[int], names: str) -> None:
         """Check that all ranks have the same numbers: different shapes would hang the ring.
 
+        Args:
+            numbers: of this rank, equally many on every rank
+            names: what the message calls them
         Raises:
             ValueError: they differ; shows those of every rank
             RuntimeError: a rank has ended
@@ -67,7 +72,10 @@ class RingExchange:
             raise ValueError(f"{names} should be the same on every rank, but they are {found}")
 
     def lost(self) -> RuntimeError:
-        """The error for a neighbour that does not answer."""
+        """The error for a neighbour that does not answer.
+
+        Returns: the error, for the caller to raise
+        """
         before, after = (self.rank - 1) % self.n_ranks, (self.rank + 1) % self.n_ranks
         return RuntimeError(
             f"ring attention: rank {self.rank} lost its neighbour, rank {before} or {after}, which "
@@ -89,8 +97,9 @@ class Transfer:
         self._sent = sent  # keeps the memory alive until all is sent
 
     def finish(self) -> list[Tensor]:
-        """Wait; return what the previous rank sent.
+        """Wait until everything is sent and received.
 
+        Returns: what the previous rank sent
         Raises:
             RuntimeError: a neighbour has ended
         """

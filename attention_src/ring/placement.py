@@ -3,7 +3,7 @@
     contiguous  rank r holds the r-th of R equal pieces
     zigzag      the sequence is cut into 2 R chunks, and rank r holds chunks r and 2 R - 1 - r
 
-With a causal mask late tokens have most of the work. With contiguous pieces the first rank is idle
+With a causal mask, late tokens take the most work. With contiguous pieces, the first rank is idle
 while the last one works; zigzag gives each rank an early and a late chunk, and so equal work.
 """
 
@@ -13,8 +13,13 @@ PLACEMENTS = ("zigzag", "contiguous")
 
 
 def check_placement(n: int, n_ranks: int, placement: str) -> int:
-    """Return how many tokens each rank holds.
+    """Check that every rank can hold equally many tokens.
 
+    Args:
+        n: tokens of the whole sequence
+        n_ranks: R
+        placement: "zigzag" or "contiguous"
+    Returns: n / R, the tokens of each rank
     Raises:
         ValueError: an unknown placement; n cannot be cut into equal pieces
     """
@@ -34,9 +39,7 @@ def spans(rank: int, n: int, n_ranks: int, placement: str = "zigzag") -> list[ra
 
     Args:
         rank: 0 to n_ranks - 1
-        n: tokens of the whole sequence
-        n_ranks: R
-        placement: "zigzag" or "contiguous"
+        n, n_ranks, placement: as for `check_placement`
     Returns: ranges of positions
     Raises:
         ValueError: as `check_placement`; a rank out of range

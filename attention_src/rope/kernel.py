@@ -112,8 +112,8 @@ def rope_launch(
     B, H, n, d = q.shape
     H_kv = k.shape[1]
     # 1024 pairs per head are 8 for each of 128 threads: in float16 two loads of 16 bytes, the
-    # widest there are. Four heads keep enough bytes in flight. Interpreted: blocks so small that
-    # tests cross them.
+    # widest there are. Four heads keep enough bytes in flight. Blocks are small in the interpreter,
+    # so that tests cross their borders.
     pairs, heads = (1024, 4) if capability else (256, 2)
     block_p = triton.next_power_of_2(d // 2)
     block_n = max(1, pairs // block_p)

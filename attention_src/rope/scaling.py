@@ -37,9 +37,9 @@ def frequencies(
     Cost: d/2 powers.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2, which counts i from 1.
     """
-    d, base = check_width(d), check_base(base)
+    d, base = check_width(d), _check_base(base)
     theta = base ** (-2 * np.arange(d // 2) / d)
-    return theta if check_scaling(scaling) is None else scaling.scaled(theta, base)
+    return theta if _check_scaling(scaling) is None else scaling.scaled(theta, base)
 
 
 def amplitude(scaling: Any = None) -> float:
@@ -51,7 +51,7 @@ def amplitude(scaling: Any = None) -> float:
     Raises:
         ValueError: another kind of scaling
     """
-    return 1.0 if check_scaling(scaling) is None else scaling.amplitude
+    return 1.0 if _check_scaling(scaling) is None else scaling.amplitude
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,13 @@ class PositionInterpolation:
         return 1.0
 
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
-        """theta [d/2] for the longer context."""
+        """Scale the frequencies to the longer context.
+
+        Args:
+            theta: [d/2]  as `frequencies` computes it
+            base: of the frequencies
+        Returns: [d/2]
+        """
         return theta / self.factor
 
 
@@ -105,7 +111,11 @@ class NTK:
         return 1.0
 
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
-        """theta [d/2] for the longer context."""
+        """As `PositionInterpolation.scaled`.
+
+        Raises:
+            ValueError: d is 2
+        """
         if len(theta) == 1:
             raise ValueError(
                 "d is 2, but NTK keeps the fastest pair and slows the slowest; d should be at "
@@ -160,7 +170,7 @@ class YaRN:
         return 0.1 * math.log(self.factor) + 1.0
 
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
-        """theta [d/2] for the longer context."""
+        """As `PositionInterpolation.scaled`."""
         n_pairs = len(theta)
         i_fast = self._pair_that_turns(self.beta_fast, n_pairs, base)
         i_slow = self._pair_that_turns(self.beta_slow, n_pairs, base)
@@ -176,8 +186,11 @@ class YaRN:
 
 
 def check_width(d: Any) -> int:
-    """Return d as an int.
+    """Check the width of a query or key.
 
+    Args:
+        d: the width
+    Returns: d as an int
     Raises:
         ValueError: d is not a whole number, is odd or is below 2
     """
@@ -187,21 +200,13 @@ def check_width(d: Any) -> int:
     return d
 
 
-def check_base(base: Any) -> float:
-    """Return base as a float.
-
-    Raises:
-        ValueError: base is not a finite number above 1
-    """
+def _check_base(base: Any) -> float:
+    """Return base as a float; ValueError unless it is a finite number above 1."""
     return _check_number(base, "base", above=1)
 
 
-def check_scaling(scaling: Any) -> Any:
-    """Return scaling.
-
-    Raises:
-        ValueError: scaling is neither None nor of one of this file's classes
-    """
+def _check_scaling(scaling: Any) -> Any:
+    """Return scaling; ValueError unless it is None or of one of this file's classes."""
     if scaling is not None and not isinstance(scaling, PositionInterpolation | NTK | YaRN):
         raise ValueError(
             f"scaling is {scaling!r}; it should be None, or a PositionInterpolation, NTK or YaRN "
@@ -211,8 +216,10 @@ def check_scaling(scaling: Any) -> Any:
 
 
 def check_precision(dtype: Any) -> None:
-    """Check that a dtype, of NumPy or torch, is precise enough for positions.
+    """Check that a dtype is precise enough for positions.
 
+    Args:
+        dtype: of NumPy or torch
     Raises:
         ValueError: float16 or bfloat16
     """
@@ -225,8 +232,11 @@ def check_precision(dtype: Any) -> None:
 
 
 def check_rotation(q: Any, k: Any, cos: Any, sin: Any) -> None:
-    """Check q [B, H, n, d], k [B, H_kv, n, d] and cos, sin [n, d/2] or [B, n, d/2].
+    """Check that queries and keys fit the cosines and sines that rotate them.
 
+    Args:
+        q, k: [B, H, n, d], [B, H_kv, n, d]
+        cos, sin: [n, d/2] or [B, n, d/2]
     Raises:
         ValueError: names the axis that does not fit
     """

@@ -119,14 +119,28 @@ def softmax_backward_long_kernel(
 
 
 def forward_launch(x: Tensor, p: Tensor, *, capability: int) -> Launch:
-    """Softmax of x [n_rows, n], any strides, into p [n_rows, n], contiguous."""
+    """Describe the softmax of each row.
+
+    Args:
+        x: [n_rows, n]  scores, any strides
+        p: [n_rows, n]  weights, contiguous, to be written
+        capability: the chip; 0 in the interpreter
+    Returns: the launch, not yet run
+    """
     arguments = dict(x_ptr=x, p_ptr=p, stride_xr=x.stride(0), stride_xn=x.stride(1))
     longest = ROW_FORWARD if capability else ROW_INTERPRETED
     return _launch(softmax_forward_kernel, softmax_forward_long_kernel, arguments, x.shape, longest)
 
 
 def backward_launch(p: Tensor, dp: Tensor, dx: Tensor, *, capability: int) -> Launch:
-    """dx [n_rows, n], contiguous, from p and dp [n_rows, n], any strides."""
+    """Describe the gradient of each row.
+
+    Args:
+        p, dp: [n_rows, n]  weights and the gradient by them, any strides
+        dx: [n_rows, n]  gradient by the scores, contiguous, to be written
+        capability: the chip; 0 in the interpreter
+    Returns: the launch, not yet run
+    """
     strides = dict(stride_pr=p.stride(0), stride_pn=p.stride(1))
     strides |= dict(stride_dpr=dp.stride(0), stride_dpn=dp.stride(1))
     arguments = dict(p_ptr=p, dp_ptr=dp, dx_ptr=dx, **strides)
@@ -137,7 +151,7 @@ def backward_launch(p: Tensor, dp: Tensor, dx: Tensor, *, capability: int) -> La
 
 
 def _launch(whole, long, arguments: dict, size: tuple[int, ...], longest: int) -> Launch:
-    """Whole rows if they fit, several per program if they are short; else block by block."""
+    """Whole rows if they fit, several per program if they are short; otherwise block by block."""
     n_rows, n = size
     if n > longest:
         # Many threads per program: few rows are in flight, so the cache still holds them when they

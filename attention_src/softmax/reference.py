@@ -70,7 +70,7 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     Cost: n_k exponentials per row; x is read three times (maximum, sum, division).
     Source: Bridle 1990 for the name; the shift is folklore.
     """
-    check_temperature(temperature)
+    _check_temperature(temperature)
     x, dtype = real_array(x, "x")
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf = NaN is a valid result
         e = np.exp((x - safe_maximum(x, axis)) / temperature)
@@ -79,12 +79,8 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     return p.astype(dtype)
 
 
-def check_temperature(temperature: float) -> None:
-    """Check that a temperature is positive and finite.
-
-    Raises:
-        ValueError: it is not; the message says what to use for the limits
-    """
+def _check_temperature(temperature: float) -> None:
+    """Raise ValueError unless temperature is positive and finite."""
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(
             f"temperature is {temperature}; it should be positive and finite. For the limit "

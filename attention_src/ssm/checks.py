@@ -6,8 +6,10 @@ from attention_src.shapes import check_shape, shape
 
 
 def check_ssm(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
-    """Check x [..., n, d], dt [d], A, B, C [d, N].
+    """Check the arguments of `ssm`.
 
+    Args:
+        x: [..., n, d];  dt: [d];  A, B, C: [d, N]
     Raises:
         ValueError: names the argument, its shape and the shape that it should have
     """
@@ -19,8 +21,10 @@ def check_ssm(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
 
 
 def check_scan(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
-    """Check x, dt [..., n, d], A [d, N], B, C [..., n, N].
+    """Check the arguments of `selective_scan`.
 
+    Args:
+        x, dt: [..., n, d];  A: [d, N];  B, C: [..., n, N]
     Raises:
         ValueError: as `check_ssm`; dt is not positive
     """
@@ -34,8 +38,10 @@ def check_scan(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
 
 
 def check_ssd(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
-    """Check x [..., H, n, P], dt [..., H, n], A [H], B, C [..., n, N].
+    """Check the arguments of `ssd`.
 
+    Args:
+        x: [..., H, n, P];  dt: [..., H, n];  A: [H];  B, C: [..., n, N]
     Raises:
         ValueError: as `check_ssm`; dt is not positive
     """
@@ -51,6 +57,8 @@ def check_ssd(x: Any, dt: Any, A: Any, B: Any, C: Any) -> None:
 def check_positive(dt: Any) -> None:
     """Check that step sizes are positive. NaN passes, and shows in the output.
 
+    Args:
+        dt: array or tensor of any shape
     Raises:
         ValueError: dt has an entry that is 0 or less
     """

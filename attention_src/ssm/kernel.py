@@ -23,6 +23,7 @@ def tile_sizes(d: int, N: int, capability: int) -> dict[str, int]:
     Args:
         d, N: number of channels, and of state numbers for each
         capability: of the chip; 0 in the interpreter
+    Returns: BLOCK_T, BLOCK_D and BLOCK_N, by name
     """
     BLOCK_N = triton.next_power_of_2(N)
     if capability == 0:  # the interpreter scans number by number
@@ -42,6 +43,7 @@ def forward_launch(
             same dtype in place of one that is not written
         capability: of the chip
         states: whether to write the states instead of y and last
+    Returns: the launch, not yet run
     """
     d, N = tensors["A"].shape
     sizes = tile_sizes(d, N, capability)
@@ -64,6 +66,7 @@ def backward_launch(
         gradients: dx, ddt [B, n, d], and in fp32 dA [B, d, N], dB, dC [blocks, B, n, N],
             dD [B, d], dstart [B, d, N]
         capability: of the chip
+    Returns: the launch, not yet run
     """
     d, N = tensors["A"].shape
     return _launch(

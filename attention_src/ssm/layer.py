@@ -38,7 +38,7 @@ def selective_scan(
     """As `reference.selective_scan`, on tensors, with gradients.
 
     Args:
-        x, dt, A, B, C, D: as there; the dtypes may differ, float32 parameters beside float16 inputs
+        x, dt, A, B, C, D: as there; dtypes may differ: float32 parameters with float16 inputs
         form, return_state: as there, but "associative" unless told otherwise
         initial_state: [..., d, N], in float32 at least, as return_state=True gives it
         impl: "torch", "triton" (the associative form, on a GPU or interpreted) or "auto": "triton"

@@ -63,7 +63,12 @@ class MambaBlock(nn.Module):
             self.dt_proj.bias.copy_(dt + torch.log(-torch.expm1(-dt)))  # softplus's inverse
 
     def forward(self, u: Float[Tensor, "B n d_model"]) -> Float[Tensor, "B n d_model"]:
-        """u [B, n, d_model] -> [B, n, d_model]; token t sees tokens 0 to t."""
+        """Mix the tokens: token t sees tokens 0 to t.
+
+        Args:
+            u: [B, n, d_model]
+        Returns: [B, n, d_model]
+        """
         x, z = self.in_proj(u).chunk(2, dim=-1)  # [B, n, d] each
         x = F.pad(x.mT, (self.conv_width - 1, 0))  # zeros before the first token: causal
         x = F.silu(self.conv(x)).mT  # [B, n, d]

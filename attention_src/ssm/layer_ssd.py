@@ -42,7 +42,7 @@ def ssd(
     """As `reference_ssd.ssd`, on tensors, with gradients.
 
     Args:
-        x, dt, A, B, C: as there; the dtypes may differ, float32 parameters beside float16 inputs
+        x, dt, A, B, C: as there; dtypes may differ: float32 parameters with float16 inputs
         form, chunk, return_state: as there
         initial_state: [..., H, P, N], in float32 at least, as return_state=True gives it
         impl: "torch", "triton" (linear attention's kernels, with C, B and dt x as its q, k and v;

@@ -108,7 +108,15 @@ def _convolve(x: np.ndarray, A_bar: np.ndarray, B_bar: np.ndarray, C: np.ndarray
 
 
 def skip(x: np.ndarray, D: Any) -> np.ndarray | float:
-    """The skip connection D x, with D [d]; 0 if D is None."""
+    """The skip connection D x.
+
+    Args:
+        x: [..., n, d]
+        D: [d]; None = 0
+    Returns: [..., n, d]  D x in float64, or 0.0 if D is None
+    Raises:
+        ValueError: D does not hold real numbers, or is not [d]
+    """
     if D is None:
         return 0.0
     D, _ = real_array(D, "D")

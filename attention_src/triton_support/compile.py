@@ -140,7 +140,7 @@ def _resource_usage(cubin: bytes) -> str:
 def _program_bytes(cubin: bytes) -> int:
     """Size of the sections that hold instructions, from the section table of a 64-bit ELF file.
 
-    Disassembling would tell too, but takes as long as compiling.
+    Disassembling would show it too, but takes as long as compiling.
     """
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     entry_bytes, n_entries = struct.unpack_from("<HH", cubin, 0x3A)

@@ -14,20 +14,21 @@ from typing import Any
 from attention_src.triton_support.compile import argument_types
 from attention_src.triton_support.launch import Launch, triton
 
-# Of these, a digest holds the value; Triton's own functions and types are known by its version.
+# A digest holds the values of these types. Triton's version covers its own functions and types.
 CONSTANTS = (bool, int, float, str, tuple, triton.language.constexpr, triton.language.dtype)
 
 
 def launch_digest(launch: Launch, capability: int) -> str:
-    """16 hexadecimal digits that change whenever the compiled code of a launch could change.
+    """A digest that changes whenever the compiled code of a launch could change.
 
-    They cover the code of the kernel and of every function that it calls, without comments,
+    It covers the code of the kernel and of every function that it calls, without comments,
     docstrings and layout; the types of its arguments, its constants, and which arguments are
-    divisible by 16; warps, stages and the chip. They do not cover Triton's version.
+    divisible by 16; warps, stages and the chip. It does not cover Triton's version.
 
     Args:
         launch: its tensors may be on the meta device, which holds no data
         capability: the chip, 75 to 100
+    Returns: 16 hexadecimal digits
     Raises:
         ValueError: the kernel uses a global object that is neither a number nor a jit function
     """

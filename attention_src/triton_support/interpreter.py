@@ -15,5 +15,8 @@ if not torch.cuda.is_available():
 
 
 def interpreted() -> bool:
-    """Whether kernels run in the interpreter."""
+    """Whether kernels run in the interpreter.
+
+    Returns: True if the environment says so
+    """
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")

@@ -108,7 +108,7 @@ def common_arguments(
     strided = dict(q=q, k=k, v=v, **more)
     return dict(
         **{f"{name}_ptr": x for name, x in strided.items()},
-        **strides(**strided),
+        **_strides(**strided),
         key_lengths_ptr=key_lengths,
         n_heads=q.shape[1],
         n_kv_heads=k.shape[1],
@@ -119,18 +119,18 @@ def common_arguments(
         scale_log2=scale * LOG2E,
         CAUSAL=visibility.restricts,
         WINDOW=window > 0,
-        PRECISION=precision(q.dtype, capability),
+        PRECISION=_precision(q.dtype, capability),
         D_K=k.shape[3],
         D_V=v.shape[3],
         BLOCK_DK=triton.next_power_of_2(k.shape[3]),
         BLOCK_DV=triton.next_power_of_2(v.shape[3]),
         BLOCK_Q=tiles.block_q,
         BLOCK_K=tiles.block_k,
-        INT64=any(largest_offset(x, inputs.group) >= 2**31 for x in strided.values()),
+        INT64=any(_largest_offset(x, inputs.group) >= 2**31 for x in strided.values()),
     )
 
 
-def strides(**tensors: Tensor) -> dict[str, int]:
+def _strides(**tensors: Tensor) -> dict[str, int]:
     """stride_qb, stride_qh, stride_qn, stride_qd for q [B, H, n, d], and so on, in elements."""
     return {
         f"stride_{name}{axis}": x.stride(index)
@@ -139,7 +139,7 @@ def strides(**tensors: Tensor) -> dict[str, int]:
     }
 
 
-def largest_offset(x: Tensor, group: int) -> int:
+def _largest_offset(x: Tensor, group: int) -> int:
     """Largest offset added to one base pointer, in elements; from 2³¹ on it needs 64 bits.
 
     A kernel adds offsets for the heads of a group (of x, or of lse) and for a tile's entries.
@@ -148,23 +148,36 @@ def largest_offset(x: Tensor, group: int) -> int:
     return max(to_last_head, MAX_TILE_ROWS * x.stride(2) + x.shape[3] * x.stride(3))
 
 
-def precision(dtype: torch.dtype, capability: int) -> str:
+def _precision(dtype: torch.dtype, capability: int) -> str:
     """How matrices are multiplied: float32 as three tf32 products, which keeps its precision."""
     return "tf32x3" if dtype == torch.float32 and capability >= 80 else "ieee"
 
 
 def forward_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The forward kernel's tiles, for the larger of d_k and d_v."""
+    """The forward kernel's tiles.
+
+    Args:
+        dtype: of q, k and v
+        d: the larger of d_k and d_v, up to 256
+        capability: the chip; 0 in the interpreter
+    Returns: the tiles
+    """
     return _tiles(FORWARD, dtype, d, capability)
 
 
 def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The tiles for dq; block_q is a multiple of that for dk and dv, which read what dq writes."""
+    """As `forward_tiles`, for dq.
+
+    block_q is a multiple of that for dk and dv, whose kernel reads what this one writes.
+
+    Raises:
+        ValueError: even the smallest tiles do not fit this chip
+    """
     return _tiles(DQ, dtype, d, capability)
 
 
 def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
-    """The tiles for dk and dv."""
+    """As `dq_tiles`, for dk and dv."""
     return _tiles(DKDV, dtype, d, capability)
 
 

@@ -7,16 +7,21 @@ import torch
 from torch import Tensor
 
 
-def zero_past_end(x: Tensor, lengths: Tensor) -> Tensor:
+def _zero_past_end(x: Tensor, lengths: Tensor) -> Tensor:
     """x [B, H_kv, N, d] in float32, with 0 after the end of each sequence."""
     past_end = torch.arange(x.shape[2], device=x.device) >= lengths[:, None]  # [B, N]
     return x.float().masked_fill(past_end[:, None, :, None], 0)
 
 
 def pages_in_order(pages: Tensor, block_table: Tensor, lengths: Tensor) -> Tensor:
-    """The keys or values of each sequence in order: [B, H_kv, max_pages * page_size, d].
+    """The keys or values of each sequence, in order.
 
-    Page 0 stands in for pages after the end of a sequence; `zero_past_end` overwrites it.
+    Args:
+        pages: [n_pages, H_kv, page_size, d]
+        block_table: int32 [B, max_pages]
+        lengths: int32 [B]
+    Returns: [B, H_kv, max_pages * page_size, d]. Page 0 stands in for pages after the end of a
+        sequence; `decode_gradients` replaces their contents with 0.
     """
     batch, max_pages = block_table.shape
     _, n_kv_heads, page_size, d = pages.shape
@@ -45,7 +50,7 @@ def decode_gradients(
     """
     batch, n_heads, _, d_k = q.shape
     n_kv_heads, n = k.shape[1:3]
-    k, v = zero_past_end(k, lengths), zero_past_end(v, lengths)
+    k, v = _zero_past_end(k, lengths), _zero_past_end(v, lengths)
     q_grouped = q.float().reshape(batch, n_kv_heads, n_heads // n_kv_heads, d_k)
     do = do.float().reshape(batch, n_kv_heads, n_heads // n_kv_heads, v.shape[3])
     hidden = torch.arange(n, device=q.device) >= lengths[:, None, None, None]  # [B, 1, 1, N]

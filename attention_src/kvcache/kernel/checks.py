@@ -8,7 +8,7 @@ from attention_src.shapes import check_groups, check_heads, check_shape, shape
 from attention_src.triton_support.launch import check_kernel_tensors
 
 MAX_D = 256  # a row of a tile is held in registers
-MAX_CAPACITY = 2**30  # so that positions, also those in a last tile past the end, fit in int32
+MAX_CAPACITY = 2**30  # positions fit in int32, even those of the last tile past the end
 
 
 def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
@@ -26,7 +26,7 @@ def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
 def check_paged(
     q: Tensor, k_pages: Tensor, v_pages: Tensor, block_table: Tensor, lengths: Tensor
 ) -> None:
-    """Check the arguments of `decode_paged`; the numbers in the table are not looked at.
+    """Check the arguments of `decode_paged`; the entries of the table are not validated.
 
     Args:
         q, k_pages, v_pages, block_table, lengths: as there

@@ -121,7 +121,7 @@ def paged_capacity(k_pages: Tensor, block_table: Tensor) -> int:
 
 
 def _block_g(q: Tensor, n_kv_heads: int, d_v: int) -> int:
-    """Query heads in a tile: 16, the least for matrix units, to 64, as far as 16 KiB hold them."""
+    """Query heads in a tile: 16 (the least for matrix units) to 64, as many as fit in 16 KiB."""
     most = (16 << 10) // (q.element_size() * max(_block_d(q.shape[3]), _block_d(d_v)))
     return max(16, min(64, most, triton.next_power_of_2(q.shape[1] // n_kv_heads)))
 

@@ -46,8 +46,8 @@ def decode_contiguous(
     Args:
         q: [B, H, 1, d_k]  query head h uses key/value head h // (H / H_kv)
         k, v: [B, H_kv, N, d_k] and [B, H_kv, N, d_v], any strides; d_k and d_v up to 256
-        lengths: int32 [B]  number of keys of each sequence, 0 to N. Another length is not refused,
-            because checking it would synchronise with the GPU; it gives NaN
+        lengths: int32 [B]  number of keys of each sequence, 0 to N. Others are not refused but
+            give NaN, because a check would synchronise with the GPU
         scale: factor on the scores
         n_splits: number of splits of each sequence; None = enough to fill the chip
     Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for an empty sequence. Gradients of q, k and v are
@@ -77,8 +77,8 @@ def decode_paged(
         q: [B, H, 1, d_k]
         k_pages, v_pages: [n_pages, H_kv, page_size, d_k] and [..., d_v], any strides and page size;
             sequences may share pages
-        block_table: int32 [B, max_pages]; entries after a sequence's end are ignored, a page before
-            it that does not exist gives NaN
+        block_table: int32 [B, max_pages]; entries after a sequence's end are ignored; before it, a
+            page that does not exist gives NaN
         lengths: int32 [B]  as for `decode_contiguous`, 0 to max_pages * page_size
         scale, n_splits: as for `decode_contiguous`
     Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch

@@ -67,9 +67,9 @@ def accumulate(s_log2, v, o, m_log2, l, PRECISION: tl.constexpr):
 
 @triton.jit
 def store_split(o_ptr, lse_log2_ptr, o, m_log2, l, rows, mask_g, offs_d, d_v):
-    """Write o [BLOCK_G, d_v] of a split and, for the merge, lse [BLOCK_G]; without keys 0 and -inf.
+    """Write o [BLOCK_G, d_v] of a split and, for the merge, its lse [BLOCK_G].
 
-    Writes group * d_v numbers of o and group of lse.
+    A split without keys has o = 0 and lse = −inf. Writes group * d_v numbers of o and group of lse.
     """
     fully_masked = l == 0.0
     l = tl.where(fully_masked, 1.0, l)

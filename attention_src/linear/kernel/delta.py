@@ -14,7 +14,7 @@ def solve(A, target, T: tl.constexpr):
     """x [T, c] of (I + A) x = target, for a strictly lower triangular A [T, T].
 
     Row by row, x_i = target_i - sum_{j<i} A_ij x_j. Powers of A would take fewer steps, but lose
-    all digits where keys are alike.
+    all digits where keys are nearly equal.
     """
     i = tl.arange(0, T)[:, None]
     for row in range(1, T):
@@ -35,7 +35,7 @@ def delta_forward_kernel(
 ):  # fmt: skip
     """A program computes BLOCK_V columns of one head's state.
 
-    All their rows would not fit in registers beside q and k, so they stay in `last`, which the
+    q, k and whole columns would not fit in registers. So the columns stay in `last`, which the
     cache holds, and are loaded BLOCK_K rows at a time.
     """
     program = tl.program_id(0).to(tl.int64)

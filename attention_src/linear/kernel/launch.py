@@ -22,6 +22,7 @@ def chunk_size(dtype: torch.dtype, capability: int, channels: bool) -> int:
         capability: of the chip; 0, the interpreter, has short chunks, so that small tests need
             several
         channels: whether there is a gate for each channel
+    Returns: 16, 32 or 64
     """
     if capability == 0:
         return 32 if channels else 16
@@ -55,11 +56,13 @@ def states_launch(
     Args:
         k, v: [B, H, n, d_k], [B, H, n, d_v]
         g: [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates, any strides, also 0
-        start, last: float32 [B, H, d_k, d_v]
-        states: float32 [B, H, chunks, d_k, d_v]
+        start: float32 [B, H, d_k, d_v]  the state before the first position
+        states: float32 [B, H, chunks, d_k, d_v], to be written
+        last: float32 [B, H, d_k, d_v], to be written
         chunk: positions in a chunk
         capability: of the chip
         gates_of_v: whether the gates belong to the channels of v
+    Returns: the launch, not yet run
     """
     block_k, block_v = _block(k, capability), _block(v, capability)
     blocks_k, blocks_v = triton.cdiv(k.shape[-1], block_k), triton.cdiv(v.shape[-1], block_v)
@@ -81,9 +84,12 @@ def outputs_launch(
     """Describe the outputs with one gate for each position.
 
     Args:
-        q, k, v, states, chunk, capability: as for `states_launch`
+        q: [B, H, n, d_k]
+        k, v, chunk, capability: as for `states_launch`
         g: [B, H, n, 1]  log gates
-        o: [B, H, n, d_v]
+        states: as `states_launch` wrote them
+        o: [B, H, n, d_v], to be written
+    Returns: the launch, not yet run
     """
     block_k, block_v = _block(k, capability), _block(v, capability)
     blocks_v = triton.cdiv(v.shape[-1], block_v)
@@ -104,7 +110,13 @@ def gated_outputs_launch(
     q: Rows, k: Rows, v: Rows, g: Rows, states: Tensor, o: Rows,
     *, chunk: int, capability: int, gates_of_v: bool = False,
 ) -> Launch:  # fmt: skip
-    """Describe the outputs with a gate for each channel: arguments as for `states_launch`."""
+    """Describe the outputs with a gate for each channel.
+
+    Args:
+        q, k, v, states, o, chunk, capability: as for `outputs_launch`
+        g, gates_of_v: as for `states_launch`
+    Returns: the launch, not yet run
+    """
     block_v = SUB if gates_of_v or chunk == SUB or capability == 0 else 32
     blocks_v = triton.cdiv(v.shape[-1], block_v)
     return Launch(
@@ -127,9 +139,10 @@ def delta_launch(
 
     Args:
         q, k: [B, H, n, d_k];  v: [B, H, n, d_v];  beta, g: [B, H, n]
-        o: [B, H, n, d_v], contiguous
+        o: [B, H, n, d_v], contiguous, to be written
         last: float32 [B, H, d_k, d_v]  the state: the first before the launch, the last after
         capability: of the chip
+    Returns: the launch, not yet run
     """
     small = capability in (0, 75) or q.dtype == torch.float32
     block_t, block_v, block_k = (16, 16, 16) if small else (32, 32, 32)

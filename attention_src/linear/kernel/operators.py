@@ -83,7 +83,7 @@ def chunkwise_backward(
     dv = torch.empty(v.shape, **wide)
     unused = torch.empty(start.mT.shape, **wide)
     _run(do, v, k, log_gates, start.mT.contiguous(), dq, unused, gates_of_v=channels)
-    # From the end, position t follows t + 1, and gate t + 1 lies between them. The last has none.
+    # Going backwards, position t follows t + 1 and decays by gate t + 1; the last has none.
     later = torch.cat([log_gates[:, :, 1:], torch.zeros_like(log_gates[:, :, :1])], dim=2)
     first = torch.empty(start.shape, **wide)  # R_0
     ends = [Backwards(x) for x in (q, k, v, later, do, dk, dv)]
