@@ -10,10 +10,13 @@ import torch
 from smollm2_support import shallow, weights_file
 
 from attention_src.models.smollm2 import __main__ as smollm2_cli
-from attention_src.models.smollm2.__main__ import TimedSmolLM2, main
+from attention_src.models.smollm2.__main__ import TimedSmolLM2, fastest_threads, main
 
 FRANCE = "The capital of France is"
-LAST = r"\n\n\[first token after \d+\.\d\d s, then \d+\.\d tokens/s; cache {}, impl {}\]\n$"
+LAST = (
+    r"\n\n\[first token after \d+\.\d\d s, then \d+\.\d tokens/s; "
+    r"cache {}, impl {}, threads \d+\]\n$"
+)
 
 
 @pytest.fixture
@@ -26,7 +29,9 @@ def loaded(monkeypatch):
         return cls(ours.config, ours.weights, ours.tokenizer)
 
     monkeypatch.setattr(TimedSmolLM2, "load", classmethod(load))
-    return asked
+    threads = torch.get_num_threads()
+    yield asked
+    torch.set_num_threads(threads)
 
 
 def test_it_continues_a_text():
@@ -71,6 +76,30 @@ def test_every_cache_by_its_name(loaded, capsys, cache):
 def test_chat_says_the_answer_only(loaded, capsys):
     assert main(["What is 2 + 2?", "--chat", "--max-new-tokens", "12"]) == 0
     assert capsys.readouterr().out.startswith(shallow().generate("What is 2 + 2?", 12, chat=True))
+
+
+@pytest.mark.parametrize("fastest", [8, 7, 4, 1])
+def test_the_fastest_number_of_threads_is_found(fastest, monkeypatch):
+    now, ours = 0.0, 8
+
+    def set_threads(n):
+        nonlocal ours
+        ours = n
+
+    def work(x, weight):
+        nonlocal now
+        now += 1.0 if ours == fastest else 1.1
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: ours)
+    monkeypatch.setattr(torch, "set_num_threads", set_threads)
+    monkeypatch.setattr(smollm2_cli, "now_ms", lambda: now)
+    monkeypatch.setattr(smollm2_cli, "project", work)
+    assert fastest_threads(torch.ones(3, 5)) == fastest and ours == 8
+
+
+def test_the_number_of_threads_is_as_asked(loaded, capsys):
+    assert main([FRANCE, "--max-new-tokens", "2", "--threads", "1"]) == 0
+    assert "threads 1]" in capsys.readouterr().out and torch.get_num_threads() == 1
 
 
 def test_a_single_token_has_no_speed(loaded, capsys):

@@ -42,7 +42,10 @@ class Tensor:
     raw: UInt8[np.ndarray, "n_bytes"]
 
     def dequantize(self) -> Float32[np.ndarray, "..."]:
-        """Convert the numbers to float32, in a new array of the tensor's shape."""
+        """Convert the numbers to float32.
+
+        Returns: a new array of the tensor's shape
+        """
         return self.block.dequantize(self.raw).reshape(self.shape)
 
 

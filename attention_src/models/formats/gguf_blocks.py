@@ -24,19 +24,33 @@ class Block:
 
 
 def from_f32(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
-    """float32, unchanged."""
+    """float32, unchanged.
+
+    Args:
+        raw: uint8 [n_bytes]  the tensor's bytes, whole blocks
+    Returns: float32 [n]
+    """
     return np.frombuffer(raw, dtype="<f4").astype(np.float32)
 
 
 def from_f16(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
-    """float16 without blocks."""
+    """float16 without blocks.
+
+    Args:
+        raw: uint8 [n_bytes]  the tensor's bytes, whole blocks
+    Returns: float32 [n]
+    """
     return np.frombuffer(raw, dtype="<f2").astype(np.float32)
 
 
 def from_q8_0(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
     """8.5 bits a number: a float16 scale, then 32 codes of 8 bits.
 
-    x = scale * code,  code = -128 ... 127
+        x = scale * code,  code = -128 ... 127
+
+    Args:
+        raw: uint8 [n_bytes]  the tensor's bytes, whole blocks
+    Returns: float32 [n]
     """
     blocks = raw.reshape(-1, 34)
     scale = _halves(blocks[:, :2])  # [n_blocks, 1]
@@ -50,6 +64,10 @@ def from_q4_1(raw: UInt8[np.ndarray, "n_bytes"]) -> Float32[np.ndarray, "n"]:
         x = scale * code + minimum,  code = 0 ... 15
 
     The low halves of the 16 bytes are the block's first 16 numbers, the high halves its last 16.
+
+    Args:
+        raw: uint8 [n_bytes]  the tensor's bytes, whole blocks
+    Returns: float32 [n]
     """
     blocks = raw.reshape(-1, 20)
     scale, minimum = (_halves(blocks[:, i : i + 2]) for i in (0, 2))  # [n_blocks, 1]

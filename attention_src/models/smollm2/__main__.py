@@ -12,6 +12,7 @@ import torch
 from attention_src.flash.layer import IMPLS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.caches import NAMES
+from attention_src.models.smollm2.parts import project
 from attention_src.timing import now_ms
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -32,11 +33,19 @@ class TimedSmolLM2(SmolLM2):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Stream a text and print the speed; returns the exit status."""
+    """Stream a text and print the speed.
+
+    Args:
+        arguments: of the command line; None = those that Python was started with
+    Returns: the exit status: 0, or 2 after an error, which is printed
+    """
     options = vars(_parser().parse_args(arguments))
     prompt, n = options.pop("prompt"), options.pop("max_new_tokens")
+    threads = options.pop("threads")
     try:
         model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], device=options.pop("device"))
+        threads = threads or fastest_threads(model.weights.layers[0].gate_up)
+        torch.set_num_threads(threads)
         # Printed with the first piece: by then no error can follow.
         unprinted = [] if options["chat"] else [prompt]
 
@@ -52,8 +61,33 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     speed = _speed(start_ms, model.times_ms)
-    print(f"\n\n[{speed}; cache {options['cache']}, impl {options['impl']}]")
+    how = f"cache {options['cache']}, impl {options['impl']}, threads {threads}"
+    print(f"\n\n[{speed}; {how}]")
     return 0
+
+
+def fastest_threads(weight: torch.Tensor) -> int:
+    """How many threads are fastest right now: time some products with each number.
+
+    The threads of a product wait for each other at its end. Where other programs keep the cores
+    busy, that wait is longer than the product, and fewer threads are faster.
+
+    Args:
+        weight: [d_in, d_out]  a matrix of the model, on the CPU
+    Returns: at least 1, at most torch's own number
+    """
+    most = torch.get_num_threads()
+    x = weight.new_ones(1, len(weight))
+    total_ms = {}
+    for threads in sorted({most, max(1, most - 1), max(1, most // 2), 1}, reverse=True):
+        torch.set_num_threads(threads)
+        project(x, weight)  # starts the threads
+        start_ms = now_ms()
+        for _ in range(20):
+            project(x, weight)
+        total_ms[threads] = now_ms() - start_ms
+    torch.set_num_threads(most)
+    return min(total_ms, key=lambda threads: total_ms[threads])
 
 
 def _speed(start_ms: float, times_ms: list[float]) -> str:
@@ -66,6 +100,12 @@ def _speed(start_ms: float, times_ms: list[float]) -> str:
 
 def _say(text: str) -> None:
     print(text, end="", flush=True)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} should be a whole number, at least 1")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, help="makes the drawing repeatable")
     add("--dtype", default="float32", choices=DTYPES, help="of the weights")
     add("--device", default="cpu", help="where to compute: cpu or cuda")
+    add("--threads", type=_positive, metavar="N", help="on a CPU; default: the fastest right now")
     return parser
 
 

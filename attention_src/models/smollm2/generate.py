@@ -131,7 +131,13 @@ def pad_left(
 
 
 def visible_columns(padding: Int64[Tensor, "B"], n_k: int) -> Bool[Tensor, "B 1 1 n_k"]:
-    """[B, 1, 1, n_k]  True where a column is not padding, for every head and query."""
+    """Which columns hold tokens, for every head and query.
+
+    Args:
+        padding: int64 [B]  columns of padding before each prompt
+        n_k: columns in all
+    Returns: bool [B, 1, 1, n_k]  True where a column is not padding
+    """
     return (torch.arange(n_k, device=padding.device) >= padding[:, None])[:, None, None]
 
 
@@ -173,7 +179,11 @@ class Stream:
         self._waiting: list[int] = []
 
     def add(self, token: int) -> None:
-        """Add a token; pass on the text up to it, unless that ends within a character."""
+        """Add a token; pass on the text up to it, unless that ends within a character.
+
+        Args:
+            token: its id
+        """
         self._waiting.append(token)
         if self._on_text is not None and not self._text().endswith("\ufffd"):
             self.close()

@@ -85,15 +85,30 @@ class SmolLM2:
         return self.weights.final_norm.device
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
-        """int64 [n]  the token ids of a text, which may be empty."""
+        """Text to token ids.
+
+        Args:
+            text: may be empty
+        Returns: int64 [n]
+        """
         return torch.tensor(self.tokenizer.encode(text), dtype=torch.int64, device=self.device)
 
     def decode(self, ids: Any) -> str:
-        """The text of token ids [n]."""
+        """Token ids to text.
+
+        Args:
+            ids: [n]
+        Returns: the text
+        """
         return self.tokenizer.decode(torch.as_tensor(ids).tolist())
 
     def tokens(self, ids: Any) -> list[str]:
-        """The text of each token id by itself, to label a figure with."""
+        """The text of each token by itself, to label a figure with.
+
+        Args:
+            ids: [n]
+        Returns: n texts
+        """
         return [self.tokenizer.decode([i]) for i in torch.as_tensor(ids).tolist()]
 
     @torch.no_grad()

@@ -61,7 +61,12 @@ def chooser(
 
 
 def greedy(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
-    """Choose the most probable token: logits [B, n_vocabulary] -> ids [B]."""
+    """Choose the most probable token.
+
+    Args:
+        logits: [B, n_vocabulary]
+    Returns: int64 [B]  token ids
+    """
     return logits.argmax(dim=-1)
 
 

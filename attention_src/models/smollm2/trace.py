@@ -102,10 +102,12 @@ class Recorder(Probe):
         self.mask = mask
 
     def hidden(self, depth: int, x: Tensor) -> None:
+        """As `Probe.hidden`: keep it."""
         if self.states is not None:
             self.states[depth] = x[0]
 
     def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
+        """As `Probe.attended`: keep weights and scores, change nothing."""
         if self.weights is not None or self.scores is not None:
             s = attention_scores(q, k, mask=self.mask, causal=True)
             if self.scores is not None:
@@ -115,7 +117,13 @@ class Recorder(Probe):
         return o
 
     def trace(self, tokens: list[str], logits: Tensor) -> Trace:
-        """Collect what was kept."""
+        """Collect what was kept.
+
+        Args:
+            tokens: n texts
+            logits: [n, n_vocabulary]
+        Returns: the trace
+        """
         return Trace(tokens, logits, self.weights, self.scores, self.states)
 
 
@@ -140,6 +148,7 @@ class Ablation(Probe):
             self.heads.setdefault(layer, []).append(head)
 
     def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
+        """As `Probe.attended`: set the outputs of the chosen heads to 0."""
         if layer in self.heads:
             o = o.index_fill(1, torch.tensor(self.heads[layer], device=o.device), 0)
         return o

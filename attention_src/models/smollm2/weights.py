@@ -101,7 +101,12 @@ class Weights:
         return sum(w.nbytes for w in [self.unembedding, self.final_norm, *parts])
 
     def embed(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows d_model"]:
-        """[...] token ids -> [..., d_model] their vectors."""
+        """Look up the vectors of tokens.
+
+        Args:
+            ids: [...]  token ids
+        Returns: [..., d_model]
+        """
         columns = self.unembedding.index_select(1, ids.flatten())  # [d_model, n_ids]
         return columns.T.contiguous().view(*ids.shape, -1)
 
@@ -153,6 +158,9 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
 
 def check_device(device: Any) -> None:
     """Check that torch can use a device.
+
+    Args:
+        device: as `torch.empty` takes it
 
     Raises:
         ValueError: it cannot; says why

@@ -14,7 +14,12 @@ ORDINARY = (1000, 40000)  # ids that are neither special tokens nor single bytes
 
 
 def say(progress: Progress, step: str) -> None:
-    """Report a step, unless progress is None."""
+    """Report a step.
+
+    Args:
+        progress: called with the step; None = say nothing
+        step: what comes next
+    """
     if progress is not None:
         progress(step)
 
@@ -37,5 +42,12 @@ def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n
 
 
 def perplexity(nll: Tensor) -> float:
-    """exp(mean of nll), nll in nats: as uncertain as choosing among this many equal tokens."""
+    """As uncertain as choosing among this many equally probable tokens.
+
+        perplexity = exp(mean of nll)
+
+    Args:
+        nll: [n]  negative log-likelihood of each token, nats
+    Returns: at least 1
+    """
     return float(nll.mean().exp())

@@ -81,7 +81,13 @@ class HeadScores:
     second: float
 
     def top(self, score: str, n: int = 3) -> list[Head]:
-        """The n heads with the highest "induction" or "previous" score, highest first."""
+        """The heads with the highest scores.
+
+        Args:
+            score: "induction" or "previous"
+            n: number of heads
+        Returns: (layer, head) pairs, highest score first
+        """
         scores = {"induction": self.induction, "previous": self.previous}[score]
         order = scores.flatten().argsort(descending=True)[:n].tolist()
         return [divmod(i, scores.shape[1]) for i in order]
