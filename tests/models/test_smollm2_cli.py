@@ -88,7 +88,7 @@ def test_the_fastest_number_of_threads_is_found(fastest, monkeypatch):
 
     def work(x, weight):
         nonlocal now
-        now += 1.0 if ours == fastest else 1.1
+        now += 1.0 if ours == fastest else 1.5
 
     monkeypatch.setattr(torch, "get_num_threads", lambda: ours)
     monkeypatch.setattr(torch, "set_num_threads", set_threads)

@@ -15,6 +15,7 @@ from attention_src.models.smollm2.caches import NAMES
 from attention_src.models.smollm2.parts import project
 from attention_src.timing import now_ms
 
+TRIAL_MS = 200.0  # long enough to meet the other programs
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -75,19 +76,23 @@ def fastest_threads(weight: torch.Tensor) -> int:
     Args:
         weight: [d_in, d_out]  a matrix of the model, on the CPU
     Returns: at least 1, at most torch's own number
+    Cost: TRIAL_MS for each number that is tried, at most four.
     """
     most = torch.get_num_threads()
+    if most == 1:
+        return 1
     x = weight.new_ones(1, len(weight))
-    total_ms = {}
+    per_ms = {}
     for threads in sorted({most, max(1, most - 1), max(1, most // 2), 1}, reverse=True):
         torch.set_num_threads(threads)
         project(x, weight)  # starts the threads
-        start_ms = now_ms()
-        for _ in range(20):
+        start_ms, n_products = now_ms(), 0
+        while now_ms() - start_ms < TRIAL_MS:
             project(x, weight)
-        total_ms[threads] = now_ms() - start_ms
+            n_products += 1
+        per_ms[threads] = n_products / (now_ms() - start_ms)
     torch.set_num_threads(most)
-    return min(total_ms, key=lambda threads: total_ms[threads])
+    return max(per_ms, key=lambda threads: per_ms[threads])
 
 
 def _speed(start_ms: float, times_ms: list[float]) -> str:
