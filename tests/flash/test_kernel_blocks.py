@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kernel_support import DEVICE
 
@@ -76,6 +76,7 @@ def rules(draw):
 
 
 @pytest.mark.parametrize("of_keys", [False, True])
+@example((4, 8, dict(causal=False, window=None, sinks=0, key_lengths=[7])))  # one key of padding
 @given(rules())
 def test_every_visible_key_is_visited_once(of_keys, drawn):
     n_q, n_k, rule = drawn
