@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from kernel_support import DEVICE, DTYPES, needs_gpu
+from kernel_support import BACKEND, DEVICE, DTYPES, needs_gpu
 
 from attention_src.flash.kernel import flash_backward, flash_forward
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
@@ -46,7 +46,7 @@ def test_compiles_into_one_graph():
         return (o * o).sum() + lse.sum()
 
     found = []
-    for function in (loss, torch.compile(loss, fullgraph=True)):
+    for function in (loss, torch.compile(loss, fullgraph=True, backend=BACKEND)):
         leaves = [x.clone().requires_grad_() for x in problem()[:3]]
         value = function(*leaves)
         value.backward()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_interpreter
+from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_interpreter
 
 from attention_src.attention import reference
 from attention_src.attention.masks import padding_mask
@@ -56,7 +56,7 @@ def test_compiles_whole(name):
         return operator(*values) * 2
 
     # No code is generated for the operator, so a backend without code generation tests as much.
-    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(step, fullgraph=True, backend=BACKEND)
     torch.testing.assert_close(compiled(*values), step(*values))
 
 

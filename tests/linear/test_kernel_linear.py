@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
 from attention_src.linear.kernel import chunkwise_backward, chunkwise_forward, delta_forward
 from attention_src.linear.layer import (
@@ -21,7 +21,6 @@ from linear.cases import PER_MECHANISM
 
 KINDS = ("one gate", "channels", "delta")
 # The interpreter's kernels are not compiled, and C++ around them takes seconds.
-BACKEND = "inductor" if DEVICE == "cuda" else "aot_eager"
 
 
 def arguments(kind, size, dtype, seed=0):

@@ -5,13 +5,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
 from attention_src.rope.kernel import rope_backward, rope_forward, rope_launch
 from attention_src.rope.layer import cos_sin, rotate_qk
 from attention_src.rope.scaling import YaRN
 from attention_src.testing import assert_sharp, assert_within_budget
-from attention_src.triton_support.launch import INTERPRETED, capability
+from attention_src.triton_support.launch import capability
 
 from .cases import NAMES, exact, plain, results, tensors
 
@@ -202,8 +202,7 @@ def test_compiled(untyped):
         return q + 1, k
 
     # Interpreted, the graph is traced but not compiled: C++ code around it takes long to build.
-    backend = "aot_eager" if INTERPRETED else "inductor"
-    compiled = results(torch.compile(f, fullgraph=True, backend=backend), *inputs)
+    compiled = results(torch.compile(f, fullgraph=True, backend=BACKEND), *inputs)
     for a, b in zip(compiled, results(f, *inputs), strict=True):
         torch.testing.assert_close(a, b)
 

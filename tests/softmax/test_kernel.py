@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu
+from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_gpu
 
 from attention_src.softmax import kernel, reference
 from attention_src.softmax.kernel import softmax_backward, softmax_forward
@@ -187,10 +187,9 @@ def test_compiles_into_one_graph(untyped):
         return 2 * softmax(x, impl="triton")
 
     # Interpreted, the graph is traced but not compiled: C++ code around it takes long to build.
-    backend = "aot_eager" if INTERPRETED else "inductor"
     x, dp = randn(3, 37), randn(3, 37, seed=1)
     grads = []
-    for function in (f, torch.compile(f, fullgraph=True, backend=backend)):
+    for function in (f, torch.compile(f, fullgraph=True, backend=BACKEND)):
         leaf = x.clone().requires_grad_()
         p = function(leaf)
         p.backward(dp)

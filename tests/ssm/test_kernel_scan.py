@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
+from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
 from attention_src.ssm import reference
 from attention_src.ssm.kernel import selective_scan_backward, selective_scan_forward
@@ -153,8 +153,7 @@ def test_compiles_as_one_graph():
         return (y.sin().sum() + last.cos().sum(),)
 
     (expected,) = loss(*leaves)
-    backend = "inductor" if DEVICE == "cuda" else "aot_eager"
-    (actual,) = torch.compile(loss, fullgraph=True, backend=backend)(*leaves)
+    (actual,) = torch.compile(loss, fullgraph=True, backend=BACKEND)(*leaves)
     torch.testing.assert_close(actual, expected)
     for a, e in zip(
         torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True
