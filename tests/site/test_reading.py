@@ -3,22 +3,12 @@
 import re
 
 import pytest
-from built_site import THEMES, book_pages, chapter_pages, site_pages
+from built_site import THEMES, book_pages, chapter_pages
 
 from tools.site.measure import FIRST_PAGE
 
 BOOK = book_pages()
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
-OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
-
-
-@pytest.mark.parametrize("page", site_pages())
-def test_no_sideways_scroll_on_a_phone(page, open_page):
-    opened = open_page(page, width=390, height=844)
-    for _ in range(2):
-        width = opened.evaluate("document.documentElement.scrollWidth")
-        assert width <= 390
-        opened.evaluate(OPEN_FOLDS)
 
 
 @pytest.mark.parametrize("theme", THEMES)
