@@ -129,18 +129,23 @@ def test_an_exact_cache_changes_nothing(cache, cuts):
     assert all(len(cache) == N for cache in caches)
 
 
-@pytest.mark.parametrize(
-    ("cache", "largest"),
-    [("contiguous", 2e-4), ("windowed(64,4)", 2e-4), ("paged(5)", 2e-4), ("int8", 1), ("int4", 9)],
-)
 @pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
-def test_every_implementation_reads_every_cache(cache, largest, impl):
-    """Codes of a few bits are less exact. Through a window, several tokens would need a mask."""
+@pytest.mark.parametrize("cache", ["contiguous", "windowed(64,4)", "paged(5)"])
+def test_every_implementation_reads_every_exact_cache(cache, impl):
+    """Through a window, several tokens would need a mask."""
     cuts = [15, 1, 1, 1] if cache == "windowed(64,4)" else [9, 1, 1, 7]
     logits, _ = in_pieces(text_ids(N), cuts, cache, impl=impl)
-    exact = shallow().logits(text_ids(N))
-    torch.testing.assert_close(logits, exact, atol=largest, rtol=0)
-    assert error(logits, exact) < 0.2
+    torch.testing.assert_close(logits, shallow().logits(text_ids(N)), **CLOSE)
+
+
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
+@pytest.mark.parametrize(("cache", "most"), [("int8", 0.01), ("int4", 0.03)])
+def test_every_implementation_reads_codes(cache, most, impl):
+    """Enough tokens that int4 has whole groups in codes: its newest 32 stay as they are."""
+    ids = text_ids(80)
+    logits, _ = in_pieces(ids, [70, 1, 1, 8], cache, impl=impl)
+    # Exact numbers would be off by less than 1e-6.
+    assert 1e-4 < error(logits[70:], shallow().logits(ids)[70:]) < most
 
 
 @pytest.mark.parametrize("cache", ["contiguous", "windowed(64,4)", "paged(5)", "int8"])
