@@ -101,7 +101,7 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
     Args:
         weights: [..., n, n]  p
         value_norms: [..., n]  ||v_j W_O|| of each key
-    Returns: [..., n, n]  shares; each row sums to 1
+    Returns: [..., n, n]  shares; each row sums to 1, or to 0 where nothing is added
     Raises:
         ValueError: value_norms does not fit weights
     Source: Kobayashi et al. 2020, arXiv:2004.10102 (their alpha f(x) is our p v W_O).
@@ -112,7 +112,8 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
             f"value_norms has shape {norms.shape}: weights of shape {p.shape} need one per key"
         )
     added = p * norms[..., None, :]
-    return added / added.sum(axis=-1, keepdims=True)
+    total = added.sum(axis=-1, keepdims=True)
+    return np.divide(added, total, out=np.zeros_like(added), where=total > 0)
 
 
 def _square_maps(p: Any) -> Float[np.ndarray, "*maps n n"]:

@@ -70,6 +70,7 @@ def test_contributions():
     p = np.array([[0.9, 0.1], [0.5, 0.5]])
     np.testing.assert_allclose(contributions(p, [1.0, 9.0]), [[0.5, 0.5], [0.1, 0.9]])
     np.testing.assert_allclose(contributions(p, [2.0, 2.0]), p)
+    assert (contributions(p, [0.0, 0.0]) == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""What the planted model accepts: ValueErrors that name the argument."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from attention_src.models.planted.heads import LAYERS, MAX_TOKENS, START, VOCABULARY
+
+N_LAYERS, N_HEADS = len(LAYERS), len(LAYERS[0])
+
+Head = tuple[int, int]  # (layer, head)
+
+
+def check_tokens(tokens: Iterable[str]) -> list[str]:
+    """Return the tokens of a text that the model can read.
+
+    Args:
+        tokens: a text
+    Returns: a list of them
+    Raises:
+        ValueError: does not begin with START, is too long, or holds something else than letters
+    """
+    tokens = list(tokens)
+    if not tokens or tokens[0] != START:
+        raise ValueError(f"tokens is {''.join(map(str, tokens))!r}; it should begin with {START!r}")
+    if len(tokens) > MAX_TOKENS:
+        raise ValueError(f"tokens has {len(tokens)} entries; it should have at most {MAX_TOKENS}")
+    for token in tokens[1:]:
+        if token not in VOCABULARY[1:]:
+            raise ValueError(f"tokens holds {token!r}; after {START!r} come letters a to z")
+    return tokens
+
+
+def check_head(at: Any, name: str) -> Head:
+    """Return a pair (layer, head) that exists.
+
+    Args:
+        at: the pair
+        name: of the argument that holds it
+    Returns: the pair, of ints
+    Raises:
+        ValueError: not a pair, or no such head
+    """
+    try:
+        layer, head = (int(i) for i in at)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} holds {at!r}; it should hold pairs (layer, head)") from None
+    if not (0 <= layer < N_LAYERS and 0 <= head < N_HEADS):
+        raise ValueError(
+            f"{name} holds (layer, head) = {(layer, head)}; layers are 0 to {N_LAYERS - 1}, "
+            f"heads 0 to {N_HEADS - 1}"
+        )
+    return layer, head
+
+
+def check_arrays(
+    given: Mapping[Head, Any], name: str, shape: tuple[int, int]
+) -> dict[Head, np.ndarray]:
+    """Return arrays for heads, in float64 and of one shape.
+
+    Args:
+        given: maps (layer, head) to an array
+        name: of the argument
+        shape: what each should have; a patch may have its last axis alone
+    Returns: maps (layer, head) to an array of that shape
+    Raises:
+        ValueError: another shape, or no such head
+    """
+    checked = {}
+    for at, array in given.items():
+        x = np.asarray(array, dtype=float)
+        if x.shape != shape and not (name == "patch" and x.shape == shape[1:]):
+            raise ValueError(f"{name}[{at}] has shape {list(x.shape)}; it should be {list(shape)}")
+        checked[check_head(at, name)] = np.broadcast_to(x, shape)
+    return checked
