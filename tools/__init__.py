@@ -1,6 +1,7 @@
 """The scripts that build the book: from book/*.md to notebooks/*.ipynb and to the site.
 
 notebook/        the command python -m tools.notebook: portable Markdown, executed
+instruments/     Sphinx extensions: predictions, exercises, bugs that happened
 site/            Sphinx extensions, how the site looks, what a page weighs, a server
 
 What both share:

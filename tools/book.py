@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 import nbformat
 import yaml
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+
+# The options of an exercise, and one of them.
+_EXERCISE = re.compile(r"^[`:]{3,}\{exercise(?:-start)?\}.*\n((?::[\w-]+:.*\n)*)", re.M)
+_MINUTES = re.compile(r"^:minutes: *(\d+) *$", re.M)
 
 
 class SourceError(ValueError):
@@ -72,13 +77,21 @@ class Chapter:
         return [c.source for c in self.read().cells if c.cell_type == "code"]
 
     @property
+    def exercise_minutes(self) -> int:
+        """The minutes that the exercises of this page take together, as each says."""
+        options = "".join(_EXERCISE.findall(self.text))
+        return sum(int(minutes) for minutes in _MINUTES.findall(options))
+
+    @property
     def time_line(self) -> str:
-        """ "25 min to read, 5 s to run", from the front matter; "" if it gives no times."""
+        """ "25 min to read, 5 s to run, 60 min of exercises"; "" if the page gives no times."""
         parts = []
         if minutes := self.front.get("reading_minutes"):
             parts.append(f"{minutes} min to read")
         if seconds := self.front.get("running_seconds"):
             parts.append(f"{seconds} s to run")
+        if minutes := self.exercise_minutes:
+            parts.append(f"{minutes} min of exercises")
         return ", ".join(parts)
 
 

@@ -47,8 +47,8 @@ class Quiz:
     options: list[Option]
 
 
-def parse(body: str) -> Quiz:
-    """Read a quiz.
+def parse(body: str, what: str = "a quiz") -> Quiz:
+    """Read a quiz; `what` names it in messages.
 
     Raises:
         ValueError: something is missing; the message says what
@@ -59,11 +59,11 @@ def parse(body: str) -> Quiz:
     stops = [*starts, len(lines)][1:]
     options = [_option(lines, a, b) for a, b in zip(starts, stops, strict=True)]
     if not question:
-        raise ValueError("a quiz begins with its question")
+        raise ValueError(f"{what} begins with its question")
     if len(options) < 2:
-        raise ValueError("a quiz needs two options or more: '- [ ] wrong', '- [x] right'")
+        raise ValueError(f"{what} needs two options or more: '- [ ] wrong', '- [x] right'")
     if not any(option.right for option in options):
-        raise ValueError("a quiz needs a right option: '- [x] …'")
+        raise ValueError(f"{what} needs a right option: '- [x] …'")
     for option in options:
         if not option.why:
             raise ValueError(f"say why under the option {option.text!r}, indented by two")
@@ -99,24 +99,25 @@ class QuizDirective(SphinxDirective):
         number = self.env.new_serialno("quiz") + 1
         box = nodes.container(classes=["quiz"], ids=[f"question-{number}"])
         box += nodes.rubric(text=f"Question {number}", classes=["quiz-number"])
-        box += self._parse(quiz.question, 0)
+        box += parsed(self, quiz.question, 0)
         for option in quiz.options:
             kind = "right" if option.right else "wrong"
             box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
             # <summary> may not hold a paragraph: take its inline content.
-            (paragraph,) = self._parse(option.text, option.line)
+            (paragraph,) = parsed(self, option.text, option.line)
             box += nodes.inline("", "", *paragraph.children)
             verdict = VERDICT[option.right]
             box += _html(f'</summary><div class="quiz-why"><strong>{verdict}</strong>')
-            box += self._parse(option.why, option.why_line)
+            box += parsed(self, option.why, option.why_line)
             box += _html("</div></details>")
         return [box]
 
-    def _parse(self, text: str, line: int) -> list[nodes.Element]:
-        parent = nodes.Element()
-        state = self.state
-        state.nested_parse(text.split("\n"), self.content_offset + line, parent)
-        return [child for child in parent.children if isinstance(child, nodes.Element)]
+
+def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Element]:
+    """Blocks of a directive's body; `line` is that of the first one, counted from the body's."""
+    parent = nodes.Element()
+    directive.state.nested_parse(text.split("\n"), directive.content_offset + line, parent)  # type: ignore[arg-type]
+    return [child for child in parent.children if isinstance(child, nodes.Element)]
 
 
 def _html(text: str) -> nodes.raw:

@@ -60,6 +60,7 @@ def test_a_solution_with_code_cells_is_folded_in_each_cell(cases_book):
     assert after == "Outside."
 
 
+HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s\n:link: https://a.b\n```"
 BAD = [
     ("unknown role", "a\n{nope}`x`", 2, "role {nope} has no portable form"),
     ("unknown directive", "a\n\n```{nope}\n```", 3, "directive {nope} has no portable form"),
@@ -85,7 +86,24 @@ BAD = [
         1,
         "give it a label",
     ),
-    ("exercise without label", "```{exercise} T\nDo.\n```", 1, "give it a label"),
+    (
+        "exercise without label",
+        "```{exercise} T\n:difficulty: 1\n:minutes: 5\nDo.\n```",
+        1,
+        "give it a label",
+    ),
+    (
+        "exercise without difficulty",
+        "```{exercise} T\n:label: ex:case\n:minutes: 5\n```",
+        1,
+        "':difficulty:', 1, 2 or 3; it is ''",
+    ),
+    (
+        "exercise of no length",
+        "```{exercise} T\n:label: ex:case\n:difficulty: 3\n:minutes: ten\n```",
+        1,
+        "':minutes:', a whole number; it is 'ten'",
+    ),
     ("unknown citation", "a\nb\nc {cite:p}`none2020`", 3, "unknown citation 'none2020'"),
     ("one unknown citation", "{cite:t}`martins2016sparsemax, x`", 1, "unknown citation 'x'"),
     ("unknown term", "{term}`nonsense`", 1, "unknown term 'nonsense'"),
@@ -103,6 +121,32 @@ BAD = [
         "unknown label",
     ),
     ("quiz without reasons", "\n```{quiz}\nQ\n\n- [x] a\n- [ ] b\n```", 2, "say why"),
+    (
+        "prediction without label",
+        "```{predict} softmax\nQ\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n```",
+        1,
+        "a label that begins with 'pr:'; it is 'softmax'",
+    ),
+    (
+        "prediction with one option",
+        "```{predict} pr:a\nQ\n\n- [x] a\n\n  b\n```",
+        1,
+        "a prediction needs two options or more",
+    ),
+    (
+        "prediction with five options",
+        "```{predict} pr:a\nQ\n\n" + "- [x] a\n\n  b\n\n" * 5 + "```",
+        1,
+        "4 options at most",
+    ),
+    ("prediction without reasons", "```{predict} pr:a\nQ\n\n- [x] a\n- [ ] b\n```", 1, "say why"),
+    ("reveal alone", "a\n\n```{reveal}\nb\n```", 3, "no {predict} stands before this {reveal}"),
+    ("open box", f"a\n\n{HAPPENED}", 3, "happened-start without happened-end"),
+    ("box in a box", f"{HAPPENED}\n\n{HAPPENED}", 7, "before the last one has ended"),
+    ("box closed twice", "```{happened-end}\n```", 1, "without happened-start"),
+    ("box without date", HAPPENED.replace(":date: 2026-03\n", ""), 1, "needs its date"),
+    ("box of no month", HAPPENED.replace("-03", "-13"), 1, "it is '2026-13'"),
+    ("box with another link", HAPPENED.replace("https:", "http:"), 1, "it is 'http://a.b'"),
     ("definition list", "term\n: meaning", 1, "definition list"),
     ("numbered align", "a\n\n\\begin{align}\na &= b\n\\end{align}", 3, "use {math} with :label:"),
     ("open solution", "a\n\n```{solution-start} ex:case\n```", 3, "without solution-end"),

@@ -24,6 +24,10 @@ from tools.notebook.portable import Portable
 
 CELL_TIMEOUT = 300  # seconds
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
+VEILED: dict[str, Any] = {
+    "jupyter": {"outputs_hidden": True},
+    "collapsed": True,
+}  # for JupyterLab, for others
 
 
 def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
@@ -65,12 +69,14 @@ def _first_line(chapter: Chapter, start: int) -> int:
 
 
 def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[Any]:
-    """A code cell, folded if the site folds it or if it belongs to a solution."""
+    """A code cell, folded as on the site, or if it belongs to a solution."""
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
     if page.solution or {"hide-input", "hide-cell"} & set(metadata.get("tags", [])):
         metadata |= FOLDED
+    if page.veiled:  # the outputs give away the answer to a question
+        metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}
     cells = [new_code_cell(cell.source, metadata=metadata)]
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws

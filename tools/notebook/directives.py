@@ -4,49 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 from myst_parser.parsers.directives import parse_directive_text
 
-from tools import quiz
-from tools.notebook.inline import Inline
+from tools.notebook import instruments
 from tools.notebook.markup import details, html, quote
-
-
-class Page(Protocol):
-    """What a directive needs of its page; `Portable` provides it."""
-
-    inline: Inline
-    questions: int
-
-    def error(self, line: int, what: str) -> Exception: ...
-    def numbered(self, label: str, line: int) -> str: ...
-    def block(self, text: str, line: int) -> str: ...
-    def equation(self, tex: str, label: str | None, line: int) -> str: ...
-    def tokens(self, text: str) -> list[Any]: ...
-    def open_solution(self, title: str, line: int) -> str: ...
-    def close_solution(self, line: int) -> str: ...
-
-
-@dataclass
-class Directive:
-    """One directive, parsed."""
-
-    name: str
-    argument: str
-    options: dict[str, str]
-    body: str
-    line: int  # of the directive in the source file
-    body_line: int
-
-    @property
-    def label(self) -> str | None:
-        return self.options.get("label") or self.options.get("name")
-
-    @property
-    def folded(self) -> bool:
-        return "dropdown" in str(self.options.get("class", "")).split()
+from tools.notebook.page import Directive, Page, body_of, number_of
 
 
 class _AnyDirective:
@@ -70,33 +33,21 @@ def portable(page: Page, name: str, argument: str, content: str, line: int) -> s
             argument=" ".join(parsed.arguments),
             options={key: str(value or "") for key, value in parsed.options.items()},
             body="\n".join(parsed.body),
+            content=content,
             line=line,
             body_line=line + 1 + parsed.body_offset,
         ),
     )
 
 
-def _body(page: Page, d: Directive) -> str:
-    return page.block(d.body, d.body_line)
-
-
-def _number(page: Page, d: Directive, what: str) -> str:
-    """ " 3" for a numbered thing, "" with :nonumber:."""
-    if "nonumber" in d.options:
-        return ""
-    if not d.label:
-        raise page.error(d.line, f"{what} has a number on the site: give it a label")
-    return " " + page.numbered(d.label, d.line)
-
-
 def _admonition(page: Page, d: Directive) -> str:
     titled = d.name in ("admonition", "dropdown", "sidebar", "margin")
     if titled:
-        title, body = d.argument or "Aside", _body(page, d)
+        title, body = d.argument or "Aside", body_of(page, d)
     else:
         title = {"seealso": "See also"}.get(d.name, d.name.capitalize())
         first = page.inline(d.argument, d.line) if d.argument else ""
-        body = "\n".join(part for part in (first, _body(page, d)) if part)
+        body = "\n".join(part for part in (first, body_of(page, d)) if part)
     title = page.inline(title, d.line)
     return details(html(title), body) if d.folded or d.name == "dropdown" else quote(title, body)
 
@@ -107,35 +58,14 @@ def _math(page: Page, d: Directive) -> str:
 
 def _proof(page: Page, d: Directive) -> str:
     title = f" ({page.inline(d.argument, d.line)})" if d.argument else ""
-    return quote(f"Proof{title}.", f"{_body(page, d)}\n\n∎")
+    return quote(f"Proof{title}.", f"{body_of(page, d)}\n\n∎")
 
 
 def _theorem(page: Page, d: Directive) -> str:
     kind = d.name.removeprefix("prf:")
     title = f" ({page.inline(d.argument, d.line)})" if d.argument else ""
-    number = _number(page, d, f"a {kind}")
-    return quote(f"{kind.capitalize()}{number}{title}", _body(page, d))
-
-
-def _exercise(page: Page, d: Directive) -> str:
-    title = f": {page.inline(d.argument, d.line)}" if d.argument else ""
-    return f"### Exercise{_number(page, d, 'an exercise')}{title}\n\n{_body(page, d)}".rstrip()
-
-
-def _solution_title(page: Page, d: Directive) -> str:
-    return f"Solution to Exercise {page.numbered(d.argument, d.line)}"
-
-
-def _solution(page: Page, d: Directive) -> str:
-    return details(_solution_title(page, d), _body(page, d))
-
-
-def _solution_start(page: Page, d: Directive) -> str:
-    return page.open_solution(_solution_title(page, d), d.line)
-
-
-def _solution_end(page: Page, d: Directive) -> str:
-    return page.close_solution(d.line)
+    number = number_of(page, d, f"a {kind}")
+    return quote(f"{kind.capitalize()}{number}{title}", body_of(page, d))
 
 
 def _figure(page: Page, d: Directive) -> str:
@@ -145,22 +75,22 @@ def _figure(page: Page, d: Directive) -> str:
         picture = f"![{d.options['alt']}]({page.inline.file(d.argument)})"
     except LookupError as missing:
         raise page.error(d.line, str(missing.args[0])) from None
-    caption = _body(page, d)
+    caption = body_of(page, d)
     if not caption:
         return picture
-    return f"{picture}\n\n*Fig.{_number(page, d, 'a figure with a caption')}.* {caption}"
+    return f"{picture}\n\n*Fig.{number_of(page, d, 'a figure with a caption')}.* {caption}"
 
 
 def _caption(page: Page, d: Directive) -> str:
     """The line above a table."""
     if not d.argument:
         return ""
-    number = _number(page, d, "a table with a caption")
+    number = number_of(page, d, "a table with a caption")
     return f"*Table{number}.* {page.inline(d.argument, d.line)}\n\n"
 
 
 def _table(page: Page, d: Directive) -> str:
-    return _caption(page, d) + _body(page, d)
+    return _caption(page, d) + body_of(page, d)
 
 
 def _list_table(page: Page, d: Directive) -> str:
@@ -192,26 +122,12 @@ _LIST_TOKENS = {
 
 
 def _tab_item(page: Page, d: Directive) -> str:
-    return f"**{page.inline(d.argument, d.line)}**\n\n{_body(page, d)}"
+    return f"**{page.inline(d.argument, d.line)}**\n\n{body_of(page, d)}"
 
 
 def _code(page: Page, d: Directive) -> str:
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", d.body)), default=0))
     return f"{fence}{d.argument}\n{d.body}\n{fence}"
-
-
-def _quiz(page: Page, d: Directive) -> str:
-    try:
-        parsed = quiz.parse(d.body)
-    except ValueError as wrong:
-        raise page.error(d.line, str(wrong)) from None
-    page.questions += 1
-    parts = [f"**Question {page.questions}.** {page.block(parsed.question, d.body_line)}"]
-    for option in parsed.options:
-        summary = html(page.inline(option.text, d.body_line + option.line))
-        why = page.block(option.why, d.body_line + option.why_line)
-        parts.append(details(summary, f"**{quiz.VERDICT[option.right]}** {why}"))
-    return "\n\n".join(parts)
 
 
 def _nothing(page: Page, d: Directive) -> str:
@@ -233,18 +149,13 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **{f"prf:{kind}": _theorem for kind in _THEOREMS},
     "prf:proof": _proof,
     "math": _math,
-    "exercise": _exercise,
-    "exercise-start": _exercise,
+    **instruments.FORMS,
     "exercise-end": _nothing,
-    "solution": _solution,
-    "solution-start": _solution_start,
-    "solution-end": _solution_end,
-    "quiz": _quiz,
     "figure": _figure,
     "image": _figure,
     "table": _table,
     "list-table": _list_table,
-    "tab-set": _body,
+    "tab-set": body_of,
     "tab-item": _tab_item,
     "code": _code,
     "code-block": _code,

@@ -33,7 +33,8 @@ def load(book: Book) -> dict[str, Any]:
 
 def _digest(root: Path) -> str:
     files = [f for pattern in _SOURCES for f in sorted(root.glob(pattern))]
-    files += [Path(__file__), Path(__file__).parents[1] / "quiz.py"]
+    tools = Path(__file__).parents[1]
+    files += [Path(__file__), tools / "quiz.py", *sorted((tools / "instruments").glob("*.py"))]
     text = "\0".join(f.read_text(encoding="utf-8") for f in files)
     return hashlib.sha256(text.encode()).hexdigest()
 

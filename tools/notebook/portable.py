@@ -44,6 +44,8 @@ class Portable:
         self.questions = 0  # quiz questions are numbered through the page
         self.solution: str | None = None  # the title of the solution that is open, across cells
         self._solution_line = 0
+        self.veiled = False  # whether outputs give away the answer to a {predict}
+        self._box_line = 0  # of the {happened-start} that is open; 0 if none is
         self._defined_notes: set[str] = set()
 
     def cell(self, text: str, line: int) -> str:
@@ -60,6 +62,8 @@ class Portable:
         """Check what is known only at the end of the page."""
         if self.solution:
             raise self.error(self._solution_line, "solution-start without solution-end")
+        if self._box_line:
+            raise self.error(self._box_line, "happened-start without happened-end")
         for name, line in self.inline.notes.items():
             if name not in self._defined_notes:
                 raise self.error(line, f"footnote [^{name}] is used but not defined")
@@ -76,6 +80,16 @@ class Portable:
         self.solution = None
         return "</details>"
 
+    def open_box(self, line: int) -> None:
+        if self._box_line:
+            raise self.error(line, "a happened-start before the last one has ended")
+        self._box_line = line
+
+    def close_box(self, line: int) -> None:
+        if not self._box_line:
+            raise self.error(line, "happened-end without happened-start")
+        self._box_line = 0
+
     def tokens(self, text: str) -> list[Token]:
         return self._parser.parse(text, {})
 
@@ -88,6 +102,8 @@ class Portable:
             if token.map is None or (in_table and token.type != "table_open"):
                 continue
             first, last = token.map
+            if token.type == "heading_open":
+                self.veiled = False
             if token.type == "footnote_reference_open":
                 self._check_footnote(tokens, i, line + first)
             if token.type in ("inline", "table_open"):

@@ -1,0 +1,68 @@
+"""{exercise} and {exercise-start} of sphinx-exercise, with two options that each must have.
+
+    ```{exercise} Your own softmax
+    :label: ex:softmax-implement
+    :difficulty: 1
+    :minutes: 10
+    ```
+
+Difficulty is 1 (follow the text), 2 (combine two ideas of it) or 3 (go beyond it).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx_exercise.directive import ExerciseDirective, ExerciseStartDirective
+
+LEVELS = {"1": "easy", "2": "medium", "3": "hard"}
+
+
+def cost(options: dict[str, Any]) -> str:
+    """The line under an exercise's title: "Difficulty 2 of 3 (medium), about 10 minutes".
+
+    Raises:
+        ValueError: an option is missing or is no such number; the message says what
+    """
+    level = str(options.get("difficulty") or "").strip()
+    minutes = str(options.get("minutes") or "").strip()
+    if level not in LEVELS:
+        raise ValueError(f"an exercise needs ':difficulty:', 1, 2 or 3; it is {level!r}")
+    if not (minutes.isdecimal() and int(minutes)):
+        raise ValueError(f"an exercise needs ':minutes:', a whole number; it is {minutes!r}")
+    plural = "" if int(minutes) == 1 else "s"
+    return f"Difficulty {level} of 3 ({LEVELS[level]}), about {int(minutes)} minute{plural}"
+
+
+class WithCost:
+    """Adds the two options to a directive of sphinx-exercise."""
+
+    def run(self: Any) -> list[nodes.Node]:
+        try:
+            line = cost(self.options)
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+        made = super().run()  # type: ignore[misc]
+        for node in made:
+            node.children[-1].insert(0, nodes.paragraph("", line, classes=["exercise-cost"]))
+        return made
+
+
+_OPTIONS = {**ExerciseDirective.option_spec, "difficulty": str, "minutes": str}
+
+
+class Exercise(WithCost, ExerciseDirective):
+    option_spec = _OPTIONS
+
+
+class ExerciseStart(WithCost, ExerciseStartDirective):
+    option_spec = _OPTIONS
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("sphinx_exercise")
+    app.add_directive("exercise", Exercise, override=True)
+    app.add_directive("exercise-start", ExerciseStart, override=True)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
