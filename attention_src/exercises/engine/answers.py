@@ -1,6 +1,7 @@
-"""Read a learner's answer as arrays, compare it with the right one, and print it."""
+"""Read a learner's answer as arrays, and say in words what else it is or where it failed."""
 
 import linecache
+import numbers
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -19,104 +20,54 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
         ValueError: it does not hold numbers
     """
     try:
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-    except (ValueError, TypeError, RuntimeError):
+        array = np.asarray(_plain(value))
+        if array.dtype.kind == "O" and array.size and all(_is_real(x) for x in array.flat):
+            array = array.astype(np.float64)
+    except (ValueError, TypeError, RuntimeError, RecursionError, OverflowError):
         array = np.asarray(None)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
         raise ValueError(f"Your function should return {name}; it returned {kind(value)}.")
     return array
 
 
-def compare(
-    expected: list[np.ndarray],
-    answer: list[np.ndarray],
-    names: tuple[str, ...] = (),
-    rtol: float | None = None,
-) -> str:
-    """Describe the first difference: of shape, then of dtype, then of values.
-
-    Args:
-        expected, answer: lists of arrays, of one length
-        names: of the arrays, if there are several
-        rtol: as for `close`
-    Returns: lines to print; "" when there is no difference
-    """
-    for i, (right, yours) in enumerate(zip(expected, answer, strict=True)):
-        part = f"{names[i]} " if names else ""
-        if right.shape != yours.shape:
-            return (
-                f"  expected {part}of shape {right.shape}\n  yours    {part}of shape {yours.shape}"
-            )
-        if right.dtype == bool and yours.dtype != bool:
-            return f"  expected {part}of dtype bool\n  yours    {part}of dtype {yours.dtype}"
-        if close(yours, right, rtol).all():
-            continue
-        holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= 4
-        if right.dtype.kind == "f" and not holds_digits:
-            return (
-                f"  expected {part}of dtype float64 (or float32)\n"
-                f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits. "
-                "Was it made from the input, as zeros_like does?"
-            )
-        shown = [
-            labelled(f"expected {part}=", right),
-            labelled(f"yours    {part}=", yours),
-        ]
-        if np.isnan(yours).any() and not np.isnan(right).any():
-            shown.append('  nan is "not a number": inf - inf, 0 / 0 or inf / inf makes one.')
-        elif _text(right) == _text(yours):
-            shown.append(f"  The largest difference is {np.abs(right - yours).max():.2g}.")
-        return "\n".join(shown)
-    return ""
+def _is_real(x: Any) -> bool:
+    return isinstance(x, numbers.Real)
 
 
-def close(answer: np.ndarray, expected: np.ndarray, rtol: float | None = None) -> np.ndarray:
-    """Compare entry by entry, as closely as the answer's dtype allows; NaN equals NaN.
+def _plain(value: Any) -> Any:
+    """The value with NumPy arrays in place of torch tensors, in lists too."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value] if any(map(_is_tensor, value)) else value
+    if not _is_tensor(value):
+        return value
+    tensor = value.detach().cpu()
+    try:
+        return tensor.numpy()
+    except (TypeError, RuntimeError):  # bfloat16, sparse, conjugated
+        return (tensor.to_dense() if tensor.is_sparse else tensor).float().numpy()
 
-    Args:
-        answer, expected: arrays of one shape
-        rtol: relative tolerance; None = 1e-5 for float32, 1e-7 otherwise
-    Returns: bool, of the same shape
-    """
-    if rtol is None:
-        rtol = 1e-5 if answer.dtype == np.float32 else 1e-7
-    a, b = answer.astype(np.float64), expected.astype(np.float64)
-    return np.asarray(np.isclose(a, b, rtol=rtol, atol=rtol / 10, equal_nan=True))
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "detach")
 
 
 def identical(a: Any, b: Any) -> bool:
     """Whether two inputs are the same bit for bit; if not, one was changed in place.
 
     Args:
-        a, b: numbers, arrays, or lists or tuples of them
+        a, b: numbers, text, arrays, or lists, tuples or dicts of them
     Returns: False if a length, dtype, shape or bit differs
     """
+    if type(a) is not type(b):
+        return False
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(identical(a[key], b[key]) for key in a)
     x, y = np.asarray(a), np.asarray(b)
+    if x.dtype.kind == "O":
+        return type(a).__eq__ is object.__eq__ or bool(np.all(a == b))
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
-
-
-def _text(value: Any) -> str:
-    """A number, array or list of arrays with four decimals, shortened if it is long."""
-    if isinstance(value, list):
-        return "[" + ", ".join(_text(item) for item in value) + "]"
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return f"{array.item():.4g}"
-    return np.array2string(array, precision=4, suppress_small=True, threshold=40, edgeitems=3)
-
-
-def labelled(label: str, value: Any) -> str:
-    """Format `label value`, with the lines of a matrix aligned.
-
-    Args:
-        label: printed before the value
-        value: a number, an array or a list of arrays
-    Returns: one or more lines, indented
-    """
-    first = f"  {label} "
-    return first + _text(value).replace("\n", "\n" + " " * len(first))
 
 
 def kind(value: Any) -> str:
@@ -128,24 +79,33 @@ def kind(value: Any) -> str:
     """
     if value is None or value is ...:
         return str(value) if value is None else "..."
+    if np.ma.is_masked(value):
+        return "a masked array with entries left out"
     if isinstance(value, list | tuple):
-        return f"a {type(value).__name__} of {len(value)}"
+        ragged = isinstance(value, list) and len({np.size(row) for row in value if _rows(row)}) > 1
+        return f"a {type(value).__name__} of {len(value)}" + (" unequal rows" if ragged else "")
+    if isinstance(value, np.ndarray):
+        return f"an array of dtype {value.dtype}"
     return f"{type(value).__name__}"
 
 
-def how_to_start(error: Exception | None) -> str:
+def _rows(row: Any) -> bool:
+    return isinstance(row, list | tuple | np.ndarray)
+
+
+def how_to_start(error: type[BaseException] | None) -> str:
     """Tell a learner what to do with an unfinished function.
 
     Args:
-        error: what the function raised; None = nothing
+        error: the type of what the function raised; None = nothing
     Returns: one or two sentences
     """
-    if isinstance(error, NotImplementedError):
+    if error is not None:
         return "Fill in the cell above, then run both."
     return "Your function returns nothing yet. If you have written it, end it with `return`."
 
 
-def where_it_failed(f: Callable, error: Exception) -> str:
+def where_it_failed(f: Callable, error: BaseException) -> str:
     """Show the exception, and the line of the learner's function that raised it.
 
     Args:
@@ -153,11 +113,21 @@ def where_it_failed(f: Callable, error: Exception) -> str:
         error: what it raised
     Returns: one or two lines, indented
     """
-    what = f"{type(error).__name__}: {error}".rstrip()
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    what = " ".join(f"{type(error).__name__}: {text}".rstrip(": ").split())
+    if len(what) > 160:
+        what = what[:157] + "..."
+    if isinstance(error, SystemExit):
+        return "  Your function ended Python (exit, quit or sys.exit). Let it `return` instead."
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(f, "__code__", None)
     own = [frame for frame in frames if code and frame.filename == code.co_filename]
-    if not own:
+    if not own and isinstance(error, TypeError):
         return f"  Your function could not be called as the exercise says. {what}"
+    if not own:
+        return f"  Your function raised {what}"
     line = linecache.getline(own[-1].filename, own[-1].lineno or 0).strip()
     return f"  Your function raised {what}\n  in line {own[-1].lineno}: {line}"

@@ -1,105 +1,62 @@
 '''A check runs a learner's function on small cases and prints one message.
 
-The status is "not started", "wrong" or "passed". To write a check, declare a reference, a few cases
-(the first that fails is reported, so simplest first), common mistakes, and hints, gentlest first:
+The status is "not started", "wrong" or "passed". To write a check, declare a reference, a few named
+cases (the first that fails is reported, so simplest first, and the first lopsided: no square matrix
+that a transposed answer fits), common mistakes, and hints, gentlest first. `draw` makes more cases
+from a seeded generator; the smallest that fails is reported if all named ones are right:
 
     >>> import numpy as np
     >>> from attention_src.exercises.engine.checking import Case, Check, Mistake
+    >>> from attention_src.exercises.engine.drawing import any_scores, any_shape
     >>> DOUBLE = Check(
     ...     "double",
     ...     reference=lambda x: 2 * x,
     ...     cases=[
-    ...         Case("two numbers", (np.array([1.0, 2.0]),)),
-    ...         Case("a matrix", (np.array([[3.0, 5.0], [7.0, 11.0]]),)),
+    ...         Case("two numbers", (np.array([1.0, 3.0]),)),
+    ...         Case("a matrix", (np.array([[3.0, 5.0, 2.0], [7.0, 11.0, 4.0]]),)),
     ...     ],
     ...     mistakes=[Mistake("square", lambda x: x**2, "You squared x; double it.")],
     ...     hints=["What is 1 doubled?", "Add x to itself."],
+    ...     draw=lambda rng: (any_scores(rng, any_shape(rng)),),
     ... )
     >>> def check_double(f):
     ...     """Check f(x) -> 2 x."""
     ...     return DOUBLE.run(f)
     >>> result = check_double(lambda x: x**2)
-    double: wrong, in case 1 of 2 (two numbers)
-      x        = [1. 2.]
-      expected = [2. 4.]
-      yours    = [1. 4.]
+    double: wrong, in case 1 of 62 (two numbers)
+      x        = [1. 3.]
+      expected = [2. 6.]
+      yours    = [1. 9.]
     Likely cause (square): You squared x; double it.
     Hint 1 of 2: What is 1 doubled?
-    >>> result.status
-    'wrong'
+    >>> bool(result), result.status
+    (False, 'wrong')
 
 The reference's parameters name the inputs. Each case is passed as a copy, to detect a change in
-place. Exceptions, NaN, wrong shapes and wrong dtypes are explained too. Answers may be lists, NumPy
-arrays or torch tensors; a check itself uses NumPy only. For its tests, see CONTRIBUTING.md.
+place. Exceptions, endless loops, NaN, wrong shapes and dtypes are explained too. Answers may be
+lists, NumPy arrays or torch tensors; a check itself uses NumPy only. An answer is judged at the
+precision of the case's inputs: float16, float32, or float64 for everything else.
 '''
 
 import copy
 import inspect
+import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.answers import (
-    close,
-    compare,
-    how_to_start,
-    kind,
-    labelled,
-    to_array,
-    where_it_failed,
-)
+from attention_src.exercises.engine.answers import how_to_start, kind, to_array
+from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
+from attention_src.exercises.engine.comparing import compare
+from attention_src.exercises.engine.diagnosing import explains
+from attention_src.exercises.engine.messages import Result, report, shown
 from attention_src.exercises.engine.running import Outcome, attempt
 
-
-@dataclass(frozen=True)
-class Case:
-    """One input of an exercise.
-
-    Args:
-        name: what is particular about it
-        args: the positional arguments
-        max_bytes: how much memory the function may hold at once; None = any
-    """
-
-    name: str
-    args: tuple
-    max_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A wrong answer that people give.
-
-    Args:
-        name: a few words, shown before the message
-        wrong: a function that makes it
-        message: what to tell the learner
-    """
-
-    name: str
-    wrong: Callable
-    message: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a check found.
-
-    Args:
-        status: "not started", "wrong" or "passed"
-        message: what was printed
-    """
-
-    status: str
-    message: str
-
-    def __repr__(self) -> str:
-        return f"<{self.status}>"
-
-    def _ipython_display_(self) -> None:
-        """Show nothing: the message was printed already."""
+__all__ = ["Case", "Check", "Mistake", "Result"]
+TOTAL_SECONDS = 15.0  # after that no more cases are drawn; the named ones are always tried
 
 
 @dataclass
@@ -109,12 +66,15 @@ class Check:
     Args:
         name: of the exercise; begins every message
         reference: the right function; its parameter names label the inputs
-        cases: the inputs, simplest first
+        cases: the named inputs, simplest first
         mistakes: common wrong answers, to be recognised
-        hints: one more is shown after each failure
+        hints: one more is shown after each failure; exceptions cost none
         returns: names of the answer's parts if it is a tuple
-        rtol: relative tolerance; None = 1e-7 for float64 answers, 1e-5 for float32
-        note: note(*inputs, answer) -> a sentence that explains a wrong value, or ""
+        rtol: relative tolerance; None = as the dtype of the inputs allows
+        note: note(*inputs, *answer's parts as arrays) -> a sentence on a wrong value, or ""
+        draw: draw(generator) -> a case's arguments, or a Case; None = named cases only
+        drawn: how many to draw
+        seconds: how long one call may take
         failures: failed runs since the last pass
     """
 
@@ -126,6 +86,9 @@ class Check:
     returns: tuple[str, ...] = ()
     rtol: float | None = None
     note: Callable | None = None
+    draw: Callable[[np.random.Generator], Any] | None = None
+    drawn: int = 60
+    seconds: float = 5.0
     failures: int = 0
 
     def run(self, f: Any) -> Result:
@@ -142,46 +105,92 @@ class Check:
                 f"f is {type(f).__name__}, it should be a function: pass its name without "
                 "calling it, as in check(my_function)"
             )
-        outcomes = [attempt(f, case.args, case.max_bytes) for case in self.cases]
-        if all(outcome.blank for outcome in outcomes):
-            return _report(
-                "not started", f"{self.name}: not started. {how_to_start(outcomes[0].error)}"
-            )
-        for index, outcome in enumerate(outcomes):
-            problem = self._problem(f, self.cases[index], outcome)
-            if problem:
-                self.failures += 1
-                return _report("wrong", self._explain(index, problem, outcomes))
-        self.failures = 0
-        return _report(
-            "passed", f"{self.name}: passed. It is right in all {len(self.cases)} cases."
-        )
+        # The check's own arithmetic must not stumble over the learner's np.seterr(all="raise").
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._run(f)
 
-    def _problem(self, f: Callable, case: Case, outcome: Outcome) -> str:
-        """What is wrong with the outcome of a case, as lines to print; "" if it is right."""
-        if outcome.error is not None:
-            return where_it_failed(f, outcome.error)
-        expected = self._arrays(self.reference(*copy.deepcopy(case.args)))
-        try:
-            answer = self._arrays(outcome.answer)
-        except ValueError as error:
-            return f"  {error}"
-        problem = compare(expected, answer, self.returns, self.rtol)
+    def all_cases(self) -> list[Case]:
+        """Give the named cases, then the drawn ones, the smallest first; the same at each call.
+
+        Returns: the cases, in the order in which they are tried
+        """
+        drawn = drawn_cases(self.draw, self.drawn, self._inputs) if self.draw else []
+        return self.cases + drawn
+
+    def _run(self, f: Callable) -> Result:
+        cases, end = self.all_cases(), time.monotonic() + TOTAL_SECONDS
+        outcomes: list[Outcome] = []
+        failure = None
+        for index, case in enumerate(cases):
+            if index >= len(self.cases) and time.monotonic() > end:
+                break
+            outcomes.append(self._attempt(f, case))
+            failure = failure or self._failure(index, case, outcomes[-1])
+            if outcomes[-1].timed_out:
+                break
+        named = outcomes[: len(self.cases)]
+        if all(outcome.nothing for outcome in named):
+            start = how_to_start(outcomes[0].error)
+            return report("not started", [f"{self.name}: not started. {start}"])
+        if failure:
+            if outcomes[failure[0]].error is None:
+                self.failures += 1
+            return report("wrong", self._explain(failure, cases, outcomes))
+        stale = self._stale(f, named)
+        if stale:
+            return report("wrong", [f"{self.name}: wrong. {stale}"])
+        self.failures = 0
+        return report("passed", [f"{self.name}: passed. It is right in all {len(outcomes)} cases."])
+
+    def _attempt(self, f: Callable, case: Case) -> Outcome:
+        return attempt(f, case.args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
+
+    def _right(self, case: Case) -> list[np.ndarray]:
+        return self._arrays(self.reference(*copy.deepcopy(case.args)))
+
+    def _failure(self, index: int, case: Case, outcome: Outcome) -> tuple | None:
+        """The index, what is wrong as lines to print, and the row shown; None if it is right."""
+        if outcome.failed:
+            return index, outcome.where, ()
+        problem, row = compare(self._right(case), outcome.parts, self.returns, self.rtol, case.args)
         if problem:
-            note = self.note(*copy.deepcopy(case.args), outcome.answer) if self.note else ""
-            return f"{problem}\n  {note}" if note else problem
+            note = self._note(case, outcome)
+            return index, f"{problem}\n  {note}" if note else problem, row
         if outcome.changed:
             names = " and ".join(self._inputs[i] for i in outcome.changed)
-            return (
+            problem = (
                 f"  The answer is right, but your function changed its input {names} in place.\n"
                 "  The caller still needs it: make a new array (x = x - 1, not x -= 1)."
             )
-        if case.max_bytes is not None and outcome.too_big:
-            return (
+        elif outcome.too_big:
+            problem = (
                 f"  The answer is right, but it took {outcome.peak_bytes / 1e6:.1f} MB of memory; "
-                f"{case.max_bytes / 1e6:.1f} MB is ample."
+                f"{(case.max_bytes or 0) / 1e6:.1f} MB is ample."
             )
+        return (index, problem, ()) if problem else None
+
+    def _stale(self, f: Callable, named: list[Outcome]) -> str:
+        """Whether calls disturb one another, in words; "" if they don't."""
+        for case, before in zip(self.cases, named, strict=True):
+            if self._failure(0, case, self._attempt(f, case)):
+                return (
+                    f"It gave another answer when it met a case again ({case.name}). Does it "
+                    "keep something from call to call?"
+                )
+            now = self._arrays(before.answer)
+            if not all(map(np.array_equal, now, before.parts, [True] * len(now))):
+                return (
+                    "A later call changed an answer that was given earlier: all calls return the "
+                    "same array. Make a new one in each."
+                )
         return ""
+
+    def _note(self, case: Case, outcome: Outcome) -> str:
+        try:
+            return self.note(*copy.deepcopy(case.args), *outcome.parts) if self.note else ""
+        except Exception:  # a note speaks of plausible answers only
+            return ""
 
     @property
     def _inputs(self) -> list[str]:
@@ -196,55 +205,35 @@ class Check:
             raise ValueError(f"Your function should return {expected}; it returned {kind(value)}.")
         return [to_array(part, name) for part, name in zip(value, self.returns, strict=True)]
 
-    def _explain(self, index: int, problem: str, outcomes: list[Outcome]) -> str:
-        """The whole message for the case at `index`, the first that failed."""
-        case = self.cases[index]
-        lines = [f"{self.name}: wrong, in case {index + 1} of {len(self.cases)} ({case.name})"]
-        for name, value in zip(self._inputs, case.args, strict=True):
-            lines.append(labelled(f"{name:<8} =", value))
+    def _explain(self, failure: tuple, cases: list[Case], outcomes: list[Outcome]) -> list[str]:
+        """The whole message for the first case that failed."""
+        index, problem, row = failure
+        case = cases[index]
+        lines = [f"{self.name}: wrong, in case {index + 1} of {len(cases)} ({case.name})"]
+        lines += [
+            shown(name, value, row, 6 // len(case.args))
+            for name, value in zip(self._inputs, case.args, strict=True)
+        ]
         lines.append(problem)
-        mistake = self._mistake(index, outcomes)
+        lines += [
+            f"  It printed: {text}" for text in outcomes[index].printed.split("\n")[:2] if text
+        ]
+        mistake = self._mistake(index, cases, outcomes)
         if mistake:
             lines.append(f"Likely cause ({mistake.name}): {mistake.message}")
         for number, hint in enumerate(self.hints[: self.failures], start=1):
             lines.append(f"Hint {number} of {len(self.hints)}: {hint}")
-        return "\n".join(lines)
+        return lines
 
-    def _mistake(self, index: int, outcomes: list[Outcome]) -> Mistake | None:
-        """The mistake that agrees with the learner on the most cases, `index` among them."""
-        best, best_count = None, 0
+    def _mistake(self, index: int, cases: list[Case], outcomes: list[Outcome]) -> Mistake | None:
+        """The first mistake that explains every case that was tried."""
+        if outcomes[-1].timed_out:
+            return None
+        tried = cases[: len(outcomes)]
+        right = [self._right(case) for case in tried]
         for mistake in self.mistakes:
-            wrong = [attempt(mistake.wrong, case.args, case.max_bytes) for case in self.cases]
-            agree = [self._same(a, b) for a, b in zip(outcomes, wrong, strict=True)]
-            # Exceptions and NaN have many causes: agreement on one case proves little.
-            if outcomes[index].error:
-                convincing = all(agree)
-            else:
-                convincing = 2 * sum(agree) > len(agree) or self._finite(outcomes[index])
-            if agree[index] and convincing and sum(agree) > best_count:
-                best, best_count = mistake, sum(agree)
-        return best
-
-    def _finite(self, outcome: Outcome) -> bool:
-        try:
-            return all(np.isfinite(part).all() for part in self._arrays(outcome.answer))
-        except ValueError:
-            return False
-
-    def _same(self, a: Outcome, b: Outcome) -> bool:
-        """Whether two functions did the same on a case."""
-        if a.error is not None or b.error is not None:
-            return type(a.error) is type(b.error)
-        if a.changed != b.changed or a.too_big != b.too_big:
-            return False
-        try:
-            pairs = list(zip(self._arrays(a.answer), self._arrays(b.answer), strict=True))
-        except ValueError:
-            return False
-        return all(x.shape == y.shape and close(x, y, self.rtol).all() for x, y in pairs)
-
-
-def _report(status: str, message: str) -> Result:
-    """Print a message and return it with its status."""
-    print(message)
-    return Result(status, message)
+            wrong = lambda i, mistake=mistake: self._attempt(mistake.wrong, tried[i])  # noqa: E731
+            inputs = [case.args for case in tried]
+            if explains(index, inputs, outcomes, right, wrong, self.rtol):
+                return mistake
+        return None

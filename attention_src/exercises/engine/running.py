@@ -1,15 +1,17 @@
-"""Call a learner's function and observe it: answer, exception, changed inputs, memory."""
+"""Call a learner's function and observe it: answer, exception, time, changed inputs, memory."""
 
+import contextlib
 import copy
-import tracemalloc
+import io
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.answers import identical
+from attention_src.exercises.engine.answers import identical, where_it_failed
+from attention_src.exercises.engine.limits import TooSlowError, with_peak, within
 
 
 @dataclass(frozen=True)
@@ -18,49 +20,126 @@ class Outcome:
 
     Args:
         answer: what it returned; None if it raised
-        error: what it raised; None if it returned
+        parts: copies of its arrays, which later calls cannot change; empty if there are none
+        error: the type of what it raised; None if it returned
+        where: lines that say what it raised and where, or why its answer cannot be read
+        nothing: it returned None or `...`, or raised NotImplementedError
         changed: indices of the inputs that it changed in place
         peak_bytes: the most memory that it held at once; 0 if not measured
         too_big: whether that exceeds the case's max_bytes
+        printed: what it printed
     """
 
     answer: Any = None
-    error: Exception | None = None
+    parts: list[np.ndarray] = field(default_factory=list)
+    error: type[BaseException] | None = None
+    where: str = ""
+    nothing: bool = False
     changed: tuple[int, ...] = ()
     peak_bytes: int = 0
     too_big: bool = False
+    printed: str = ""
 
     @property
-    def blank(self) -> bool:
-        """True if unfinished: f raised NotImplementedError, or returned only None or `...`."""
-        parts = self.answer if isinstance(self.answer, tuple) else (self.answer,)
-        return isinstance(self.error, NotImplementedError) or (
-            self.error is None and all(part is None or part is ... for part in parts)
-        )
+    def timed_out(self) -> bool:
+        """True if it did not end in time."""
+        return self.error is not None and issubclass(self.error, TooSlowError)
+
+    @property
+    def failed(self) -> bool:
+        """True if there is no answer to compare."""
+        return bool(self.where)
+
+    @property
+    def finite(self) -> bool:
+        """True if there is an answer and it holds no inf and no NaN."""
+        return not self.failed and all(np.isfinite(part).all() for part in self.parts)
 
 
-def attempt(f: Callable, inputs: tuple, max_bytes: int | None = None) -> Outcome:
+def attempt(
+    f: Callable,
+    inputs: tuple,
+    read: Callable[[Any], list[np.ndarray]],
+    *,
+    max_bytes: int | None = None,
+    seconds: float = 5.0,
+) -> Outcome:
     """Call f on a copy of the inputs and record what happened.
 
     Args:
         f: a function of the inputs
         inputs: its positional arguments
+        read: makes arrays of its answer; raises ValueError if it cannot
         max_bytes: how much memory it may hold at once; None = any, not measured
-    Returns: what happened; an exception of f is recorded, not raised
+        seconds: how long it may take
+    Returns: what happened; whatever f raises is recorded, except a real KeyboardInterrupt
     """
+    outcome = _once(f, inputs, read, max_bytes, seconds)
+    if outcome.too_big:  # a first call may import a library or fill a cache; that is not its own
+        outcome = _once(f, inputs, read, max_bytes, seconds)
+    return outcome
+
+
+def _once(
+    f: Callable, inputs: tuple, read: Callable, max_bytes: int | None, seconds: float
+) -> Outcome:
     args = copy.deepcopy(inputs)
-    measure = max_bytes is not None and not tracemalloc.is_tracing()
-    if measure:
-        tracemalloc.start()
-    try:
+    printed, peak = io.StringIO(), 0
+
+    def call() -> Any:
+        return f(*args)
+
+    def limited() -> Any:
+        # np.errstate gives back what the learner's np.seterr changes.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            answer, error = f(*args), None
-    except Exception as raised:
-        answer, error = None, raised
-    finally:
-        peak = tracemalloc.get_traced_memory()[1] if measure else 0
-        if measure:
-            tracemalloc.stop()
-    changed = tuple(i for i, arg in enumerate(args) if not identical(arg, inputs[i]))
-    return Outcome(answer, error, changed, peak, measure and peak > (max_bytes or 0))
+            with contextlib.redirect_stdout(printed):
+                return (call(), 0) if max_bytes is None else with_peak(call)
+
+    try:
+        answer, peak = within(seconds, limited)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:  # SystemExit too: exit() must not end the notebook's kernel
+        said = (
+            f"  Your function had not ended after {seconds:g} seconds. Does a loop never stop?"
+            if isinstance(raised, TooSlowError)
+            else where_it_failed(f, raised)
+        )
+        blank = isinstance(raised, NotImplementedError)
+        return Outcome(error=type(raised), where=said, nothing=blank, printed=printed.getvalue())
+    parts, said = _read(read, answer, seconds)
+    return Outcome(
+        answer=answer,
+        parts=parts,
+        where=said,
+        nothing=_is_nothing(answer),
+        changed=tuple(i for i, arg in enumerate(args) if _is_changed(arg, inputs[i])),
+        peak_bytes=peak,
+        too_big=max_bytes is not None and peak > max_bytes,
+        printed=printed.getvalue(),
+    )
+
+
+def _read(read: Callable, answer: Any, seconds: float) -> tuple[list[np.ndarray], str]:
+    """Copies of the answer's arrays, safe from later calls; or the reason why there are none."""
+    try:
+        return within(seconds, lambda: [np.array(part) for part in read(answer)]), ""
+    except KeyboardInterrupt:
+        raise
+    except ValueError as error:
+        return [], f"  {error}"
+    except BaseException as raised:  # the answer is an object with a will of its own
+        return [], f"  Your function returned what cannot be read: {type(raised).__name__}."
+
+
+def _is_nothing(answer: Any) -> bool:
+    parts = answer if isinstance(answer, tuple) else (answer,)
+    return all(part is None or part is ... for part in parts)
+
+
+def _is_changed(arg: Any, before: Any) -> bool:
+    try:
+        return not identical(arg, before)
+    except Exception:  # it is no longer anything that can be compared
+        return True

@@ -83,6 +83,11 @@ MASKED_SOFTMAX = Check(
             "You hid the keys that the mask allows. Here True means: may attend.",
         ),
         Mistake(
+            "reversed polarity",
+            lambda s, m: _stable_softmax(s + m * -1e9),
+            "You hid the keys that the mask allows: True means may attend, and you add to it.",
+        ),
+        Mistake(
             "mask not used",
             lambda s, m: _stable_softmax(s),
             "This is the plain softmax: nothing was hidden.",

@@ -1,0 +1,170 @@
+"""What a check says: short, at most 90 columns, printable on any screen."""
+
+import sys
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+WIDTH = 90
+_PLAIN = str.maketrans(
+    {"−": "-", "–": "-", "—": "-", "∞": "inf", "×": "x", "·": "*", "…": "...", "’": "'"}
+    | {"≤": "<=", "≥": ">=", "τ": "tau", "Σ": "sum", "∑": "sum", "∂": "d", "√": "sqrt", "→": "->"}
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found. It is true if the answer passed, so that `assert check(f)` works.
+
+    Args:
+        status: "not started", "unfinished" (a ladder with rungs left), "wrong" or "passed"
+        message: what was printed
+    """
+
+    status: str
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.status == "passed"
+
+    def __repr__(self) -> str:
+        return f"<{self.status}>"
+
+    def _ipython_display_(self) -> None:
+        """Show nothing: the message was printed already."""
+
+
+def report(status: str, lines: list[str]) -> Result:
+    """Print a message and return it with its status.
+
+    Args:
+        status: of the result
+        lines: of the message; long ones are wrapped, keeping their indent
+    Returns: status and message, as printed
+    """
+    message = printable("\n".join(map(_wrapped, "\n".join(lines).split("\n"))))
+    print(message)
+    return Result(status, message)
+
+
+def _wrapped(line: str) -> str:
+    if len(line) <= WIDTH:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=indent)
+
+
+def printable(text: str) -> str:
+    """Replace the signs that standard output cannot encode.
+
+    Args:
+        text: any text
+    Returns: the same text where the output knows its signs; plain letters elsewhere
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
+    return text
+
+
+def labelled(label: str, value: Any, most: int = 4) -> str:
+    """Format `label value`, with the lines of a matrix aligned.
+
+    Args:
+        label: printed before the value
+        value: a number, an array, a text or a list of arrays
+        most: how many lines to print; the rest becomes the value's shape
+    Returns: one or more lines, indented
+    """
+    first = f"  {label} "
+    lines = text_of(value, WIDTH - len(first)).split("\n")
+    if len(lines) > most:
+        lines = [*lines[: max(most - 1, 1)], f"... ({describe(value)})"]
+    return first + ("\n" + " " * len(first)).join(lines)
+
+
+def text_of(value: Any, width: int = WIDTH) -> str:
+    """A number, an array or a list of arrays with four decimals, shortened if it is long.
+
+    Args:
+        value: to print
+        width: of a line
+    Returns: one or more lines
+    """
+    if isinstance(value, list | tuple):
+        items = [text_of(item, width) for item in value]
+        if sum(map(len, items)) > 2 * width:
+            items = [*items[:2], f"... {len(items)} in all"]
+        return textwrap.fill("[" + ", ".join(items) + "]", width)
+    if isinstance(value, str):
+        return textwrap.shorten(repr(value), width)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        return textwrap.shorten(str(value), width)
+    if array.ndim == 0:
+        return f"{array.item():.6g}" if array.dtype.kind == "f" else str(array.item())
+    if array.size == 0:
+        return f"empty, of shape {array.shape}"
+    with np.printoptions(  # whatever the learner set
+        precision=4,
+        suppress=True,
+        threshold=40,
+        edgeitems=3,
+        linewidth=width,
+        sign="-",
+        floatmode="maxprec",
+        formatter=None,
+        nanstr="nan",
+        infstr="inf",
+        legacy=False,
+    ):
+        return np.array2string(array)
+
+
+def describe(value: Any) -> str:
+    """Name the shape, and the dtype if it is particular.
+
+    Args:
+        value: a number, an array or a list of arrays
+    Returns: for example "shape (2, 3), float16" or "a list of 5"
+    """
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    array = np.asarray(value)
+    particular = array.dtype.kind == "f" and array.dtype != np.float64
+    return f"shape {array.shape}" + (f", {array.dtype}" if particular else "")
+
+
+def is_large(array: np.ndarray) -> bool:
+    """Whether an array is too large to print in full, so that one row stands for it.
+
+    Args:
+        array: with any number of axes
+    Returns: True if it has more than four lines
+    """
+    return array.ndim > 2 or (array.ndim == 2 and (len(array) > 4 or array.shape[1] > 12))
+
+
+def shown(name: str, value: Any, row: tuple[int, ...] = (), most: int = 4) -> str:
+    """Format an input, or the row of it that belongs to the row of the answer that is shown.
+
+    Args:
+        name: of the input
+        value: of the input
+        row: indices of the row; () = show the input as a whole
+        most: how many lines to print
+    Returns: one or more lines, indented
+    """
+    if row and isinstance(value, np.ndarray) and is_large(value) and value.ndim == len(row) + 1:
+        try:
+            return labelled(f"{name} {list(row)} =", value[row], 1) + f"   ({describe(value)})"
+        except IndexError:  # the input broadcasts
+            pass
+    return labelled(f"{name:<8} =", value, max(most, 2))
