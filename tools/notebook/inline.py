@@ -45,6 +45,7 @@ class Inline:
             "term": lambda body: self.term(*_titled(body)),
             "math": lambda body: f"${macros.expand(body)}$",
             "abbr": lambda body: body,
+            "given": lambda body: body,
             "kbd": lambda body: f"<kbd>{body}</kbd>",
             "sub": lambda body: f"<sub>{body}</sub>",
             "sup": lambda body: f"<sup>{body}</sup>",
