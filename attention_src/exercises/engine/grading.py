@@ -1,0 +1,192 @@
+"""Grade a test that the learner wrote: it must accept right code and refuse wrong code.
+
+The test is a function that takes an implementation, calls it, and raises AssertionError if it is
+wrong. Declare several right implementations, written differently (each with a sentence on why it is
+right, for a learner whose test refuses it), and wrong ones (each with its kind, which is named if
+it slips through twice):
+
+    >>> from attention_src.exercises.engine.grading import Implementation, TestCheck
+    >>> SORTING = TestCheck(
+    ...     "my_test_of_sorting",
+    ...     right=[
+    ...         Implementation("sorted", sorted, "it is Python's own"),
+    ...         Implementation("twice", lambda x: sorted(sorted(x)), "once more does no harm"),
+    ...     ],
+    ...     wrong=[
+    ...         Implementation("identity", lambda x: list(x), "it does nothing at all"),
+    ...         Implementation("set", lambda x: sorted(set(x)), "it loses what occurs twice"),
+    ...     ],
+    ... )
+    >>> def my_test_of_sorting(sort):
+    ...     assert sort([3, 1, 2]) == [1, 2, 3]
+    >>> result = SORTING.run(my_test_of_sorting)
+    my_test_of_sorting: caught 1 of 2 wrong implementations (identity).
+      It accepts both right ones.
+    >>> result = SORTING.run(my_test_of_sorting)
+    my_test_of_sorting: caught 1 of 2 wrong implementations (identity).
+      It accepts both right ones.
+    One that slipped through: it loses what occurs twice.
+    >>> def my_better_test(sort):
+    ...     assert sort([3, 1, 1]) == [1, 1, 3]
+    >>> bool(SORTING.run(my_better_test))
+    my_test_of_sorting: passed. It caught 2 of 2 wrong implementations and accepts both right
+    ones.
+    True
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.messages import Result, report
+from attention_src.exercises.engine.running import Outcome, attempt
+
+REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """Code that a learner's test is tried on.
+
+    Args:
+        name: a few words, shown when the test refuses it (right) or catches it (wrong)
+        function: what the test gets
+        why: why it is right, or what is wrong; goes on after "it is right: " or "One that slipped
+            through: "
+    """
+
+    name: str
+    function: Callable
+    why: str
+
+
+@dataclass
+class TestCheck:
+    """An exercise in which the learner writes the test. See the module's docstring.
+
+    Args:
+        name: of the exercise; begins every message
+        right: implementations that the test must accept
+        wrong: implementations that it must refuse
+        hints: shown one by one from the third failing try
+        seconds: how long the test may take on one implementation
+        failures: failed runs since the last pass; a test that crashes or hangs costs none
+    """
+
+    __test__ = False  # pytest collects what begins with Test
+
+    name: str
+    right: list[Implementation]
+    wrong: list[Implementation]
+    hints: list[str] = field(default_factory=list)
+    seconds: float = 5.0
+    failures: int = 0
+
+    def run(self, test: Any) -> Result:
+        """Run the learner's test on every implementation and print one message.
+
+        Args:
+            test: the learner's function of an implementation
+        Returns: status and message, as printed
+        Raises:
+            ValueError: test is not callable
+        """
+        if not callable(test):
+            raise ValueError(
+                f"test is {type(test).__name__}, it should be a function: pass its name without "
+                "calling it, as in check(my_test)"
+            )
+        calls = [0]
+        begun = self._try(test, self.right[0], calls)
+        if begun.nothing and not calls[0]:
+            return report(
+                "not started",
+                [f"{self.name}: not started. Your test should call the function that it gets."],
+            )
+        return self._accepts_the_right(test, calls) or self._catches_the_wrong(test, calls)
+
+    def _try(self, test: Callable, implementation: Implementation, calls: list[int]) -> Outcome:
+        def under_test(*args: Any, **options: Any) -> Any:
+            calls[0] += 1
+            return implementation.function(*args, **options)
+
+        return attempt(test, (under_test,), lambda answer: [], seconds=self.seconds)
+
+    def _accepts_the_right(self, test: Callable, calls: list[int]) -> Result | None:
+        """What to say about the first right implementation that it refuses; None if none."""
+        for implementation in self.right * REPEATS:
+            outcome = self._try(test, implementation, calls)
+            about = f"a right implementation ({implementation.name})"
+            if _is_false(outcome):
+                return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
+            if outcome.error is None:
+                continue
+            where = outcome.where.replace("Your function", "Your test")
+            if not issubclass(outcome.error, AssertionError):
+                return report("wrong", [f"{self.name}: wrong. It stumbles over {about}.", where])
+            reason = f"Yet it is right: {implementation.why}."
+            return self._wrong([f"{self.name}: wrong. It refuses {about}.", where, reason])
+        return None
+
+    def _catches_the_wrong(self, test: Callable, calls: list[int]) -> Result:
+        """The message about the wrong implementations, once all right ones were accepted."""
+        if not calls[0]:
+            return self._wrong(
+                [f"{self.name}: wrong. Your test never calls the function that it gets."]
+            )
+        outcomes: list[Outcome] = []
+        for implementation in self.wrong:
+            outcomes.append(self._try(test, implementation, calls))
+            if outcomes[-1].timed_out:
+                where = outcomes[-1].where.replace("Your function", "Your test")
+                return report("wrong", [f"{self.name}: wrong. It hangs on wrong code.", where])
+        if any(map(_is_false, outcomes)):
+            return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
+        pairs = list(zip(self.wrong, outcomes, strict=True))
+        caught = [w for w, o in pairs if o.error and issubclass(o.error, AssertionError)]
+        accepted = (
+            "both right ones" if len(self.right) == 2 else f"all {len(self.right)} right ones"
+        )
+        if len(caught) == len(self.wrong):
+            self.failures = 0
+            return report(
+                "passed",
+                [
+                    f"{self.name}: passed. It caught {len(caught)} of {len(caught)} wrong "
+                    f"implementations and accepts {accepted}."
+                ],
+            )
+        names = f" ({', '.join(w.name for w in caught)})" if caught else ""
+        lines = [
+            f"{self.name}: caught {len(caught)} of {len(self.wrong)} wrong implementations{names}.",
+            f"  It accepts {accepted}.",
+        ]
+        crashed = [o for _, o in pairs if o.error and not issubclass(o.error, AssertionError)]
+        if crashed:
+            lines += [
+                f"  On {len(crashed)} of them it stopped with another error, which does not count: "
+                "a test that crashes says nothing about the code; AssertionError is a verdict.",
+                crashed[0].where.replace("Your function", "Your test"),
+            ]
+        return self._wrong(lines, next(w for w, _ in pairs if w not in caught))
+
+    def _wrong(self, lines: list[str], slipped: Implementation | None = None) -> Result:
+        """A failing try: it counts, and brings a hint."""
+        self.failures += 1
+        if slipped and self.failures > 1:
+            lines = [*lines, f"One that slipped through: {slipped.why}."]
+        for number, hint in enumerate(self.hints[: max(self.failures - 2, 0)], start=1):
+            lines = [*lines, f"Hint {number} of {len(self.hints)}: {hint}"]
+        return report("wrong", lines)
+
+
+_RETURNED_FALSE = (
+    "Your test returned False. Nobody looks at what a test returns: write `assert ...`, which "
+    "raises AssertionError."
+)
+
+
+def _is_false(outcome: Outcome) -> bool:
+    return isinstance(outcome.answer, bool | np.bool_) and not outcome.answer

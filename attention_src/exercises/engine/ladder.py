@@ -1,0 +1,141 @@
+'''A derivation in lettered steps, whose numbers are checked rung by rung.
+
+The learner derives on paper and answers with numbers; `...` or None means "not yet". The right
+value of a rung is computed, not typed, and so are the wrong values that people get:
+
+    >>> from attention_src.exercises.engine.ladder import Ladder, Reply, Rung
+    >>> CIRCLE = Ladder(
+    ...     "circle",
+    ...     [
+    ...         Rung("a", "the area for r = 2", lambda: 3.14159265 * 2**2,
+    ...              replies=[Reply(lambda: 2 * 3.14159265 * 2**2, "This is 2 pi r^2.")]),
+    ...         Rung("b", "its slope there", lambda: 2 * 3.14159265 * 2, hint="Differentiate."),
+    ...     ],
+    ... )
+    >>> def check_circle(a=..., b=...):
+    ...     """Check the rungs of the ladder."""
+    ...     return CIRCLE.run(a=a, b=b)
+    >>> result = check_circle(a=25.13)
+    circle: 0 of 2 rungs hold.
+      a  no   the area for r = 2. Yours: 25.13. This is 2 pi r^2.
+      b  ...  its slope there
+    >>> result = check_circle(a=12.57)
+    circle: 1 of 2 rungs hold.
+      a  yes  the area for r = 2
+      b  ...  its slope there
+    >>> result.status
+    'unfinished'
+'''
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.messages import Result, describe, report, text_of
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A wrong value of a rung, and what to say about it.
+
+    Args:
+        value: a function without arguments that computes it
+        message: what to tell the learner
+    """
+
+    value: Callable[[], Any]
+    message: str
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of a ladder.
+
+    Args:
+        letter: its name, as in the text
+        asks: a few words on what is asked
+        value: a function without arguments that computes the right number or array
+        replies: wrong values that people get
+        hint: shown from the second wrong try at this rung
+        rtol: relative tolerance; the default admits three significant digits
+        atol: absolute tolerance, for values near 0
+    """
+
+    letter: str
+    asks: str
+    value: Callable[[], Any]
+    replies: list[Reply] = field(default_factory=list)
+    hint: str = ""
+    rtol: float = 5e-3
+    atol: float = 1e-9
+
+
+@dataclass
+class Ladder:
+    """An exercise of several rungs. See the module's docstring.
+
+    Args:
+        name: of the exercise; begins every message
+        rungs: in the order of the derivation
+        failures: for each letter, the wrong tries since the last pass
+    """
+
+    name: str
+    rungs: list[Rung]
+    failures: dict[str, int] = field(default_factory=dict)
+
+    def run(self, **answers: Any) -> Result:
+        """Compare the answers with the rungs and print which hold.
+
+        Args:
+            answers: one for each letter; `...` or None = not answered yet
+        Returns: status ("not started", "unfinished", "wrong" or "passed") and message, as printed
+        Raises:
+            ValueError: an answer belongs to no rung
+        """
+        letters = [rung.letter for rung in self.rungs]
+        unknown = [name for name in answers if name not in letters]
+        if unknown:
+            raise ValueError(f"{unknown[0]} is no rung of this ladder: it has {', '.join(letters)}")
+        with np.errstate(all="ignore"):
+            states = [self._state(rung, answers.get(rung.letter)) for rung in self.rungs]
+        if all(word == "..." for word, _ in states):
+            return report("not started", [f"{self.name}: not started. Fill in the first rung."])
+        hold = sum(word == "yes" for word, _ in states)
+        if hold == len(self.rungs):
+            self.failures = {}
+            return report("passed", [f"{self.name}: passed. All {hold} rungs hold."])
+        lines = [f"{self.name}: {hold} of {len(self.rungs)} rungs hold."]
+        for rung, (word, more) in zip(self.rungs, states, strict=True):
+            lines.append(f"  {rung.letter}  {word:<3}  {rung.asks}{more}")
+        wrong = any(word == "no" for word, _ in states)
+        return report("wrong" if wrong else "unfinished", lines)
+
+    def _state(self, rung: Rung, answer: Any) -> tuple[str, str]:
+        """Whether a rung holds ("yes", "no", "..."), and what else to say."""
+        if answer is None or answer is ...:
+            return "...", ""
+        right = np.asarray(rung.value(), dtype=np.float64)
+        try:
+            yours = to_array(answer, "a number").astype(np.float64)
+        except ValueError:
+            return "no", ". Yours is no number."
+        if yours.shape != right.shape:
+            wanted = describe(right) if right.ndim else "one number"
+            return "no", f". Expected {wanted}; yours has {describe(yours)}."
+        if _near(yours, right, rung):
+            return "yes", ""
+        tries = self.failures[rung.letter] = self.failures.get(rung.letter, 0) + 1
+        said = f". Yours: {text_of(yours, 40)}."
+        for reply in rung.replies:
+            known = np.asarray(reply.value(), dtype=np.float64)
+            if known.shape == yours.shape and _near(yours, known, rung):
+                return "no", f"{said} {reply.message}"
+        return "no", f"{said} Hint: {rung.hint}" if rung.hint and tries > 1 else said
+
+
+def _near(a: np.ndarray, b: np.ndarray, rung: Rung) -> bool:
+    return bool(np.isclose(a, b, rtol=rung.rtol, atol=rung.atol).all())
