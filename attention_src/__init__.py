@@ -26,7 +26,8 @@ Beside them:
     shapes          the ValueErrors: which axis does not fit, and how to repair it
     tensors         the same for dtypes and devices, and which of them kernels take
     costs           bytes and operations of attention and of caches; costs.algorithms: of every
-                    algorithm here; costs.roofline: the chips' limits on them
+                    algorithm here; costs.bill: of one workload, before and after a change;
+                    costs.roofline: the chips' limits on them
     timing          median and spread of a running time
     testing         the three gates for numerical code, for your own implementations too
     triton_support  how kernels are launched, where they run, what they would use on a chip that is
