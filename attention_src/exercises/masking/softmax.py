@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.exercises.engine.drawing import any_scores, any_shape
 
 
 def _stable_softmax(s: np.ndarray) -> np.ndarray:
@@ -44,6 +45,26 @@ def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return e / np.where(l > 0, l, 1)
 
 
+_SCORES = np.random.default_rng(1).normal(0, 2, (2, 3, 2, 3))
+
+
+def _draw(rng: np.random.Generator) -> tuple:
+    """Scores with 2 to 4 axes, some of them -inf, and a mask that broadcasts to them."""
+    shape = any_shape(rng, fewest=2, most=4)
+    if rng.random() < 0.1:
+        shape = (*shape[:-1], 130)
+    scores = any_scores(rng, shape, np.float32 if rng.random() < 0.2 else np.float64)
+    if rng.random() < 0.3:
+        scores[rng.random(shape) < 0.3] = -np.inf
+    mask_shape = list(shape)
+    for axis in range(len(shape)):
+        if rng.random() < 0.3:
+            mask_shape[axis] = 1
+    if rng.random() < 0.5:
+        mask_shape = mask_shape[int(rng.integers(len(shape))) :]
+    return scores, rng.random(mask_shape) < rng.choice([0.3, 0.7])
+
+
 MASKED_SOFTMAX = Check(
     "masked_softmax",
     reference=_masked_softmax,
@@ -58,6 +79,10 @@ MASKED_SOFTMAX = Check(
             ),
         ),
         Case(
+            "small weights count",
+            (np.array([[0.0, -8.0, 5.0, -15.0]]), np.array([[True, True, False, True]])),
+        ),
+        Case(
             "large scores",
             (np.array([[1e4, 9999.0, -1e4]]), np.array([[True, True, False]])),
         ),
@@ -69,13 +94,40 @@ MASKED_SOFTMAX = Check(
             ),
         ),
         Case(
+            "rows far apart",
+            (
+                np.array([[1e4, 9998.0, 0.0], [-9999.0, -1e4, 7.0]]),
+                np.array([[True, True, False], [True, True, False]]),
+            ),
+        ),
+        Case(
+            "visible scores of -inf, in the second row no others",
+            (
+                np.array([[1.0, -np.inf, 2.0, 0.0], [-np.inf, 5.0, 3.0, -np.inf]]),
+                np.array([[True, True, False, True], [True, False, False, True]]),
+            ),
+        ),
+        Case(
+            "one mask [n_k] for two queries",
+            (np.array([[0.5, 2.0, -1.0], [1.5, 0.0, 3.0]]), np.array([False, True, True])),
+        ),
+        Case(
             "a mask of one row for two queries, in a batch of two",
             (
                 np.array([[[0.5, 2.0, -1.0], [1.5, 0.0, 3.0]], [[2.5, 1.0, 0.0], [0.0, 4.0, 1.0]]]),
                 np.array([[[True, True, False]], [[False, True, True]]]),
             ),
         ),
+        Case(
+            "two sentences, three heads, padding [B, 1, 1, n_k]",
+            (_SCORES, np.array([True, True, True, True, True, False]).reshape(2, 1, 1, 3)),
+        ),
+        Case(
+            "one query, one key",
+            (np.array([[[[3.0]]]]), np.array([[[[True]]]])),
+        ),
     ],
+    draw=_draw,
     mistakes=[
         Mistake(
             "reversed polarity",

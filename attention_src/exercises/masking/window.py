@@ -1,4 +1,4 @@
-"""The checks of the masks that a learner builds. In all of them, True means "may attend"."""
+"""The check of the window with sinks. True means "may attend"."""
 
 from typing import Any
 
@@ -44,6 +44,15 @@ def _sinks_and_window(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray
     return (j <= i) & (j > i - window) & (j < sinks)
 
 
+def _draw(rng: np.random.Generator) -> tuple:
+    """Few and many keys, with 1 to n_k queries; windows and sinks may exceed the keys."""
+    n_k = int(rng.integers(1, 10) if rng.random() < 0.9 else rng.integers(65, 150))
+    n_q = n_k if rng.random() < 0.3 else int(rng.integers(1, n_k + 1))
+    window = 1000 if rng.random() < 0.1 else int(rng.integers(1, n_k + 3))
+    sinks = 0 if rng.random() < 0.2 else int(rng.integers(0, n_k + 3))
+    return n_q, n_k, window, sinks
+
+
 WINDOW_MASK = Check(
     "window_mask",
     reference=_window_mask,
@@ -54,8 +63,10 @@ WINDOW_MASK = Check(
         Case("2 new queries, 7 keys, 2 sinks", (2, 7, 2, 2)),
         Case("more sinks than the first query may see", (5, 5, 1, 3)),
         Case("a window wider than the text", (3, 3, 11, 0)),
-        Case("more queries than keys", (5, 3, 2, 0)),
+        Case("one query, a window of 1", (1, 5, 1, 1)),
+        Case("a long text", (70, 150, 40, 3)),
     ],
+    draw=_draw,
     mistakes=[
         Mistake(
             "reversed polarity",
@@ -120,81 +131,6 @@ WINDOW_MASK = Check(
 )
 
 
-def _packed_causal_mask(document_ids: np.ndarray) -> np.ndarray:
-    """Causal within each document."""
-    ids = np.asarray(document_ids)
-    n = len(ids)
-    return (ids[:, None] == ids[None, :]) & np.tri(n, dtype=bool)
-
-
-def _tri(ids: np.ndarray) -> np.ndarray:
-    return np.tri(len(ids), dtype=bool)
-
-
-PACKED_CAUSAL_MASK = Check(
-    "packed_causal_mask",
-    reference=_packed_causal_mask,
-    cases=[
-        Case("two documents", (np.array([0, 0, 0, 1, 1]),)),
-        Case("three documents, ids in no order", (np.array([7, 7, 2, 5, 5, 5]),)),
-        Case("one document", (np.array([4, 4, 4]),)),
-        Case("every token its own document", (np.array([3, 1, 2, 0]),)),
-    ],
-    mistakes=[
-        Mistake(
-            "reversed polarity",
-            lambda ids: ~_packed_causal_mask(ids),
-            "True and False are swapped. Here True means: may attend.",
-        ),
-        Mistake(
-            "same document, not causal",
-            lambda ids: ids[:, None] == ids[None, :],
-            "You compare the ids, but a query still sees later tokens of its own document. "
-            "Compose with the causal mask.",
-        ),
-        Mistake(
-            "causal, documents ignored",
-            _tri,
-            "You built the causal mask, but a query still reads the documents packed before "
-            "its own. Compare the ids as well.",
-        ),
-        Mistake(
-            "upside down",
-            lambda ids: _packed_causal_mask(ids).T,
-            "Rows are queries and columns are keys. Yours is transposed: each query sees the "
-            "future and not the past.",
-        ),
-        Mistake(
-            "own key hidden",
-            lambda ids: _packed_causal_mask(ids) & ~np.eye(len(ids), dtype=bool),
-            "You hid the diagonal, off by one: a query may see its own key, so j <= i and not "
-            "j < i. The first token of a document would see nothing.",
-        ),
-        Mistake(
-            "or instead of and",
-            lambda ids: (ids[:, None] == ids[None, :]) | _tri(ids),
-            "You joined the two rules with OR. A key must pass both: use &.",
-        ),
-        Mistake(
-            "ids ordered",
-            lambda ids: (ids[:, None] >= ids[None, :]) & _tri(ids),
-            "You compare ids with >=. Earlier documents then stay visible; ids are names, only "
-            "== means anything.",
-        ),
-        Mistake(
-            "additive mask",
-            lambda ids: np.where(_packed_causal_mask(ids), 0.0, -np.inf),
-            ADDITIVE,
-        ),
-    ],
-    hints=[
-        "Two rules, and a key must pass both. What are they?",
-        "ids[:, None] == ids[None, :] compares each query's document with each key's.",
-        "np.tri(n, dtype=bool) is the causal mask. Join the two with &.",
-    ],
-)
-
-
 def check_window_mask(f: Any) -> Result:
     """Check f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right.
 
@@ -205,15 +141,3 @@ def check_window_mask(f: Any) -> Result:
         ValueError: f is not callable
     """
     return WINDOW_MASK.run(f)
-
-
-def check_packed_causal_mask(f: Any) -> Result:
-    """Check f(document_ids [n]) -> bool [n, n]: causal within each document.
-
-    Args:
-        f: the learner's function
-    Returns: status and message, as printed
-    Raises:
-        ValueError: f is not callable
-    """
-    return PACKED_CAUSAL_MASK.run(f)
