@@ -105,7 +105,8 @@ class TestCheck:
                 "not started",
                 [f"{self.name}: not started. Your test should call the function that it gets."],
             )
-        return self._accepts_the_right(test, calls) or self._catches_the_wrong(test, calls)
+        refused = self._accepts_the_right(test, calls)  # false if there, as every failed result
+        return self._catches_the_wrong(test, calls) if refused is None else refused
 
     def _try(self, test: Callable, implementation: Implementation, calls: list[int]) -> Outcome:
         def under_test(*args: Any, **options: Any) -> Any:
