@@ -35,6 +35,7 @@ STYLES = (
     "sphinx-design.min.css",
     "vendor/katex/katex.min.css",
     "course.css",
+    "run-here.css",
 )
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
 
@@ -93,7 +94,8 @@ def page_texts(out: Path) -> list[str]:
 
 def words_in_use(out: Path) -> set[str]:
     """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
-    scripts = [out / "_static" / name for name in (*SCRIPTS, "searchtools.js")]
+    names = (*SCRIPTS, "searchtools.js", "run-here.js")
+    scripts = [out / "_static" / name for name in names]
     texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
     return set(re.findall(r"[\w-]+", "\n".join(texts)))
 

@@ -11,10 +11,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-COMPRESSED = (".html", ".css", ".js", ".mjs", ".svg", ".json", ".ipynb", ".txt", ".xml", ".md")
+COMPRESSED = (
+    *(".html", ".css", ".js", ".mjs", ".svg", ".json", ".ipynb", ".txt", ".xml", ".md", ".wasm"),
+)
 TYPES = {
     "": "application/octet-stream",
     ".css": "text/css; charset=utf-8",
@@ -26,9 +29,15 @@ TYPES = {
     ".mjs": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".wasm": "application/wasm",
     ".woff2": "font/woff2",
     ".xml": "text/xml",
 }
+
+
+@lru_cache(maxsize=100)
+def compressed(body: bytes) -> bytes:
+    return gzip.compress(body, 6)
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -49,7 +58,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Type", self.guess_type(str(path)))
         self.send_header("Cache-Control", "max-age=600")
         if path.suffix in COMPRESSED and "gzip" in self.headers.get("Accept-Encoding", ""):
-            body = gzip.compress(body, 6)
+            body = compressed(body)
             self.send_header("Content-Encoding", "gzip")
             self.send_header("Vary", "Accept-Encoding")
         self.send_header("Content-Length", str(len(body)))

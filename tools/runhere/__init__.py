@@ -1,0 +1,10 @@
+"""Python in the page: the parts that a reader's browser runs, made from pinned, hash-checked files.
+
+parts.py      gets Pyodide (npm) and NumPy for it (vendor/), checks their hashes, compiles, caches
+course.py     the NumPy part of attention_src, as a zip
+extension.py  Sphinx: writes both into _static/py, and tells the pages where they are
+worker/       what runs in the browser, beside the page
+standins/     modules for what Python in the page has not
+
+The page's own script is book/_static/run-here.js.
+"""

