@@ -1,0 +1,190 @@
+"""Python in the page: what cells print, exercises, stopping, and that nothing comes before a press.
+
+Each chapter is opened once, because Python takes seconds to start.
+"""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from built_site import HTML, ROOT, chapter_pages
+from run_here import comparable, exercises, stored
+from test_accessibility import OF_COLOUR, OPEN_FOLDS, violations
+
+from tools.site.measure import FIRST_PAGE
+
+CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
+SECONDS = 60_000  # milliseconds; a busy machine is not a bug
+
+
+class Cells:
+    """The cells of an open page that can be run."""
+
+    def __init__(self, page):
+        self.page = page
+        page.evaluate(OPEN_FOLDS)  # some cells are folded
+        self.all = page.locator("div.cell:has(.run-bar)")
+        self.sources = page.evaluate(
+            "[...document.querySelectorAll('div.cell:has(.run-bar) .cell_input pre')]"
+            ".map(pre => pre.textContent.trimEnd())"
+        )
+
+    def at(self, source):
+        return self.all.nth(self.sources.index(source.rstrip()))
+
+    def press(self, cell):
+        """Run a cell, wait, and give what it printed."""
+        button = cell.locator(".run-button").first
+        button.click()
+        if cell.locator("textarea:focus").count():  # an exercise opens first
+            button.click()
+        return self.result(cell)
+
+    def result(self, cell):
+        cell.locator(".run-button:first-child:not([aria-disabled])").wait_for(timeout=SECONDS)
+        shown = cell.locator(".run-yours")
+        return comparable(shown.locator("pre").text_content()) if shown.is_visible() else ""
+
+    def status(self, cell):
+        return cell.locator(".run-status").text_content()
+
+    def write(self, cell, text):
+        if not cell.locator("textarea").count():
+            cell.locator(".run-button").first.click()
+            self.result(cell)
+        cell.locator("textarea").fill(text)
+
+
+@pytest.fixture
+def opened(open_page):
+    """A function: opened(page, ...) -> its Cells, after it was seen that nothing came too early."""
+
+    def visit(page, **options):
+        asked = []
+        there = open_page("book/references.html")  # counts what the next page asks for
+        there.on("request", lambda request: asked.append(request.url))
+        there.goto(there.url.replace("book/references.html", page), wait_until="networkidle")
+        assert any("run-here.js" in url for url in asked)
+        assert not [url for url in asked if "/py/" in url], "fetched before a press"
+        if options:
+            there.set_viewport_size(options)
+        return Cells(there)
+
+    return visit
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_cells_print_what_is_stored(page, opened):
+    cells = opened(page)
+    expected = stored(page)
+    assert cells.sources == [source.rstrip() for source, _ in expected]
+    differ = []
+    for index, (source, text) in enumerate(expected):
+        if "raise NotImplementedError" in source:
+            continue  # the next test's
+        found = cells.press(cells.all.nth(index))
+        if found != text:
+            differ.append(
+                f"--- cell {index + 1}:\n{source}\n--- stored:\n{text}\n--- page:\n{found}"
+            )
+    assert not differ, "\n\n".join(differ)
+    check_exercises(page, cells)
+
+
+def check_exercises(page, cells):
+    """Each worked solution passes; a wrong answer is refused with the notebook's words."""
+    passed = (
+        "window.passed = []; addEventListener('exercise-passed', e => passed.push(e.detail.id))"
+    )
+    cells.page.evaluate(passed.replace("addEventListener", "document.addEventListener"))
+    tasks = exercises(page)
+    assert tasks, "a chapter has exercises"
+    said = notebook_says(tasks)
+    for task, words in zip(tasks, said, strict=True):
+        cells.write(cells.at(task.stub), task.wrong)
+        assert cells.press(cells.at(task.check)) == words
+        assert task.label not in cells.page.evaluate("passed")
+        cells.write(cells.at(task.stub), task.solution)
+        assert "passed" in cells.press(cells.at(task.check)), task.label
+    assert cells.page.evaluate("passed") == [task.label for task in tasks]
+
+
+def notebook_says(tasks):
+    """What the checks print about the wrong answers outside the page."""
+    code = "import numpy as np\n" + "print('=====')\n".join(
+        f"{task.wrong}\n{task.check}\n" for task in tasks
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [comparable(part) for part in done.stdout.split("=====\n")]
+
+
+def test_an_endless_loop_is_stopped_and_python_is_back(opened):
+    cells = opened(CHAPTERS[0])
+    (_, _), (_, _), (third, text) = stored(CHAPTERS[0])[:3]
+    loop, next_one = cells.all.nth(1), cells.at(third)
+    loop.locator(".run-button").first.click()
+    cells.result(loop)
+    loop.locator("textarea").fill("s = [1]\nwhile True:\n    pass")
+    loop.locator("textarea").press("Control+Enter")
+    stop = loop.locator(".run-button", has_text="Stop")
+    stop.click(timeout=SECONDS)
+    began = time.monotonic()
+    cells.result(loop)
+    assert "Stopped" in cells.status(loop)
+    assert time.monotonic() - began < 5
+    assert cells.press(next_one) != text, "the loop is not entered again, so its names are missing"
+    loop.locator(".run-button", has_text="Reset").click()
+    assert cells.press(next_one) == text
+    assert not stop.is_visible()
+
+
+def test_errors_output_and_keys(opened):
+    cells = opened(CHAPTERS[0])
+    cell = cells.all.nth(1)
+    cells.write(cell, "")
+    field = cell.locator("textarea")
+    field.focus()
+    cells.page.keyboard.type("def f(x):\nreturn x + [")  # Enter keeps the indentation
+    assert field.input_value() == "def f(x):\n    return x + ["
+    cells.page.keyboard.press("Tab")
+    assert not field.evaluate("field => field === document.activeElement"), "Tab leaves"
+    assert "SyntaxError" in cells.press(cell)
+    cells.write(cell, "def f(x):\n    return 1 / x\n\nf(0)")
+    text = cells.press(cell)
+    assert text.startswith("Traceback") and text.endswith("ZeroDivisionError: division by zero")
+    assert "    return 1 / x\n" in text and text.count("File ") == 2, "the reader's lines alone"
+    cells.write(cell, "import torch")
+    assert "notebook" in cells.press(cell)
+    cells.write(cell, "for i in range(10**5):\n    print(i)")
+    text = cells.press(cell)
+    assert 19_000 < len(text) < 21_000 and text.endswith("more than can be shown")
+    cells.write(cell, "def f(n):\n    return f(n + 1)\n\nf(0)")
+    assert "recursion" in cells.press(cell).lower() or "Python stopped" in cells.press(cell)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_on_a_phone(theme, open_page):
+    page = open_page(CHAPTERS[0], theme=theme, width=390, height=844)
+    cells = Cells(page)
+    for index in range(2):
+        cell = cells.all.nth(index)
+        cells.press(cell)
+        box = cell.locator(".run-button").first.bounding_box()
+        assert box["height"] >= 32 and box["width"] >= 44
+    cells.write(cells.all.nth(2), "1 / 0")
+    assert "ZeroDivisionError" in cells.press(cells.all.nth(2))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "scrolls sideways"
+    size = page.locator("textarea").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    assert size >= 16, "a phone zooms into smaller fields"
+    assert not violations(page, OF_COLOUR if theme == "dark" else None)
+
+
+def test_a_page_opened_as_a_file_says_why_it_cannot(browser, site):
+    page = browser.new_page()
+    page.goto((HTML / CHAPTERS[0]).as_uri())
+    cells = Cells(page)
+    cells.press(cells.all.first)
+    assert "opened as a file" in cells.status(cells.all.first)
+    page.close()
