@@ -12,7 +12,7 @@ import pytest
 from attention_src.models import install
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.minilm import MiniLM
-from attention_src.models.minilm.model import erf, gelu
+from attention_src.models.minilm.gelu import erf, gelu
 from attention_src.models.minilm.recorded import load_recorded
 
 SENTENCES = [

@@ -9,7 +9,6 @@ trained to give sentences of similar meaning similar embeddings. Layers and head
     weights[3, 5]  # [n, n]: row i holds the attention weights of token i in head L3H5
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,15 +19,12 @@ from jaxtyping import Float
 from attention_src.attention.reference import attention, attention_weights
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.install import folder, require_tokenizers
+from attention_src.models.minilm.gelu import gelu
 from attention_src.multihead.reference import merge_heads, split_heads
 
 N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
 D_HEAD = D_MODEL // N_HEADS
 EPSILON = 1e-12
-
-# erf at 40,001 points from -6 to 6; linear interpolation between them is off by at most 1.1e-8.
-ERF_END, ERF_STEPS = 6.0, 40_000
-ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
 
 Head = tuple[int, int]  # (layer, head)
 
@@ -153,11 +149,37 @@ class MiniLM:
                 o[head] = p[head] @ v[head]
             for _, head in (at for at in ablate if at[0] == layer):
                 o[head] = 0
-            x = self._after_attention(layer, x, merge_heads(o))
+            x = self.layer(layer, x, o)
             layers.append(x)
             weights.append(p)
             values.append(v)
         return Encoding(tokens, np.stack(layers), np.stack(weights), np.stack(values))
+
+    def attend(self, layer: int, x: Float[np.ndarray, "*runs n 384"]) -> np.ndarray:
+        """What the heads of a layer bring back.
+
+        Args:
+            layer: counted from 0
+            x: [..., n, 384]  hidden states before that layer, of one text or several runs of it
+        Returns: [..., 12, n, 32]
+        """
+        return attention(*(self._project(layer, name, x) for name in ("query", "key", "value")))
+
+    def layer(
+        self,
+        layer: int,
+        x: Float[np.ndarray, "*runs n 384"],
+        o: Float[np.ndarray, "*more_runs 12 n 32"],
+    ) -> Float[np.ndarray, "*runs n 384"]:
+        """A layer's result, given its input and what its heads bring back.
+
+        Args:
+            layer: counted from 0
+            x: [..., n, 384]  hidden states before that layer
+            o: [..., 12, n, 32]  from `attend`, or changed
+        Returns: [..., n, 384]  hidden states after it
+        """
+        return self._after_attention(layer, x, merge_heads(o))
 
     def _tokenize(self, text: str) -> tuple[list[str], list[int]]:
         if not isinstance(text, str) or not text.strip():
@@ -176,7 +198,9 @@ class MiniLM:
         return self._normalize("embeddings", self.token_embeddings[ids] + positions + segment)
 
     def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
-        return x @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
+        rows = x.reshape(-1, x.shape[-1])  # one large product, also of several runs
+        y = rows @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
+        return y.reshape(*x.shape[:-1], y.shape[-1])
 
     def _project(self, layer: int, role: str, x: np.ndarray) -> np.ndarray:
         """Queries, keys or values of all heads: [n, 384] -> [12, n, 32]."""
@@ -196,28 +220,6 @@ class MiniLM:
         deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(EPSILON))
         w = self.parameters
         return centred / deviation * w[f"{name}.LayerNorm.weight"] + w[f"{name}.LayerNorm.bias"]
-
-
-def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, by linear interpolation in a table.
-
-    Args:
-        x: [...]  any real numbers
-    Returns: float64 [...]  with an error of at most 2e-8
-    """
-    at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
-    left = np.minimum(at.astype(int), ERF_STEPS - 1)
-    return ERF[left] + (at - left) * (ERF[left + 1] - ERF[left])
-
-
-def gelu(x: np.ndarray) -> np.ndarray:
-    """x Phi(x), Phi the standard normal distribution function.
-
-    Args:
-        x: [...]
-    Returns: [...]  in x's dtype
-    """
-    return (x * 0.5 * (1 + erf(x / math.sqrt(2)))).astype(x.dtype)
 
 
 def _check_head(at: Any, name: str) -> Head:

@@ -1,0 +1,31 @@
+"""The activation of MiniLM's feed-forward part, without SciPy."""
+
+import math
+
+import numpy as np
+
+# erf at 40,001 points from -6 to 6; linear interpolation between them is off by at most 1.1e-8.
+ERF_END, ERF_STEPS = 6.0, 40_000
+ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    """The error function, by linear interpolation in a table.
+
+    Args:
+        x: [...]  any real numbers
+    Returns: float64 [...]  with an error of at most 2e-8
+    """
+    at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
+    left = np.minimum(at.astype(int), ERF_STEPS - 1)
+    return ERF[left] + (at - left) * (ERF[left + 1] - ERF[left])
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """x Phi(x), Phi the standard normal distribution function.
+
+    Args:
+        x: [...]
+    Returns: [...]  in x's dtype
+    """
+    return (x * 0.5 * (1 + erf(x / math.sqrt(2)))).astype(x.dtype)
