@@ -168,14 +168,14 @@ class MiniLM:
     def layer(
         self,
         layer: int,
-        x: Float[np.ndarray, "*runs n 384"],
-        o: Float[np.ndarray, "*more_runs 12 n 32"],
+        x: Float[np.ndarray, "*one_or_runs n 384"],
+        o: Float[np.ndarray, "*runs 12 n 32"],
     ) -> Float[np.ndarray, "*runs n 384"]:
         """A layer's result, given its input and what its heads bring back.
 
         Args:
             layer: counted from 0
-            x: [..., n, 384]  hidden states before that layer
+            x: [..., n, 384]  hidden states before that layer; one run's serve for all
             o: [..., 12, n, 32]  from `attend`, or changed
         Returns: [..., n, 384]  hidden states after it
         """
