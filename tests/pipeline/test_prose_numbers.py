@@ -1,0 +1,202 @@
+"""Every number of the prose is computed on its page: what must be caught, and what must pass."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from tiny import FRONT
+
+from tools.book import Chapter
+from tools.prose_numbers.check import main, unfounded
+from tools.prose_numbers.prose import prose
+
+# The page's only cell, and what it prints; −0.66, 0.1175, 431.4, 4012, 4.1e-18, 1024, 3 and 5.
+CODE = """\
+rate, size = 7 * 10_000, -3.5
+print(f"{score:.13f}", *more, "typed 77 by hand")
+"""
+OUTPUT = "0.587 -0.66 0.1175 431.4 4012 4.1e-18 1,024 L3H5 46 typed 77 by hand\n"
+
+
+def page(tmp_path, text, code=CODE, output=OUTPUT, line=""):
+    """A chapter with this prose, and its notebook, as stored."""
+    for folder in ("book", "notebooks"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    cell = f"```{{code-cell}} ipython3\n{code}```\n"
+    path = tmp_path / "book/page.md"
+    path.write_text(f"{FRONT}# A page\n\n{text}\n\n{cell}{line}", encoding="utf-8")
+    outputs = [new_output("stream", name="stdout", text=output)]
+    cells = [new_markdown_cell(text), new_code_cell(code.rstrip("\n"), outputs=outputs)]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/page.ipynb")
+    return Chapter(tmp_path, "book/page")
+
+
+def caught(tmp_path, text, **options):
+    lines = unfounded(page(tmp_path, text, **options))
+    return [line.split(": ", 1)[1].split(" is in no")[0] for line in lines]
+
+
+PASS = [
+    ("as printed", "The score is 0.587."),
+    ("rounded", "The score is 0.59, or 0.6."),
+    ("negative", "A correlation of −0.66 and -0.7."),
+    ("size of a fall", "It falls by 0.66."),
+    ("percentage", "That is 12 % of them, 12% or 11.75 percent."),
+    ("thousands", "It reads 4,012 of them, or 1\u202f024."),
+    ("about", "About 4,000 tokens; roughly 400 times as long."),
+    ("more than", "More than 430 times, over 400 times, at least 4,000."),
+    ("less than", "Less than 500 of them, almost 440, below 0.6."),
+    ("factor", "It is 431 times larger, 431×."),
+    ("power of ten", "An error of 4 × 10⁻¹⁸, that is 4.1·10^-18 or 4e-18."),
+    ("literal", "We take 3.5 and 70,000, or 7 × 10⁴, and 10⁴ each."),
+    ("suffix", "A model of 70k, and one of 4k."),
+    ("range", "From 431 to 4,012; 431–4012; 0.587-0.66."),
+    ("small ones", "Of 2 heads, 1 does nothing, and 0 remain: 100 % of them."),
+    ("ordinals", "The 5th percentile."),
+    ("words", "Seven heads, ninety-nine words."),
+    ("names", "L9H8 in GPT-2, float16, entmax-1.5, fp8, A100 and x86_64; 2-D and 3D."),
+    ("references", "Section 3.9, Fig. 9, Table 8, Algorithm 9, exercise 6, Python 3.11."),
+    ("issues and versions", "Issue #18407; 4.57.1; arXiv:1706.03762, see 1706.03762v5."),
+    ("dates", "On 14 March 2026, 2026-03-14, in March 2025; Bridle 1990, since 2017."),
+    ("citation", "As {cite:t}`liu2018` says; [^note9]."),
+    ("mathematics", "With $n = 99$ and $$x^{98}$$ and\n\n$$\n97\n$$\n\nand {math}`96`."),
+    ("worked-out mathematics", r"$e^{99} \approx 0.587$ and $\approx 4 \times 10^{-18}$."),
+    ("code", "`x[99]`, ``98``, and\n\n```python\nx = 97\n```\n\n    indented.\n"),
+    ("link target", "[a link](https://example.org/98/99.html) and <https://example.org/97>."),
+    ("shape", "An array [99, 98] of [n, 97]; [..., 96, d]."),
+    ("given", "It has {given}`2,048` tokens."),
+    ("numbered list", "8. eight\n9. nine"),
+    ("comment", "% 99 todo\n\n<!-- 98 -->"),
+    ("options", "```{exercise} Do\n:label: ex:99\n:minutes: 45\n\nDo it.\n```"),
+    ("a wrong option", "```{quiz}\nHow many?\n\n- [ ] 99\n\n  No.\n\n- [x] 431\n\n  Yes.\n```"),
+    ("label", "```{predict} pr:99\nHow?\n\n- [ ] 9,\n  or 8\n\n  No.\n\n- [x] a\n\n  Yes.\n```"),
+    ("target", "(ch:99)=\n## A"),
+    ("html", '<span data-x="99">a</span>'),
+    ("glossary", "The {term}`weight <weight 99>` of a key."),
+]
+CATCH = [
+    ("nowhere", "The score is 0.687.", ["0.687"]),
+    ("too many digits", "The score is 0.5873.", ["0.5873"]),
+    ("rounded wrongly", "The score is 0.58 or 0.5.", ["0.58", "0.5"]),
+    ("sign", "A correlation of −0.587.", ["−0.587"]),
+    ("percentage", "That is 13 % or 1.2 %.", ["13 %", "1.2 %"]),
+    ("not about", "There are 4,000 of them.", ["4,000"]),
+    ("about, and wrong", "About 5,000; about 0.58.", ["5,000", "0.58"]),
+    (
+        "more than",
+        "More than 440 times; more than 4,100; more than 4,011.",
+        ["440", "4,100", "4,011"],
+    ),
+    ("less than", "Less than 420; under 300; less than 4,000.", ["420", "300", "4,000"]),
+    ("factor", "It is 432 times larger.", ["432"]),
+    ("a literal is not rounded", "There are 4 of them, or 3, or 69,999.", ["4", "69,999"]),
+    ("small, but not exempt", "There are 4 of them, 1.5 on average.", ["4", "1.5"]),
+    ("power of ten", "An error of 4 × 10⁻¹⁷, or 10⁻⁹.", ["4 × 10⁻¹⁷", "10⁻⁹"]),
+    ("a power", "2³¹ elements.", ["2³¹"]),
+    ("range", "From 25 to 36, 27–38.", ["25", "36", "27", "38"]),
+    ("a count, not a year", "It reads 2000 tokens and 2048 of them.", ["2000", "2048"]),
+    ("typed into a string", "There are 77.", ["77"]),
+    ("beside a role", "{term}`key` 99, {cite:p}`x2019` 98.", ["99", "98"]),
+    ("title of a link", "[99 things](x.md), {ref}`98 things <ch:x>`.", ["99", "98"]),
+    ("unit without a blank", "It takes 99ms or 98 GB.", ["99", "98"]),
+    ("suffix", "A model of 135M, one of 8B.", ["135M", "8B"]),
+    ("table", "| a | b |\n|---|---|\n| 99 | 0.587 |", ["99"]),
+    ("heading", "## The 99 heads", ["99"]),
+    ("list", "- 99 of them\n  - 98 of these", ["99", "98"]),
+    ("quotation", "> said 99", ["99"]),
+    ("footnote", "x[^a]\n\n[^a]: It has 99 of them.", ["99"]),
+    ("worked-out mathematics", r"$\ln 2047 \approx 7.62$", ["7.62"]),
+    ("admonition", "```{admonition} All 99\n:class: tip\n\nOf 98.\n```", ["99", "98"]),
+    ("reveal", "```{reveal}\nIt was 99.\n```", ["99"]),
+    (
+        "figure",
+        "```{figure} x9.svg\n:alt: A curve up to 99.\n:name: fig:97\n\nUp to 98.\n```",
+        ["99", "98"],
+    ),
+    (
+        "reply",
+        "```{quiz}\nOf 97?\n\n- [ ] 96\n\n  No, 99.\n\n- [x] 95\n\n  Yes, 98.\n```",
+        ["97", "99", "95", "98"],
+    ),
+    (
+        "exercise",
+        "````{exercise} To 99\n:label: ex:a\n\nUp to 98.\n\n```python\n97\n```\n````",
+        ["99", "98"],
+    ),
+    (
+        "solution",
+        "`````{solution} ex:a\n:class: dropdown\n\nIt is 99.\n\n```{note}\n98\n```\n`````",
+        ["99", "98"],
+    ),
+    (
+        "happened",
+        "````{happened-start} All 99 lost\n:date: 2026-03\n:source: a/b #97\n````\n98\n\n"
+        "````{happened-end}\n````",
+        ["99", "98"],
+    ),
+]
+
+
+@pytest.mark.parametrize("text", [p[1] for p in PASS], ids=[p[0] for p in PASS])
+def test_pass(text, tmp_path):
+    assert caught(tmp_path, text) == []
+
+
+@pytest.mark.parametrize("text, numbers", [c[1:] for c in CATCH], ids=[c[0] for c in CATCH])
+def test_caught(text, numbers, tmp_path):
+    assert caught(tmp_path, text) == numbers
+
+
+def test_code_of_a_solution_counts(tmp_path):
+    text = "````{solution} ex:a\n```python\nassert count == 99\n```\nSo 99.\n````"
+    assert caught(tmp_path, text) == []
+    assert caught(tmp_path, "````{solution} ex:a\n```text\n99\n```\nSo 99.\n````") == ["99"]
+
+
+def test_the_alt_text_of_a_figure_is_prose(tmp_path):
+    code = 'import x\nshow(fig, alt="From 0.587 to 99, "\n    f"{y:.95f} and 98")\n'
+    chapter = page(tmp_path, "Text.", code=code)
+    lines = list(unfounded(chapter))
+    assert [line.split(": ")[1].split()[0] for line in lines] == ["99", "98"]
+    where = chapter.text.split("\n").index('show(fig, alt="From 0.587 to 99, "') + 1
+    assert lines[0].startswith(f"book/page.md:{where}: 99 is in no output")
+
+
+def test_drawings_compute_nothing(tmp_path):
+    chapter = page(tmp_path, "It is 99 or 98, and 97.")
+    stored = nbformat.read(chapter.notebook, as_version=4)
+    svg = {"image/svg+xml": "<svg><path d='M99 0'/></svg>", "text/plain": "98 in its alt text"}
+    html = {"text/html": "<script>[99]</script><b data-x='98'>97</b>", "text/plain": "A table"}
+    stored.cells[1].outputs = [new_output("display_data", data=data) for data in (svg, html)]
+    nbformat.write(stored, chapter.notebook)
+    assert [line.split(": ")[1].split()[0] for line in unfounded(chapter)] == ["99", "98"]
+
+
+def test_it_stops_with_file_line_and_what_to_do(tmp_path, capsys):
+    chapter = page(tmp_path, "First.\n\nThen **0.777** of them.")
+    line = chapter.text.split("\n").index("Then **0.777** of them.") + 1
+    assert main([str(chapter.path)]) == 1
+    out = capsys.readouterr().out
+    assert f"book/page.md:{line}: 0.777 is in no output" in out and "Then **0.777** of them." in out
+    assert "{given}`2,048`" in out and "old" not in out
+    page(tmp_path, "Then **0.587** of them.")
+    assert main([str(chapter.path)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_old_outputs_are_told(tmp_path, capsys):
+    chapter = page(tmp_path, "Fine.")
+    chapter.path.write_text(chapter.text.replace("rate", "pace"), encoding="utf-8")
+    main([str(chapter.path)])
+    assert "its outputs are old" in capsys.readouterr().out
+    chapter.notebook.unlink()
+    main([str(chapter.path)])
+    assert "its outputs are old" in capsys.readouterr().out
+
+
+def test_prose_keeps_every_place(tmp_path):
+    text = page(tmp_path, "\n\n".join(text for _, text in PASS)).text
+    kept = prose(text)
+    assert len(kept) == len(text)
+    assert [i for i, c in enumerate(kept) if c == "\n"] == [
+        i for i, c in enumerate(text) if c == "\n"
+    ]

@@ -1,0 +1,58 @@
+"""One against the other: the numbers of a page's prose, and those that the page computes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.book import Book, Chapter
+from tools.freshness import REPOSITORY
+from tools.prose_numbers import page
+from tools.prose_numbers.numbers import in_prose
+from tools.prose_numbers.prose import prose
+
+HOW = (
+    "A number in the prose is computed on its page. Print it or assert it in a cell (a hidden one "
+    "will do), or mark it as given: {given}`2,048`."
+)
+
+
+def unfounded(chapter: Chapter) -> Iterator[str]:
+    """One line for each number of the prose that the page does not compute."""
+    text, outputs, literals = prose(chapter.text), page.outputs(chapter), page.literals(chapter)
+    places = [(text.count("\n", 0, n.at) + 1, n, chapter.text) for n in in_prose(text)]
+    for line, alt in page.alternatives(chapter):
+        places += [(line, n, alt) for n in in_prose(alt)]
+    for line, number, around in sorted(places, key=lambda place: place[0]):
+        if not number.is_among(outputs, literals):
+            yield (
+                f"{chapter.source}:{line}: {number.text} is in no output and in no code of this "
+                f"page: {_around(around, number.at)}"
+            )
+
+
+def _around(text: str, at: int) -> str:
+    """A few words on either side, on the same line."""
+    start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    stop = len(text) if stop < 0 else stop
+    left, right = max(start, at - 30), min(stop, at + 30)
+    return f"{'…' * (left > start)}{text[left:right].strip()}{'…' * (right < stop)}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Is every number in the prose computed?")
+    parser.add_argument("files", nargs="*", type=Path, help="book/<slug>.md; all if none is named")
+    files = parser.parse_args(arguments).files
+    # …/book/softmax.md is the page book/softmax of the book in …
+    chapters = [Chapter(f.resolve().parents[1], f"book/{f.stem}") for f in files]
+    count = 0
+    for chapter in chapters or Book(REPOSITORY).chapters:
+        if page.outputs_are_old(chapter):
+            print(f"{chapter.source}: its outputs are old: run python -m tools.notebook first")
+        for line in unfounded(chapter):
+            print(line)
+            count += 1
+    if count:
+        print(HOW)
+    return 1 if count else 0

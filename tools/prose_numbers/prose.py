@@ -1,0 +1,150 @@
+"""What of a MyST page is prose. The rest becomes blanks, so that everything keeps its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Directives whose body is no prose.
+_NOT_PROSE = {
+    "bibliography",
+    "code",
+    "code-block",
+    "code-cell",
+    "literalinclude",
+    "math",
+    "mermaid",
+    "raw",
+    "tableofcontents",
+    "toctree",
+}
+# Directives whose argument is a title, which is prose; that of others is a label or a file.
+_TITLED = re.compile(r"admonition|exercise|exercise-start|happened-start|prf:.*|dropdown|tab-item")
+_FENCE = re.compile(r"^[ >]*(?:[-*+] |\d+\. )?\s*(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
+_DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}(.*)", re.S)
+_PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
+_OPTION = re.compile(r"^[ >]*:(?P<name>[\w-]+):")
+_WRONG = re.compile(r"^\s*- \[ \] ")
+
+# What is no prose inside a paragraph; the first group that matches is blanked whole, except that a
+# link keeps its text, and a role with a target its title.
+_INLINE = re.compile(
+    r"""
+      (?P<comment><!--.*?-->)
+    | (?P<math>\$\$.+?\$\$ | (?<!\\)\$(?!\s)[^$]+?(?<![\s\\])\$(?!\d)
+        | \\begin\{(?P<env>\w+\*?)\}.+?\\end\{(?P=env)\})
+    | \{(?P<role>[\w:.+-]+)\}`(?P<body>[^`]+)`
+    | (?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))
+    | (?P<target>^\([\w:.-]+\)=)
+    | (?P<note>\[\^[\w-]+\]:?)
+    | (?P<to>\]\([^\s()]*(?:\([^\s()]*\)[^\s()]*)*\))
+    | (?P<attributes>\{[.\#:][^}\n]*\})
+    | (?P<url>https?://[^\s)>]+)
+    | (?P<tag></?[a-zA-Z][^>\n]*>)
+    | (?P<shape>\[(?=[^\]]*\d)[\w\s,.…×·*+\-/=…√²^{}]*,[\w\s,.…×·*+\-/=√²^{}]*\](?!\())
+    | (?P<item>^[ >]*\d+[.)]\s)
+    """,
+    re.X | re.S | re.M,
+)
+# What mathematics claims to have worked out: \approx 0.139, \approx 4 \times 10^{-18}.
+_APPROXIMATELY = re.compile(
+    r"\\approx\s*(?P<number>-?[\d.,{}]*\d)(?:\s*\\(?:times|cdot)\s*10\^\{?(?P<ten>-?\d+)\}?)?"
+)
+_KEPT_ROLES = {"abbr", "kbd", "emphasis"}
+_TITLE_OF_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
+_COMMENT_LINE = re.compile(r"(?m)^%.*$")
+
+
+def prose(text: str) -> str:
+    """The page with all but its prose blanked: of the same length, with the same lines."""
+    text = "\n".join(_blocks(text.split("\n")))
+    text = _COMMENT_LINE.sub(_blank, text)
+    return _INLINE.sub(_inline, text)
+
+
+def code_blocks(text: str) -> list[str]:
+    """The Python of a page that is no cell: fenced blocks, in worked solutions for instance."""
+    blocks: list[str] = []
+    closing = None
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if closing is None:
+            if match and _PYTHON.match(match["info"].strip()):
+                closing, indent = match["fence"], len(line) - len(line.lstrip())
+                blocks.append("")
+        elif match and not match["info"].strip() and match["fence"].startswith(closing):
+            closing = None
+        else:
+            blocks[-1] += line[min(indent, len(line) - len(line.lstrip())) :] + "\n"
+    return blocks
+
+
+def _blocks(lines: list[str]) -> Iterator[str]:
+    """The lines, with front matter, code, options and fences blanked."""
+    start = 0
+    if lines[0] == "---" and "---" in lines[1:]:
+        start = lines.index("---", 1) + 1
+        for line in lines[:start]:
+            yield line if line.startswith("description:") else _blank_text(line)
+    open_fences: list[str] = []
+    skipping = options = wrong = False
+    for line in lines[start:]:
+        match = _FENCE.match(line)
+        kept = 0  # where on this line its prose begins
+        if match and _closes(match, open_fences):
+            open_fences.pop()
+            skipping = options = False
+            kept = len(line)
+        elif skipping:
+            kept = len(line)
+        elif match:
+            open_fences.append(match["fence"])
+            directive = _DIRECTIVE.fullmatch(match["info"].strip())
+            skipping = directive is None or directive[1] in _NOT_PROSE
+            options = not skipping
+            titled = directive and _TITLED.fullmatch(directive[1])
+            kept = line.index("}") + 1 if titled else len(line)
+        elif options and (option := _OPTION.match(line)):
+            kept = option.end() if option["name"] in ("alt", "caption") else len(line)
+        else:
+            options = False
+            # The text of a wrong option may be wrong; it ends at the first blank line.
+            wrong = bool(_WRONG.match(line)) or (wrong and bool(line.strip()))
+            kept = len(line) if wrong else 0
+        yield " " * kept + line[kept:]
+
+
+def _closes(match: re.Match[str], open_fences: list[str]) -> bool:
+    if not open_fences or match["info"].strip():
+        return False
+    return match["fence"].startswith(open_fences[-1])
+
+
+def _inline(match: re.Match[str]) -> str:
+    if match["math"]:
+        return _results(match[0])
+    if match["role"]:
+        title = _TITLE_OF_ROLE.match(match["body"])
+        if title:
+            return "  " + title[1] + _blank_text(match[0][len(title[1]) + 2 :])
+        return match[0] if match["role"] in _KEPT_ROLES else _blank(match)
+    return _blank(match)
+
+
+def _results(tex: str) -> str:
+    """Mathematics with all but the results of its approximations blanked."""
+    kept = _blank_text(tex)
+    for match in _APPROXIMATELY.finditer(tex):
+        number = match["number"].replace("{,}", ",").replace("-", "−")
+        number += f"e{match['ten']}" if match["ten"] else ""
+        start, stop = match.span()
+        kept = kept[:start] + number.rjust(stop - start) + kept[stop:]
+    return kept
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _blank_text(match[0])
+
+
+def _blank_text(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
