@@ -8,7 +8,7 @@ from attention_src.exercises.engine.messages import is_large, labelled, text_of
 
 # What an answer of this dtype, or to an input of this dtype, can be expected to hold: relative and
 # absolute tolerance. The absolute one grows with the largest entry above 1.
-PRECISION = {2: (2e-2, 1e-6), 4: (2e-5, 1e-6), 8: (1e-7, 1e-10)}
+PRECISION = {2: (2e-2, 1e-6), 4: (2e-5, 1e-6), 8: (1e-9, 1e-10)}
 
 
 def tolerance(inputs: Any = (), answer: np.ndarray | None = None) -> tuple[float, float]:

@@ -4,7 +4,7 @@ A named cause that is not the cause sends a learner the wrong way. So a mistake 
 
 - it gives the learner's answer in the reported case, much more closely than the right answer, and
 - wherever it gives finite numbers the learner gave the same ones, or no finite ones at all (there
-  may be a second fault), and
+  may be a second fault); where it fails, the learner is wrong too; and
 - if the learner's answer in the reported case is NaN, inf or an exception, which have many causes:
   it does the same as the learner on every case.
 
@@ -51,9 +51,12 @@ def explains(
             return False
         if i == reported and not by_values and _effects(made) != _effects(yours):
             return False
-        second_fault = i != reported and not strict and not yours.finite
-        made_nothing = not made.finite and not strict and i != reported
-        if second_fault or made_nothing:
+        if i != reported and not strict and not (made.finite and yours.finite):
+            fits = _differs(yours, right[i], cases[i], rtol) or not _differs(
+                made, right[i], cases[i], rtol
+            )
+            if not fits:  # the mistake fails here, the learner does not
+                return False
             continue
         if not _same(yours, made, right[i], cases[i], rtol):
             return False

@@ -44,14 +44,15 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     return _with_trace(seconds, call)
 
 
-def _with_alarm(seconds: float, call: Callable[[], Any]) -> Any:
-    def ring(number: int, frame: FrameType | None) -> None:
-        # In this file the call has just ended, or not begun: nothing is left to interrupt.
-        if frame is not None and frame.f_code.co_filename != __file__:
-            raise TooSlowError
+def _ring(number: int, frame: FrameType | None) -> None:
+    # In this file the call has just ended, or not begun: nothing is left to interrupt.
+    if frame is not None and frame.f_code.co_filename != __file__:
+        raise TooSlowError
 
+
+def _with_alarm(seconds: float, call: Callable[[], Any]) -> Any:
     begin = time.monotonic()
-    old_handler = signal.signal(signal.SIGALRM, ring)
+    old_handler = signal.signal(signal.SIGALRM, _ring)
     # It rings again each second, in case a bare `except:` in a loop swallows the first.
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:

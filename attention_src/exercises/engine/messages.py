@@ -112,9 +112,11 @@ def text_of(value: Any, width: int = WIDTH) -> str:
         return f"{array.item():.6g}" if array.dtype.kind == "f" else str(array.item())
     if array.size == 0:
         return f"empty, of shape {array.shape}"
+    finite = np.abs(array[np.isfinite(array)].astype(np.float64))
+    tiny = finite.max(initial=0.0) < 1e-3  # as zeros they would say nothing
     with np.printoptions(  # whatever the learner set
-        precision=4,
-        suppress=True,
+        precision=3 if tiny else 4,
+        suppress=not tiny,
         threshold=40,
         edgeitems=3,
         linewidth=width,

@@ -86,18 +86,8 @@ def _once(
     args = copy.deepcopy(inputs)
     printed, peak = io.StringIO(), 0
 
-    def call() -> Any:
-        return f(*args)
-
-    def limited() -> Any:
-        # np.errstate gives back what the learner's np.seterr changes.
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with contextlib.redirect_stdout(printed):
-                return (call(), 0) if max_bytes is None else with_peak(call)
-
     try:
-        answer, peak = within(seconds, limited)
+        answer, peak = within(seconds, lambda: _quietly(f, args, printed, max_bytes))
     except KeyboardInterrupt:
         raise
     except BaseException as raised:  # SystemExit too: exit() must not end the notebook's kernel
@@ -119,6 +109,15 @@ def _once(
         too_big=max_bytes is not None and peak > max_bytes,
         printed=printed.getvalue(),
     )
+
+
+def _quietly(f: Callable, args: tuple, printed: io.StringIO, max_bytes: int | None) -> tuple:
+    """What f returns, and the memory that it took; warnings and prints do not show."""
+    # np.errstate gives back what the learner's np.seterr changes.
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(printed):
+            return (f(*args), 0) if max_bytes is None else with_peak(lambda: f(*args))
 
 
 def _read(read: Callable, answer: Any, seconds: float) -> tuple[list[np.ndarray], str]:

@@ -5,7 +5,21 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.exercises.engine.drawing import any_scores
 from attention_src.softmax import reference
+
+
+def _draw(rng: np.random.Generator) -> tuple | Case:
+    """Blocks of unequal length, of one row of scores; some hidden, alone or whole."""
+    lengths = rng.integers(1, 6, int(rng.choice([1, 2, 2, 3, 5, 12, 40])))
+    row = any_scores(rng, (int(lengths.sum()),))
+    if rng.random() < 0.2:
+        row = np.sort(row)[:: int(rng.choice([-1, 1]))].copy()
+    blocks = np.split(row, np.cumsum(lengths)[:-1])
+    if rng.random() < 0.4:
+        for block in blocks:
+            block[rng.random(len(block)) < rng.choice([0.0, 0.3, 1.0])] = -np.inf
+    return ([block.copy() for block in blocks],)
 
 
 def _stream(blocks: list, rescale: Any, maximum: Any = max, start: float = -np.inf) -> tuple:
@@ -39,6 +53,15 @@ def _unguarded(blocks: list) -> tuple:
     return m, l
 
 
+def _wrong_way_unguarded(blocks: list) -> tuple:
+    m, l = -np.inf, 0.0
+    for block in blocks:
+        m_new = max(m, block.max())
+        l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
+        m = m_new
+    return m, l
+
+
 def _own_maxima(blocks: list) -> tuple:
     m, l = -np.inf, 0.0
     for block in blocks:
@@ -63,20 +86,24 @@ _WRONG_WAY = (
     "maximum rises, the old sum must shrink."
 )
 _HIDDEN = np.array([-np.inf, -np.inf])
+_MANY = [np.sin(np.arange(1000.0) * (i + 1)) * 20 + i / 10 for i in range(300)]
 
 ONLINE_SOFTMAX = Check(
     "online_softmax",
     reference=_running,
     cases=[
-        Case("one block", ([np.array([1.0, 3.0, 2.0])],)),
+        Case("one block", ([np.array([1.0, 3.0, 2.5])],)),
         Case("the maximum falls", ([np.array([3.0, 1.0]), np.array([2.0, 0.0])],)),
-        Case("the maximum rises", ([np.array([1.0, 0.0]), np.array([3.0]), np.array([5.0, 4.0])],)),
-        Case("all scores negative", ([np.array([-3.0, -2.0]), np.array([-4.0, -1.0, -5.0])],)),
+        Case("the maximum rises", ([np.array([1.0, 0.5]), np.array([3.0]), np.array([5.0, 4.0])],)),
+        Case("all scores negative", ([np.array([-3.0, -2.5]), np.array([-4.0, -1.5, -5.0])],)),
+        Case("the maximum is no whole number", ([np.array([0.2, -0.7]), np.array([0.9, 0.1])],)),
         Case("large scores", ([np.array([9990.0, 1e4]), np.array([10002.0]), np.array([-1e4])],)),
+        Case("very negative scores", ([np.array([-9e3, -9001.5]), np.array([-8999.5])],)),
         Case("some keys hidden", ([np.array([-np.inf, 1.0]), np.array([2.0, -np.inf])],)),
         Case("the last block hidden", ([np.array([1.0, 2.0]), _HIDDEN],)),
         Case("the first block hidden", ([_HIDDEN, np.array([2.0, 1.0])],)),
         Case("everything hidden", ([_HIDDEN, _HIDDEN[:1]],)),
+        Case("300 blocks of 1,000", (_MANY,), max_bytes=500_000),
     ],
     mistakes=[
         Mistake(
@@ -121,6 +148,11 @@ ONLINE_SOFTMAX = Check(
             "scores. Sum exp(score − m).",
         ),
         Mistake(
+            "rescaled the wrong way",
+            _wrong_way_unguarded,
+            _WRONG_WAY,
+        ),
+        Mistake(
             "no guard for a hidden block",
             _unguarded,
             "−inf − (−inf) is not a number. While only −inf has been seen there is nothing to add: "
@@ -148,14 +180,16 @@ ONLINE_SOFTMAX = Check(
         "If the new maximum is still −inf, skip the block: −inf − (−inf) is not a number.",
     ],
     returns=("m", "l"),
+    draw=_draw,
 )
 
 
 def check_online_softmax(f: Any) -> Result:
     """Check f(blocks) -> (m, l): running maximum and sum over a list of 1-D blocks of scores.
 
-    The row's log-sum-exp is m + log l. Blocks may hold −inf; if all scores are −inf, m = −inf and
-    l = 0.
+    The row's log-sum-exp is m + log l. There is at least one block, and none is empty. Scores are
+    float64 up to ±10^4; blocks may hold −inf; if all scores are −inf, m = −inf and l = 0. One case
+    has 300 blocks of 1,000 scores, and the function may hold 0.5 MB there.
 
     Args:
         f: the learner's function
