@@ -48,12 +48,13 @@ def version() -> str:
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
 
-def ready(cache: Path = CACHE) -> Path:
-    """The folder to serve as _static/py/<version>; made if it is not in the cache.
+def ready(cache: Path | None = None) -> Path:
+    """The folder to serve as _static/py/<version>; made if it is not in the cache (CACHE).
 
     Raises:
         Unavailable: something could not be fetched, or is not what it should be
     """
+    cache = cache or CACHE
     folder = cache / version()
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
@@ -63,6 +64,10 @@ def ready(cache: Path = CACHE) -> Path:
             # Two builds may come here at once; the second finds the folder of the first.
             if not folder.is_dir():
                 made.rename(folder)
+        # Earlier versions.
+        for old in cache.glob("*-????????"):
+            if old.is_dir() and old != folder:
+                shutil.rmtree(old, ignore_errors=True)
     return folder
 
 

@@ -1,0 +1,110 @@
+"""The parts of Python in the page: checked, the same on each build, and a build without them."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from tiny import REPOSITORY, make_book
+
+from tools.runhere import course, parts
+
+NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
+
+
+@pytest.fixture
+def from_nowhere(monkeypatch):
+    monkeypatch.setenv("npm_config_registry", NOWHERE)
+
+
+def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
+    for name in [n for n in os.environ if n.lower() == "npm_config_registry"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert parts.registry() == "https://registry.npmjs.org/"
+    (tmp_path / ".npmrc").write_text("color=false\nregistry=https://mirror.example/npm\n")
+    assert parts.registry() == "https://mirror.example/npm"
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
+    assert parts.registry() == NOWHERE
+
+
+def test_a_file_with_another_hash_is_refused(tmp_path, from_nowhere):
+    (tmp_path / parts.TARBALL).write_bytes(b"something else")
+    with pytest.raises(parts.Unavailable, match=r"it should be 52ea0e97"):
+        parts.ready(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / parts.TARBALL], "nothing half made is left"
+
+
+def test_what_is_in_the_cache_needs_no_network(tmp_path, from_nowhere):
+    with pytest.raises(parts.Unavailable, match=NOWHERE):
+        parts.ready(tmp_path)
+    (tmp_path / parts.version()).mkdir()
+    assert parts.ready(tmp_path) == tmp_path / parts.version()
+
+
+def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
+    root = make_book(tmp_path / "book")
+    code = (
+        "import pathlib, sys; from tools.runhere import parts\n"
+        f"parts.CACHE = pathlib.Path({str(tmp_path / 'cache')!r})\n"
+        "from jupyter_book.cli.main import main; main()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "build", ".", "-q", "-W", "-n", "--keep-going"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "npm_config_registry": NOWHERE},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "no button to run code" in ran.stdout and NOWHERE in ran.stdout
+    assert not (root / "_build/html/_static/py").exists()
+
+
+def test_the_course_zip_holds_what_needs_numpy_alone():
+    names = course.numpy_modules(REPOSITORY)
+    for name in ("softmax.reference", "exercises.maps", "attention.masks", "timing"):
+        assert f"attention_src.{name}" in names
+    for name in ("softmax.layer", "softmax.kernel", "figures", "explorables", "models.smollm2"):
+        assert f"attention_src.{name}" not in names
+    made = course.archive(REPOSITORY)
+    assert made == course.archive(REPOSITORY), "the same sources give the same bytes"
+    files = zipfile.ZipFile(io.BytesIO(made)).namelist()
+    assert {"jaxtyping.py", "attention_src/figures.py"} < set(files)
+
+
+def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
+    zipfile.ZipFile(io.BytesIO(course.archive(REPOSITORY))).extractall(tmp_path)
+    names = sorted(course.numpy_modules(REPOSITORY))
+    code = (
+        "import importlib, sys\n"
+        "for name in ('torch', 'triton', 'matplotlib', 'IPython', 'tokenizers', 'beartype'):\n"
+        "    sys.modules[name] = None  # any import of them fails\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        f"for name in [*{names}, 'attention_src.figures']:\n"
+        f"    assert importlib.import_module(name).__file__.startswith({str(tmp_path)!r}), name\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_stand_in_for_figures_has_every_name():
+    from attention_src import figures
+    from tools.runhere.standins import figures as standin
+
+    assert set(figures.__all__) <= set(vars(standin))
+    _, axes = standin.figure(4, 3, nrows=2, ncols=2)
+    axes[0, 1].plot([1], [2], color=standin.PALETTE["q"])
+    (a, b), alone = standin.figure(4, 3, ncols=2)[1], standin.figure(4, 3)[1]
+    a.set(xlim=(0, 1)), b.spines[:].set_visible(False), alone.text(0, 0, "x")
+    (line,) = alone.plot([1])
+    assert line.get_color() is not None and re.fullmatch(r"#\w{6}", standin.PALETTE["weights"])
+
+
+def test_no_part_names_a_source_map():
+    for path in parts.ready().glob("*.*js"):
+        assert "sourceMappingURL" not in path.read_text("utf-8"), path.name
