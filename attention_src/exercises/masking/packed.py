@@ -22,7 +22,7 @@ def _tri(ids: np.ndarray) -> np.ndarray:
 def _draw(rng: np.random.Generator) -> tuple:
     """Documents in one piece or in many, with ids of every kind that an int64 holds."""
     n = int(rng.integers(1, 10) if rng.random() < 0.9 else rng.integers(65, 150))
-    which = rng.integers(0, max(1, n // rng.integers(1, 4)), n)
+    which = rng.integers(0, max(1, n // int(rng.integers(1, 4))), n)
     if rng.random() < 0.5:
         which = rng.permutation(n)[np.sort(which)]  # in one piece each, names in no order
     step = int(rng.choice([1, 1, 10, 256, 1000, 2**16, 2**32]))

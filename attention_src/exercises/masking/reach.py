@@ -1,0 +1,68 @@
+"""The check of a mask whose two layers see the whole past: an open exercise, so any mask may do."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.checking import Result
+from attention_src.exercises.engine.messages import report
+from attention_src.exercises.engine.running import attempt
+
+N_TOKENS = 16
+ENOUGH, FEWEST = 7, 5  # 4 keys serve 4 + 3 * 3 = 13 tokens at most
+
+
+def check_few_keys(f: Any) -> Result:
+    """Check f() -> bool [16, 16]: causal, few keys a query, the whole past in two layers.
+
+    Args:
+        f: the learner's function, without arguments
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
+    if not callable(f):
+        raise ValueError(
+            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
+            "as in check_few_keys(my_few_keys)"
+        )
+    outcome = attempt(f, (), lambda answer: [to_array(answer, "a boolean mask [16, 16]")])
+    if outcome.nothing:
+        return report("not started", ["few_keys: not started. Fill in the cell above."])
+    problem = outcome.where or _problem(outcome.parts[0])
+    if problem:
+        return report("wrong", ["few_keys: wrong.", problem])
+    keys = int(outcome.parts[0].sum(axis=1).max())
+    if keys == FEWEST:
+        praise = "These are the fewest there are: four keys serve 13 tokens at most."
+    else:
+        praise = f"{FEWEST} are possible. Who sees more than they need?"
+    return report("passed", [f"few_keys: passed, with at most {keys} keys a query. {praise}"])
+
+
+def _problem(mask: np.ndarray) -> str:
+    """The first thing that is wrong with a mask; "" if nothing is."""
+    if mask.shape != (N_TOKENS, N_TOKENS):
+        return f"  expected shape (16, 16)\n  yours    shape {mask.shape}"
+    if mask.dtype != bool:
+        return f"  expected dtype bool\n  yours    dtype {mask.dtype}"
+    ahead = np.argwhere(np.triu(mask, 1))
+    if len(ahead):
+        i, j = ahead[0]
+        return f"  Query {i} sees key {j}, which lies ahead: the mask is not causal."
+    missing = np.argwhere(np.tri(N_TOKENS, dtype=bool) & ~(mask @ mask))
+    if len(missing):
+        i, j = missing[0]
+        seen = ", ".join(map(str, np.flatnonzero(mask[i]))) or "no key"
+        return (
+            f"  Two layers do not connect token {i} to token {j}: query {i} sees {seen}, and none "
+            f"of those sees {j}."
+        )
+    counts = mask.sum(axis=1)
+    if counts.max() > ENOUGH:
+        return (
+            f"  Two layers see the whole past, but query {counts.argmax()} sees {counts.max()} "
+            f"keys; {ENOUGH} are allowed."
+        )
+    return ""
