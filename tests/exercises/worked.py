@@ -3,8 +3,11 @@
 import importlib
 import inspect
 import pkgutil
+import re
 import time
 from pathlib import Path
+
+import numpy as np
 
 from attention_src import exercises
 from attention_src.exercises.engine.checking import Check
@@ -45,3 +48,14 @@ def assert_rejected(check, answer, words):
     result = check(answer)
     assert result.status == "wrong"
     assert words in " ".join(result.message.split())
+
+
+def run_exercise(chapter, label):
+    """The names that an exercise's cells, without its check, and its solution's code define."""
+    names = {"np": np}
+    page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+    text = page.split(f":label: {label}\n")[1].split("{solution-end}")[0]
+    for cell in re.findall(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", text, re.DOTALL):
+        if "import check_" not in cell:
+            exec(cell, names)
+    return names
