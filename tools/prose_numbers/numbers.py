@@ -21,14 +21,14 @@ _NUMBER = re.compile(
     (?:\s?(?P<percent>%|percent|per\ cent)
       | (?:\s?[×·]\s?10(?:(?P<ten>{_SUPER})|\^(?P<caret>[−-]?\d+)))
       | (?P<power>{_SUPER}) | \^(?P<hat>[−-]?\d+)
-      | (?P<suffix>[kMBGT])\b )?
+      | (?P<suffix>[kMBGT])\b | \s(?P<word>thousand|million|billion|trillion)\b )?
     """,
     re.X,
 )
 # A number whose neighbours say that it is a name, not a count.
 _NAMED_BEFORE = re.compile(
     r"""(?:[A-Za-z_\#@.]            # L3H5, float16, #18407
-        | [A-Za-z][-–]              # GPT-2
+        | [A-Za-z]\w*[-–]          # GPT-2, SmolLM2-135M
         | \b(?:[Ss]ections?|[Ff]igs?\.|[Ff]igures?|[Tt]ables?|[Ee]qs?\.|[Ee]quations?|[Aa]lgorithms?
              |[Aa]ppendix|[Tt]heorems?|[Ll]emmas?|[Cc]hapters?|[Pp]arts?|[Pp]ages?|pp?\.|[Ee]xercises?
              |[Qq]uestions?|[Ii]ssues?|versions?|arXiv:?|Python|PyTorch|NumPy|CUDA|Triton|torch
@@ -54,6 +54,8 @@ _HEDGE = re.compile(
     re.I,
 )
 _DIMENSIONS = re.compile(r"[-–]?[Dd]\b|[xX×]\d")  # 2-D, 4d, 3x3
+_LARGE = {"k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+_LARGE |= {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _EXEMPT = {Decimal(0), Decimal(1), Decimal(2)}
 
 
@@ -126,9 +128,8 @@ def _written(match: re.Match[str], text: str) -> Written | None:
         scales = (1.0, 100.0)
         if value in (0, 100):
             return None
-    elif match["suffix"]:
-        thousands = 10 ** {"k": 3, "M": 6, "B": 9, "G": 9, "T": 12}[match["suffix"]]
-        scales = (1.0, 1.0 / thousands)
+    elif large := match["suffix"] or match["word"]:
+        scales = (1.0, 1.0 / _LARGE[large])
     elif value in _EXEMPT and not decimals:
         return None
     sign = match["sign"]

@@ -127,8 +127,11 @@ def _inline(match: re.Match[str]) -> str:
         title = _TITLE_OF_ROLE.match(match["body"])
         if title:
             return "  " + title[1] + _blank_text(match[0][len(title[1]) + 2 :])
-        return match[0] if match["role"] in _KEPT_ROLES else _blank(match)
-    return _blank(match)
+        if match["role"] in _KEPT_ROLES:
+            return match[0]
+    # What stands behind a hyphen belongs to the word before it: {term}`entmax`-1.5 is a name.
+    joined = match.string[match.end() : match.end() + 1] in ("-", "–")
+    return _blank(match)[:-1] + "x" if joined else _blank(match)
 
 
 def _results(tex: str) -> str:
