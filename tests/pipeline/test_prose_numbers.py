@@ -203,3 +203,8 @@ def test_prose_keeps_every_place(tmp_path):
     assert [i for i, c in enumerate(kept) if c == "\n"] == [
         i for i, c in enumerate(text) if c == "\n"
     ]
+
+
+def test_a_page_that_does_not_exist_is_an_error():
+    with pytest.raises(SystemExit, match=r"there is no .*nonsense\.md"):
+        main(["nonsense"])

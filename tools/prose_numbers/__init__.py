@@ -1,7 +1,7 @@
 """Is every number in a chapter's prose computed on its page?
 
     python -m tools.prose_numbers                     all chapters that have code
-    python -m tools.prose_numbers book/softmax.md     these files
+    python -m tools.prose_numbers softmax maps        these
 
 A number of the prose must occur in an output of the page, as the stored notebook holds it, or as a
 number in its code (an assertion, a parameter), rounded as the prose writes it. Otherwise the check

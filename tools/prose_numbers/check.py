@@ -32,6 +32,14 @@ def unfounded(chapter: Chapter) -> Iterator[str]:
             )
 
 
+def _chapter(name: str) -> Chapter:
+    """ "softmax" is a page of this book; …/book/softmax.md is one of the book in …"""
+    path = Path(name) if name.endswith(".md") else REPOSITORY / "book" / f"{name}.md"
+    if not path.is_file():
+        raise SystemExit(f"there is no {path}")
+    return Chapter(path.resolve().parents[1], f"book/{path.stem}")
+
+
 def _around(text: str, at: int) -> str:
     """A few words on either side, on the same line."""
     start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
@@ -42,10 +50,8 @@ def _around(text: str, at: int) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Is every number in the prose computed?")
-    parser.add_argument("files", nargs="*", type=Path, help="book/<slug>.md; all if none is named")
-    files = parser.parse_args(arguments).files
-    # …/book/softmax.md is the page book/softmax of the book in …
-    chapters = [Chapter(f.resolve().parents[1], f"book/{f.stem}") for f in files]
+    parser.add_argument("pages", nargs="*", help="softmax, or book/softmax.md; none = all")
+    chapters = [_chapter(name) for name in parser.parse_args(arguments).pages]
     count = 0
     for chapter in chapters or Book(REPOSITORY).chapters:
         if page.outputs_are_old(chapter):
