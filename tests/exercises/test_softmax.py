@@ -35,8 +35,8 @@ def my_online_softmax(blocks):
 
 
 def my_temperature(scores, bits):
-    low, high = np.log(1e-6), np.log(1e6)
-    for _ in range(100):
+    low, high = np.log(1e-6), np.log(1e8)
+    for _ in range(60):
         middle = (low + high) / 2
         p = reference.softmax(scores, temperature=np.exp(middle))
         if reference.entropy_bits(p) < bits:
