@@ -64,6 +64,7 @@ HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s\n:link: https://a.
 BAD = [
     ("unknown role", "a\n{nope}`x`", 2, "role {nope} has no portable form"),
     ("unknown directive", "a\n\n```{nope}\n```", 3, "directive {nope} has no portable form"),
+    ("unknown chapter", "a\n{minutes}`none`", 2, "book/none.md has no reading_minutes"),
     ("unknown label", "a\nb {ref}`ch:none`", 2, "unknown label 'ch:none'"),
     ("unknown equation", "{eq}`eq:none`", 1, "unknown label 'eq:none'"),
     ("unknown figure", "{numref}`fig:none`", 1, "unknown label 'fig:none'"),

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tools import macros
-from tools.book import Book, SourceError
+from tools.book import Book, Chapter, SourceError
+from tools.given import reading_time
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.
@@ -46,6 +47,7 @@ class Inline:
             "math": lambda body: f"${macros.expand(body)}$",
             "abbr": lambda body: body,
             "given": lambda body: body,
+            "minutes": lambda body: reading_time(Chapter(self.book.root, f"book/{body}")),
             "kbd": lambda body: f"<kbd>{body}</kbd>",
             "sub": lambda body: f"<sub>{body}</sub>",
             "sup": lambda body: f"<sup>{body}</sup>",
