@@ -15,7 +15,8 @@ gives the answer away.
 
 The outputs of the code cells that follow, up to and including the next {reveal} or up to the next
 heading, are veiled until the reader has answered. Without scripts nothing is veiled, and each
-option is a <details> with its reply, as in a {quiz}.
+option is a <details> with its reply, as in a {quiz}. The form has its final size before
+predict.js runs: what comes next in it lies in one cell of a grid, unseen.
 """
 
 from __future__ import annotations
@@ -31,6 +32,20 @@ from tools import quiz
 from tools.instruments.elements import element, make
 
 MOST_OPTIONS = 4
+SURE = """\
+<div class="predict-sure" role="group" aria-label="How sure are you?">
+<span>How sure are you?</span>
+<button type="button" value="0">Guess</button>
+<button type="button" value="1">Fairly sure</button>
+<button type="button" value="2">Sure</button>
+<button type="button" value="" class="predict-show">Show me</button>
+<span class="predict-hint" role="status">Choose an answer, then say how sure you are.</span>
+</div>
+"""
+SAID = """\
+<p class="predict-said"><span role="status"></span>
+<button type="button" class="predict-forget" hidden>Forget this answer</button></p>
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -66,15 +81,16 @@ class Predict(SphinxDirective):
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
         text = quiz.parsed(self, question.question, 0)
         box += make("div", *text, classes="predict-question")
-        for option in question.options:
-            (words,) = quiz.parsed(self, option.text, option.line)
-            summary = make("summary", nodes.inline("", "", *words.children))
-            verdict = nodes.strong("", quiz.VERDICT[option.right])
-            why = quiz.parsed(self, option.why, option.why_line)
-            right = {"data_right": ""} if option.right else {}
-            reply = make("div", verdict, *why, classes="predict-why")
-            box += make("details", summary, reply, classes="predict-option", **right)
+        parts = [self._option(option) for option in question.options]
+        box += _form(label, parts, [option.right for option in question.options])
+        box += _without_script(parts)
         return [box]
+
+    def _option(self, option: quiz.Option) -> tuple[list[nodes.Node], list[nodes.Node]]:
+        """The words of an option, and its reply."""
+        (words,) = quiz.parsed(self, option.text, option.line)
+        verdict = nodes.strong("", quiz.VERDICT[option.right])
+        return words.children, [verdict, *quiz.parsed(self, option.why, option.why_line)]
 
     def _keep(self, label: str) -> None:
         """Remember where the label is used: it must be unique in the course."""
@@ -82,6 +98,44 @@ class Predict(SphinxDirective):
         if places.get(label) is not None:
             raise self.error(f"the label {label!r} is used twice; the other is in {places[label]}")
         places[label] = self.env.docname
+
+
+Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
+
+
+def _form(label: str, parts: Parts, right: list[bool]) -> element:
+    options = make("div", classes="predict-options", role="radiogroup", aria_label="Your answer")
+    step = make("div", _raw(SURE), classes="predict-step")
+    for number, ((words, reply), is_right) in enumerate(zip(parts, right, strict=True)):
+        radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
+        options += make(
+            "label", _raw(radio), nodes.inline("", "", *words), classes="predict-option"
+        )
+        mark = {"data_right": ""} if is_right else {}
+        step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
+    return make("div", options, step, _raw(SAID), classes="predict-form")
+
+
+def _without_script(parts: Parts) -> element:
+    """The options as <details>."""
+    box = make("noscript")
+    for words, reply in parts:
+        summary = make("summary", nodes.inline("", "", *_copies(words)))
+        box += make("details", summary, *_copies(reply), classes="predict-fold")
+    return box
+
+
+def _copies(parts: list[nodes.Node]) -> list[nodes.Node]:
+    """Deep copies without ids, which are unique on a page."""
+    copies = [part.deepcopy() for part in parts]
+    for copy in copies:
+        for node in copy.findall(nodes.Element):
+            node["ids"] = []
+    return copies
+
+
+def _raw(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
 
 
 class Reveal(SphinxDirective):
@@ -145,7 +199,7 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
         note = nodes.paragraph("", "", link, classes=["veil-note"])
         cover = make("div", note, classes="veil", data_veil=" ".join(names))
-        node.replace_self(cover)
+        node.parent.replace(node, cover)
         cover += node
 
 

@@ -36,6 +36,7 @@ STYLES = (
     "vendor/katex/katex.min.css",
     "course.css",
     "run-here.css",
+    "learner/learner.css",
 )
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
 
@@ -53,6 +54,13 @@ SCRIPTS = (
     "scripts/pydata-sphinx-theme.js",
     "course.js",
 )
+# What only some pages need: a mark in their text, and the scripts.
+LEARNER = tuple(f"learner/{name}.js" for name in ("store", "predict", "visit", "again"))
+SOME_SCRIPTS = {
+    'class="predict"': LEARNER,
+    'id="what-to-keep"': LEARNER,
+    'id="progress"': ("learner/store.js", "learner/progress.js"),
+}
 # Folds are native <details> (site/page.py), and code is run in a notebook, not on the page.
 UNUSED_SCRIPTS = ("togglebutton.js", "sphinx-thebe.js")
 # Inline scripts that set up scripts we do not load; each is recognised by a string in it.
@@ -82,8 +90,10 @@ def choose(
         if not inline and not known(name, SCRIPTS + UNUSED_SCRIPTS):
             raise ExtensionError(f"tools/site/assets.py does not know the script {name or body!r}")
     context["css_files"], context["script_files"] = [], []
-    context["course_scripts"] = SCRIPTS
-    context["has_math"] = 'class="katex"' in context.get("body", "")
+    body = context.get("body", "")
+    some = [name for mark, names in SOME_SCRIPTS.items() if mark in body for name in names]
+    context["course_scripts"] = [*SCRIPTS, *dict.fromkeys(some)]
+    context["has_math"] = 'class="katex"' in body
 
 
 def page_texts(out: Path) -> list[str]:
@@ -94,7 +104,8 @@ def page_texts(out: Path) -> list[str]:
 
 def words_in_use(out: Path) -> set[str]:
     """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
-    names = (*SCRIPTS, "searchtools.js", "run-here.js")
+    some = {name for names in SOME_SCRIPTS.values() for name in names}
+    names = (*SCRIPTS, *sorted(some), "searchtools.js", "search.js", "run-here.js")
     scripts = [out / "_static" / name for name in names]
     texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
     return set(re.findall(r"[\w-]+", "\n".join(texts)))

@@ -1,0 +1,63 @@
+// What the reader did, kept in this browser alone: one key, versioned. Where storage is blocked the
+// page works and forgets (layout.html puts a store that lives as long as the page in its place).
+// What is stored or imported is trusted only after `checked`.
+window.course = (() => {
+  const key = "attention-course", version = 1;
+  const root = new URL("../../", document.currentScript.src);
+  const page = document.documentElement.dataset.page;
+  const empty = () => ({ version, read: {}, passed: {}, predictions: {} });
+
+  const label = /^[\w:.-]{1,80}$/, place = /^[\w-]+(\/[\w-]+)*$/, day = /^\d{4}-\d\d-\d\d$/;
+  const isPrediction = (p) => place.test(p?.page) && typeof p.right === "boolean"
+    && [null, 0, 1, 2, 3].includes(p.choice) && [null, 0, 1, 2].includes(p.sure)
+    && (p.choice === null) === (p.sure === null) && [undefined, true].includes(p.retired);
+  const parts = {
+    read: ([name, date]) => place.test(name) && day.test(date),
+    passed: ([name, date]) => label.test(name) && day.test(date),
+    predictions: ([name, given]) => label.test(name) && isPrediction(given),
+  };
+  const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
+
+  // A copy of `data` with nothing in it that we do not know; throws where it is not ours.
+  const checked = (data) => {
+    if (!isObject(data)) throw new Error("it is not a record of this course");
+    if (data.version !== version) throw new Error(`its version is ${data.version}, not ${version}`);
+    const copy = empty();
+    for (const [part, ok] of Object.entries(parts)) {
+      if (!isObject(data[part])) throw new Error(`its part “${part}” is missing`);
+      for (const entry of Object.entries(data[part])) {
+        if (!ok(entry)) throw new Error(`its part “${part}” is damaged at “${entry[0].slice(0, 80)}”`);
+      }
+      copy[part] = data[part];
+    }
+    return copy;
+  };
+  const load = () => {
+    try { return checked(JSON.parse(localStorage.getItem(key))); } catch { return empty(); }
+  };
+  const save = (data) => {
+    try { localStorage.setItem(key, JSON.stringify(data)); } catch { /* full or blocked: forget */ }
+  };
+  const change = (edit) => {
+    const data = load();
+    edit(data);
+    save(data);
+  };
+  const erase = () => { try { localStorage.removeItem(key); } catch { /* nothing is kept */ } };
+  const today = () => {
+    const now = new Date();
+    return new Date(now - now.getTimezoneOffset() * 60000).toISOString().slice(0, 10);
+  };
+
+  // The chapters with their exercises and predictions: loaded when somebody asks. A script, because
+  // pages opened from a disk may not fetch.
+  let contents;
+  const chapters = () => contents ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = new URL("_static/learner/contents.js", root);
+    script.onload = () => done(window.course.contents);
+    script.onerror = failed;
+    document.head.append(script);
+  });
+  return { root, page, load, change, save, checked, erase, today, chapters };
+})();

@@ -1,0 +1,161 @@
+"""A small book in which a learner predicts, reads and meets a bug: chapters one, two, three."""
+
+ONE = """\
+(ch:one)=
+# One
+
+```{code-cell} ipython3
+import numpy as np
+
+from attention_src.figures import bars, figure, show
+```
+
+## Shift
+
+We add 100 to each score.
+
+````{predict} pr:shift
+What happens to the weights $p_j$?
+
+- [ ] They become sharper, because each of the scores is larger by a hundred.
+
+  A **product** would sharpen them. See {eq}`eq:one`.
+
+- [x] Nothing.
+
+  The common factor cancels. This reply is longer than the other, so that the two replies need
+  different room, and the page would jump if the room were not kept.
+
+- [ ] They become NaN.
+
+  Not for numbers as small as these. See [the second chapter](two.md).
+````
+
+```{math}
+:label: eq:one
+p_j = e^{s_j} / l
+```
+
+```{code-cell} ipython3
+print("hidden number", 6 * 7)
+```
+
+Some prose between, about SEARCHWORD in the middle. This sentence is another one.
+
+```{code-cell} ipython3
+fig, ax = figure(3, 2)
+bars(ax, np.array([1.0, 2.0]), ["a", "b"])
+show(fig, alt="Two bars.")
+```
+
+```{reveal}
+The weights stay: revealed prose.
+```
+
+```{code-cell} ipython3
+print("after the reveal")
+```
+
+## Next
+
+```{code-cell} ipython3
+print("after the heading")
+```
+
+````{predict} pr:second
+And this one?
+
+- [x] Yes.
+
+  It is.
+
+- [ ] No.
+
+  It is not.
+````
+
+```{code-cell} ipython3
+print("second answer")
+```
+
+```{happened-start} NaN from a maximum nobody subtracted
+:date: 2026-03
+:source: pytorch/executorch #18407
+:link: https://github.com/pytorch/executorch/issues/18407
+```
+
+Text before.
+
+```{code-cell} ipython3
+print("inside the box")
+```
+
+What test would have caught it.
+
+```{happened-end}
+```
+
+````{exercise} Try it
+:label: ex:one-try
+:difficulty: 1
+:minutes: 10
+
+Try.
+````
+
+## What to keep
+
+Keep this.
+"""
+FILLER = "\n\n".join(["Words that fill the page so that its end is out of view."] * 60)
+LATER = """\
+(ch:{0})=
+# {1}
+
+```{{code-cell}} ipython3
+print("{0}")
+```
+
+````{{predict}} pr:{0}
+A question of chapter {0}?
+
+- [ ] Wrong.
+
+  Wrong.
+
+- [x] Right.
+
+  Right.
+````
+
+```{{code-cell}} ipython3
+print("answer of {0}")
+```
+
+{2}
+
+## What to keep
+
+Keep.
+"""
+END = {
+    "progress": "---\ndescription: P.\n---\n\n# Your progress\n\n"
+    '```{raw} html\n<div id="progress"><noscript><p>Would show.</p></noscript></div>\n```\n',
+    "bugs": "---\ndescription: B.\n---\n\n# It happened\n\n```{bugs}\n```\n",
+}
+
+
+def chapters():
+    """The text of each chapter, without front matter."""
+    later = {slug: LATER.format(slug, slug.capitalize(), FILLER) for slug in ("two", "three")}
+    return {"one": ONE, **later}
+
+
+def add_end(root):
+    """Add the back matter: pages without code."""
+    toc = root / "_toc.yml"
+    names = "".join(f"- file: book/{name}\n" for name in END)
+    toc.write_text(toc.read_text("utf-8") + names, "utf-8")
+    for name, text in END.items():
+        (root / f"book/{name}.md").write_text(text, "utf-8")
+    return root

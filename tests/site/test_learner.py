@@ -1,0 +1,377 @@
+"""What a learner does, on a small book: predict, pass, read, look at the progress, search."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from learner_book import add_end, chapters
+from test_accessibility import OF_COLOUR, violations
+
+from conftest import Log
+from tools.notebook import build as notebooks
+from tools.site.server import serving
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
+from tiny import make_book  # noqa: E402
+
+KEY = "attention-course"
+BLOCKED = """Object.defineProperty(window, "localStorage", {
+  configurable: true, get() { throw new DOMException("denied", "SecurityError"); } })"""
+FULL = f"""const set = Storage.prototype.setItem;
+Storage.prototype.setItem = function (key, value) {{
+  if (key === "{KEY}") throw new DOMException("full", "QuotaExceededError");
+  set.call(this, key, value);
+}}"""
+# Everything on the page that has a place: where, and how large.
+BOXES = """() => [...document.querySelectorAll('main *')]
+  .filter(e => !e.closest('.predict-said, .veil-note'))
+  .map(e => [e.tagName, ...Object.values(e.getBoundingClientRect().toJSON())].join(' '))"""
+
+
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory):
+    root = add_end(make_book(tmp_path_factory.mktemp("learner"), **chapters()))
+    assert notebooks.main([], root) == 0
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    with serving(root / "_build/html") as base:
+        yield base
+
+
+@pytest.fixture
+def visit(browser, small_site):
+    """visit("one", init="script", **options of a context) -> a page; page=… goes on in that one."""
+    log, contexts = Log(small_site), []
+
+    def go(name, *, page=None, init=None, theme="light", width=1280, **options):
+        if page is None:
+            size = {"width": width, "height": 900}
+            contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
+            page = contexts[-1].new_page()
+            log.watch(page)
+            if init:
+                page.add_init_script(init)
+        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not log.errors, "\n".join(log.errors)
+
+
+def predict(page, label, option, sure):
+    """Choose an option and press a button."""
+    box = page.locator(f'[data-label="{label}"]')
+    if option is not None:
+        box.locator("input").nth(option).check()
+    box.get_by_role("button", name=sure, exact=True).click()
+    return box
+
+
+def veils(page):
+    """Whether each veiled thing can be seen, in order."""
+    seen = "e => e.checkVisibility({ visibilityProperty: true })"
+    return [
+        veil.locator(":scope > :not(.veil-note)").evaluate(seen)
+        for veil in page.locator(".veil").all()
+    ]
+
+
+def stored(page):
+    return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "null")
+
+
+def test_outputs_are_veiled_up_to_the_reveal_or_the_next_heading(visit):
+    page = visit("one")
+    # Two outputs and the reveal; then, after the heading, one output and that in the box.
+    assert veils(page) == [False] * 5
+    assert page.get_by_text("after the reveal", exact=True).is_visible()
+    assert page.get_by_text("after the heading", exact=True).is_visible()
+    assert not page.evaluate("find('hidden number 42')")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
+    assert "hidden number 42" not in page.evaluate("getSelection().toString()")
+    tree = page.locator("article").aria_snapshot()
+    assert "hidden number 42" not in tree and 'img "Two bars."' not in tree
+    predict(page, "pr:shift", 1, "Sure")
+    assert veils(page) == [True] * 3 + [False] * 2
+    tree = page.locator("article").aria_snapshot()
+    assert "hidden number 42" in tree and 'img "Two bars."' in tree
+    page.evaluate("getSelection().removeAllRanges()")
+    assert page.evaluate("find('hidden number 42')")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_when_the_veil_lifts(width, visit):
+    page = visit("one", width=width)
+    before = page.evaluate(BOXES)
+    for label, option in (("pr:shift", 0), ("pr:second", 1)):
+        page.evaluate("scrollTo(0, 0)")
+        box = predict(page, label, option, "Fairly sure")
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate(BOXES) == before
+        box.get_by_role("button", name="Forget this answer").click()
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate(BOXES) == before
+
+
+def test_the_reply_belongs_to_the_choice_and_the_others_can_be_read(visit):
+    page = visit("one")
+    box = predict(page, "pr:shift", 0, "Fairly sure")
+    assert box.locator(".predict-why:visible").count() == 1
+    assert [reply.text_content()[:8] for reply in box.locator(".chosen").all()] == ["Not quit"]
+    assert box.get_by_role("status").last.text_content() == (
+        "You were fairly sure, and it was not so."
+    )
+    box.locator("input").nth(1).check()
+    assert box.locator(".chosen").text_content().startswith("Right.")
+    given = {"page": "book/one", "choice": 0, "sure": 1, "right": False}
+    assert stored(page)["predictions"] == {"pr:shift": given}
+
+
+def test_an_answer_is_needed_before_a_confidence_counts(visit):
+    page = visit("one")
+    box = predict(page, "pr:shift", None, "Sure")
+    assert box.locator(".predict-hint").text_content() == "Choose an answer first."
+    assert stored(page) is None and veils(page) == [False] * 5
+
+
+def test_answers_stay_until_they_are_forgotten(visit):
+    page = visit("one")
+    predict(page, "pr:shift", 2, "Guess")
+    predict(page, "pr:second", None, "Show me")
+    page.reload()
+    assert veils(page) == [True] * 5
+    first, second = page.locator(".predict").all()
+    assert "It was a guess, and it was not so." in first.text_content()
+    assert first.locator("input").nth(2).is_checked()
+    assert "Shown, not counted." in second.text_content()
+    first.get_by_role("button", name="Forget this answer").click()
+    assert veils(page) == [False] * 3 + [True] * 2
+    page.reload()
+    assert veils(page) == [False] * 3 + [True] * 2
+    assert not first.locator("input:checked").count()
+
+
+def test_by_keyboard_alone(visit):
+    page = visit("one")
+    page.locator("[data-label='pr:shift'] input").first.focus()
+    page.keyboard.press("ArrowDown")  # the second option; a group is one stop
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Sure"
+    page.keyboard.press("Enter")
+    assert veils(page) == [True] * 3 + [False] * 2
+    assert page.evaluate("document.activeElement.textContent").startswith("Right.")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Forget this answer"
+    page.keyboard.press("Space")
+    assert veils(page) == [False] * 5
+    assert page.evaluate("document.activeElement.type") == "radio"
+
+
+def test_without_scripts_nothing_is_veiled_and_replies_are_folds(visit):
+    page = visit("one", java_script_enabled=False)
+    assert veils(page) == [True] * 5
+    assert not page.locator(".predict-form").first.is_visible()
+    fold = page.locator(".predict details").first
+    assert not fold.get_by_text("would sharpen").is_visible()
+    fold.locator("summary").click()
+    assert fold.get_by_text("would sharpen").is_visible()
+    page = visit("progress", java_script_enabled=False)
+    assert page.locator("#progress p").is_visible()
+
+
+def test_a_script_that_does_not_arrive_veils_nothing(visit, browser, small_site):
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/learner/predict.js", lambda route: route.abort())
+    page.goto(f"{small_site}/book/one.html")
+    page.wait_for_function("!document.documentElement.classList.contains('js')")
+    assert veils(page) == [True] * 5
+    context.close()
+
+
+@pytest.mark.parametrize("init", [BLOCKED, FULL], ids=["blocked", "full"])
+def test_with_storage_blocked_pages_work_and_forget(init, visit):
+    page = visit("one", init=init)
+    predict(page, "pr:shift", 1, "Sure")
+    assert veils(page)[0] == (init == BLOCKED)
+    page.click(".theme-switch-button") if init == BLOCKED else None
+    visit("one", page=page)
+    assert veils(page) == [False] * 5
+    visit("progress", page=page)
+    page.get_by_text("You have made none yet.").wait_for()
+
+
+def test_everything_is_printed(visit):
+    page = visit("one")
+    page.emulate_media(media="print")
+    assert veils(page) == [True] * 5
+    assert page.get_by_text("would sharpen").is_visible()
+
+
+def test_a_missed_question_comes_back_in_a_later_chapter_and_retires(visit):
+    page = visit("two")
+    predict(page, "pr:two", 0, "Sure")
+    visit("one", page=page)
+    predict(page, "pr:shift", 0, "Sure")
+    predict(page, "pr:second", 0, "Sure")  # right
+    visit("one", page=page)
+    page.wait_for_timeout(200)
+    assert not page.locator(".again").count(), "what was missed here or later does not come back"
+    visit("three", page=page)
+    boxes = page.locator(".again .predict")
+    boxes.nth(1).wait_for()
+    assert [box.get_attribute("class") for box in boxes.all()] == ["predict predict-again"] * 2
+    assert "What happens to the weights" in boxes.first.inner_text()
+    after = page.locator(".again").evaluate("e => e.nextElementSibling.id")
+    assert after == "what-to-keep"
+    links = boxes.first.locator("a").evaluate_all("all => all.map(a => a.pathname + a.hash)")
+    assert links == ["/book/one.html#pr-shift", "/book/one.html#equation-eq-one", "/book/two.html"]
+    boxes.first.locator("input").nth(2).check()
+    boxes.first.get_by_role("button", name="Answer").click()
+    assert "It will come back." in boxes.first.inner_text()
+    page.reload()
+    boxes.nth(1).wait_for()
+    boxes.first.locator("input").nth(1).check()
+    boxes.first.get_by_role("button", name="Answer").click()
+    assert "It will not come back." in boxes.first.inner_text()
+    page.reload()
+    boxes.first.wait_for()
+    assert [box.locator("p").nth(1).inner_text() for box in boxes.all()] == [
+        "A question of chapter two?"
+    ]
+    assert stored(page)["predictions"]["pr:shift"]["right"] is False, "the first answer counts"
+
+
+def fill(visit):
+    """A reader who predicted, read a chapter and passed an exercise; on the page of progress."""
+    page = visit("one")
+    predict(page, "pr:shift", 0, "Sure")
+    predict(page, "pr:second", 0, "Sure")
+    page.evaluate(
+        "document.dispatchEvent(new CustomEvent('exercise-passed', {detail: {id: 'ex:one-try'}}))"
+    )
+    visit("two", page=page)
+    assert "book/two" not in stored(page)["read"]
+    page.locator("#what-to-keep").scroll_into_view_if_needed()
+    page.wait_for_function(f"'book/two' in JSON.parse(localStorage['{KEY}']).read")
+    predict(page, "pr:two", 1, "Guess")
+    visit("progress", page=page)
+    page.locator(".calibration").wait_for()
+    return page
+
+
+def test_progress(visit):
+    page = fill(visit)
+    text = page.locator("article").inner_text()
+    assert "1 of 3 chapters read, 1 exercise passed here." in text
+    assert "Of 1 guess, 1 right. Of 2 sure, 1 right." in text
+    rows = page.locator("tbody tr").all_inner_texts()
+    assert rows[0].split("\t") == ["One", "not yet", "1 of 1", "2 of 2"]
+    assert rows[1].split("\t")[2:] == ["–", "1 of 1"] and "read on 20" in rows[1]
+    assert rows[3].split("\t")[1:] == ["One", "sure", "missed"]
+    assert rows[5].split("\t") == ["A question of chapter two?", "Two", "guess", "right"]
+    label = page.locator(".calibration").get_attribute("aria-label")
+    assert label.endswith("guess 1 of 1, fairly sure 0 of 0, sure 1 of 2.")
+    widths = [float(bar.get_attribute("width")) for bar in page.locator(".bar").all()]
+    assert widths == [290, 145]
+    page.click("text=What happens to the weights")
+    assert page.url.endswith("/book/one.html#pr-shift")
+
+
+def test_export_erase_import(visit, tmp_path):
+    page = fill(visit)
+    before = stored(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    kept = tmp_path / "kept.json"
+    download.value.save_as(kept)
+    assert json.loads(kept.read_text("utf-8")) == before
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Erase").click()
+    assert stored(page) == before
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Erase").click()
+    assert stored(page) is None
+    assert "0 of 3 chapters read" in page.locator("article").inner_text()
+    page.set_input_files("input[type=file]", kept)
+    page.get_by_text("Imported kept.json.").wait_for()
+    assert stored(page) == before
+    assert "1 of 3 chapters read" in page.locator("article").inner_text()
+
+
+BROKEN = {
+    "no JSON": ("{", "it is not JSON"),
+    "a list": ("[]", "not a record of this course"),
+    "another version": ('{"version": 9}', "its version is 9, not 1"),
+    "a part missing": ('{"version": 1, "read": {}, "passed": {}}', "“predictions” is missing"),
+    "a damaged part": (
+        '{"version":1,"read":{},"passed":{"ex:a":"<b>"},"predictions":{}}',
+        "damaged at “ex:a”",
+    ),
+    "a page elsewhere": (
+        '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":'
+        '{"page":"//evil.example","choice":0,"sure":0,"right":true}}}',
+        "damaged at “pr:a”",
+    ),
+}
+
+
+@pytest.mark.parametrize("text, why", BROKEN.values(), ids=list(BROKEN))
+def test_a_broken_import_says_so_and_changes_nothing(text, why, visit, tmp_path):
+    page = visit("one")
+    predict(page, "pr:shift", 0, "Sure")
+    before = stored(page)
+    visit("progress", page=page)
+    (tmp_path / "broken.json").write_text(text)
+    page.locator(".calibration").wait_for()
+    page.set_input_files("input[type=file]", tmp_path / "broken.json")
+    page.get_by_text("Nothing was changed").wait_for()
+    assert why in page.locator(".progress-said").inner_text()
+    assert stored(page) == before
+
+
+def test_bugs_are_listed_with_their_chapters(visit):
+    page = visit("bugs")
+    assert page.locator(".bugs li").all_inner_texts() == [
+        "NaN from a maximum nobody subtracted. March 2026, pytorch/executorch #18407, in One"
+    ]
+    page.click("text=NaN from a maximum")
+    box = page.locator(".happened")
+    assert page.url.endswith("#" + box.get_attribute("id"))
+    assert "What test would have caught it." in box.inner_text()
+    assert box.locator(".cell_input").count() == 1
+
+
+def test_search_shows_the_sentence_around_the_word(visit):
+    page = visit("one")
+    page.goto(page.url.replace("book/one.html", "search.html?q=searchword"))
+    context = page.locator("#search-results .context")
+    context.wait_for()
+    assert context.inner_text() == (
+        "Some prose between, about SEARCHWORD in the middle. This sentence is another one."
+    )
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing_before_and_after(theme, width, visit):
+    rules = None if theme == "light" else OF_COLOUR
+    page = visit("one", theme=theme, width=width)
+    assert not violations(page, rules)
+    predict(page, "pr:shift", 0, "Sure")
+    predict(page, "pr:second", 0, "Sure")
+    assert not violations(page, rules)
+    for name, place in (("three", ".again"), ("progress", ".calibration"), ("bugs", ".bugs")):
+        visit(name, page=page)
+        page.locator(place).wait_for()
+        assert not violations(page, rules), name
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
