@@ -1,4 +1,4 @@
-"""The site under test: where it was built, and its pages."""
+"""The site under test: where it was built, its pages, and what no page of it may do."""
 
 from tools.book import Book
 from tools.site.measure import HTML
@@ -23,3 +23,29 @@ def book_pages():
 def chapter_pages():
     """The pages that have a notebook."""
     return [f"{page.docname}.html" for page in Book(ROOT).chapters]
+
+
+class Log:
+    """What a page did that no page of the site may do."""
+
+    def __init__(self, base):
+        self.base, self.errors = base, []
+
+    def watch(self, page):
+        page.on("console", self.console)
+        page.on("pageerror", lambda error: self.errors.append(f"script error: {error}"))
+        page.on("request", self.request)
+        page.on("response", self.response)
+
+    def console(self, message):
+        if message.type in ("error", "warning"):
+            where = message.location.get("url", "")
+            self.errors.append(f"console {message.type}: {message.text} {where}")
+
+    def request(self, request):
+        if not request.url.startswith((self.base + "/", "data:", "blob:")):
+            self.errors.append(f"request to another host: {request.url}")
+
+    def response(self, response):
+        if response.status >= 400:
+            self.errors.append(f"{response.status} for {response.url}")

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 import pytest
-from built_site import HTML, THEMES, site_pages
+from built_site import HTML, THEMES, Log, site_pages
 
 from tools.site.measure import FLAGS, chromium
 from tools.site.server import serving
@@ -53,32 +53,6 @@ def browser():
         started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield started
         started.close()
-
-
-class Log:
-    """What a page did that no page of the site may do."""
-
-    def __init__(self, base):
-        self.base, self.errors = base, []
-
-    def watch(self, page):
-        page.on("console", self.console)
-        page.on("pageerror", lambda error: self.errors.append(f"script error: {error}"))
-        page.on("request", self.request)
-        page.on("response", self.response)
-
-    def console(self, message):
-        if message.type in ("error", "warning"):
-            where = message.location.get("url", "")
-            self.errors.append(f"console {message.type}: {message.text} {where}")
-
-    def request(self, request):
-        if not request.url.startswith((self.base + "/", "data:", "blob:")):
-            self.errors.append(f"request to another host: {request.url}")
-
-    def response(self, response):
-        if response.status >= 400:
-            self.errors.append(f"{response.status} for {response.url}")
 
 
 @pytest.fixture

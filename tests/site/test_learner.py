@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from built_site import Log
 from learner_book import add_end, chapters
 from test_accessibility import OF_COLOUR, violations
 
-from conftest import Log
 from tools.notebook import build as notebooks
 from tools.site.server import serving
 
