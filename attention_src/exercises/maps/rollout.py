@@ -6,6 +6,7 @@ import numpy as np
 
 from attention_src.attention.maps import attention_rollout
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.exercises.engine.drawing import any_weights
 
 
 def _rollout(weights: np.ndarray) -> np.ndarray:
@@ -46,6 +47,13 @@ _RNG = np.random.default_rng(5)
 _ONE = np.array([[[[1.0, 0.0], [0.4, 0.6]]]])
 _TWO = np.array([[[[1.0, 0.0], [0.4, 0.6]]], [[[0.2, 0.8], [0.0, 1.0]]]])
 
+
+def _draw(rng: np.random.Generator) -> tuple:
+    """1 to 7 layers of 1 to 5 heads on 1 to 7 tokens."""
+    n_layers, n_heads, n = (int(rng.integers(1, most + 1)) for most in (7, 5, 7))
+    return (any_weights(rng, (n_layers, n_heads, n, n)),)
+
+
 ROLLOUT = Check(
     "rollout",
     reference=_rollout,
@@ -54,7 +62,10 @@ ROLLOUT = Check(
         Case("two layers, one head", (_TWO,)),
         Case("two layers, 3 heads", (_RNG.dirichlet(np.full(5, 0.5), size=(2, 3, 5)),)),
         Case("6 layers, 2 heads", (_RNG.dirichlet(np.full(7, 0.5), size=(6, 2, 7)),)),
+        Case("one token", (np.ones((2, 2, 1, 1)),)),
+        Case("24 layers", (_RNG.dirichlet(np.full(5, 0.1), size=(24, 2, 5)),)),
     ],
+    draw=_draw,
     mistakes=[
         Mistake(
             "layers in the wrong order",
