@@ -186,6 +186,14 @@ def test_it_stops_with_file_line_and_what_to_do(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_what_is_given_can_be_listed(tmp_path, capsys):
+    chapter = page(tmp_path, "It has {given}`2,048` tokens, and 99 more.")
+    line = chapter.text.split("\n").index("It has {given}`2,048` tokens, and 99 more.") + 1
+    assert main(["--given", str(chapter.path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"book/page.md:{line}: 2,048: It has") and out.count("\n") == 1
+
+
 def test_old_outputs_are_told(tmp_path, capsys):
     chapter = page(tmp_path, "Fine.")
     chapter.path.write_text(chapter.text.replace("rate", "pace"), encoding="utf-8")

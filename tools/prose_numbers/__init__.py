@@ -2,6 +2,7 @@
 
     python -m tools.prose_numbers                     all chapters that have code
     python -m tools.prose_numbers softmax maps        these
+    python -m tools.prose_numbers --given             list what is marked as given, for a reviewer
 
 A number of the prose must occur in an output of the page, as the stored notebook holds it, or as a
 number in its code (an assertion, a parameter), rounded as the prose writes it. Otherwise the check

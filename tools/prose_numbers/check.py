@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,13 @@ def unfounded(chapter: Chapter) -> Iterator[str]:
             )
 
 
+def given(chapter: Chapter) -> Iterator[str]:
+    """One line for each number that is marked as given: somebody should know its source."""
+    for match in re.finditer(r"\{given\}`([^`]+)`", chapter.text):
+        line = chapter.text.count("\n", 0, match.start()) + 1
+        yield f"{chapter.source}:{line}: {match[1]}: {_around(chapter.text, match.start())}"
+
+
 def _chapter(name: str) -> Chapter:
     """ "softmax" is a page of this book; …/book/softmax.md is one of the book in …"""
     path = Path(name) if name.endswith(".md") else REPOSITORY / "book" / f"{name}.md"
@@ -51,9 +59,14 @@ def _around(text: str, at: int) -> str:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Is every number in the prose computed?")
     parser.add_argument("pages", nargs="*", help="softmax, or book/softmax.md; none = all")
-    chapters = [_chapter(name) for name in parser.parse_args(arguments).pages]
+    parser.add_argument("--given", action="store_true", help="list what is marked as given")
+    options = parser.parse_args(arguments)
+    chapters = [_chapter(name) for name in options.pages] or Book(REPOSITORY).chapters
+    if options.given:
+        print("\n".join(line for chapter in chapters for line in given(chapter)))
+        return 0
     count = 0
-    for chapter in chapters or Book(REPOSITORY).chapters:
+    for chapter in chapters:
         if page.outputs_are_old(chapter):
             print(f"{chapter.source}: its outputs are old: run python -m tools.notebook first")
         for line in unfounded(chapter):
