@@ -1,7 +1,8 @@
 // Code cells that run in the page. Nothing is fetched before a button is pressed; then a worker
 // (tools/runhere) runs Python. Cells further up run first, quietly, so that each finds its names.
 (() => {
-  const { src: base, dataset: { python: address, mb } } = document.currentScript;
+  const base = document.currentScript.src;
+  const { python: address, mb } = document.querySelector("article").dataset;
   if (!address) return;
   const LOST = "Python stopped. It starts again with the next press.";
   const cells = [];
@@ -97,39 +98,65 @@
 
   const make = (tag, className, more) => Object.assign(document.createElement(tag), { className, ...more });
 
+  // One button per cell; all else is made when it is pressed.
   function prepare(box, exercise) {
-    const block = box.querySelector(".cell_input > div");
     const given = box.querySelector(".cell_input pre").textContent.trimEnd();
-    const number = cells.length + 1;
     const checks = /^(assert )?check_\w+\(/m.test(given);
-    const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given); // for the reader to fill in
+    const cell = { number: cells.length + 1, given, exercise, checks, code: () => given };
     const bar = make("div", "run-bar");
+    const go = button(bar, "Run here", cell);
+    go.addEventListener("click", () => {
+      const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given);
+      const first = !cell.field;
+      if (first) open(box, bar, go, cell);
+      if (first && blank) cell.field.focus(); // for the reader to fill in
+      else press(cell);
+    });
+    box.querySelector(".cell_input").append(bar);
+    cells.push(cell);
+  }
+
+  function button(bar, textContent, cell) {
+    const made = make("button", "run-button", { type: "button", textContent });
+    made.setAttribute("aria-label", `${textContent}: cell ${cell.number}`);
+    bar.append(made);
+    return made;
+  }
+
+  function open(box, bar, go, cell) {
+    const { given, number } = cell;
+    const input = box.querySelector(".cell_input");
+    const field = make("textarea", "run-code", { value: given, spellcheck: false, autocomplete: "off" });
+    const halt = button(bar, "Stop", cell);
+    const reset = button(bar, "Reset", cell);
     const status = make("span", "run-status", { role: "status" });
     const yours = make("div", "run-yours", { hidden: true });
     const out = make("pre", "", { tabIndex: 0 });
-    const [go, halt, reset] = ["Run here", "Stop", "Reset"].map((textContent) => {
-      const button = make("button", "run-button", { type: "button", textContent });
-      button.setAttribute("aria-label", `${textContent}: cell ${number}`);
-      bar.append(button);
-      return button;
-    });
-    halt.hidden = reset.hidden = true;
-    bar.append(status);
-    block.after(bar);
-    yours.setAttribute("aria-live", "polite");
-    yours.append(make("p", "run-label", { textContent: "Yours" }), out);
-    box.append(yours);
+    let timer;
+
+    field.setAttribute("autocapitalize", "off");
+    field.setAttribute("aria-label", `Code of cell ${number}. Control and Enter run it.`);
     out.setAttribute("role", "region");
     out.setAttribute("aria-label", `Your output of cell ${number}`);
-    let field, timer;
+    yours.setAttribute("aria-live", "polite");
+    yours.append(make("p", "run-label", { textContent: "Yours" }), out);
+    halt.hidden = true;
+    bar.append(status);
+    bar.before(field);
+    box.append(yours);
+    input.classList.add("run-open");
+    input.firstElementChild.hidden = true;
 
-    const cell = {
-      number,
-      given,
-      exercise,
-      checks,
+    const write = ({ kind, text }) => {
+      yours.hidden = false;
+      out.append(make("span", /err/.test(kind) ? "run-error" : "", { textContent: text }));
+    };
+    Object.assign(cell, {
+      field,
       status,
-      code: () => (field ? field.value : given),
+      write,
+      code: () => field.value,
+      note: (text) => write({ kind: "err", text }),
       begin() {
         cell.busy = true;
         go.setAttribute("aria-disabled", "true");
@@ -144,51 +171,25 @@
         halt.hidden = true;
         yours.hidden = !out.textContent;
       },
-      write({ kind, text }) {
-        yours.hidden = false;
-        out.append(make("span", /err/.test(kind) ? "run-error" : "", { textContent: text }));
-      },
-      note: (text) => cell.write({ kind: "err", text }),
+    });
+
+    // The only way that leaves Ctrl+Z working.
+    const insert = (text) => {
+      field.focus();
+      document.execCommand("insertText", false, text);
     };
-
-    function edit() {
-      if (field) return;
-      field = make("textarea", "run-code", { value: given, spellcheck: false, autocomplete: "off" });
-      field.setAttribute("autocapitalize", "off");
-      field.setAttribute("autocorrect", "off");
-      field.setAttribute("aria-label", `Code of cell ${number}. Control and Enter run it.`);
-      const changed = () => {
-        field.rows = field.value.split("\n").length;
-        reset.hidden = field.value === given;
-      };
-      field.addEventListener("input", changed);
-      field.addEventListener("keydown", keys);
-      changed();
-      block.hidden = true;
-      bar.classList.add("run-open");
-      bar.before(field);
-    }
-
-    function keys(event) {
+    const changed = () => {
+      field.rows = field.value.split("\n").length;
+      reset.hidden = field.value === given;
+    };
+    changed();
+    field.addEventListener("input", changed);
+    field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
       if (event.ctrlKey || event.metaKey || event.shiftKey) return press(cell);
       const line = field.value.slice(0, field.selectionStart).split("\n").pop();
-      const indent = line.match(/^ */)[0] + (/:\s*(#.*)?$/.test(line) ? "    " : "");
-      insert("\n" + indent);
-    }
-
-    // The only way that leaves Ctrl+Z working.
-    function insert(text) {
-      field.focus();
-      document.execCommand("insertText", false, text);
-    }
-
-    go.addEventListener("click", () => {
-      const first = !field && blank;
-      edit();
-      if (first) field.focus();
-      else press(cell);
+      insert("\n" + line.match(/^ */)[0] + (/:\s*(#.*)?$/.test(line) ? "    " : ""));
     });
     halt.addEventListener("click", () => {
       stop();
@@ -201,7 +202,6 @@
       out.textContent = status.textContent = "";
       go.focus();
     });
-    cells.push(cell);
   }
 
   let exercise;

@@ -1,7 +1,7 @@
 """Sphinx extension: writes Python for the page into _static/py, and tells the pages where it is.
 
-A page with code cells loads run-here.js, whose data-python says where the worker is. Where the
-parts could not be had, that is empty, and the script does nothing.
+A page with code cells loads run-here.js; data-python of its article says where the worker is. Where
+the parts could not be had, that is empty, and the script does nothing.
 """
 
 from __future__ import annotations
