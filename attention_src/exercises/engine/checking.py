@@ -48,7 +48,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.answers import how_to_start, kind, to_array
+from attention_src.exercises.engine.answers import how_to_start, identical, kind, to_array
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
@@ -172,17 +172,18 @@ class Check:
 
     def _stale(self, f: Callable, named: list[Outcome]) -> str:
         """Whether calls disturb one another, in words; "" if they don't."""
-        for case, before in zip(self.cases, named, strict=True):
+        for before in named:
+            now = self._arrays(before.answer)
+            if not all(map(identical, now, before.parts)):
+                return (
+                    "A later call changed an answer that was given earlier: all calls return the "
+                    "same array. Make a new one in each."
+                )
+        for case in self.cases:
             if self._failure(0, case, self._attempt(f, case)):
                 return (
                     f"It gave another answer when it met a case again ({case.name}). Does it "
                     "keep something from call to call?"
-                )
-            now = self._arrays(before.answer)
-            if not all(map(np.array_equal, now, before.parts, [True] * len(now))):
-                return (
-                    "A later call changed an answer that was given earlier: all calls return the "
-                    "same array. Make a new one in each."
                 )
         return ""
 

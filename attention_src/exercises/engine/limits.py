@@ -46,14 +46,23 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
 
 def _ring(number: int, frame: FrameType | None) -> None:
     # In this file the call has just ended, or not begun: nothing is left to interrupt.
-    if frame is not None and frame.f_code.co_filename != __file__:
+    if frame is not None and frame.f_code.co_filename != __file__ and not _importing(frame):
         raise TooSlowError
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether an import is under way. A module cut off in the middle would stay broken."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _with_alarm(seconds: float, call: Callable[[], Any]) -> Any:
     begin = time.monotonic()
     old_handler = signal.signal(signal.SIGALRM, _ring)
-    # It rings again each second, in case a bare `except:` in a loop swallows the first.
+    # It rings again each second: after an import, or if a bare `except:` swallows the first.
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         return call()
@@ -74,7 +83,7 @@ def _with_trace(seconds: float, call: Callable[[], Any]) -> Any:
     def look(frame: FrameType, event: str, argument: Any) -> Callable | None:
         if frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith(numpy_files):
             return None
-        if time.monotonic() > end:
+        if time.monotonic() > end and not _importing(frame):
             raise TooSlowError
         return look
 

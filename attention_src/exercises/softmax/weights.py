@@ -51,6 +51,7 @@ SOFTMAX = Check(
     reference=lambda x: reference.softmax(np.asarray(x, dtype=np.float64)),
     cases=[
         Case("one row", (np.array([2.0, 1.0, 0.0]),)),
+        Case("the same scores, in another order", (np.array([2.0, 0.0, 1.0]),)),
         Case("two rows of three", (RECTANGLE,)),
         Case("a batch of matrices", (DEEP,)),
         Case("one key", (np.array([[3.0], [5.0]]),)),
