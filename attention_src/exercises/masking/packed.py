@@ -29,7 +29,7 @@ def _draw(rng: np.random.Generator) -> tuple:
     first = int(rng.choice([0, -step, -(n // 2) * step, 2**61]))
     if first + step * n > 5000:  # a table with a row for each id up to this one: too large by far
         first = 2**61
-    return (first + step * which,)
+    return (first + step * which.astype(np.int64),)  # in the page NumPy's integers are of 32 bits
 
 
 PACKED_CAUSAL_MASK = Check(
