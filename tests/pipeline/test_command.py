@@ -30,6 +30,7 @@ x
 
 
 ask_sphinx = numbers.load
+FOUND = {"labels": {}, "docs": {}, "terms": {}, "cites": {}}  # numbers of a book without any
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +92,21 @@ def test_hidden_input_stays_hidden_in_jupyter_and_on_colab(book):
     assert hidden.metadata.jupyter == {"source_hidden": True}
     assert hidden.metadata.cellView == "form"
     assert shown.metadata == {}
+
+
+def test_outputs_below_a_question_are_collapsed_up_to_the_reveal_or_the_next_heading(book):
+    question = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
+    edit(book, "# Tiny\n", f"# Tiny\n\n{question}\n")
+    hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
+    assert hidden.metadata.collapsed is True and shown.metadata.collapsed is True
+    assert hidden.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert shown.metadata.jupyter == {"outputs_hidden": True}
+    for end in ("```{reveal}\nSo.\n```", "## A heading"):
+        edit(book, "Some prose.", f"{end}\n\nSome prose.")
+        hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
+        assert hidden.metadata.collapsed and shown.metadata == {}
+        edit(book, f"{end}\n\n", "")
+        nbformat.validate(notebooks.build(Book(book), Book(book).chapters[0], FOUND))
 
 
 def test_nothing_that_differs_between_machines_is_stored(book):

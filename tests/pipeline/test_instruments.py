@@ -1,0 +1,96 @@
+"""Predictions, exercises and bugs that happened: what the site's build refuses, and the sums."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny import REPOSITORY, make_book
+
+from tools.book import Book
+from tools.instruments import contents
+
+QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
+REVEAL = "```{reveal}\nSo.\n```\n\n"
+HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s #1\n:link: https://a.b\n```\n\n"
+END = "```{happened-end}\n```\n\n"
+EXERCISE = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
+
+# A page each, and the warning that it gives.
+MISTAKES = {
+    "label": (QUESTION.format("a") + REVEAL, "a label that begins with 'pr:'; it is 'a'"),
+    "twice": (2 * (QUESTION.format("pr:twice") + REVEAL), "'pr:twice' is used twice"),
+    "nothing": (QUESTION.format("pr:n") + "## H\n\n" + REVEAL, "no output and no {reveal} follows"),
+    "alone": (REVEAL, "no {predict} stands before this {reveal}"),
+    "inside": (
+        "- a\n\n  " + QUESTION.format("pr:i").replace("\n", "\n  "),
+        "inside a box or a list",
+    ),
+    "open": (HAPPENED + "Text.\n\n## H\n\n" + END, "happened-start without happened-end"),
+    "closed": (END, "happened-end without happened-start"),
+    "date": (HAPPENED.replace("2026-03", "March"), "it is 'March'"),
+    "options": (HAPPENED.replace(":link:", ":url:"), "takes :date:, :source: and :link:"),
+    "level": (EXERCISE.format("l", 5).replace("y: 1", "y: 4"), "1, 2 or 3; it is '4'"),
+    "minutes": (EXERCISE.format("m", 5).replace(":minutes: 5\n", ""), "needs ':minutes:'"),
+}
+GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What a build prints about these pages."""
+    pages = {name: f"# {name}\n\n{text}" for name, (text, _) in MISTAKES.items()}
+    root = make_book(tmp_path_factory.mktemp("mistakes"), **pages, good="# Good\n\n" + GOOD)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q"]
+    environment = {"PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return re.sub(r"\x1b\[[\d;]*m", "", ran.stdout + ran.stderr)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_a_warning_with_its_file(name, printed):
+    lines = [line for line in printed.splitlines() if f"book/{name}.md" in line]
+    assert any(MISTAKES[name][1] in line for line in lines), lines
+
+
+def test_what_is_right_gives_no_warning(printed):
+    assert "book/good.md" not in printed
+
+
+def test_the_minutes_of_a_chapter_are_the_sum_of_its_exercises(tmp_path):
+    text = "# T\n\n" + EXERCISE.format("a", 10) + EXERCISE.format("b", 25)
+    gated = EXERCISE.format("c", 7).replace("{exercise}", "{exercise-start}")
+    book = Book(make_book(tmp_path / "sum", sum=text + gated, none="# T\n\n:minutes: 9\n"))
+    found = {chapter.slug: chapter.time_line for chapter in book.chapters}
+    assert found["sum"] == "3 min to read, 2 s to run, 42 min of exercises"
+    assert found["none"] == "3 min to read, 2 s to run"
+
+
+@pytest.mark.parametrize(
+    "href, expected",
+    [
+        ("#eq", "book/one.html#eq"),
+        ("two.html#a", "book/two.html#a"),
+        ("../search.html", "search.html"),
+        ("https://a.b/c", "https://a.b/c"),
+    ],
+)
+def test_links_of_a_question_that_comes_back_lead_to_the_same_place(href, expected):
+    assert contents.from_root(href, "book/one", "book") == expected
+
+
+def test_what_a_page_offers():
+    html = """<h1>One<a class="headerlink" href="#">#</a></h1>
+    <div class="exercise" id="ex:a"><p class="admonition-title">Exercise 1 (Try)</p></div>
+    <div class="predict" data-label="pr:a" id="pr-a"><div class="predict-question"><p>Why
+    <span class="katex"><math>p</math><span class="katex-html">p</span></span>?</p></div>
+    <b id="x">c</b><noscript>d</noscript></div>"""
+    found = contents.chapter("book/one", html)
+    assert found["title"] == "One"
+    assert found["exercises"] == [{"id": "ex:a", "title": "Exercise 1 (Try)"}]
+    (question,) = found["predictions"]
+    assert question["label"] == "pr:a" and question["text"] == "Why p?"
+    assert "noscript" not in question["html"] and "id=" not in question["html"]
+    assert "katex-html" in question["html"], "it comes back as it was shown"
