@@ -25,7 +25,7 @@ help:
 	@echo "make test       run every test, notebook and browser check"
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make notebooks  write notebooks/ from book/, running only what changed"
-	@echo "make check      lint, types, import rules, README's links: under a minute"
+	@echo "make check      lint, types, import rules, links, numbers in prose: under a minute"
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
@@ -80,6 +80,7 @@ check: .venv/all
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
+	@$(BIN)/python -m tools.prose_numbers
 
 # On a machine with a GPU, possibly a borrowed one: uses $(PYTHON), not .venv. It needs torch, triton,
 # numpy, pytest, hypothesis and jaxtyping; with pytest-xdist, kernels are compiled in parallel.

@@ -5,7 +5,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tiny import FRONT
 
-from tools.book import Chapter
+from tools.book import Book, Chapter
+from tools.freshness import REPOSITORY
 from tools.prose_numbers.check import main, unfounded
 from tools.prose_numbers.prose import prose
 
@@ -137,6 +138,11 @@ CATCH = [
         ["99", "98"],
     ),
 ]
+
+
+@pytest.mark.parametrize("chapter", Book(REPOSITORY).chapters, ids=lambda chapter: chapter.slug)
+def test_the_book_computes_its_numbers(chapter):
+    assert list(unfounded(chapter)) == []
 
 
 @pytest.mark.parametrize("text", [p[1] for p in PASS], ids=[p[0] for p in PASS])
