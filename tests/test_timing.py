@@ -69,6 +69,17 @@ def test_sleeping_takes_as_long_as_it_takes():
     assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 500
 
 
+def test_the_processor_sleeps_when_nothing_is_computed():
+    timing = measure(lambda: time.sleep(0.05), repeats=2, warmup=0, clock="processor")
+    assert timing.median_ms < 40
+
+
+@pytest.mark.parametrize("device, clock", [("cpu", "sun"), ("cuda", "processor")])
+def test_a_clock_that_is_not_there(device, clock):
+    with pytest.raises(ValueError, match="clock is '(sun|processor)'"):
+        measure(lambda: None, device=device, clock=clock)
+
+
 def test_the_clock_counts_milliseconds(monkeypatch):
     monkeypatch.setattr(time, "perf_counter_ns", lambda: 1_234_500)
     assert now_ms() == 1.2345
