@@ -76,7 +76,7 @@ def test_the_processor_sleeps_when_nothing_is_computed():
 
 @pytest.mark.parametrize("device, clock", [("cpu", "sun"), ("cuda", "processor")])
 def test_a_clock_that_is_not_there(device, clock):
-    with pytest.raises(ValueError, match="clock is '(sun|processor)'"):
+    with pytest.raises(ValueError, match=r"clock is '(sun|processor)'"):
         measure(lambda: None, device=device, clock=clock)
 
 
