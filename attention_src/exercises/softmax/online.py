@@ -86,7 +86,7 @@ _WRONG_WAY = (
     "maximum rises, the old sum must shrink."
 )
 _HIDDEN = np.array([-np.inf, -np.inf])
-_MANY = [np.sin(np.arange(1000.0) * (i + 1)) * 20 + i / 10 for i in range(300)]
+_MANY = [np.sin(np.arange(200.0) * (i + 1)) * 20 + i / 10 for i in range(200)]
 
 ONLINE_SOFTMAX = Check(
     "online_softmax",
@@ -103,7 +103,7 @@ ONLINE_SOFTMAX = Check(
         Case("the last block hidden", ([np.array([1.0, 2.0]), _HIDDEN],)),
         Case("the first block hidden", ([_HIDDEN, np.array([2.0, 1.0])],)),
         Case("everything hidden", ([_HIDDEN, _HIDDEN[:1]],)),
-        Case("300 blocks of 1,000", (_MANY,), max_bytes=500_000),
+        Case("200 blocks of 200", (_MANY,), max_bytes=100_000),
     ],
     mistakes=[
         Mistake(
@@ -189,7 +189,7 @@ def check_online_softmax(f: Any) -> Result:
 
     The row's log-sum-exp is m + log l. There is at least one block, and none is empty. Scores are
     float64 up to ±10^4; blocks may hold −inf; if all scores are −inf, m = −inf and l = 0. One case
-    has 300 blocks of 1,000 scores, and the function may hold 0.5 MB there.
+    has 200 blocks of 200 scores, and the function may hold 0.1 MB there.
 
     Args:
         f: the learner's function

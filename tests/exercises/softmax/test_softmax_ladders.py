@@ -1,0 +1,122 @@
+"""The two ladders, and the learner's own test of softmax, which is graded."""
+
+import inspect
+
+import numpy as np
+import pytest
+from worked import BOOK, assert_rejected, assert_worked
+
+from attention_src.exercises.softmax import (
+    check_log_sum_exp,
+    check_softmax_test,
+    check_why_exponential,
+    ladders,
+)
+from attention_src.exercises.softmax.graded import SOFTMAX_TEST
+from attention_src.softmax import reference
+
+PAGE = (BOOK / "softmax.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def first_try():
+    SOFTMAX_TEST.failures = 0
+    for ladder in (ladders.LOG_SUM_EXP, ladders.WHY_EXPONENTIAL):
+        ladder.failures = {}
+
+
+@pytest.mark.parametrize("check", [check_why_exponential, check_log_sum_exp])
+def test_the_page_s_solution_climbs_every_rung(check):
+    solutions = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
+    [solution] = [code for code in solutions if f"{check.__name__}(" in code]
+    names = {"np": np, check.__name__: check}
+    last = solution.rindex(check.__name__)
+    exec(solution[:last], names)
+    assert eval(solution[last:], names)
+
+
+@pytest.mark.parametrize(
+    ("check", "ladder"),
+    [
+        (check_why_exponential, ladders.WHY_EXPONENTIAL),
+        (check_log_sum_exp, ladders.LOG_SUM_EXP),
+    ],
+)
+def test_each_known_wrong_value_gets_its_reply(check, ladder):
+    assert list(inspect.signature(check).parameters) == [rung.letter for rung in ladder.rungs]
+    assert check().status == "not started"
+    for rung in ladder.rungs:
+        for reply in rung.replies:
+            result = check(**{rung.letter: reply.value()})
+            assert result.status == "wrong"
+            assert reply.message in " ".join(result.message.split())
+
+
+def my_softmax_test(softmax):
+    row = np.log([1.0, 2.0, 5.0])  # its weights can be worked out by hand
+    x = np.array([row + 1000, row[::-1], row - 1000])
+    before = x.copy()
+    expected = np.array([[1, 2, 5], [5, 2, 1], [1, 2, 5]]) / 8
+    np.testing.assert_allclose(softmax(x), expected, rtol=1e-4)
+    assert np.array_equal(x, before), "it changed its input"
+    far = softmax(np.array([[1e4, -1e4, -1e4]]))
+    np.testing.assert_allclose(far, [[1, 0, 0]], atol=1e-6)
+
+
+def test_the_worked_test_catches_all():
+    assert_worked("softmax", check_softmax_test, my_softmax_test)
+
+
+def small_row(softmax):
+    np.testing.assert_allclose(softmax(np.log([1.0, 2.0, 5.0])), [0.125, 0.25, 0.625], rtol=1e-4)
+
+
+def sums_to_one(softmax):
+    assert np.allclose(softmax(np.random.default_rng().normal(size=(3, 5))).sum(-1), 1)
+
+
+def against_the_reference(softmax):
+    x = np.random.default_rng().normal([[1e3], [0], [-1e3]], size=(3, 5))
+    before = x.copy()
+    np.testing.assert_allclose(softmax(x), reference.softmax(before), rtol=1e-4, atol=1e-12)
+    assert (x == before).all()
+    far = np.array([0.0, 1e4])
+    np.testing.assert_allclose(softmax(far), [0, 1], atol=1e-9)
+
+
+def to_the_last_bit(softmax):
+    x = np.array([[0.1, 2.0], [3.0, 4.0]])
+    assert np.array_equal(softmax(x), reference.softmax(x))
+
+
+def returns_a_verdict(softmax):
+    return bool(np.allclose(softmax(np.zeros(4)), 0.25))
+
+
+def hangs_on_nan(softmax):
+    while np.isnan(softmax(np.array([1e4, 0.0]))).any():
+        pass
+
+
+def test_a_test_of_another_style_passes():
+    assert check_softmax_test(against_the_reference)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (small_row, "caught 2 of 8"),  # as the solution says: six pass it
+        (sums_to_one, "caught 3 of 8"),
+        (to_the_last_bit, "It refuses a right implementation"),
+        (returns_a_verdict, "returned False. Nobody looks at what a test returns"),
+        (lambda softmax: softmax([0.0]).nosuch, "It stumbles over a right implementation"),
+        (lambda softmax: softmax(np.zeros(2)) and None, "It stumbles over a right"),
+    ],
+)
+def test_weak_and_wrong_tests_are_told_what_they_miss(test, words):
+    assert_rejected(check_softmax_test, test, words)
+
+
+def test_a_test_that_hangs_is_stopped(monkeypatch):
+    monkeypatch.setattr(SOFTMAX_TEST, "seconds", 0.2)
+    assert_rejected(check_softmax_test, hangs_on_nan, "It hangs on wrong code")
