@@ -1,0 +1,61 @@
+"""An answer may come in any form; one that cannot be read is told, not raised."""
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.engine.checking import Case, Check
+from attention_src.exercises.engine.drawing import any_scores, any_shape
+
+
+def centred(x):
+    return x - x.mean(axis=-1, keepdims=True)
+
+
+def make():
+    return Check(
+        "centre",
+        centred,
+        [Case("one row", (np.array([1.0, 2.0, 6.0]),))],
+        [],
+        [],
+        draw=lambda rng: (any_scores(rng, any_shape(rng)),),
+    )
+
+
+RIGHT_FORMS = {
+    "lists": lambda x: centred(x).tolist(),
+    "a masked array without masked entries": lambda x: np.ma.masked_array(centred(x)),
+    "objects": lambda x: centred(x).astype(object),
+    "rows": lambda x: list(centred(x)),
+    "in Fortran order": lambda x: np.asfortranarray(centred(x)),
+    "longdouble": lambda x: centred(x).astype(np.longdouble),
+}
+WRONG_FORMS = {
+    "a generator": lambda x: (row for row in centred(x)),
+    "a scalar": lambda x: 3.0,
+    "an array more": lambda x: [centred(x)],
+    "a matrix": lambda x: np.matrix(np.atleast_2d(centred(x).reshape(-1, x.shape[-1]))),
+    "masked": lambda x: np.ma.masked_greater(centred(x), 0),
+    "ragged": lambda x: [[1.0], [2.0, 3.0]],
+    "an object": lambda x: object(),
+    "text": lambda x: str(centred(x)),
+    "a list in itself": lambda x: (lambda loop: (loop.append(loop), loop)[1])([]),
+}
+
+
+@pytest.mark.parametrize("form", RIGHT_FORMS)
+def test_right_answers_in_any_form(form):
+    assert make().run(RIGHT_FORMS[form])
+
+
+@pytest.mark.parametrize("form", WRONG_FORMS)
+def test_wrong_forms_are_told_not_raised(form):
+    assert make().run(WRONG_FORMS[form]).status == "wrong"
+
+
+def test_torch_answers_of_any_kind():
+    torch = pytest.importorskip("torch")
+    grad = torch.ones((), dtype=torch.float64, requires_grad=True)
+    assert make().run(lambda x: torch.tensor(centred(x)) * grad)
+    assert make().run(lambda x: [grad * v for v in centred(x)] if x.ndim == 1 else centred(x))
+    assert make().run(lambda x: torch.tensor(centred(x)).bfloat16()).status == "wrong"

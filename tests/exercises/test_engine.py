@@ -1,0 +1,231 @@
+"""What a learner's function may do to a check: hang, exit, print, cheat, answer in any form."""
+
+import contextlib
+import doctest
+import io
+import signal
+import sys
+import threading
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.engine import grading, ladder, limits
+from attention_src.exercises.engine.checking import Case, Check, Mistake
+from attention_src.exercises.engine.drawing import any_scores, any_shape, any_weights
+from attention_src.exercises.engine.ladder import Ladder, Rung
+
+
+def centred(x):
+    return x - x.mean(axis=-1, keepdims=True)
+
+
+def make(**options):
+    return Check(
+        "centre",
+        centred,
+        [Case("one row", (np.array([1.0, 2.0, 6.0]),))],
+        [Mistake("whole mean", lambda x: x - x.mean(), "You took one mean for all rows.")],
+        ["What is the mean of a row?", "Use keepdims=True."],
+        draw=lambda rng: (any_scores(rng, any_shape(rng)),),
+        seconds=0.3,
+        **options,
+    )
+
+
+def endless(x):
+    while True:
+        with contextlib.suppress(Exception):
+            x = x + 0
+
+
+def test_the_examples_of_the_docstrings_are_true():
+    for module in (grading, ladder):
+        assert doctest.testmod(module).attempted > 3
+        assert doctest.testmod(module).failed == 0
+
+
+def test_a_result_is_true_only_if_it_passed():
+    assert make().run(centred)
+    assert not make().run(lambda x: x)
+    assert not make().run(lambda x: None)
+
+
+def test_an_endless_loop_ends_and_leaves_no_timer():
+    before = signal.getsignal(signal.SIGALRM)
+    begin = time.monotonic()
+    result = make().run(endless)
+    assert time.monotonic() - begin < 3
+    assert "had not ended after 0.3 seconds" in result.message
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_somebody_else_s_timer_goes_on():
+    signal.setitimer(signal.ITIMER_REAL, 1000)
+    try:
+        limits.within(1.0, lambda: None)
+        assert 990 < signal.getitimer(signal.ITIMER_REAL)[0] <= 1000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def test_without_signals_an_endless_loop_ends_too():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(make().run(endless).message))
+    thread.start()
+    thread.join(10)
+    assert "had not ended" in found[0]
+    assert sys.gettrace() is None
+
+
+def test_an_import_is_let_finish(tmp_path, monkeypatch):
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.6)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    check = make()
+
+    def imports(x):
+        import slow_module
+
+        return centred(x) if slow_module.whole else None
+
+    assert check.run(imports)
+
+
+@pytest.mark.parametrize("leave", [sys.exit, exit, lambda: sys.exit("text")])
+def test_exit_does_not_end_python(leave):
+    assert "ended Python" in make().run(lambda x: leave()).message
+
+
+def test_a_real_interrupt_gets_through():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make().run(interrupted)
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError, MemoryError, ValueError("x" * 999), BaseException]
+)
+def test_exceptions_are_told_and_cost_no_hint(error):
+    check = make()
+
+    def raises(x):
+        raise error
+
+    result = check.run(raises)
+    assert result.status == "wrong" and "Your function raised" in result.message
+    assert check.failures == 0 and "Hint" not in result.message
+
+
+def test_seterr_and_warnings_as_errors_do_not_upset_the_check():
+    with np.errstate(), warnings.catch_warnings():
+        np.seterr(all="raise")
+        warnings.simplefilter("error")
+        assert make().run(centred)
+        assert not make().run(lambda x: x / 0)
+
+
+def test_the_learner_s_print_options_do_not_show():
+    with np.printoptions(precision=1, linewidth=10, formatter={"float": lambda v: "?"}):
+        assert "x        = [1. 2. 6.]" in make().run(lambda x: x).message
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
+def test_signs_that_the_output_lacks_are_replaced(monkeypatch, encoding):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    check = make()
+    check.hints[0] = "−1 ≤ x → ∞"
+    message = check.run(lambda x: x).message
+    assert "-1 <= x -> inf" in message
+
+
+def test_answers_kept_from_call_to_call():
+    kept, buffers, seen = {}, {}, []
+
+    def one_buffer(x):
+        out = buffers.setdefault(x.shape, np.empty(x.shape))
+        out[...] = centred(x)
+        return out
+
+    def by_call(x):
+        seen.append(x)
+        return centred(x) if len(seen) < 62 else x
+
+    two = [Case("a", (np.array([1.0, 2.0, 6.0]),)), Case("b", (np.array([1.0, 6.0, 2.0]),))]
+    check = make()
+    check.cases = two
+    assert not check.run(lambda x: kept.setdefault(x.shape, centred(x)).copy())
+    assert "A later call changed an answer" in check.run(one_buffer).message
+    check.draw = None
+    seen.extend([0] * 59)
+    assert "met a case again" in check.run(by_call).message
+
+
+@pytest.mark.parametrize("tracing", [False, True])
+def test_memory_is_seen_in_torch_and_under_tracemalloc(tracing):
+    torch = pytest.importorskip("torch")
+    case = Case("long", (np.arange(1000.0),), max_bytes=1_000_000)
+    check = Check("sum", lambda x: x.sum() * x, [case], [], [])
+    if tracing:
+        tracemalloc.start()
+    try:
+        assert check.run(lambda x: x.sum() * x)
+        assert (
+            "MB of memory"
+            in check.run(lambda x: np.outer(x, np.ones(1000)).sum() / 1000 * x).message
+        )
+        t = torch.tensor
+        wide = check.run(lambda x: (t(x)[:, None] + t(x) * 0).sum(0)[0] * t(x))
+        assert "MB of memory" in wide.message
+    finally:
+        tracemalloc.stop()
+
+
+def test_messages_are_short_and_narrow():
+    four = Case("four axes", (np.random.default_rng(0).normal(size=(3, 4, 5, 30)) * 1e4,))
+    check = make()
+    check.cases = [four]
+    message = check.run(lambda x: centred(x) * (1 + (np.arange(30) == 7))).message.split("\n")
+    assert len(message) <= 15 and max(map(len, message)) <= 90
+    assert "expected [0, 0, 0] =" in "\n".join(message)
+    assert "Hint 1" in message[-1]
+
+
+def test_a_cause_must_explain_every_case():
+    assert "Likely cause (whole mean)" in make().run(lambda x: x - x.mean()).message
+    other = make().run(lambda x: x - x.mean() if x.ndim < 4 else x * 2).message
+    assert "Likely cause" not in other
+    tiny = Check("tiny", lambda x: x * 1e-9, [Case("a", (np.array([1.0]),))], [], [])
+    tiny.mistakes.append(Mistake("twice", lambda x: x * 2e-9, "Twice."))
+    tiny.cases[0] = Case("a", (np.array([1.0, 5e9]),))
+    assert "Likely cause" not in tiny.run(lambda x: x * 3e-9).message
+
+
+def test_zeros_and_ones_are_not_booleans():
+    visible = Check("visible", lambda x: x > 0, [Case("row", (np.array([1.0, -1.0]),))], [], [])
+    assert "zeros and ones. Make it boolean" in visible.run(lambda x: (x > 0) * 1).message
+
+
+def test_drawn_cases_repeat_shapes_and_never_change():
+    cases = make().all_cases()[1:]
+    shapes = [case.args[0].shape for case in cases]
+    assert len(set(shapes)) < len(shapes) and {len(shape) for shape in shapes} == {1, 2, 3, 4}
+    assert any(1 in shape for shape in shapes)
+    again = make().all_cases()[1:]
+    assert all((a.args[0] == b.args[0]).all() for a, b in zip(cases, again, strict=True))
+    assert np.allclose(any_weights(np.random.default_rng(0), (50, 4)).sum(-1), 1)
+
+
+def test_a_ladder_knows_its_rungs():
+    one = Ladder("one", [Rung("a", "two", lambda: 2.0)])
+    with pytest.raises(ValueError, match="b is no rung of this ladder: it has a"):
+        one.run(b=1)
+    assert "no number" in one.run(a="two").message
+    assert "Expected one number" in one.run(a=[2.0]).message
+    assert one.run(a=np.float32(2.001)) and one.run(a=...).status == "not started"
