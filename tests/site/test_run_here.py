@@ -164,6 +164,7 @@ def check_stop(cells):
 def test_on_a_phone(open_page):
     page = open_page(CHAPTERS[0], width=390, height=844)
     cells = Cells(page)
+    before = violations(page)
     cells.write(cells.all.nth(2), "print('word ' * 50)\n1 / 0")
     assert "ZeroDivisionError" in cells.press(cells.all.nth(2))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "scrolls sideways"
@@ -171,7 +172,7 @@ def test_on_a_phone(open_page):
     assert box["height"] >= 32 and box["width"] >= 44
     size = page.locator("textarea").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     assert size >= 16, "a phone zooms into smaller fields"
-    assert not violations(page)
+    assert violations(page) == before, "test_accessibility judges the page; here, what a press adds"
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     assert not violations(page, OF_COLOUR)
 
