@@ -174,6 +174,7 @@ def test_on_a_phone(open_page):
     assert size >= 16, "a phone zooms into smaller fields"
     assert violations(page) == before, "test_accessibility judges the page; here, what a press adds"
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_timeout(500)  # colours fade over
     assert not violations(page, OF_COLOUR)
 
 
