@@ -38,19 +38,27 @@ def _masked(q: Array, k: Array, v: Array, mask: Array) -> Array:
 
 
 def by_table(q: Array, k: Array, v: Array) -> Array:
-    """One table of scores, the future hidden."""
+    """One table of scores, the future hidden.
+
+    Args:
+        q: [n, d_k]  a row for each token
+        k: [n, d_k]
+        v: [n, d_v]
+    Returns: o [n, d_v]
+    """
     return _masked(q, k, v, _causal(len(q)))
 
 
 def by_einsum(q: Array, k: Array, v: Array) -> Array:
-    """An additive mask, and sums written with letters."""
-    s = np.einsum("id,jd->ij", q, k) / np.sqrt(k.shape[1])
-    p = _softmax(s + np.where(_causal(len(q)), 0.0, -np.inf))
-    return np.asarray(np.einsum("ij,jd->id", p, v))
+    """As `by_table`, but with an additive mask, and sums written with letters."""
+    q, k, v = q[None, None], k[None, None], v[None, None]  # one text, one head
+    s = np.einsum("bhqd,bhkd->bhqk", q, k) / np.sqrt(k.shape[-1])
+    p = _softmax(s + np.where(_causal(q.shape[2]), 0.0, -np.inf))
+    return np.asarray(np.einsum("bhqk,bhkd->bhqd", p, v)[0, 0])
 
 
 def by_query(q: Array, k: Array, v: Array) -> Array:
-    """One query after another, each with the keys so far."""
+    """As `by_table`, but one query after another, each with the keys so far."""
     rows = [
         _softmax((k[: i + 1] * q[i]).sum(axis=1) / np.sqrt(k.shape[1])) @ v[: i + 1]
         for i in range(len(q))
@@ -59,18 +67,18 @@ def by_query(q: Array, k: Array, v: Array) -> Array:
 
 
 def in_float32(q: Array, k: Array, v: Array) -> Array:
-    """As by_query, in float32: the digits end at the seventh."""
+    """As `by_query`, but in float32: the digits end at the seventh."""
     q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
     return by_query(q, k, v)
 
 
 def from_the_last_key(q: Array, k: Array, v: Array) -> Array:
-    """The keys in the opposite order: sums round differently."""
+    """As `by_table`, but with the keys in the opposite order: sums round differently."""
     return _masked(q, k[::-1], v[::-1], _causal(len(q))[:, ::-1])
 
 
 def in_tiles(q: Array, k: Array, v: Array, size: int = 8) -> Array:
-    """Eight keys at a time, with a running maximum and a running sum."""
+    """As `by_table`, but eight keys at a time, with a running maximum and a running sum."""
     n, s = len(q), np.where(_causal(len(q)), _scores(q, k), -np.inf)
     m, l, o = np.full((n, 1), -np.inf), np.zeros((n, 1)), np.zeros((n, v.shape[1]))
     for start in range(0, n, size):
@@ -86,74 +94,79 @@ def in_tiles(q: Array, k: Array, v: Array, size: int = 8) -> Array:
 
 
 def no_mask(q: Array, k: Array, v: Array) -> Array:
-    """Every query sees every key."""
+    """As `by_table`, but every query sees every key."""
     return np.asarray(_softmax(_scores(q, k)) @ v)
 
 
 def one_key_too_many(q: Array, k: Array, v: Array) -> Array:
-    """The diagonal above the diagonal is visible too."""
+    """As `by_table`, but the diagonal above the diagonal is visible too."""
     return _masked(q, k, v, np.tri(len(q), k=1, dtype=bool))
 
 
 def reversed_polarity(q: Array, k: Array, v: Array) -> Array:
-    """The past is hidden, and the future is not."""
+    """As `by_table`, but the past is hidden, and the future is not."""
     return _masked(q, k, v, ~_causal(len(q)))
 
 
 def transposed(q: Array, k: Array, v: Array) -> Array:
-    """Each query sees itself and what follows."""
+    """As `by_table`, but each query sees itself and what follows."""
     return _masked(q, k, v, _causal(len(q)).T)
 
 
 def zeroed_after_softmax(q: Array, k: Array, v: Array) -> Array:
-    """The hidden weights are 0, but the sum counted them."""
+    """As `by_table`, but hidden weights become 0 after the sum has counted them."""
     return np.asarray((_softmax(_scores(q, k)) * _causal(len(q))) @ v)
 
 
 def minus_five(q: Array, k: Array, v: Array) -> Array:
-    """Hidden keys lose 5 points instead of all."""
+    """As `by_table`, but hidden keys lose 5 points instead of all."""
     return np.asarray(_softmax(_scores(q, k) - 5 * ~_causal(len(q))) @ v)
 
 
 def centred_queries(q: Array, k: Array, v: Array) -> Array:
-    """The mean of all queries is subtracted from each."""
+    """As `by_table`, but the mean of all queries is subtracted from each."""
     return by_table(q - q.mean(axis=0), k, v)
 
 
 def centred_values(q: Array, k: Array, v: Array) -> Array:
-    """The mean of all values is subtracted from each."""
+    """As `by_table`, but the mean of all values is subtracted from each."""
     return by_table(q, k, v - v.mean(axis=0))
 
 
 def scaled_keys(q: Array, k: Array, v: Array) -> Array:
-    """All keys are divided by their mean size, as a batch norm over the text would."""
+    """As `by_table`, but all keys are divided by their mean size, as by a batch norm."""
     return by_table(q, k / np.sqrt((k**2).mean() + 1e-9), v)
 
 
 def blind_beyond_32(q: Array, k: Array, v: Array) -> Array:
-    """The mask is a stored table of 32 by 32; what lies beyond it is visible."""
+    """As `by_table`, but the mask is a stored table of 32 by 32; what lies beyond it is visible."""
     i, j = _indices(len(q))
     return _masked(q, k, v, (j <= i) | (i >= 32))
 
 
 def up_to_the_block_s_end(q: Array, k: Array, v: Array) -> Array:
-    """Blocks of 4 by 4 are shown or hidden as a whole."""
+    """As `by_table`, but blocks of 4 by 4 are shown or hidden as a whole."""
     i, j = _indices(len(q))
     return _masked(q, k, v, j // 4 <= i // 4)
 
 
 def last_but_one(q: Array, k: Array, v: Array) -> Array:
-    """Query n - 2 sees the last key as well; all others are right."""
+    """As `by_table`, but query n - 2 sees the last key as well; all others are right."""
     i, j = _indices(len(q))
     return _masked(q, k, v, (j <= i) | (i == len(q) - 2))
 
 
 def far_ahead(q: Array, k: Array, v: Array) -> Array:
-    """The next 8 keys are hidden, those behind them are not."""
+    """As `by_table`, but the next 8 keys are hidden, those behind them are not."""
     i, j = _indices(len(q))
     return _masked(q, k, v, (j <= i) | (j > i + 8))
 
 
 def round_the_corner(q: Array, k: Array, v: Array) -> Array:
-    """Half of it is the value before; the one before the first is the last, as v[-1] is."""
+    """As `by_table`, but half of it is the value before; before the first comes v[-1]."""
     return np.asarray((by_table(q, k, v) + v[np.arange(len(v)) - 1]) / 2)
+
+
+def scaled_by_length(q: Array, k: Array, v: Array) -> Array:
+    """As `by_table`, but scores are multiplied by log(n), and n counts later tokens too."""
+    return by_table(q * np.log(len(q)), k, v)

@@ -95,11 +95,17 @@ LEAK_TEST = TestCheck(
             attentions.blind_beyond_32,
             "it is right for the first 32 tokens. How long is your text?",
         ),
+        Implementation(
+            "scaled by length",
+            attentions.scaled_by_length,
+            "how sharply a query looks depends on how many tokens the text has, later ones "
+            "included. Changing them leaves their number alone: do you cut them off?",
+        ),
     ],
     hints=[
-        "Call it, change all tokens after i, and call it again. Which outputs may not have moved?",
-        "Take 40 tokens, each i from 0 to 38, and change q, k and v from i + 1 on.",
-        "assert np.allclose(before[: i + 1], after[: i + 1], atol=1e-5)",
+        "Call it, cut all tokens after i off, and call it again. Which outputs may not have moved?",
+        "Take 40 tokens, each i from 0 to 38, and pass q[: i + 1], k[: i + 1] and v[: i + 1].",
+        "assert np.allclose(whole[: i + 1], cut, atol=1e-5)",
     ],
 )
 

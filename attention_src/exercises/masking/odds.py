@@ -16,14 +16,19 @@ def _first_lead(gone: Any) -> int:
 
 
 def _share_is_1(lead: float, dtype: type = np.float32) -> bool:
-    """Whether the hidden key's weight beside a key of score 0 is computed as 1."""
-    e = dtype(np.exp(-lead))
-    return bool(dtype(1) / (dtype(1) + e) == 1)
+    """Whether the hidden key's weight beside keys of score 0 and -1 is computed as 1."""
+    e = np.exp(np.array([-lead, -1 - lead, 0], dtype=dtype))
+    return bool(e[2] / e.sum() == 1)
 
 
-def _weight_is_0(lead: float) -> bool:
-    """Whether the weight of the key of score 0 is 0 in float32."""
-    return bool(np.float32(np.exp(-lead)) == 0)
+def _rounded_once(lead: float) -> bool:
+    """Whether the hidden key's share, computed exactly, is rounded to 1 in float32."""
+    return bool(np.float32(1 / (1 + np.exp(-lead) + np.exp(-1 - lead))) == 1)
+
+
+def _first_lead_at_0(score: float, dtype: type = np.float32) -> int:
+    """The first lead over a key of score 0 at which a key of this score has the weight 0."""
+    return _first_lead(lambda lead: dtype(np.exp(score - lead)) == 0)
 
 
 ODDS = Ladder(
@@ -70,7 +75,7 @@ ODDS = Ladder(
             lambda: _first_lead(_share_is_1),
             replies=[
                 Reply(
-                    lambda: _first_lead(lambda lead: np.float32(1 / (1 + np.exp(-lead))) == 1),
+                    lambda: _first_lead(_rounded_once),
                     "So it is on paper, rounded once. In float32 the sum 1 + e rounds before that.",
                 ),
                 Reply(
@@ -83,8 +88,8 @@ ODDS = Ladder(
         ),
         Rung(
             "e",
-            "the first whole lead at which the visible weight is 0",
-            lambda: _first_lead(_weight_is_0),
+            "the first whole lead at which both visible weights are 0",
+            lambda: _first_lead_at_0(0),
             replies=[
                 Reply(
                     lambda: _first_lead(lambda lead: np.exp(-lead) < np.finfo(np.float32).tiny),
@@ -92,12 +97,17 @@ ODDS = Ladder(
                 ),
                 Reply(
                     lambda: _first_lead(_share_is_1),
-                    "There 1 - p_S is 0. The visible weight is small, and still there.",
+                    "There 1 - p_S is 0. The visible weights are small, and still there.",
                 ),
-                Reply(lambda: _first_lead(lambda lead: np.exp(-lead) == 0), "This is float64's."),
+                Reply(
+                    lambda: _first_lead_at_0(-1),
+                    "There one of the two is 0, and the other gets it all. That is wrong, but it "
+                    "is a number.",
+                ),
+                Reply(lambda: _first_lead_at_0(0, np.float64), "This is float64's."),
             ],
-            hint="Call weights(lead) for whole leads, until the first one is 0.",
-            rtol=0.0101,  # libraries differ in the last bit of exp, so in one lead
+            hint="Call weights(lead) for whole leads, until the first two are 0.",
+            rtol=0,
         ),
     ],
 )

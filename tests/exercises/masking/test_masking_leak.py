@@ -28,8 +28,11 @@ def changed_after(i, x, parts=(0, 1, 2), seed=1):
 @pytest.mark.parametrize("attention", WRONG)
 def test_each_leak_is_as_large_as_the_exercise_says(attention):
     x = tokens()
-    moved = [abs(attention(*changed_after(i, x)) - attention(*x))[: i + 1] for i in range(N - 1)]
-    assert max(rows.max() for rows in moved) > 1e-2
+    change = [abs(attention(*changed_after(i, x)) - attention(*x))[: i + 1] for i in range(N - 1)]
+    cut = [abs(attention(*x[:, : i + 1]) - attention(*x)[: i + 1]) for i in range(N - 1)]
+    assert max(rows.max() for rows in cut) > 1e-2
+    by_length = attention is attentions.scaled_by_length  # which no change of numbers shows
+    assert (max(rows.max() for rows in change) > 1e-2) != by_length
 
 
 @pytest.mark.parametrize("right", [one.function for one in LEAK_TEST.right])
@@ -98,10 +101,21 @@ def whole_numbers(attention):
         assert np.allclose(attention(*x)[: i + 1], attention(*other)[: i + 1], atol=1e-5)
 
 
-RIGHT_TESTS = [
-    prefix_test(), prefix_test(rows="i"), by_cutting, one_token_at_a_time, against_a_loop, unseeded,
-    whole_numbers,
-]  # fmt: skip
+def and_cut(test):
+    """The same test, which then cuts texts too."""
+
+    def my_leak_test(attention):
+        test(attention)
+        by_cutting(attention)
+
+    return my_leak_test
+
+
+RIGHT_TESTS = [by_cutting, against_a_loop]
+RIGHT_TESTS += map(
+    and_cut,
+    [prefix_test(), prefix_test(rows="i"), one_token_at_a_time, unseeded, whole_numbers],
+)
 
 
 @pytest.mark.parametrize("test", RIGHT_TESTS)
@@ -162,22 +176,24 @@ def wrong_shapes(attention):
 
 
 WRONG_TESTS = {
-    "values only": (prefix_test(parts=(2,)), "caught 11 of 14"),
-    "keys only": (prefix_test(parts=(1,)), "caught 11 of 14"),
-    "keys and values": (prefix_test(parts=(1, 2)), "caught 13 of 14"),
-    "first output only": (prefix_test(at=[0]), "of 14"),
-    "one in the middle": (prefix_test(at=[20]), "of 14"),
-    "three of them": (prefix_test(at=[10, 20, 30], rows="i"), "of 14"),
-    "eight tokens": (prefix_test(n=8), "caught 12 of 14"),
-    "32 tokens": (prefix_test(n=32), "caught 13 of 14"),
-    "loose": (prefix_test(tolerance=1), "of 14"),
+    "changes only": (prefix_test(), "caught 14 of 15"),
+    "one token at a time": (one_token_at_a_time, "caught 14 of 15"),
+    "values only": (prefix_test(parts=(2,)), "caught 11 of 15"),
+    "keys only": (prefix_test(parts=(1,)), "caught 11 of 15"),
+    "keys and values": (prefix_test(parts=(1, 2)), "caught 13 of 15"),
+    "first output only": (prefix_test(at=[0]), "of 15"),
+    "one in the middle": (prefix_test(at=[20]), "of 15"),
+    "three of them": (prefix_test(at=[10, 20, 30], rows="i"), "of 15"),
+    "eight tokens": (prefix_test(n=8), "caught 12 of 15"),
+    "32 tokens": (prefix_test(n=32), "caught 13 of 15"),
+    "loose": (prefix_test(tolerance=1), "of 15"),
     "later outputs": (prefix_test(rows="after"), "refuses a right implementation (table)"),
     "another exception": (prefix_test(error=ValueError), "does not count"),
-    "sums of rows": (sums_rows, "of 14"),
-    "weights above the diagonal": (looks_at_weights, "of 14"),
-    "the same array twice": (same_array, "caught 0 of 14"),
+    "sums of rows": (sums_rows, "of 15"),
+    "weights above the diagonal": (looks_at_weights, "of 15"),
+    "the same array twice": (same_array, "caught 0 of 15"),
     "returns a verdict": (returns_a_verdict, "returned False"),
-    "asserts a list": (asserts_a_tuple, "caught 0 of 14"),
+    "asserts a list": (asserts_a_tuple, "caught 0 of 15"),
     "refuses all": (refuses_all, "refuses a right implementation (table)"),
     "exact after cutting": (exact_after_cutting, "refuses a right implementation"),
     "wrong shapes": (wrong_shapes, "stumbles over a right implementation"),

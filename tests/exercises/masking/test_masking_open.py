@@ -27,11 +27,12 @@ def test_the_ladder_s_solution_holds():
         ("c", 1 / 0.99, "divides by the hidden share"),
         ("c", -100, "Yours: -100"),
         ("d", 18, "rounds before that"),
-        ("d", 37, "float64's"),
+        ("d", 38, "float64's"),
         ("e", 17, "still there"),
         ("e", 88, "loses digits"),
         ("e", 746, "float64's"),
-        ("e", 120, "Yours: 120"),
+        ("e", 103, "one of the two is 0"),
+        ("e", 105, "Yours: 105"),
     ],
 )
 def test_a_wrong_rung_gets_its_reply(rung, answer, words):
