@@ -134,7 +134,8 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: math.log(1000) + reference.log_sum_exp(_FRUIT), "Add 1000 itself."),
             ],
             hint="exp(s + c) = exp(c) exp(s): take exp(c) out of the sum.",
-            rtol=1e-5,
+            rtol=0.0,
+            atol=0.05,  # one digit after the point, rounded or cut to it
         ),
         Rung(
             "d",

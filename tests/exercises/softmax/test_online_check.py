@@ -34,12 +34,14 @@ def two_passes(blocks):
     return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
 
 
-def by_halves(blocks):
-    if len(blocks) == 1:
-        return my_online_softmax(blocks)
-    a, b = by_halves(blocks[: len(blocks) // 2]), by_halves(blocks[len(blocks) // 2 :])
-    m = max(a[0], b[0])
-    return m, 0.0 if m == -np.inf else a[1] * np.exp(a[0] - m) + b[1] * np.exp(b[0] - m)
+def by_pairs(blocks):
+    m, l = my_online_softmax([next(blocks)])
+    for block in blocks:
+        m_b, l_b = my_online_softmax([block])
+        top = max(m, m_b)
+        l = 0.0 if top == -np.inf else l * np.exp(m - top) + l_b * np.exp(m_b - top)
+        m = top
+    return m, l
 
 
 def by_logarithms(blocks):
@@ -72,14 +74,16 @@ def by_torch(blocks):
 
 RIGHT = {
     "score by score": score_by_score,
-    "two passes": two_passes,
-    "by halves": by_halves,
+    "by pairs": by_pairs,
     "logaddexp": by_logarithms,
     "np.where": with_where,
     "torch": by_torch,
-    "from the end": lambda blocks: my_online_softmax(blocks[::-1]),
     "a list": lambda blocks: list(my_online_softmax(blocks)),
 }
+
+
+def first(n):
+    return lambda blocks: my_online_softmax([b for i, b in enumerate(blocks) if i < n])
 
 
 def changed(m_of=lambda m: m, l_of=lambda l: l):
@@ -94,7 +98,7 @@ def changed(m_of=lambda m: m, l_of=lambda l: l):
 
 def on(f):
     """Right but for what is done to the blocks first."""
-    return lambda blocks: my_online_softmax([f(block) for block in blocks])
+    return lambda blocks: my_online_softmax(f(block) for block in blocks)
 
 
 def remembers():
@@ -129,10 +133,13 @@ def finite_start(blocks):
 
 SLY = {
     "whole maxima": changed(lambda m: int(m) if np.isfinite(m) else m),
-    "the first two blocks": lambda blocks: my_online_softmax(blocks[:2]),
-    "the first hundred blocks": lambda blocks: my_online_softmax(blocks[:100]),
+    "two passes": two_passes,
+    "two passes over a kept list": lambda blocks: two_passes(list(blocks)),
+    "from the end of a kept list": lambda blocks: my_online_softmax(list(blocks)[::-1]),
+    "the first two blocks": first(2),
+    "the first hundred blocks": first(100),
     "the first hundred scores": on(lambda block: block[:100]),
-    "joined": lambda blocks: my_online_softmax([np.concatenate(blocks)]),
+    "joined": lambda blocks: my_online_softmax([np.concatenate(list(blocks))]),
     "stops at a hidden block": stops_at_a_hidden_block,
     "starts from −10^9": finite_start,
     "NaN if all is hidden": changed(l_of=lambda l: l if l else np.nan),
@@ -146,8 +153,8 @@ SLY = {
     "doubles lost": on(np.unique),
     "arrays of one": changed(np.atleast_1d, np.atleast_1d),
     "remembers the last case": remembers(),
-    "blocks stacked": lambda blocks: my_online_softmax(list(np.stack(blocks))),
-    "sorted in place": lambda blocks: ([b.sort() for b in blocks], my_online_softmax(blocks))[1],
+    "blocks stacked": lambda blocks: my_online_softmax(list(np.stack(list(blocks)))),
+    "sorted in place": on(lambda block: (block.sort(), block)[1]),
 }
 
 

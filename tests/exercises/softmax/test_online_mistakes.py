@@ -41,8 +41,9 @@ def forgets_to_rescale_and_to_guard(blocks):
 
 
 def rescales_upside_down(blocks):
-    m, l = blocks[0].max(), np.exp(blocks[0] - blocks[0].max()).sum()
-    for block in blocks[1:]:
+    first = next(blocks)
+    m, l = first.max(), np.exp(first - first.max()).sum()
+    for block in blocks:
         m_new = max(m, block.max())
         l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
         m = m_new
@@ -126,18 +127,33 @@ def swapped(blocks):
 
 
 def returns_weights(blocks):
-    return my_softmax(np.concatenate(blocks))
+    return my_softmax(np.concatenate(list(blocks)))
 
 
-def empties_the_list(blocks):
+def loops_twice(blocks):
+    m = max(block.max() for block in blocks)
+    return m, sum(np.exp(block - m).sum() for block in blocks)
+
+
+def keeps_the_blocks(blocks):
+    blocks = list(blocks)
+    m = max(block.max() for block in blocks)
+    return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
+
+
+def subtracts_in_place(blocks):
     m, l = -np.inf, 0.0
-    while blocks:
-        block = blocks.pop(0)
+    for block in blocks:
         m_new = max(m, block.max())
         if m_new > -np.inf:
-            l = l * np.exp(m - m_new) + np.exp(block - m_new).sum()
+            block -= m_new
+            l = l * np.exp(m - m_new) + np.exp(block).sum()
             m = m_new
     return m, l
+
+
+def takes_it_for_a_list(blocks):
+    return my_online_softmax(blocks[i] for i in range(len(blocks)))
 
 
 WRONG = {
@@ -154,7 +170,10 @@ WRONG = {
     returns_lse: "log-sum-exp",
     swapped: "the maximum first",
     returns_weights: "should return (m, l); it returned",
-    empties_the_list: "changed its input blocks in place",
+    loops_twice: "They come once",
+    keeps_the_blocks: "0.1 MB is ample",
+    subtracts_in_place: "changed its input blocks in place",
+    takes_it_for_a_list: "has no len()",
 }
 
 

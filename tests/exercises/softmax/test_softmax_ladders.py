@@ -52,6 +52,20 @@ def test_each_known_wrong_value_gets_its_reply(check, ladder):
             assert reply.message in " ".join(result.message.split())
 
 
+@pytest.mark.parametrize("ladder", [ladders.WHY_EXPONENTIAL, ladders.LOG_SUM_EXP])
+def test_the_digits_that_the_statement_asks_for_are_enough(ladder):
+    rounded = {rung.letter: float(f"{rung.value():.3g}") for rung in ladder.rungs}
+    if ladder is ladders.LOG_SUM_EXP:
+        rounded["c"] = round(float(ladder.rungs[2].value()), 1)  # "and one after"
+        assert rounded["c"] == 1004.7
+    assert ladder.run(**rounded)
+
+
+@pytest.mark.parametrize("answer", [1000, 1004, 1005, 1004.2, 1004.6, 1004.8])
+def test_a_wrong_shift_of_lse_is_refused(answer):
+    assert check_log_sum_exp(c=answer).status == "wrong"
+
+
 def my_softmax_test(softmax):
     row = np.log([1.0, 2.0, 5.0])  # its weights can be worked out by hand
     x = np.array([row + 1000, row[::-1], row - 1000])
