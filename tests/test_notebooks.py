@@ -107,6 +107,17 @@ def test_every_exercise_has_a_solution_below(chapter):
 
 
 @each_notebook
+def test_code_fits_the_page(chapter):
+    """A line of code has 76 characters at most: so wide is the page on a screen of 1440 pixels."""
+    for cell in read(chapter).cells:
+        if cell.cell_type == "code" and "generated" in cell.metadata.get("tags", []):
+            continue  # the set-up cell is no part of the page
+        shown = re.findall(r"^```python\n(.*?)^```", cell.source, re.M | re.S)
+        for line in "\n".join(shown if cell.cell_type == "markdown" else [cell.source]).split("\n"):
+            assert len(line) <= 76, line
+
+
+@each_notebook
 def test_no_raw_myst_is_left(chapter):
     for cell in read(chapter).cells:
         if cell.cell_type == "markdown":
@@ -133,7 +144,7 @@ def test_only_timings_are_kept_from_comparison():
 def test_a_slow_notebook_fails_the_run(tmp_path):
     """The root's conftest.py adds up what nbval measured; here the limit is 0 seconds."""
     source = (ROOT / "conftest.py").read_text("utf-8")
-    assert "LIMIT_SECONDS = 30\n" in source
+    assert "LIMIT_SECONDS = 120 " in source
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("1 + 1", execution_count=1)],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
@@ -143,7 +154,7 @@ def test_a_slow_notebook_fails_the_run(tmp_path):
     ]
     nbformat.write(notebook, tmp_path / "tiny.ipynb")
     command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "tiny.ipynb"]
-    text = source.replace("LIMIT_SECONDS = 30", "LIMIT_SECONDS = 0")
+    text = source.replace("LIMIT_SECONDS = 120", "LIMIT_SECONDS = 0")
     (tmp_path / "conftest.py").write_text(text, "utf-8")
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 1 and "1 passed" in ran.stdout, ran.stdout + ran.stderr
