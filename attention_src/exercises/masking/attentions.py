@@ -1,8 +1,8 @@
 """Causal attentions, right ones and leaking ones, on which a learner's leak test is tried.
 
 Each takes q, k [n, d_k] and v [n, d_v] and returns o [n, d_v]; the scale is 1 / sqrt(d_k). A right
-one gives the same output for token i to the last bit, whatever numbers follow; with fewer tokens it
-may round differently. Every leak shows in some text of 40 tokens or fewer.
+one gives the same output for token i, whatever follows, but may round differently. Every leak shows
+in some text of 40 tokens or fewer.
 """
 
 import numpy as np
@@ -90,6 +90,16 @@ def in_tiles(q: Array, k: Array, v: Array, size: int = 8) -> Array:
     return np.asarray(o / l)
 
 
+def centred_and_back(q: Array, k: Array, v: Array) -> Array:
+    """As `by_table`, but in float32, with the mean value taken away first and added again.
+
+    Weights sum to 1, so the mean drops out; later tokens move the rounding and nothing else.
+    """
+    q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
+    mean = v.mean(axis=0)
+    return (by_table(q, k, v - mean).astype(np.float32) + mean).astype(np.float32)
+
+
 # --- leaking -----------------------------------------------------------------------------------
 
 
@@ -154,6 +164,17 @@ def last_but_one(q: Array, k: Array, v: Array) -> Array:
     """As `by_table`, but query n - 2 sees the last key as well; all others are right."""
     i, j = _indices(len(q))
     return _masked(q, k, v, (j <= i) | (i == len(q) - 2))
+
+
+def early_rows(q: Array, k: Array, v: Array) -> Array:
+    """As `by_table`, but the first 7 queries see one key too many."""
+    i, j = _indices(len(q))
+    return _masked(q, k, v, (j <= i) | ((j == i + 1) & (i < 7)))
+
+
+def faint(q: Array, k: Array, v: Array) -> Array:
+    """As `by_table`, but with 1/300 of the mean of all values."""
+    return by_table(q, k, v) + v.mean(axis=0) / 300
 
 
 def far_ahead(q: Array, k: Array, v: Array) -> Array:

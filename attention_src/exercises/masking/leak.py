@@ -23,6 +23,12 @@ LEAK_TEST = TestCheck(
             attentions.in_float32,
             "it computes in float32, so its seventh digit is its last: allow for 1e-5",
         ),
+        Implementation(
+            "centred and back",
+            attentions.centred_and_back,
+            "it takes the mean of all values away and adds it again, in float32: later tokens "
+            "move its last digits and nothing else, so allow for 1e-5",
+        ),
     ],
     wrong=[
         Implementation("no mask", attentions.no_mask, "every query sees every key"),
@@ -71,7 +77,19 @@ LEAK_TEST = TestCheck(
             "up to the block's end",
             attentions.up_to_the_block_s_end,
             "it leaks within blocks of four tokens, so some outputs are right. Do you look at "
-            "every output?",
+            "every output, after every prefix?",
+        ),
+        Implementation(
+            "early rows",
+            attentions.early_rows,
+            "the first seven outputs see one token too many, all others are right. Do you try "
+            "short prefixes as well as long ones?",
+        ),
+        Implementation(
+            "faint",
+            attentions.faint,
+            "it adds a little of the mean of all values, so its outputs move by a few "
+            "thousandths. Is your tolerance small enough?",
         ),
         Implementation(
             "last but one",

@@ -20,6 +20,11 @@ def _tri(ids: np.ndarray) -> np.ndarray:
     return np.tri(len(ids), dtype=bool)
 
 
+def _pieces(ids: np.ndarray) -> np.ndarray:
+    """The number of its piece, for each token; a new one begins where the id changes."""
+    return np.cumsum(np.append(0, ids[1:] != ids[:-1]))
+
+
 # Apart, though equal modulo 1000, 2^16, 997, 10^9 + 7 and so on, or to Python's hash.
 _FAR = (math.factorial(20), 997 * 1009 * 10007 * 65537, 10**9 + 7, 2**61 - 1)
 
@@ -51,6 +56,7 @@ PACKED_CAUSAL_MASK = Check(
         Case(
             "ids that float64 cannot tell apart", (np.array([2**60, 2**60 + 1, 2**60, -(2**60)]),)
         ),
+        Case("ids 2^31 - 1 apart", (np.array([5, 5 + 2**31 - 1, 5]),)),
         Case("one token", (np.array([6]),)),
     ],
     draw=_draw,
@@ -94,6 +100,12 @@ PACKED_CAUSAL_MASK = Check(
             lambda ids: (ids[:, None] >= ids[None, :]) & _tri(ids),
             "You compare ids with >=. Earlier documents then stay visible; ids are names, only "
             "== means anything.",
+        ),
+        Mistake(
+            "pieces, not documents",
+            lambda ids: _packed_causal_mask(_pieces(ids)),
+            "You start a new document wherever the id changes. A document that comes back is the "
+            "same one: compare the ids themselves.",
         ),
         Mistake(
             "additive mask",

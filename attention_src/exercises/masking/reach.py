@@ -54,7 +54,9 @@ def _problem(mask: np.ndarray) -> str:
     missing = np.argwhere(np.tri(N_TOKENS, dtype=bool) & ~(mask @ mask))
     if len(missing):
         i, j = missing[0]
-        seen = ", ".join(map(str, np.flatnonzero(mask[i]))) or "no key"
+        seen = ", ".join(map(str, np.flatnonzero(mask[i])))
+        if not seen:
+            return f"  Query {i} sees no key at all. It may see itself, and should."
         return (
             f"  Two layers do not connect token {i} to token {j}: query {i} sees {seen}, and none "
             f"of those sees {j}."

@@ -24,7 +24,11 @@ def _masked_softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _hidden_set_the_maximum(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True)) * mask
+    return _shares(np.exp(scores - scores.max(axis=-1, keepdims=True)) * mask)
+
+
+def _shares(e: np.ndarray) -> np.ndarray:
+    """Each row divided by its sum; a row of 0 stays."""
     l = e.sum(axis=-1, keepdims=True)
     return e / np.where(l > 0, l, 1)
 
@@ -40,9 +44,7 @@ def _over_queries(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _no_shift(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    e = np.where(mask, np.exp(scores), 0)
-    l = e.sum(axis=-1, keepdims=True)
-    return e / np.where(l > 0, l, 1)
+    return _shares(np.where(mask, np.exp(scores), 0))
 
 
 _SCORES = np.random.default_rng(1).normal(0, 2, (2, 3, 2, 3))
@@ -123,6 +125,10 @@ MASKED_SOFTMAX = Check(
             (_SCORES, np.array([True, True, True, True, True, False]).reshape(2, 1, 1, 3)),
         ),
         Case(
+            "six axes",
+            (_SCORES[:, None, :, None], np.array([[True, False, True], [True, True, False]])),
+        ),
+        Case(
             "one query, one key",
             (np.array([[[[3.0]]]]), np.array([[[[True]]]])),
         ),
@@ -174,6 +180,12 @@ MASKED_SOFTMAX = Check(
             "scores became the same finite number. Its weights should be 0.",
         ),
         Mistake(
+            "uniform fully masked row",
+            lambda s, m: np.nan_to_num(_stable_softmax(np.where(m, s, -1e9))),
+            "In a row where every key is hidden, all scores became the same finite number, so no "
+            "NaN arises that nan_to_num could mend: the hidden keys share the weight. Use -inf.",
+        ),
+        Mistake(
             "-1e9 added",
             lambda s, m: _stable_softmax(s + np.where(m, 0, -1e9)),
             "You added a large finite number. In a row where every key is hidden the number is "
@@ -184,6 +196,13 @@ MASKED_SOFTMAX = Check(
             _hidden_set_the_maximum,
             "You subtracted a maximum that belongs to a hidden key. The visible exponentials "
             "all became 0. Take the maximum over what is visible.",
+        ),
+        Mistake(
+            "zeroed after softmax, then divided",
+            lambda s, m: _shares(np.nan_to_num(_stable_softmax(s)) * m),
+            "You set hidden weights to 0 after the softmax and divided by what is left. That is "
+            "right on paper; beside a much larger hidden score the visible weights round to 0. "
+            "Hide before you normalise.",
         ),
         Mistake(
             "no maximum subtracted",

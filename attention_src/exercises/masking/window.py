@@ -44,13 +44,14 @@ def _sinks_and_window(n_q: int, n_k: int, window: int, sinks: int) -> np.ndarray
     return (j <= i) & (j > i - window) & (j < sinks)
 
 
-def _draw(rng: np.random.Generator) -> tuple:
+def _draw(rng: np.random.Generator) -> Case:
     """Few and many keys, with 1 to n_k queries; windows and sinks may exceed the keys."""
     n_k = int(rng.integers(1, 10) if rng.random() < 0.9 else rng.integers(65, 150))
     n_q = n_k if rng.random() < 0.3 else int(rng.integers(1, n_k + 1))
     window = 1000 if rng.random() < 0.1 else int(rng.integers(1, n_k + 3))
     sinks = 0 if rng.random() < 0.2 else int(rng.integers(0, n_k + 3))
-    return n_q, n_k, window, sinks
+    args = (n_q, n_k, window, sinks)
+    return Case(f"drawn: n_q={n_q}, n_k={n_k}, window={window}, sinks={sinks}", args)
 
 
 WINDOW_MASK = Check(
@@ -110,6 +111,11 @@ WINDOW_MASK = Check(
             "sinks forgotten",
             lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, window, 0),
             "You forgot the sinks: the first `sinks` keys stay visible to every later query.",
+        ),
+        Mistake(
+            "one sink too many",
+            lambda n_q, n_k, window, sinks: _window_mask(n_q, n_k, window, sinks + 1),
+            "Your sinks are off by one: the first `sinks` keys are those with j < sinks.",
         ),
         Mistake(
             "sinks and window",

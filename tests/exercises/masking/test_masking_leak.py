@@ -30,18 +30,18 @@ def test_each_leak_is_as_large_as_the_exercise_says(attention):
     x = tokens()
     change = [abs(attention(*changed_after(i, x)) - attention(*x))[: i + 1] for i in range(N - 1)]
     cut = [abs(attention(*x[:, : i + 1]) - attention(*x)[: i + 1]) for i in range(N - 1)]
-    assert max(rows.max() for rows in cut) > 1e-2
+    assert max(rows.max() for rows in cut) > 1e-3
     by_length = attention is attentions.scaled_by_length  # which no change of numbers shows
-    assert (max(rows.max() for rows in change) > 1e-2) != by_length
+    assert (max(rows.max() for rows in change) > 1e-3) != by_length
 
 
 @pytest.mark.parametrize("right", [one.function for one in LEAK_TEST.right])
-def test_right_attentions_do_not_move_by_a_bit(right):
+def test_right_attentions_move_by_rounding_at_most(right):
     x = tokens()
     for i in range(N - 1):
-        np.testing.assert_array_equal(
-            right(*changed_after(i, x))[: i + 1], right(*x)[: i + 1], strict=True
-        )
+        after, before = right(*changed_after(i, x))[: i + 1], right(*x)[: i + 1]
+        np.testing.assert_allclose(after, before, atol=1e-6)
+        assert np.array_equal(after, before) or right is attentions.centred_and_back
         np.testing.assert_allclose(right(*x[:, : i + 1]), right(*x)[: i + 1], atol=1e-6)
     np.testing.assert_allclose(right(*x), attentions.by_table(*x), atol=1e-6)
 
@@ -61,10 +61,10 @@ def prefix_test(parts=(0, 1, 2), n=N, at=None, rows="upto", tolerance=1e-5, erro
     return my_leak_test
 
 
-def by_cutting(attention):
+def by_cutting(attention, atol=1e-5):
     x = tokens()
     for n in range(1, N):
-        np.testing.assert_allclose(attention(*x[:, :n]), attention(*x)[:n], atol=1e-5)
+        np.testing.assert_allclose(attention(*x[:, :n]), attention(*x)[:n], atol=atol)
 
 
 def one_token_at_a_time(attention):
@@ -74,7 +74,7 @@ def one_token_at_a_time(attention):
         for part in range(3):
             other = x.copy()
             other[part, j] = 5 - 3 * other[part, j]
-            assert np.array_equal(attention(*other)[:j], before[:j])
+            assert np.allclose(attention(*other)[:j], before[:j], atol=1e-5)
 
 
 def against_a_loop(attention):
@@ -90,7 +90,7 @@ def unseeded(attention):
     before = attention(*x)
     for i in range(37):
         other = np.concatenate([x[:, : i + 1], np.random.normal(size=(3, 37 - i, 5))], axis=1)
-        assert np.allclose(before[: i + 1], attention(*other)[: i + 1])
+        assert np.allclose(before[: i + 1], attention(*other)[: i + 1], atol=1e-5)
 
 
 def whole_numbers(attention):
@@ -101,12 +101,12 @@ def whole_numbers(attention):
         assert np.allclose(attention(*x)[: i + 1], attention(*other)[: i + 1], atol=1e-5)
 
 
-def and_cut(test):
+def and_cut(test, atol=1e-5):
     """The same test, which then cuts texts too."""
 
     def my_leak_test(attention):
         test(attention)
-        by_cutting(attention)
+        by_cutting(attention, atol)
 
     return my_leak_test
 
@@ -176,24 +176,27 @@ def wrong_shapes(attention):
 
 
 WRONG_TESTS = {
-    "changes only": (prefix_test(), "caught 14 of 15"),
-    "one token at a time": (one_token_at_a_time, "caught 14 of 15"),
-    "values only": (prefix_test(parts=(2,)), "caught 11 of 15"),
-    "keys only": (prefix_test(parts=(1,)), "caught 11 of 15"),
-    "keys and values": (prefix_test(parts=(1, 2)), "caught 13 of 15"),
-    "first output only": (prefix_test(at=[0]), "of 15"),
-    "one in the middle": (prefix_test(at=[20]), "of 15"),
-    "three of them": (prefix_test(at=[10, 20, 30], rows="i"), "of 15"),
-    "eight tokens": (prefix_test(n=8), "caught 12 of 15"),
-    "32 tokens": (prefix_test(n=32), "caught 13 of 15"),
-    "loose": (prefix_test(tolerance=1), "of 15"),
+    "changes only": (prefix_test(), "caught 16 of 17"),
+    "one token at a time": (one_token_at_a_time, "caught 16 of 17"),
+    "values only": (prefix_test(parts=(2,)), "caught 13 of 17"),
+    "keys only": (prefix_test(parts=(1,)), "caught 12 of 17"),
+    "keys and values": (prefix_test(parts=(1, 2)), "caught 15 of 17"),
+    "first output only": (prefix_test(at=[0]), "of 17"),
+    "one in the middle": (prefix_test(at=[20]), "of 17"),
+    "three of them": (prefix_test(at=[10, 20, 30], rows="i"), "of 17"),
+    "eight tokens": (prefix_test(n=8), "caught 14 of 17"),
+    "32 tokens": (prefix_test(n=32), "caught 15 of 17"),
+    "loose": (prefix_test(tolerance=1), "of 17"),
+    "half a unit": (and_cut(prefix_test(tolerance=0.5), 0.5), "of 17"),
+    "to the last bit": (prefix_test(tolerance=0), "refuses a right implementation (centred"),
+    "the last token alone": (prefix_test(at=[N - 2]), "caught 15 of 17"),
     "later outputs": (prefix_test(rows="after"), "refuses a right implementation (table)"),
     "another exception": (prefix_test(error=ValueError), "does not count"),
-    "sums of rows": (sums_rows, "of 15"),
-    "weights above the diagonal": (looks_at_weights, "of 15"),
-    "the same array twice": (same_array, "caught 0 of 15"),
+    "sums of rows": (sums_rows, "of 17"),
+    "weights above the diagonal": (looks_at_weights, "of 17"),
+    "the same array twice": (same_array, "caught 0 of 17"),
     "returns a verdict": (returns_a_verdict, "returned False"),
-    "asserts a list": (asserts_a_tuple, "caught 0 of 15"),
+    "asserts a list": (asserts_a_tuple, "caught 0 of 17"),
     "refuses all": (refuses_all, "refuses a right implementation (table)"),
     "exact after cutting": (exact_after_cutting, "refuses a right implementation"),
     "wrong shapes": (wrong_shapes, "stumbles over a right implementation"),

@@ -193,6 +193,15 @@ WRONG = {
         lambda s, m: shares(np.exp(s - s.max(axis=-1, keepdims=True)) * m),
         "maximum that belongs to a hidden key",
     ),
+    "after the softmax, then divided": (
+        lambda s, m: shares(np.nan_to_num(softmax(s)) * m),
+        "Hide before you normalise",
+    ),
+    "minus 1e9 and nan_to_num": (
+        lambda s, m: np.nan_to_num(softmax(hidden(s, m, -1e9))),
+        "all scores became the same",
+    ),
+    "four axes at most": (lambda s, m: my_masked_softmax(s, m) if s.ndim < 5 else s, "six axes"),
     "no maximum": (lambda s, m: shares(hidden(np.exp(s), m, 0)), "largest visible score"),
     "scores changed": (write_minus_infinity, "changed its input scores in place"),
     "mask changed": (spoil_the_mask, "changed its input mask in place"),
