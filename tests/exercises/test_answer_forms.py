@@ -1,5 +1,7 @@
 """An answer may come in any form; one that cannot be read is told, not raised."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def make():
 RIGHT_FORMS = {
     "lists": lambda x: centred(x).tolist(),
     "a masked array without masked entries": lambda x: np.ma.masked_array(centred(x)),
-    "objects": lambda x: centred(x).astype(object),
+    "fractions": lambda x: [Fraction(v) for v in centred(x)] if x.ndim == 1 else centred(x),
     "rows": lambda x: list(centred(x)),
     "in Fortran order": lambda x: np.asfortranarray(centred(x)),
     "longdouble": lambda x: centred(x).astype(np.longdouble),
@@ -37,6 +39,8 @@ WRONG_FORMS = {
     "a matrix": lambda x: np.matrix(np.atleast_2d(centred(x).reshape(-1, x.shape[-1]))),
     "masked": lambda x: np.ma.masked_greater(centred(x), 0),
     "ragged": lambda x: [[1.0], [2.0, 3.0]],
+    "an array of objects": lambda x: centred(x).astype(object),
+    "rows of objects": lambda x: list(np.atleast_2d(centred(x).astype(object))),
     "an object": lambda x: object(),
     "text": lambda x: str(centred(x)),
     "a list in itself": lambda x: (lambda loop: (loop.append(loop), loop)[1])([]),
@@ -59,3 +63,9 @@ def test_torch_answers_of_any_kind():
     assert make().run(lambda x: torch.tensor(centred(x)) * grad)
     assert make().run(lambda x: [grad * v for v in centred(x)] if x.ndim == 1 else centred(x))
     assert make().run(lambda x: torch.tensor(centred(x)).bfloat16()).status == "wrong"
+
+
+@pytest.mark.parametrize("kind", [float, bool])
+def test_an_array_of_objects_is_told_its_dtype(kind):
+    message = make().run(lambda x: centred(x).astype(kind).astype(object)).message
+    assert "an array of dtype object. Give it another: .astype(float)" in " ".join(message.split())

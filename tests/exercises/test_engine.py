@@ -229,3 +229,12 @@ def test_a_ladder_knows_its_rungs():
     assert "no number" in one.run(a="two").message
     assert "Expected one number" in one.run(a=[2.0]).message
     assert one.run(a=np.float32(2.001)) and one.run(a=...).status == "not started"
+
+
+def test_a_reason_that_asks_ends_with_its_question_mark():
+    right = [grading.Implementation("one", lambda: 1, "it is 1")]
+    wrong = [grading.Implementation("two", lambda: 2, "it gives 2; do you look?")]
+    check = grading.TestCheck("look", right, wrong)
+    for _ in range(2):
+        message = check.run(lambda f: f() and None).message
+    assert message.endswith("do you look?")

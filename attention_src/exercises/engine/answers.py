@@ -17,8 +17,13 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
         name: what it should be, for the message
     Returns: an array of booleans, integers or floats, of any shape
     Raises:
-        ValueError: it does not hold numbers
+        ValueError: it does not hold numbers, or an array holds them as objects
     """
+    if any(map(_of_objects, value if isinstance(value, list | tuple) else [value])):
+        raise ValueError(
+            f"Your function should return {name}; it returned an array of dtype object. Give it "
+            "another: .astype(float), or .astype(bool) for a mask."
+        )
     try:
         array = np.asarray(_plain(value))
         if array.dtype.kind == "O" and array.size and all(_is_real(x) for x in array.flat):
@@ -28,6 +33,10 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
     if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
         raise ValueError(f"Your function should return {name}; it returned {kind(value)}.")
     return array
+
+
+def _of_objects(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "O"
 
 
 def _is_real(x: Any) -> bool:

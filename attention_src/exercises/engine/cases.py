@@ -1,12 +1,13 @@
 """What a check tries: named cases, drawn cases, and the mistakes that it knows."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import describe
+from attention_src.exercises.engine.messages import describe, text_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class Mistake:
     message: str
 
 
+@functools.lru_cache(maxsize=64)  # a check draws the same ones at each run
 def drawn_cases(
-    draw: Callable[[np.random.Generator], Any], count: int, inputs: list[str]
+    draw: Callable[[np.random.Generator], Any], count: int, inputs: tuple[str, ...]
 ) -> list[Case]:
     """Draw cases from seeded generators, the same at each call; the smallest come first.
 
@@ -48,15 +50,24 @@ def drawn_cases(
         draw: draw(generator) -> a case's arguments, or a Case
         count: how many
         inputs: the names of the arguments
-    Returns: the cases; one without a name is called by the shape of its first argument
+    Returns: the cases; one without a name is called by the values of its numbers or, if it begins
+        with an array, by that array's shape
     """
     cases = []
     for index in range(count):
         made = draw(np.random.default_rng([2026, index]))
         if not isinstance(made, Case):
-            made = Case(f"drawn, {inputs[0]}: {describe(made[0])}", made)
+            made = Case(f"drawn, {_called(made, inputs)}", made)
         cases.append(made)
     return sorted(cases, key=lambda case: _size(case.args))
+
+
+def _called(args: tuple, inputs: tuple[str, ...]) -> str:
+    """What tells a drawn case from others: its numbers, or the shape of its first argument."""
+    if not isinstance(args[0], int | float | np.generic):
+        return f"{inputs[0]}: {describe(args[0])}"
+    pairs = zip(inputs, args, strict=True)
+    return ", ".join(f"{name} = {text_of(value)}" for name, value in pairs if not np.ndim(value))
 
 
 def _size(value: Any) -> int:

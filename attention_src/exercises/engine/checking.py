@@ -115,7 +115,7 @@ class Check:
 
         Returns: the cases, in the order in which they are tried
         """
-        drawn = drawn_cases(self.draw, self.drawn, self._inputs) if self.draw else []
+        drawn = drawn_cases(self.draw, self.drawn, tuple(self._inputs)) if self.draw else []
         return self.cases + drawn
 
     def _run(self, f: Callable) -> Result:
@@ -124,6 +124,8 @@ class Check:
         failure = None
         for index, case in enumerate(cases):
             if index >= len(self.cases) and time.monotonic() > end:
+                break
+            if index == len(self.cases) and all(outcome.nothing for outcome in outcomes):
                 break
             outcomes.append(self._attempt(f, case))
             failure = failure or self._failure(index, case, outcomes[-1])
@@ -217,7 +219,9 @@ class Check:
         ]
         lines.append(problem)
         lines += [
-            f"  It printed: {text}" for text in outcomes[index].printed.split("\n")[:2] if text
+            f"  It printed: {text[:160]}"
+            for text in outcomes[index].printed.split("\n")[:2]
+            if text
         ]
         mistake = self._mistake(index, cases, outcomes)
         if mistake:

@@ -84,11 +84,12 @@ def compare(
         holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= min(
             4, *_float_sizes(inputs), 8
         )
-        if right.dtype.kind == "f" and not holds_digits:
+        whole_number = yours.ndim == 0 and yours.dtype.kind in "biu"  # Python's own int: fine
+        if right.dtype.kind == "f" and not (holds_digits or whole_number):
+            origin = " Was it made from the input, as zeros_like does?" if yours.ndim else ""
             return (
                 f"  expected {part}of dtype float64 (or float32)\n"
-                f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits. "
-                "Was it made from the input, as zeros_like does?"
+                f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits.{origin}"
             ), ()
         return _values(part, right, yours, agrees)
     return "", ()

@@ -127,7 +127,7 @@ class TestCheck:
             where = outcome.where.replace("Your function", "Your test")
             if not issubclass(outcome.error, AssertionError):
                 return report("wrong", [f"{self.name}: wrong. It stumbles over {about}.", where])
-            reason = f"Yet it is right: {implementation.why}."
+            reason = f"Yet it is right: {_ended(implementation.why)}"
             return self._wrong([f"{self.name}: wrong. It refuses {about}.", where, reason])
         return None
 
@@ -177,7 +177,7 @@ class TestCheck:
         """A failing try: it counts, and brings a hint."""
         self.failures += 1
         if slipped and self.failures > 1:
-            lines = [*lines, f"One that slipped through: {slipped.why}."]
+            lines = [*lines, f"One that slipped through: {_ended(slipped.why)}"]
         for number, hint in enumerate(self.hints[: max(self.failures - 2, 0)], start=1):
             lines = [*lines, f"Hint {number} of {len(self.hints)}: {hint}"]
         return report("wrong", lines)
@@ -187,6 +187,10 @@ _RETURNED_FALSE = (
     "Your test returned False. Nobody looks at what a test returns: write `assert ...`, which "
     "raises AssertionError."
 )
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(("?", "!", ".")) else sentence + "."
 
 
 def _is_false(outcome: Outcome) -> bool:

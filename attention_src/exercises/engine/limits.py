@@ -4,7 +4,8 @@ Time. Where the system has them, an alarm signal interrupts the function (Linux,
 thread): the function runs at full speed, and the old handler and timer return afterwards. Elsewhere
 (Windows, other threads) a trace function looks at the clock at each line; it is slower, and steps
 aside for a debugger. In the page (Pyodide) there is neither: its Stop button ends the worker.
-None of them can interrupt one long call of compiled code before that call returns.
+None of them can interrupt one long call of compiled code before that call returns: a function that
+makes few, large calls of NumPy can take far longer than its limit.
 
 Memory. tracemalloc counts what Python and NumPy allocate; torch's own memory is seen through the
 tensors that its operations make.

@@ -14,6 +14,14 @@ from attention_src.exercises.engine.answers import identical, where_it_failed
 from attention_src.exercises.engine.limits import TooSlowError, with_peak, within
 
 
+class _Beginning(io.StringIO):
+    """The first 1,000 characters of what is written; a message shows no more."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(1000 - self.tell(), 0)])
+        return len(text)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one call did.
@@ -27,7 +35,7 @@ class Outcome:
         changed: indices of the inputs that it changed in place
         peak_bytes: the most memory that it held at once; 0 if not measured
         too_big: whether that exceeds the case's max_bytes
-        printed: what it printed
+        printed: how what it printed begins, on standard output and standard error
     """
 
     answer: Any = None
@@ -84,7 +92,7 @@ def _once(
     f: Callable, inputs: tuple, read: Callable, max_bytes: int | None, seconds: float
 ) -> Outcome:
     args = copy.deepcopy(inputs)
-    printed, peak = io.StringIO(), 0
+    printed, peak = _Beginning(), 0
 
     try:
         answer, peak = within(seconds, lambda: _quietly(f, args, printed, max_bytes))
@@ -116,7 +124,7 @@ def _quietly(f: Callable, args: tuple, printed: io.StringIO, max_bytes: int | No
     # np.errstate gives back what the learner's np.seterr changes.
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             return (f(*args), 0) if max_bytes is None else with_peak(lambda: f(*args))
 
 
