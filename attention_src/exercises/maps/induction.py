@@ -62,16 +62,31 @@ def _causal(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
+def _one_hot(keys: list[int]) -> np.ndarray:
+    """The map of a sharp head: query i puts all its weight on keys[i]."""
+    return np.eye(len(keys))[keys]
+
+
+# Anagrams, words that begin or end alike, capitals, a space: all of them different tokens.
+_WORDS = ["a", "b", "B", "bb", "the", "The", " a", "no", "on", "stop", "spot", "then", "top"]
+
+
 def _draw(rng: np.random.Generator) -> tuple:
-    """Texts of a few words, of 2 to 12 tokens, seldom 70; one of them occurs twice."""
+    """Texts of a few words, of 2 to 12 tokens, seldom 70; one of them occurs twice.
+
+    A quarter of the maps are sharp: each query looks at one key, as often as not a wrong one.
+    """
     n = 70 if rng.random() < 0.1 else int(rng.integers(2, 13))
-    words = ["a", "b", "B", "bb", "the", "The", " a"][: int(rng.integers(2, 8))]
+    words = rng.permutation(_WORDS)[: int(rng.integers(2, 8))]
     tokens = [str(word) for word in rng.choice(words, n)]
     if rng.random() < 0.3:
         tokens = [f"w{i % (n // 2)}" for i in range(n)]  # one text, twice
     if len(set(tokens)) == n:
         tokens[-1] = tokens[0]
-    return _causal(rng, *any_shape(rng, 1, 3, longest=3)[1:], n), tokens
+    maps = _causal(rng, *any_shape(rng, 1, 3 if n == 70 else 5, longest=3)[1:], n)
+    if rng.random() < 0.25:
+        maps = np.eye(n)[maps.argmax(axis=-1)]
+    return maps, tokens
 
 
 _RNG = np.random.default_rng(4)
@@ -86,6 +101,8 @@ INDUCTION_SCORE = Check(
         Case("the same token twice running", (_causal(_RNG, 5), list("abbcb"))),
         Case("3 heads at once", (_causal(_RNG, 3, 8), list("xyzxyxzy"))),
         Case("2 layers of 3 heads", (_causal(_RNG, 2, 3, 6), list("abcabc"))),
+        Case("a sharp head, wrong in one of two", (_one_hot([0, 0, 1, 0, 0]), list("abaxb"))),
+        Case("no and on are two tokens", (_causal(_RNG, 5), ["no", "on", "no", "on", "on"])),
         Case("capitals are other tokens", (_causal(_RNG, 5), ["The", "end", "the", "end", "end"])),
     ],
     draw=_draw,

@@ -45,13 +45,17 @@ def _not_against(difference: np.ndarray) -> int:
 
 
 def _draw(rng: np.random.Generator) -> tuple:
-    """2 to 8 pairs, 1 to 12 heads, some of which go together; a few differences are 0."""
+    """2 to 8 pairs, 1 to 12 heads or 72, some of which go together; some are tiny, a few 0."""
     n_pairs, n_heads = int(rng.integers(2, 9)), int(rng.integers(1, 13))
+    if rng.random() < 0.1:
+        n_heads = 72
     d = rng.normal(rng.choice([0.0, 0.4]), 1, (n_pairs, n_heads))
     if rng.random() < 0.4:
         d = d + 2 * rng.normal(size=(n_pairs, 1))
     if rng.random() < 0.4:
         d[rng.random(d.shape) < 0.3] = 0
+    if rng.random() < 0.3:
+        d = d * 1e-12  # above 0 all the same
     return (d,)
 
 
@@ -66,6 +70,8 @@ LUCK = Check(
         Case("one head, right in three of four", (np.array([[0.2], [0.1], [-0.3], [0.4]]),)),
         Case("two heads that always agree", (np.array([[1.0, 2.0], [1.0, 2.0], [-1.0, -2.0]]),)),
         Case("a difference of 0 counts for neither", (np.array([[0.0, 0.2], [0.5, 0.0]]),)),
+        Case("tiny differences", (1e-12 * _TWO_HEADS,)),
+        Case("eight pairs, 72 heads", (_RNG.normal(0, 1, (8, 72)),)),
         Case("ten pairs, twelve heads", (_RNG.normal(0.3, 1, (10, 12)),)),
         Case(
             "heads that nearly agree", (_RNG.normal(0.2, 1, (8, 1)) + _RNG.normal(size=(8, 6)) / 4,)

@@ -49,8 +49,10 @@ _TWO = np.array([[[[1.0, 0.0], [0.4, 0.6]]], [[[0.2, 0.8], [0.0, 1.0]]]])
 
 
 def _draw(rng: np.random.Generator) -> tuple:
-    """1 to 7 layers of 1 to 5 heads on 1 to 7 tokens."""
+    """1 to 7 layers of 1 to 5 heads on 1 to 7 tokens; seldom 12 to 16 heads on 70 to 80 tokens."""
     n_layers, n_heads, n = (int(rng.integers(1, most + 1)) for most in (7, 5, 7))
+    if rng.random() < 0.1:
+        n_layers, n_heads, n = 1 + n_layers % 3, int(rng.integers(12, 17)), 70 + int(n)
     return (any_weights(rng, (n_layers, n_heads, n, n)),)
 
 
@@ -63,6 +65,8 @@ ROLLOUT = Check(
         Case("two layers, 3 heads", (_RNG.dirichlet(np.full(5, 0.5), size=(2, 3, 5)),)),
         Case("6 layers, 2 heads", (_RNG.dirichlet(np.full(7, 0.5), size=(6, 2, 7)),)),
         Case("one token", (np.ones((2, 2, 1, 1)),)),
+        Case("12 heads, 21 tokens", (_RNG.dirichlet(np.full(21, 0.2), size=(3, 12, 21)),)),
+        Case("16 heads, 72 tokens", (_RNG.dirichlet(np.full(72, 0.2), size=(2, 16, 72)),)),
         Case("24 layers", (_RNG.dirichlet(np.full(5, 0.1), size=(24, 2, 5)),)),
     ],
     draw=_draw,

@@ -1,5 +1,6 @@
 """The ladder on rollout of uniform attention."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,49 +24,73 @@ def _first_even() -> int:
     raise AssertionError("rollout of uniform attention becomes even")
 
 
+def _not_scaled() -> float:
+    """I and U are added, but U is not scaled down."""
+    return 2.0**-6 + 1 / 8
+
+
+def _coarse(share: Callable[[], float]) -> Reply:
+    return Reply(lambda: round(share(), 2), "Give three digits after the point, or a fraction.")
+
+
+_OWN_1, _OTHER_1 = (lambda: float(_uniform(8, 1)[0, 0])), (lambda: float(_uniform(8, 1)[0, 1]))
+_OWN_2, _OWN_6 = (lambda: float(_uniform(8, 2)[0, 0])), (lambda: float(_uniform(8, 6)[0, 0]))
+_DIGITS: dict[str, float] = {"rtol": 0, "atol": 5.01e-4}  # three after the point
+
 UNIFORM = Ladder(
     "uniform",
     [
         Rung(
             "a",
             "a token's own share after 1 layer",
-            lambda: _uniform(8, 1)[0, 0],
+            _OWN_1,
             replies=[
                 Reply(lambda: 1 / 8, "That is the head's part. Half of the token goes round it."),
                 Reply(lambda: 0.5, "Half comes round the head, and the head adds its own part."),
                 Reply(lambda: 1 / 16, "That is another token's share."),
+                _coarse(_OWN_1),
             ],
             hint="(1 + 1/n) / 2",
+            **_DIGITS,
         ),
         Rung(
             "b",
             "the share of each other token after 1 layer",
-            lambda: _uniform(8, 1)[0, 1],
-            replies=[Reply(lambda: 1 / 8, "Halve it: the other half is the token itself.")],
+            _OTHER_1,
+            replies=[
+                Reply(lambda: 1 / 8, "Halve it: the other half is the token itself."),
+                _coarse(_OTHER_1),
+            ],
             hint="The eight shares of a row sum to 1.",
+            **_DIGITS,
         ),
         Rung(
             "c",
             "a token's own share after 2 layers",
-            lambda: _uniform(8, 2)[0, 0],
+            _OWN_2,
             replies=[
                 Reply(
                     lambda: _uniform(8, 1)[0, 0] ** 2,
                     "That is the path by itself twice. The other seven hand some of it back.",
                 ),
+                _coarse(_OWN_2),
             ],
             hint="A A = I/4 + 3 U/4, because U U = U.",
+            **_DIGITS,
         ),
         Rung(
             "d",
             "a token's own share after 6 layers",
-            lambda: _uniform(8, 6)[0, 0],
+            _OWN_6,
             replies=[
                 Reply(lambda: _uniform(8, 1)[0, 0] ** 6, "That counts one path only."),
                 Reply(lambda: 2.0**-6, "That is the part that never entered a head."),
                 Reply(lambda: _uniform(8, 6)[0, 1], "That is another token's share."),
+                Reply(_not_scaled, "That makes a row sum to more than 1: what is left for U?"),
+                _coarse(_OWN_6),
             ],
             hint="R = 2^-L I + (1 - 2^-L) U",
+            **_DIGITS,
         ),
         Rung(
             "e",

@@ -57,6 +57,12 @@ def one_period(p, tokens):
     return np.mean([p[..., i, i - period + 1] for i in range(period, len(tokens))], axis=0)
 
 
+def found_only(p, tokens):
+    """Queries whose weight on the keys that count is 0 do not count."""
+    found = (p * keys_that_count(tokens)).sum(-1)
+    return found.sum(-1) / np.maximum((found > 0).sum(-1), 1)
+
+
 def follows(t, i, j):
     return 1 <= j <= i and t[j - 1] == t[i]
 
@@ -91,6 +97,10 @@ WRONG_SCORES = {
     "first map": (lambda p, t: induction(p[0], t), ""),
     "lost axis": (lambda p, t: induction(p, t).squeeze(), "shape"),
     "transposed": (lambda p, t: induction(p.swapaxes(-1, -2), t), "Rows are queries"),
+    "anagrams are one token": (lambda p, t: induction(p, [sum(map(ord, x)) for x in t]), ""),
+    "two letters": (lambda p, t: induction(p, [x[:2] for x in t]), ""),
+    "only queries with weight": (found_only, "a sharp head"),
+    "four axes": (lambda p, t: induction(p, t) if p.ndim < 5 else 1 / 0, "drawn"),
     "tokens emptied": (lambda p, t: (induction(p, t), t.clear())[0], "tokens in place"),
 }
 
@@ -171,6 +181,10 @@ WRONG_LUCK = {
     "sum, not count": (lambda d: luck(d, best=lambda x: x.sum(0).max()), ""),
     "pairs for heads": (lambda d: luck(d, best=lambda x: (x > 0).sum(1).max()), ""),
     "drawn": (drawn_signs, ""),
+    "a threshold": (lambda d: luck(np.where(abs(d) > 1e-9, d, 0)), "tiny differences"),
+    "half precision": (lambda d: luck(d.astype(np.float16)), "tiny differences"),
+    "twelve heads": (lambda d: luck(d[:, :12]), "72 heads"),
+    "a coin for each head": (lambda d: min(1, coin(d) * d.shape[1]), "yours = 1 "),
     "rounded": (lambda d: round(luck(d), 2), ""),
     "share of pairs": (lambda d: best(d) / len(d), ""),
     "the other way": (lambda d: luck(-d), ""),

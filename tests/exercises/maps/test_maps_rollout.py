@@ -94,6 +94,8 @@ WRONG = {
     lambda w: multiplied(0.4 * w.mean(1) + 0.6 * np.eye(w.shape[-1])): "",
     lambda w: np.linalg.matrix_power(layers(w).mean(0), len(w)): "",
     lambda w: my_rollout(w[:12]): "24 layers",
+    lambda w: my_rollout(w[:, :8]): "12 heads",
+    lambda w: my_rollout(w) if w.shape[-1] <= 21 else 1 / 0: "72 tokens",
     lambda w: my_rollout(w).squeeze(): "shape",
     lambda w: my_rollout(w).mean(0): "shape",
     lambda w: np.array([multiplied(layers(w)[: i + 1]) for i in range(len(w))]): "shape",
@@ -149,9 +151,20 @@ def test_the_ladder_s_solution_holds():
         ("d", (9 / 16) ** 6, "one path only"),
         ("d", 1 / 64, "never entered a head"),
         ("d", 0.123, "another token's share"),
+        ("d", 1 / 64 + 1 / 8, "more than 1"),
+        ("a", 0.56, "three digits"),
+        ("b", 0.06, "three digits"),
+        ("c", 0.34, "three digits"),
+        ("d", 0.14, "three digits"),
+        ("a", 0.565, "Yours: 0.565"),
         ("e", 7, "their ratio"),
         ("e", 9, "Yours: 9"),
     ],
 )
 def test_a_wrong_rung_gets_its_reply(rung, answer, words):
     assert_rejected(lambda value: check_uniform(**{rung: value}), answer, words)
+
+
+@pytest.mark.parametrize("answers", [(0.562, 0.062, 0.344, 0.139), (0.563, 0.063, 0.344, 0.139)])
+def test_three_digits_will_do(answers):
+    assert check_uniform(*answers, 10).status == "passed"
