@@ -1,7 +1,17 @@
 """Hints grow with each failure, so each test begins as a first try."""
 
+import importlib.util
+
 import pytest
 from worked import every_check
+
+from attention_src.exercises.engine import limits
+
+if importlib.util.find_spec("torch"):
+    # Its first watched tensor imports much: 3 s, or 13 s in a check that traces the memory.
+    import torch
+
+    limits._with_largest_tensor(lambda: torch.zeros(1))
 
 
 @pytest.fixture(autouse=True)
