@@ -48,7 +48,8 @@ def close(
     relative, absolute = tolerance(inputs, answer)
     a, b = answer.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
-    scale = max(1.0, finite.max(initial=0.0))
+    # In float16 a long row of weights lies near the absolute tolerance: shrink that with the row.
+    scale = max(0.1 if relative == PRECISION[2][0] else 1.0, finite.max(initial=0.0))
     return np.asarray(
         np.isclose(a, b, rtol=rtol or relative, atol=absolute * scale, equal_nan=True)
     )

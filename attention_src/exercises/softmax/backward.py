@@ -31,6 +31,7 @@ RECTANGLE = np.array([[4.0, 1.0, 0.0], [-5.0, -2.0, -3.0]])
 DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
 FOUR = np.round(np.cos(np.arange(2 * 3 * 2 * 4)).reshape(2, 3, 2, 4) * 3, 1)
 _LONG = np.linspace(-2.0, 2.0, 2000)
+_ROWS = reference.softmax(np.sin(np.arange(900.0)).reshape(3, 300))
 
 SOFTMAX_BACKWARD = Check(
     "softmax_backward",
@@ -44,6 +45,7 @@ SOFTMAX_BACKWARD = Check(
         Case("four axes", (reference.softmax(FOUR), FOUR[::-1] ** 2)),
         Case("the same dp everywhere", (np.array([0.7, 0.2, 0.1]), np.array([5.0, 5.0, 5.0]))),
         Case("a hidden row", (np.zeros((1, 3)), np.array([[1.0, 2.0, 3.0]]))),
+        Case("rows of 300", (_ROWS, _ROWS[::-1] * 1e4)),
         Case("2,000 keys", (reference.softmax(_LONG), _LONG[::-1].copy()), max_bytes=1_000_000),
     ],
     mistakes=[

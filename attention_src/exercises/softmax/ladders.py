@@ -12,6 +12,7 @@ from attention_src.exercises.engine.ladder import Ladder, Reply, Rung
 from attention_src.exercises.engine.messages import Result
 from attention_src.softmax import reference
 
+_THREE = 1.5e-3  # relative tolerance: these values are right to this when rounded to three digits
 _FRUIT = np.array([4.2, 3.8, 0.6, -0.9])  # the chapter's scores
 
 
@@ -31,6 +32,7 @@ WHY_EXPONENTIAL = Ladder(
                 Reply(lambda: 6.0, "You doubled g(1). Two steps of 1 multiply twice by g(1)."),
                 Reply(lambda: 5.0, "You added the steps. They multiply: g(c + d) = g(c) g(d)."),
             ],
+            rtol=_THREE,
         ),
         Rung(
             "b",
@@ -41,6 +43,7 @@ WHY_EXPONENTIAL = Ladder(
                 Reply(lambda: 3.0, "g(1) g(-1) = g(0). What is g(0)?"),
             ],
             hint="g(1) g(-1) = g(0) = 1.",
+            rtol=_THREE,
         ),
         Rung(
             "c",
@@ -48,6 +51,7 @@ WHY_EXPONENTIAL = Ladder(
             lambda: _f(0.5) / _f(0),
             [Reply(lambda: 1.5, "Half of g(1) is 1.5, but two half steps MULTIPLY to g(1) = 3.")],
             hint="g(1/2) g(1/2) = g(1).",
+            rtol=_THREE,
         ),
         Rung(
             "d",
@@ -55,6 +59,7 @@ WHY_EXPONENTIAL = Ladder(
             lambda: _f(2 / 3) / _f(0),
             [Reply(lambda: 2.0, "g is not proportional to its argument. g(1/3)^3 = 3 first.")],
             hint="g(1/3) is the cube root of 3; two such steps make g(2/3).",
+            rtol=_THREE,
         ),
         Rung(
             "e",
@@ -66,6 +71,7 @@ WHY_EXPONENTIAL = Ladder(
                 Reply(lambda: 1 / 3, "b is not 3: exp(b) is."),
             ],
             hint="g(x) = exp(b x) with g(1) = 3, and b = 1 / temperature.",
+            rtol=_THREE,
         ),
         Rung(
             "f",
@@ -76,6 +82,7 @@ WHY_EXPONENTIAL = Ladder(
                 Reply(lambda: _f(0) / (_f(1) + _f(0)), "That is the other key's weight."),
                 Reply(lambda: 3.0, "That is the ratio of the two weights. They sum to 1."),
             ],
+            rtol=_THREE,
         ),
     ],
 )
@@ -121,6 +128,7 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: 1.0, "1 is what all four slopes sum to."),
             ],
             hint="The derivative of log z is 1/z; what is z here, and its slope?",
+            rtol=_THREE,
         ),
         Rung(
             "c",
@@ -147,6 +155,7 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: 1000 * math.exp(5), "Now take the logarithm."),
             ],
             hint="exp(lse) of a block is its part of the sum.",
+            rtol=_THREE,
         ),
         Rung(
             "e",
@@ -158,6 +167,7 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: _merged((1.0, 2.0), (10.0, 20.0)), "You swapped the two weights."),
             ],
             hint="Block A holds exp(2) / (exp(2) + exp(1)) of the whole weight.",
+            rtol=_THREE,
         ),
         Rung(
             "f",
@@ -169,6 +179,8 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: 1000.0, "A weight is below 1, so its logarithm is negative."),
             ],
             hint="log p_j = s_j - lse. No weight needs to be computed.",
+            rtol=0.0,
+            atol=0.1,
         ),
         Rung(
             "g",
@@ -192,6 +204,7 @@ LOG_SUM_EXP = Ladder(
                 Reply(lambda: math.log(1024) / 0.1, "You divided by the temperature. Multiply."),
             ],
             hint="Put s / temperature into the bound of (g), then multiply by the temperature.",
+            rtol=_THREE,
         ),
     ],
 )

@@ -108,6 +108,7 @@ ONLINE_SOFTMAX = Check(
         Case("large scores", ([np.array([9990.0, 1e4]), np.array([10002.0]), np.array([-1e4])],)),
         Case("very negative scores", ([np.array([-9e3, -9001.5]), np.array([-8999.5])],)),
         Case("some keys hidden", ([np.array([-np.inf, 1.0]), np.array([2.0, -np.inf])],)),
+        Case("the lowest score, and a hidden key", ([np.array([-1e4, -np.inf])],)),
         Case("the last block hidden", ([np.array([1.0, 2.0]), _HIDDEN],)),
         Case("the first block hidden", ([_HIDDEN, np.array([2.0, 1.0])],)),
         Case("everything hidden", ([_HIDDEN, _HIDDEN[:1]],)),
@@ -181,6 +182,11 @@ ONLINE_SOFTMAX = Check(
             "log of the sum",
             _with_log,
             "Your second number is the log-sum-exp, m + log l. Return l itself.",
+        ),
+        Mistake(
+            "log of the sum",
+            lambda blocks: (_running(blocks)[0], np.log(_running(blocks)[1])),
+            "Your second number is log l. Return l itself.",
         ),
         Mistake(
             "swapped",

@@ -47,7 +47,10 @@ def _what_it_gives(scores: np.ndarray, bits: float, answer: np.ndarray) -> str:
     """A sentence about the entropy at the learner's temperature."""
     t = float(answer)  # raises for anything but one number; then nothing is said
     if not (t > 0 and np.isfinite(t)):
-        return "A temperature is positive and finite."
+        return (
+            "A temperature is positive and finite. Is an entropy NaN on the way? exp overflows, or "
+            "0 log 0 is taken."
+        )
     reached = _entropy_bits(scores, t)
     said = f"At your temperature the entropy is {reached:.4g} bits; {bits:.4g} were asked for."
     ratio = t / _temperature(scores, bits)
@@ -55,7 +58,8 @@ def _what_it_gives(scores: np.ndarray, bits: float, answer: np.ndarray) -> str:
         return (
             f"{said}\n  You ended at one end of your bracket. Either it does not hold the answer, "
             "or you kept\n  the wrong half: where the entropy is too low, a higher temperature is "
-            "needed.\n  (Do you divide the scores by the temperature?)"
+            "needed.\n  (Do you divide the scores by the temperature? Is an entropy NaN, from an "
+            "overflow or\n  from 0 log 0?)"
         )
     if abs(ratio - 1) < 0.05:
         return f"{said} Close: bisect further."
@@ -76,6 +80,11 @@ TEMPERATURE_FOR_ENTROPY = Check(
         Case("scores far apart", (np.array([9e4, 6e4, 5e4, 1e4, -8e4]), 1.5)),
         Case("scores close together", (np.array([0.13, 0.11, 0.1, 0.16]), 1.5)),
         Case("32 keys", (np.linspace(-3.0, 3.0, 32), 3.0)),
+        Case("300 keys", (np.linspace(-3.0, 3.0, 300), 5.0)),
+        Case("very cold", (np.array([0.0, 5e-4]), 0.2)),
+        Case("very hot", (np.array([-1e5, 1e5]), 0.98)),
+        Case("nearly one-hot", (_FRUIT, 1e-4)),
+        Case("nearly uniform", (np.sin(np.arange(8.0)), 2.9999)),
     ],
     mistakes=[
         Mistake(

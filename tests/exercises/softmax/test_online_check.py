@@ -82,6 +82,14 @@ RIGHT = {
 }
 
 
+def skips_equal(blocks):
+    m = -np.inf
+    for block in blocks:
+        if block.max() != m:
+            yield block
+        m = max(m, block.max())
+
+
 def first(n):
     return lambda blocks: my_online_softmax([b for i, b in enumerate(blocks) if i < n])
 
@@ -142,6 +150,8 @@ SLY = {
     "joined": lambda blocks: my_online_softmax([np.concatenate(list(blocks))]),
     "stops at a hidden block": stops_at_a_hidden_block,
     "starts from −10^9": finite_start,
+    "−inf taken for −10^4": on(lambda block: np.maximum(block, -1e4)),
+    "equal scores skipped": lambda blocks: my_online_softmax(skips_equal(blocks)),
     "NaN if all is hidden": changed(l_of=lambda l: l if l else np.nan),
     "1 if all is hidden": changed(l_of=lambda l: l if l else 1.0),
     "0 if all is hidden": changed(m_of=lambda m: m if m > -np.inf else 0.0),

@@ -61,9 +61,20 @@ def test_the_digits_that_the_statement_asks_for_are_enough(ladder):
     assert ladder.run(**rounded)
 
 
-@pytest.mark.parametrize("answer", [1000, 1004, 1005, 1004.2, 1004.6, 1004.8])
-def test_a_wrong_shift_of_lse_is_refused(answer):
-    assert check_log_sum_exp(c=answer).status == "wrong"
+NEAR = {
+    check_why_exponential: [("a", 9.04), ("c", 1.74), ("d", 2.07), ("d", 2.09)],
+    check_log_sum_exp: [
+        *[("c", x) for x in (1000, 1004, 1005, 1004.2, 1004.6, 1004.8)],
+        ("d", 11.96),
+        *[("f", x) for x in (-999, -1000.693, -1001, -1004.7)],
+    ],
+}
+
+
+@pytest.mark.parametrize("check", NEAR)
+def test_near_misses_are_refused(check):
+    for letter, answer in NEAR[check]:
+        assert check(**{letter: answer}).status == "wrong", (letter, answer)
 
 
 def my_softmax_test(softmax):
