@@ -32,6 +32,16 @@ def test_ablations_side_by_side_equal_one_at_a_time(model):
         np.testing.assert_allclose(without[at], model.embed(TEXT, ablate=[at]), atol=1e-6)
 
 
+def test_filling_in_each_token_equals_other_weights(model):
+    trace = model.trace(TEXT)
+    weights = np.random.default_rng(0).permuted(trace.weights, axis=-1)
+    without = embed_without_each(model, TEXT, weights @ trace.values)
+    for at in HEADS:
+        np.testing.assert_allclose(
+            without[at], model.embed(TEXT, replace={at: weights[at]}), atol=1e-6
+        )
+
+
 def test_filling_in_a_mean_changes_less_than_zero(model):
     texts = [TEXT, "Milk was added to the coffee"]
     mean = mean_outputs(model, texts)

@@ -59,16 +59,18 @@ def embed_without_each(
     Args:
         model: MiniLM
         text: as for `MiniLM.trace`
-        fill: what stands in for a head's output: 0, or [6, 12, 32] such as `mean_outputs` gives
+        fill: what stands in for a head's output: 0, or [6, 12, 32] such as `mean_outputs` gives,
+            or [6, 12, n, 32], another for each token
     Returns: [6, 12, 384]  of length 1; [l, h] is without head h of layer l
     Raises:
         ValueError: fill has another shape; a text that the model refuses
     """
     fill = np.asarray(fill, dtype=np.float32)
-    if fill.shape not in ((), SHAPE):
-        raise ValueError(f"fill has shape {fill.shape}: it must be a number or {SHAPE}")
-    fill = np.broadcast_to(fill, SHAPE)
     x = model.trace(text).layers[0]  # [n, 384]
+    each = (*SHAPE[:2], len(x), D_HEAD)
+    if fill.shape not in ((), SHAPE, each):
+        raise ValueError(f"fill has shape {fill.shape}: it must be a number, {SHAPE} or {each}")
+    fill = np.broadcast_to(fill[..., None, :] if fill.shape == SHAPE else fill, each)
     runs = np.empty((0, *x.shape), dtype=x.dtype)  # [heads ablated so far, n, 384]
     for layer in range(N_LAYERS):
         runs = model.layer(layer, runs, model.attend(layer, runs))
