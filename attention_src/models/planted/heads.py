@@ -201,7 +201,7 @@ ROLES = {
     "idle": Role(idle, "flat, and writes nothing", "no"),
     "induction": Role(induction, "guesses what followed this letter before", "yes"),
     "mean": Role(mean, "flat, and guesses each letter by its share so far", "yes"),
-    "steady": Role(steady, "takes a constant from the start's logit", "constant"),
+    "steady": Role(steady, "lowers the start sign's score by a constant", "constant"),
     "late": Role(previous, "the previous-token head once more, after all who read it", "no"),
     "twin": Role(previous, "the previous-token head once more: one of the two is enough", "spare"),
 }
