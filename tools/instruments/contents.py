@@ -73,10 +73,12 @@ def write(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    found = [
-        chapter(page.docname, (out / f"{page.docname}.html").read_text("utf-8"))
+    pages = {
+        page.docname: (out / f"{page.docname}.html").read_text("utf-8")
         for page in Book(Path(app.srcdir)).chapters
-    ]
+    }
+    # The introduction has no end that a reader could reach.
+    found = [chapter(page, html) for page, html in pages.items() if 'id="what-to-keep"' in html]
     place = out / FILE
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(f"course.contents = {json.dumps(found, ensure_ascii=False)};\n", "utf-8")
