@@ -35,6 +35,7 @@ def _draw(rng: np.random.Generator) -> tuple:
     which = rng.integers(0, max(1, n // int(rng.integers(1, 4))), n)
     if rng.random() < 0.5:
         which = rng.permutation(n)[np.sort(which)]  # in one piece each, names in no order
+    which = which.astype(np.int64)  # in the page NumPy's own integers have 32 bits
     step = int(rng.choice([1, 1, 10, 256, 2**32, *_FAR]))
     if step in _FAR:
         return (-(2**62) + step * (which % 4),)
