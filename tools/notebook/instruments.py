@@ -1,11 +1,11 @@
-"""The portable forms of exercises and questions, and of a bug that happened."""
+"""The portable forms of exercises and questions, of a bug that happened, and of a claim."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tools import quiz
-from tools.instruments import exercises, happened, predict
+from tools.instruments import claims, exercises, happened, predict
 from tools.notebook.markup import details, html
 from tools.notebook.page import Directive, Page, body_of, number_of
 
@@ -87,6 +87,14 @@ def _happened_end(page: Page, d: Directive) -> str:
     return "---"
 
 
+def _claim(page: Page, d: Directive) -> str:
+    try:
+        claim = claims.read(d.argument, d.content)
+    except ValueError as wrong:
+        raise page.error(d.line, str(wrong)) from None
+    return f"*[Claim {claim.id}]({page.inline.url(claims.LEDGER, claim.anchor)}): {claim.verdict}.*"
+
+
 FORMS: dict[str, Callable[[Page, Directive], str]] = {
     "exercise": _exercise,
     "exercise-start": _exercise,
@@ -98,4 +106,5 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     "reveal": _reveal,
     "happened-start": _happened_start,
     "happened-end": _happened_end,
+    "claim": _claim,
 }
