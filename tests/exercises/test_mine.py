@@ -1,0 +1,109 @@
+"""What is kept runs by itself, and nothing is kept that did not pass."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.masking import check_masked_softmax
+from attention_src.exercises.mine import keep, parts
+from attention_src.exercises.softmax import check_online_softmax, check_softmax
+
+TINY = 0.0
+
+
+def exponentials(x):
+    return np.exp(x - x.max(axis=-1, keepdims=True)) + TINY
+
+
+def softmax(x):
+    e = exponentials(np.asarray(x, dtype=np.float64))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def with_another_name(x):
+    def halves(e):
+        return e / math.fsum([2.0]) / (e.sum(axis=-1, keepdims=True) / 2)
+
+    return halves(exponentials(np.asarray(x, dtype=np.float64)))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_ATTENTION", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+@pytest.mark.parametrize("f", [softmax, with_another_name])
+def test_a_kept_function_runs_in_another_process(f, folder, capsys):
+    assert check_softmax(f)
+    keep(check_softmax, f)
+    assert f"softmax: kept in {folder / 'softmax.py'}" in capsys.readouterr().out
+    code = "from attention_src.exercises.mine import parts; print(parts()['softmax']([[0, 0.]]))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[[0.5 0.5]]\n"
+
+
+def test_what_is_kept_passes_its_check_again():
+    check_softmax(softmax)
+    keep(check_softmax, softmax)
+    assert list(parts()) == ["softmax"]
+    assert check_softmax(parts()["softmax"])
+
+
+def test_nothing_is_written_before_the_check_has_passed(folder, capsys):
+    def stub(scores, mask):
+        raise NotImplementedError
+
+    for f in (stub, len, 3):
+        keep(check_masked_softmax, f)
+    check_softmax(lambda x: x)
+    keep(check_softmax, lambda x: x)
+    keep(check_masked_softmax, softmax)
+    assert not folder.exists() and parts() == {}
+    assert "masked_softmax: nothing to keep yet." in capsys.readouterr().out
+
+
+def test_what_cannot_stand_alone_is_refused_with_its_reason(folder, capsys):
+    def around(n):
+        def softmax(x):
+            e = np.exp(x - np.max(x, axis=-1, keepdims=True)) * n
+            return (e / e.sum(axis=-1, keepdims=True)).astype(np.float64)
+
+        return softmax
+
+    inner = around(1)
+    from attention_src.exercises.engine.checking import passed
+
+    passed[inner] = "softmax"
+    keep(check_softmax, inner)
+    assert "variables of the function around it" in capsys.readouterr().out
+    passed[LAMBDA] = "softmax"
+    keep(check_softmax, LAMBDA)
+    assert "written with def" in capsys.readouterr().out
+    passed[uses_a_table] = "softmax"
+    keep(check_softmax, uses_a_table)
+    assert "It uses TABLE" in capsys.readouterr().out
+    assert not folder.exists()
+
+
+LAMBDA = lambda x: softmax(x)  # noqa: E731
+TABLE = {"one": 1}
+
+
+def uses_a_table(x):
+    return softmax(x) * TABLE["one"]
+
+
+def test_only_a_part_can_be_kept():
+    with pytest.raises(ValueError, match=r"check is online_softmax, it should be one of check_"):
+        keep(check_online_softmax, softmax)
+
+
+def test_a_damaged_file_is_named(folder):
+    folder.mkdir()
+    (folder / "softmax.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match=r"softmax\.py defines no function softmax"):
+        parts()
