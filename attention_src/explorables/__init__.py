@@ -2,6 +2,7 @@
 
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("masking")   a mask to paint, and the weights that renormalise under it
+    explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
@@ -19,12 +20,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables import masking, sentence, softmax
+from attention_src.explorables import masking, retrieval, sentence, softmax
 from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
     "masking": masking.make,
+    "retrieval": retrieval.make,
     "sentence": sentence.make,
     "softmax": softmax.make,
 }
@@ -34,7 +36,7 @@ def explorable(name: str, **given: Any) -> None:
     """Show an explorable as the output of a notebook's cell.
 
     Args:
-        name: "softmax", "masking" or "sentence"
+        name: one of MAKERS, such as "softmax"
         given: for "sentence": tokens, a list of n words, and heads, which maps a head's name to
             its weights [n, n]. The others take nothing.
     Raises:
@@ -63,7 +65,7 @@ def explorable_html(name: str, **given: Any) -> str:
     return (
         f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}" '
         f'style="--ae-words:{words}">\n'
-        f"<style>\n{_read('explorable.css')}</style>\n"
+        f"<style>\n{_style(name)}</style>\n"
         '<div class="ae-body" role="group" aria-label="Interactive figure: '
         f'{name}">\n<img src="data:image/svg+xml;base64,{picture}" width="{width}" '
         f'height="{height}" alt="{escape(chosen.alt)}">\n'
@@ -110,6 +112,12 @@ def bundle(name: str) -> str:
     code = "\n".join(_read(file) for file in files)
     code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
     return re.sub(r"^export ", "", code, flags=re.MULTILINE)
+
+
+def _style(name: str) -> str:
+    """What all explorables share, and what is this one's own, if it has a file of its own."""
+    own = f"{name}.css"
+    return _read("explorable.css") + (_read(own) if (HERE / own).exists() else "")
 
 
 def _read(file: str) -> str:

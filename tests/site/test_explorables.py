@@ -25,6 +25,7 @@ RULES = {
 }
 MASKING = content("masking", {}).given
 SOFTMAX = content("softmax", {}).given
+RETRIEVAL = content("retrieval", {}).given
 SENTENCE = {
     "tokens": ["[CLS]", "the", "cat", "sat", "on", "the", "mat", "[SEP]"],
     "heads": {
@@ -34,7 +35,7 @@ SENTENCE = {
         ),
     },
 }
-GIVEN = {"softmax": {}, "masking": {}, "sentence": SENTENCE}
+GIVEN = {"softmax": {}, "masking": {}, "sentence": SENTENCE, "retrieval": {}}
 N = len(MASKING["tokens"])
 PRESETS = {
     "everything": np.ones((N, N), bool),
@@ -433,15 +434,77 @@ def test_a_weight_of_one_fills_its_bar(show, width):
 # --- all ------------------------------------------------------------------------------------
 
 
+# --- retrieval --------------------------------------------------------------------------------
+
+
+def assert_retrieval_is_right(page):
+    now = state(page, "retrieval")
+    q, keys, values = (np.array(x) for x in (now["query"], RETRIEVAL["keys"], RETRIEVAL["values"]))
+    near = -((keys - q) ** 2).sum(axis=1) / 2
+    scores = keys @ q if now["rule"] == "dot" else near
+    weights = reference.softmax(scores / now["temperature"])
+    np.testing.assert_allclose(now["weights"], weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(now["output"], weights @ values, rtol=1e-9)
+    box = host(page, "retrieval")
+    shown = box.locator(".ae-found .ae-number:last-child").all_text_contents()
+    assert shown == ["0" if p == 0 else f"{p:.3f}" for p in weights]
+    assert box.locator(".ae-entropy").text_content() == f"Output {weights @ values:.2f}"
+    winner, nearest = (RETRIEVAL["labels"][s.argmax()] for s in (scores, near))
+    said = box.locator(".ae-sentence").text_content()
+    assert said.startswith(f"Most goes to {winner}")
+    assert (f"though {nearest} is nearer" in said) == (winner != nearest)
+
+
+@pytest.mark.parametrize("rule", ["dot", "distance"])
+def test_a_query_by_its_sliders_gives_the_reference_s_numbers(show, rule):
+    page = show("retrieval")
+    box = host(page, "retrieval")
+    box.get_by_label("Score").select_option(rule)
+    for first, second, exponent in ((1.75, 0.4, 0), (-1, 2, -1.3), (3, -0.5, 1.69), (0, 0, -0.5)):
+        box.get_by_label("query: edible").fill(str(first))
+        box.get_by_label("query: size").fill(str(second))
+        box.get_by_label("temperature").fill(str(exponent))
+        now = state(page, "retrieval")
+        np.testing.assert_allclose(now["query"], [first, second], atol=0.026)
+        assert now["temperature"] == pytest.approx(10**exponent, rel=0.02)
+        assert_retrieval_is_right(page)
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_query_is_dragged_and_stays_on_the_plane(show, width):
+    page = show("retrieval", width=width)
+    dot = host(page, "retrieval").locator(".ae-query-dot").bounding_box()
+    x, y = dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    np.testing.assert_allclose(state(page, "retrieval")["query"], [1.5, 0], atol=0.02)
+    page.mouse.move(x - 40, y - 30)
+    moved = state(page, "retrieval")["query"]
+    assert moved[0] < 1.4 and moved[1] > 0.1
+    assert_retrieval_is_right(page)
+    page.mouse.move(x + 2000, y + 2000)
+    assert state(page, "retrieval")["query"] == [3.5, -0.9]
+    page.mouse.up()
+    page.mouse.move(x, y)
+    assert state(page, "retrieval")["query"] == [3.5, -0.9]
+    host(page, "retrieval").get_by_text("Reset").click()
+    assert state(page, "retrieval")["query"] == RETRIEVAL["query"]
+
+
 @pytest.mark.parametrize("name", GIVEN)
 def test_changes_are_announced_once_the_reader_pauses(show, name):
     page = show(name)
     spoken = host(page, name).locator('[aria-live="polite"]')
-    button = {"softmax": "All +1", "masking": "padding", "sentence": "on"}[name]
-    host(page, name).get_by_text(button, exact=True).click()
+    buttons = {"softmax": "All +1", "masking": "padding", "sentence": "on", "retrieval": "Reset"}
+    host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
-    words = {"softmax": "apple 0.587", "masking": "filler", "sentence": "goes to “sat”"}[name]
-    assert words in spoken.text_content()
+    words = {
+        "softmax": "apple 0.587",
+        "masking": "filler",
+        "sentence": "goes to “sat”",
+        "retrieval": "Output 7.96",
+    }
+    assert words[name] in spoken.text_content()
 
 
 def test_two_of_a_kind_on_one_page_do_not_meddle(show):
@@ -521,7 +584,7 @@ def test_dark_where_the_page_is_dark_and_light_where_it_is_light(show, where):
 
 @pytest.mark.parametrize("width", [320, 390, 700, 1280])
 def test_nothing_scrolls_sideways(show, width):
-    page = show("sentence", "softmax", "masking", width=width)
+    page = show(*GIVEN, width=width)
     for _ in range(2):
         host(page, "softmax").get_by_text("Add key").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -538,7 +601,7 @@ def test_nothing_scrolls_sideways(show, width):
 
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
-    page = show("sentence", "softmax", "masking", width=width)
+    page = show(*GIVEN, width=width)
     page.wait_for_timeout(300)
     shift = page.evaluate(
         """() => new Promise(done => {
@@ -580,7 +643,7 @@ def axe(page):
 @pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_finds_nothing(show, pages, width):
-    page = show("sentence", "softmax", "masking", width=width, page=pages["site"])
+    page = show(*GIVEN, width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
     assert axe(page) == []
     host(page, "softmax").get_by_label("Rule").select_option("sigmoid")
