@@ -1,0 +1,119 @@
+"""The check of a head whose weights are written by hand: each token looks at the one it names.
+
+Any matrices may do, so they are judged by what they do: the weights on sentences drawn for it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.checking import Result
+from attention_src.exercises.engine.messages import report
+from attention_src.exercises.engine.running import attempt
+from attention_src.softmax.reference import softmax
+
+N_NAMES = 6
+ENOUGH, FEWEST = 0.99, 2  # the weight asked for; with d_k = 1 a query's best key has an extreme key
+
+
+def sentence(who: Any, named: Any) -> np.ndarray:
+    """Tokens as vectors: one-hot who it is, then one-hot whom it names.
+
+    Args:
+        who: n different names, 0 to 5
+        named: n names
+    Returns: [n, 12]
+    """
+    return np.concatenate([np.eye(N_NAMES)[who], np.eye(N_NAMES)[named]], axis=1)
+
+
+def sentences() -> list[tuple[np.ndarray, np.ndarray]]:
+    """(who, named) of 60 sentences, the same at each call; all names are of tokens present."""
+    rng = np.random.default_rng(2026)
+    fixed = [([0, 1, 2], [1, 2, 0]), ([3, 5], [3, 3]), ([4], [4])]
+    drawn = []
+    for length in rng.integers(1, N_NAMES + 1, 57):
+        who = rng.permutation(N_NAMES)[:length]
+        drawn.append((who, rng.choice(who, length)))
+    return [(np.array(who), np.array(named)) for who, named in [*fixed, *drawn]]
+
+
+def check_names(f: Any) -> Result:
+    """Check f() -> w_q, w_k [12, d_k]: each token gives 0.99 of its weight to the one it names.
+
+    Args:
+        f: the learner's function, without arguments
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
+    if not callable(f):
+        raise ValueError(
+            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
+            "as in check_names(my_weights)"
+        )
+    outcome = attempt(f, (), _read)
+    if outcome.nothing:
+        return report("not started", ["names: not started. Fill in the cell above."])
+    problem = outcome.where
+    if not problem:
+        with np.errstate(all="ignore"):
+            problem = _problem(*outcome.parts)
+    if problem:
+        return report("wrong", ["names: wrong.", problem])
+    d_k = outcome.parts[0].shape[1]
+    praise = (
+        "That is the smallest there is."
+        if d_k == FEWEST
+        else f"A smaller one will do: {FEWEST} is possible."
+    )
+    return report("passed", [f"names: passed, with d_k = {d_k}. {praise}"])
+
+
+def _read(answer: Any) -> list[np.ndarray]:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise ValueError("Your function should return two matrices: return w_q, w_k")
+    return [
+        to_array(w, name).astype(np.float64) for w, name in zip(answer, ("w_q", "w_k"), strict=True)
+    ]
+
+
+def _problem(w_q: np.ndarray, w_k: np.ndarray) -> str:
+    """The first thing that is wrong with the matrices; "" if nothing is."""
+    width = 2 * N_NAMES
+    for name, w in (("w_q", w_q), ("w_k", w_k)):
+        if w.ndim != 2 or len(w) != width or w.shape[1] == 0:
+            return f"  expected {name} of shape (12, d_k)\n  yours    {name} of shape {w.shape}"
+    if w_q.shape != w_k.shape:
+        return f"  w_q has d_k = {w_q.shape[1]}, w_k has {w_k.shape[1]}: a dot product needs one."
+    for who, named in sentences():
+        x = sentence(who, named)
+        p = softmax((x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1]))
+        if not np.isfinite(p).all():
+            return "  A weight is not a number: are your entries finite, and below 1e100 or so?"
+        for i in range(len(who)):
+            j = int(np.flatnonzero(who == named[i])[0])
+            if p[i, j] < ENOUGH:
+                return _said(p, who, named, i, j)
+    return ""
+
+
+def _said(p: np.ndarray, who: np.ndarray, named: np.ndarray, i: int, j: int) -> str:
+    """The row that fails, and what it looks like."""
+    most = int(p[i].argmax())
+    lines = [
+        f"  In the sentence who = {who.tolist()}, named = {named.tolist()}, token {i} names",
+        f"  {named[i]}, which is token {j}. It gives {p[i, j]:.2f} there and {p[i, most]:.2f} to "
+        f"token {most}.",
+    ]
+    others = named == who[i]
+    if most == j:
+        lines.append("  It prefers the right one, but not by enough: larger entries, larger gaps.")
+    elif np.ptp(p[i]) < 1e-9:
+        lines.append("  All its weights are equal: does w_q read whom a token names?")
+    elif others[most]:
+        lines.append(f"  That one names token {i}: are w_q and w_k exchanged?")
+    elif most == i:
+        lines.append("  It looks at itself: w_q and w_k should read different halves of a token.")
+    return "\n".join(lines)
