@@ -72,7 +72,8 @@ def check_names(f: Any) -> Result:
 
 
 def _read(answer: Any) -> list[np.ndarray]:
-    if not isinstance(answer, tuple | list) or len(answer) != 2:
+    both = isinstance(answer, tuple | list) or np.ndim(answer) == 3
+    if not both or len(answer) != 2:
         raise ValueError("Your function should return two matrices: return w_q, w_k")
     return [
         to_array(w, name).astype(np.float64) for w, name in zip(answer, ("w_q", "w_k"), strict=True)
