@@ -62,12 +62,12 @@ def two_layers(x: Array) -> Array:
 
 
 def token_by_token(x: Array) -> Array:
-    """Each token alone, through the same small network."""
+    """As `plain`, but no token sees another: each goes through the same small network."""
     return np.asarray(np.tanh(x @ W_Q) @ W_K)
 
 
 def mean_for_all(x: Array) -> Array:
-    """The mean of all tokens, given to each."""
+    """As `plain`, but with equal weights and the tokens as values."""
     return np.asarray(np.zeros_like(x, dtype=np.float64) + np.mean(x, axis=0))
 
 

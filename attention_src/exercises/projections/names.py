@@ -29,7 +29,10 @@ def sentence(who: Any, named: Any) -> np.ndarray:
 
 
 def sentences() -> list[tuple[np.ndarray, np.ndarray]]:
-    """(who, named) of 60 sentences, the same at each call; all names are of tokens present."""
+    """Draw 60 sentences, the same at each call; all names are of tokens present.
+
+    Returns: (who, named) of each
+    """
     rng = np.random.default_rng(2026)
     fixed = [([0, 1, 2], [1, 2, 0]), ([3, 5], [3, 3]), ([4], [4])]
     drawn = []
