@@ -1,6 +1,7 @@
 """Explorables: figures that the reader can change, without a kernel and without a network.
 
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
+    explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
@@ -20,11 +21,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables import masking, retrieval, sentence, softmax
+from attention_src.explorables import gradient, masking, retrieval, sentence, softmax
 from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
+    "gradient": gradient.make,
     "masking": masking.make,
     "retrieval": retrieval.make,
     "sentence": sentence.make,

@@ -19,6 +19,7 @@ NAMES = list(MAKERS)
 GIVEN = {
     "softmax": {},
     "masking": {},
+    "gradient": {},
     "retrieval": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
@@ -42,7 +43,7 @@ def picture(name):
 
 
 def test_the_names():
-    assert NAMES == ["masking", "retrieval", "sentence", "softmax"]
+    assert NAMES == ["gradient", "masking", "retrieval", "sentence", "softmax"]
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
@@ -142,7 +143,7 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
     assert "from ““cat””" in made.alt and "the 1.00" in made.alt
 
 
-UNKNOWN = "name is 'maks'; it should be one of masking, retrieval, sentence, softmax"
+UNKNOWN = "name is 'maks'; it should be one of gradient, masking, retrieval, sentence, softmax"
 TWO = ["a", "b"]
 BAD = [
     ("maks", {}, UNKNOWN),

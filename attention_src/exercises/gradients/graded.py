@@ -12,7 +12,9 @@ GRADIENT_CHECK = TestCheck(
     "my_gradient_check",
     right=[
         Implementation("five lines", pairs.pair_of(), "it is this chapter's own"),
-        Implementation("query by query", pairs.by_query, "a loop over the queries adds up the same"),
+        Implementation(
+            "query by query", pairs.by_query, "a loop over the queries adds up the same"
+        ),
         Implementation("whole Jacobian", pairs.by_jacobian, "it is the long way round"),
         Implementation(
             "no scale at all",
@@ -52,7 +54,9 @@ GRADIENT_CHECK = TestCheck(
         ),
         Implementation("plain mean", pairs.pair_of("plain mean"), "its delta is not weighted by p"),
         Implementation(
-            "one delta", pairs.pair_of("one delta"), "all queries share a delta. Do you take several?"
+            "one delta",
+            pairs.pair_of("one delta"),
+            "all queries share a delta. Do you take several?",
         ),
         Implementation(
             "not transposed",
@@ -92,8 +96,8 @@ GRADIENT_CHECK = TestCheck(
         Implementation(
             "empty row",
             pairs.pair_of("nan"),
-            "it is right until a row of the mask is empty; then it is NaN. Is your comparison false "
-            "for NaN?",
+            "it is right until a row of the mask is empty; then it is NaN. Is your comparison "
+            "false for NaN?",
         ),
     ],
     hints=[

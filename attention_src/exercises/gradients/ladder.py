@@ -174,7 +174,7 @@ BY_HAND = Ladder(
                 Reply(lambda: _dv(_Q), "The weights have changed, and so has do."),
             ],
             hint="p_j do, with the new weights and the new do.",
-            rtol=_THREE,
+            rtol=6e-3,
             atol=0.0,
         ),
     ],

@@ -27,7 +27,8 @@ def _weights(s: Array, mask: Any, how: str = "") -> Array:
     s = np.where(~np.asarray(mask) if how == "polarity" else mask, s, -np.inf)
     m = s.max(axis=-1, keepdims=True)
     safe = m if how == "nan" else np.where(m == -np.inf, 0, m)
-    e = np.exp(s - (0 if how == "no maximum" else safe))
+    with np.errstate(over="ignore", invalid="ignore"):  # what some mistakes are about
+        e = np.exp(s - (0 if how == "no maximum" else safe))
     l = e.sum(axis=-1, keepdims=True)
     return np.asarray(e / (l if how == "nan" else np.where(l == 0, 1, l)))
 
@@ -106,8 +107,8 @@ def pair_of(how: str = "", scale: float | None = None) -> Pair:
 
     def pair(word: str, q: Array, k: Array, v: Array, *rest: Any) -> Any:
         if word == "forward":
-            return forward(q, k, v, *rest, scale=scale)
-        return broken(how, q, k, v, *rest, scale=scale)
+            return forward(q, k, v, rest[0], scale)
+        return broken(how, q, k, v, rest[0], rest[1], scale)
 
     return pair
 
