@@ -151,19 +151,19 @@ def by_query(word: str, q: Array, k: Array, v: Array, *rest: Any) -> Any:
 
 
 def by_jacobian(word: str, q: Array, k: Array, v: Array, *rest: Any) -> Any:
-    """As `pair_of()`, but with softmax's whole Jacobian, and sums written with letters.
+    """As `pair_of()`, but with softmax's whole Jacobian, a table for each query.
 
     Args:
         word, q, k, v, rest: as for `rounded`
     Returns: o, or dq, dk and dv
     """
     c = q.shape[1] ** -0.5
-    p = _weights(c * np.einsum("qd,kd->qk", q, k), rest[-1])
+    p = _weights(c * np.inner(q, k), rest[-1])
     if word == "forward":
-        return np.einsum("qk,kd->qd", p, v)
-    jacobian = np.einsum("qi,ij->qij", p, np.eye(len(k))) - np.einsum("qi,qj->qij", p, p)
-    ds = np.einsum("qij,qd,jd->qi", jacobian, rest[0], v)
-    return c * np.einsum("qk,kd->qd", ds, k), c * np.einsum("qk,qd->kd", ds, q), p.T @ rest[0]
+        return np.dot(p, v)
+    jacobian = p[:, :, None] * np.eye(len(k)) - p[:, :, None] * p[:, None, :]
+    ds = (jacobian @ np.inner(rest[0], v)[:, :, None])[:, :, 0]
+    return c * np.dot(ds, k), c * np.dot(ds.T, q), np.dot(p.T, rest[0])
 
 
 def by_sigmoid(word: str, q: Array, k: Array, v: Array, *rest: Any) -> Any:
