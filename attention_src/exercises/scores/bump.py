@@ -1,0 +1,93 @@
+"""The check of weights written by hand: an additive score that picks one number of nine."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.checking import Result
+from attention_src.exercises.engine.messages import report
+from attention_src.exercises.engine.running import attempt
+
+NUMBERS = np.arange(-4.0, 5.0)  # of the queries and of the keys
+LEAD, MOST, FEWEST = 0.1, 4, 2
+_INPUTS = np.stack([np.ones(9), NUMBERS], axis=1)  # [9, 2]: the constant 1, then the number
+
+
+def scores(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The additive scores of the nine queries and the nine keys.
+
+    Args:
+        a, b: [2, d_a]
+        w: [d_a]
+    Returns: [9, 9]
+    """
+    return np.asarray(np.tanh((_INPUTS @ a)[:, None] + (_INPUTS @ b)[None]) @ w)
+
+
+def check_bump(f: Any) -> Result:
+    """Check f() -> a [2, d_a], b [2, d_a], w [d_a]: each number prefers itself, by 0.1.
+
+    Args:
+        f: the learner's function, without arguments
+    Returns: status and message, as printed
+    Raises:
+        ValueError: f is not callable
+    """
+    if not callable(f):
+        raise ValueError(
+            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
+            "as in check_bump(my_bump)"
+        )
+    outcome = attempt(f, (), _parts)
+    if outcome.nothing:
+        return report("not started", ["bump: not started. Fill in the cell above."])
+    problem = outcome.where or _problem(outcome.parts)
+    if problem:
+        return report("wrong", ["bump: wrong.", problem])
+    units = len(outcome.parts[2])
+    lead = _leads(scores(*outcome.parts)).min()
+    praise = (
+        "Fewer will not do."
+        if units <= FEWEST
+        else f"{FEWEST} are enough. Which of your units could go?"
+    )
+    word = "unit" if units == 1 else "units"
+    return report(
+        "passed",
+        [f"bump: passed, with {units} hidden {word} and a lead of {lead:.2f}. {praise}"],
+    )
+
+
+def _parts(answer: Any) -> list[np.ndarray]:
+    if not isinstance(answer, tuple | list) or len(answer) != 3:
+        raise ValueError("expected three arrays: a, b and w")
+    return [to_array(part, "an array of numbers").astype(np.float64) for part in answer]
+
+
+def _leads(s: np.ndarray) -> np.ndarray:
+    """By how much each query's own key leads its best rival, [9]."""
+    return np.diag(s) - np.where(np.eye(9, dtype=bool), -np.inf, s).max(axis=1)
+
+
+def _problem(parts: list[np.ndarray]) -> str:
+    """The first thing that is wrong with the three arrays; "" if nothing is."""
+    a, b, w = parts
+    if w.ndim != 1 or not 1 <= len(w) <= MOST:
+        return f"  w should have shape [d_a], with d_a from 1 to {MOST}; yours has {list(w.shape)}."
+    for name, x in (("a", a), ("b", b)):
+        if x.shape != (2, len(w)):
+            return f"  {name} should have shape [2, {len(w)}]; yours has {list(x.shape)}."
+    if not all(np.isfinite(part).all() for part in parts):
+        return "  All numbers should be finite."
+    s = scores(a, b, w)
+    lead = _leads(s)
+    if (lead >= LEAD).all():
+        return ""
+    i = int(np.argmax(lead < LEAD))
+    rival = int(np.where(np.arange(9) == i, -np.inf, s[i]).argmax())
+    one = " One unit can only rank keys upwards or downwards." if len(w) == 1 else ""
+    return (
+        f"  Query {NUMBERS[i]:.0f} gives its own key {s[i, i]:.3f} and key {NUMBERS[rival]:.0f} "
+        f"{s[i, rival]:.3f}; its own should lead by {LEAD}.{one}"
+    )
