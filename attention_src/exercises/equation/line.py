@@ -1,11 +1,13 @@
 """The check of attention itself: the line, with a mask."""
 
+import inspect
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result, passed
+from attention_src.exercises.engine.messages import report
 
 Array = np.ndarray
 
@@ -228,9 +230,11 @@ def check_attention(f: Any) -> Result:
 
     @wraps(f)
     def called(q: Array, k: Array, v: Array, mask: Array | None) -> Any:
-        return f(q, k, v) if mask is None else f(q, k, v, mask=mask)
+        return f(q, k, v) if mask is None else f(q, k, v, mask)
 
     result = ATTENTION.run(called)
+    if result and "mask" not in inspect.signature(f).parameters:
+        return report("wrong", ["attention: wrong. Its fourth argument should be called mask."])
     if result:
         passed[f] = ATTENTION.name
     return result
