@@ -106,7 +106,8 @@ def _misbehaviour(matrices: list[np.ndarray]) -> str:
         elsewhere = np.abs(np.delete(written, np.arange(FREE.start, FREE.stop), axis=1)).max()
         text = "".join("abcd"[i] for i in letters)
         if not near.all():
-            i = int(np.argmin(near)) + 1
+            wrong = np.flatnonzero(~near) + 1
+            i = int(wrong[len(wrong) // 2])  # places at the ends have a neighbour on one side only
             return _wrong_letter(text, i, p[i], written[i, FREE], wanted[i - 1])
         if not elsewhere <= NEAR:
             return (
@@ -131,12 +132,20 @@ def _wrong_letter(text: str, i: int, p: np.ndarray, got: np.ndarray, wanted: np.
     elif np.ptp(p) < 1e-9:
         lines.append("  It looks at all places alike: all scores of this row are equal.")
     elif j == i - 1:
-        lines.append(f"  It looks at the right place with weight {p[j]:.3f}, and elsewhere with the")
+        lines.append(
+            f"  It looks at the right place with weight {p[j]:.3f}, and elsewhere with the"
+        )
         lines.append("  rest. Sharper: multiply w_q by a number.")
+    elif p[j] < 0.5:
+        lines.append(
+            f"  It looks at several places, and gives place {i - 1} the weight {p[i - 1]:.3f}."
+        )
     elif j == i:
         lines.append(f"  It looks at itself, with weight {p[j]:.3f}.")
     elif j == i + 1:
-        lines.append(f"  It looks one place ahead, with weight {p[j]:.3f}. Which way is your shift?")
+        lines.append(
+            f"  It looks one place ahead, with weight {p[j]:.3f}. Which way is your shift?"
+        )
     else:
         lines.append(f"  It looks most at place {j} ({text[j]}), with weight {p[j]:.3f}.")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ def _merge_heads(x: np.ndarray) -> np.ndarray:
 
 
 def _labelled(n: int, width: int) -> np.ndarray:
-    """Token t, column c holds 10 t + c, so that a printed answer shows where each number is from."""
+    """Token t, column c holds 10 t + c, so that an answer shows where each number is from."""
     return 10.0 * np.arange(n)[:, None] + np.arange(width)
 
 
