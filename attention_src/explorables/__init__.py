@@ -4,6 +4,7 @@
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
+    explorable("scaling")   width, scale and number of keys: weights, entropy, slope
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
@@ -21,7 +22,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables import gradient, masking, retrieval, sentence, softmax
+from attention_src.explorables import gradient, masking, retrieval, scaling, sentence, softmax
 from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
@@ -29,6 +30,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "gradient": gradient.make,
     "masking": masking.make,
     "retrieval": retrieval.make,
+    "scaling": scaling.make,
     "sentence": sentence.make,
     "softmax": softmax.make,
 }

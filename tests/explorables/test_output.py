@@ -21,6 +21,7 @@ GIVEN = {
     "masking": {},
     "gradient": {},
     "retrieval": {},
+    "scaling": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
         "heads": {"back": np.eye(3, k=-1), "even": np.full((3, 3), 1 / 3)},
@@ -43,7 +44,7 @@ def picture(name):
 
 
 def test_the_names():
-    assert NAMES == ["gradient", "masking", "retrieval", "sentence", "softmax"]
+    assert NAMES == ["gradient", "masking", "retrieval", "scaling", "sentence", "softmax"]
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
@@ -143,7 +144,7 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
     assert "from ““cat””" in made.alt and "the 1.00" in made.alt
 
 
-UNKNOWN = "name is 'maks'; it should be one of gradient, masking, retrieval, sentence, softmax"
+UNKNOWN = "name is 'maks'; it should be one of gradient, masking, retrieval, scaling, sentence, softmax"
 TWO = ["a", "b"]
 BAD = [
     ("maks", {}, UNKNOWN),

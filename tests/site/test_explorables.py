@@ -37,7 +37,14 @@ SENTENCE = {
         ),
     },
 }
-GIVEN = {"softmax": {}, "masking": {}, "sentence": SENTENCE, "retrieval": {}, "gradient": {}}
+GIVEN = {
+    "softmax": {},
+    "masking": {},
+    "sentence": SENTENCE,
+    "retrieval": {},
+    "gradient": {},
+    "scaling": {},
+}
 N = len(MASKING["tokens"])
 PRESETS = {
     "everything": np.ones((N, N), bool),
@@ -597,8 +604,14 @@ def test_gradient_by_keyboard(show):
 def test_changes_are_announced_once_the_reader_pauses(show, name):
     page = show(name)
     spoken = host(page, name).locator('[aria-live="polite"]')
-    buttons = {"softmax": "All +1", "masking": "padding", "sentence": "on", "retrieval": "Reset"}
-    buttons["gradient"] = "Reset"
+    buttons = {
+        "softmax": "All +1",
+        "masking": "padding",
+        "sentence": "on",
+        "retrieval": "Reset",
+        "scaling": "Next query",
+        "gradient": "Reset",
+    }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
     words = {
@@ -607,6 +620,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "sentence": "goes to “sat”",
         "retrieval": "Output 7.96",
         "gradient": "Push on the query: length 10.4",
+        "scaling": "bits",
     }
     assert words[name] in spoken.text_content()
 
