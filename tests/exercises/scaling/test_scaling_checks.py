@@ -177,7 +177,7 @@ RIGHT_QK = {
     "loops": loops,
     "torch": in_torch,
     "lists": lambda *args: qk(*args).tolist(),
-    "scale first": lambda q, k, a, b: qk(q, k, a / q.shape[-1] ** 0.5, b),
+    "half the scale each": lambda q, k, a, b: with_norm(rms, 0)(q, k, a / len(a) ** 0.5, b),
 }
 
 
@@ -210,7 +210,7 @@ WRONG_QK = {
     "no gain": (lambda q, k, a, b: qk(q, k, 1, 1), "gains are missing"),
     "one gain for both": (lambda q, k, a, b: qk(q, k, a, a), "gain of their own"),
     "swapped": (lambda q, k, a, b: qk(k, q, a, b), ""),
-    "tokens' axis": (with_norm(lambda x: rms(x, -2)), "each vector has its own"),
+    "tokens' axis": (with_norm(lambda x: rms(x, -2)), "Each vector has its own"),
     "one norm": (with_norm(lambda x: rms(x, None)), "Each has its own"),
     "no eps": (with_norm(lambda x: rms(x, eps=0)), ""),
     "large eps": (with_norm(lambda x: rms(x, eps=1e-3)), ""),
