@@ -144,7 +144,9 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
     assert "from ““cat””" in made.alt and "the 1.00" in made.alt
 
 
-UNKNOWN = "name is 'maks'; it should be one of gradient, masking, retrieval, scaling, sentence, softmax"
+UNKNOWN = (
+    "name is 'maks'; it should be one of gradient, masking, retrieval, scaling, sentence, softmax"
+)
 TWO = ["a", "b"]
 BAD = [
     ("maks", {}, UNKNOWN),

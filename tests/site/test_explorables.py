@@ -13,7 +13,6 @@ import pytest
 
 from attention_src.attention import masks
 from attention_src.attention.reference import attention_backward, attention_weights
-from attention_src.explorables import content, explorable_html
 from attention_src.explorables import content, explorable_html, scaling
 from attention_src.softmax import reference
 
