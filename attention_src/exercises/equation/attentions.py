@@ -38,8 +38,11 @@ def by_line(q: Array, k: Array, v: Array) -> Array:
 
 def by_einsum(q: Array, k: Array, v: Array) -> Array:
     """As `by_line`, but sums are written with letters, and the scale sits on the queries."""
-    s = np.einsum("...qd,...kd->...qk", q / np.sqrt(q.shape[-1]), k)
-    return np.asarray(np.einsum("...qk,...kd->...qd", _softmax(s), v))
+    front, q = q.shape[:-2], q / np.sqrt(q.shape[-1])
+    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
+    p = _softmax(np.einsum("bhqd,bhkd->bhqk", q, k))
+    o = np.einsum("bhqk,bhkd->bhqd", p, v)
+    return np.asarray(o.reshape(*front, *o.shape[-2:]))
 
 
 def by_query(q: Array, k: Array, v: Array) -> Array:
