@@ -44,7 +44,7 @@ def best_error(w: Any, wanted: Any = DIFFERENCE) -> float:
 
 
 HALVES, QUARTERS = (0.5, 0.5), (0.75, 0.25)
-THREE = np.array([1.0, 1.0, -1.0])  # warmer than the third, by the first two together
+THREE = np.array([1.0, 1.0, -1.0])  # v_a + v_b - v_c
 
 BOUND = Ladder(
     "bound",
