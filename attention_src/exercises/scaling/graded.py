@@ -12,7 +12,7 @@ def _dots(q: Any, k: Any) -> np.ndarray:
     return np.asarray(np.asarray(q, np.float64) @ np.asarray(k, np.float64).T)
 
 
-def scaled_by(scale: Any) -> Any:
+def _scaled_by(scale: Any) -> Any:
     """Scores whose scale is a function of d_k, n_q and n_k."""
 
     def scores(q: Any, k: Any) -> np.ndarray:
@@ -37,7 +37,9 @@ def _pair_by_pair(q: Any, k: Any) -> np.ndarray:
 
 
 def _by_einsum(q: Any, k: Any) -> np.ndarray:
-    return np.asarray(np.einsum("im,jm->ij", q, k) * np.exp(-0.5 * np.log(np.shape(q)[1])))
+    q, k = np.asarray(q)[None, None], np.asarray(k)[None, None]
+    s = np.einsum("bhqd,bhkd->bhqk", q, k)[0, 0]
+    return np.asarray(s * np.exp(-0.5 * np.log(q.shape[-1])))
 
 
 def _query_first(q: Any, k: Any) -> np.ndarray:
@@ -66,7 +68,7 @@ def _centred(q: Any, k: Any) -> np.ndarray:
 SCALE_TEST = TestCheck(
     "my_scale_test",
     right=[
-        Implementation("divided", scaled_by(lambda d, n_q, n_k: d**-0.5), "it is the formula"),
+        Implementation("divided", _scaled_by(lambda d, n_q, n_k: d**-0.5), "it is the formula"),
         Implementation("query first", _query_first, "scaling q scales every score"),
         Implementation("half each", _split, "q and k each take the fourth root of d_k"),
         Implementation("pair by pair", _pair_by_pair, "it loops over all pairs"),
@@ -78,63 +80,63 @@ SCALE_TEST = TestCheck(
         ),
     ],
     wrong=[
-        Implementation("no scale", scaled_by(lambda d, n_q, n_k: 1.0), "it does not scale at all"),
-        Implementation("1/d_k", scaled_by(lambda d, n_q, n_k: 1 / d), "it forgot the root"),
+        Implementation("no scale", _scaled_by(lambda d, n_q, n_k: 1.0), "it does not scale at all"),
+        Implementation("1/d_k", _scaled_by(lambda d, n_q, n_k: 1 / d), "it forgot the root"),
         Implementation(
-            "multiplied", scaled_by(lambda d, n_q, n_k: d**0.5), "it multiplies by √d_k"
+            "multiplied", _scaled_by(lambda d, n_q, n_k: d**0.5), "it multiplies by √d_k"
         ),
         Implementation(
             "number of keys",
-            scaled_by(lambda d, n_q, n_k: n_k**-0.5),
+            _scaled_by(lambda d, n_q, n_k: n_k**-0.5),
             "it takes the number of keys for the width: let them differ",
         ),
         Implementation(
             "number of queries",
-            scaled_by(lambda d, n_q, n_k: n_q**-0.5),
+            _scaled_by(lambda d, n_q, n_k: n_q**-0.5),
             "it takes the number of queries for the width: let them differ",
         ),
         Implementation(
             "an eighth",
-            scaled_by(lambda d, n_q, n_k: 0.125),
+            _scaled_by(lambda d, n_q, n_k: 0.125),
             "its scale is right at width 64 alone: try another",
         ),
         Implementation(
             "whole roots",
-            scaled_by(lambda d, n_q, n_k: 1 / int(d**0.5)),
+            _scaled_by(lambda d, n_q, n_k: 1 / int(d**0.5)),
             "it rounds the root down, which is right at 4, 16, 64 and 256: try a width that is no "
             "square",
         ),
         Implementation(
             "power of two",
-            scaled_by(lambda d, n_q, n_k: 2.0 ** (-(int(d).bit_length() - 1) / 2)),
+            _scaled_by(lambda d, n_q, n_k: 2.0 ** (-(int(d).bit_length() - 1) / 2)),
             "it takes the power of two below the width: try a width that is none",
         ),
         Implementation(
             "at most 64",
-            scaled_by(lambda d, n_q, n_k: min(d, 64) ** -0.5),
+            _scaled_by(lambda d, n_q, n_k: min(d, 64) ** -0.5),
             "it never divides by more than 8: try a wider width",
         ),
         Implementation(
             "at least 64",
-            scaled_by(lambda d, n_q, n_k: max(d, 64) ** -0.5),
+            _scaled_by(lambda d, n_q, n_k: max(d, 64) ** -0.5),
             "it never divides by less than 8: try a narrow width",
         ),
         Implementation(
             "small widths left alone",
-            scaled_by(lambda d, n_q, n_k: 1.0 if d < 8 else d**-0.5),
+            _scaled_by(lambda d, n_q, n_k: 1.0 if d < 8 else d**-0.5),
             "it scales from width 8 on: try a narrower one",
         ),
         Implementation(
-            "twice", scaled_by(lambda d, n_q, n_k: d**-0.5 * d**-0.5), "it scales twice"
+            "twice", _scaled_by(lambda d, n_q, n_k: d**-0.5 * d**-0.5), "it scales twice"
         ),
         Implementation(
             "one too many",
-            scaled_by(lambda d, n_q, n_k: (d + 1) ** -0.5),
+            _scaled_by(lambda d, n_q, n_k: (d + 1) ** -0.5),
             "it counts the width one too large, which is little where the width is large",
         ),
         Implementation(
             "224 for 256",
-            scaled_by(lambda d, n_q, n_k: (d if d < 128 else d * 224 / 256) ** -0.5),
+            _scaled_by(lambda d, n_q, n_k: (d if d < 128 else d * 224 / 256) ** -0.5),
             "its wide heads divide by the root of seven eighths of their width: try 128 or more, "
             "with a small tolerance",
         ),
