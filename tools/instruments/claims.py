@@ -2,7 +2,7 @@
 
     ```{claim} 000-09
     :verdict: holds if
-    :found: 8.0, 0.405
+    :found: 8.0 | 0.405
 
     Weights 0.6, 0.4 and 0 over the values 10, 5 and 2 give 8.
 
@@ -10,7 +10,7 @@
     ```
 
 The argument is the document's number and the claim's. The first paragraph is the claim in our
-words, the second its condition, counterexample or reason. Each word of `:found:` is printed by the
+words, the second its condition, counterexample or reason. What `:found:` lists is printed by the
 nearest code cell above; tests/pipeline/test_claims.py compares. On its own page a claim is one
 line that links to the ledger.
 """
@@ -79,7 +79,7 @@ def read(argument: str, content: str) -> Claim:
     most, least = 2, 1 if verdict == "holds" else 2
     if not least <= len(paragraphs) <= most:
         raise ValueError(f"a claim that {verdict!r} has {least} to {most} paragraphs")
-    words = [word.strip() for word in found["found"].split(", ") if word.strip()]
+    words = [word.strip() for word in found["found"].split(" | ") if word.strip()]
     if not words and verdict != "not decided":
         raise ValueError("a claim needs ':found:', what the cell above prints")
     return Claim(argument, verdict, words, *paragraphs, *[""] * (most - len(paragraphs)))
