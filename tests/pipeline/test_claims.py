@@ -54,7 +54,7 @@ def test_a_claim_is_read():
         ("9", GOOD, "000-09; it is '9'"),
         ("005-01", GOOD, "it is '005-01'"),
         ("000-09", GOOD.replace("holds if", "true"), "it is 'true'"),
-        ("000-09", GOOD.replace("found", "seen"), "not ':seen: 8.0 \| KeyError'"),
+        ("000-09", GOOD.replace("found", "seen"), r"not ':seen: 8.0 \| KeyError'"),
         ("000-09", GOOD.replace("\n\nIf one adds.", ""), "has 2 to 2 paragraphs"),
         ("000-09", GOOD + "\n\nMore.", "has 2 to 2 paragraphs"),
         ("000-09", GOOD.replace(":found: 8.0 | KeyError\n", ""), "needs ':found:'"),
