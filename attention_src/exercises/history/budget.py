@@ -32,6 +32,8 @@ BUDGET = Ladder(
             replies=[
                 Reply(lambda: LETTERS**8, "These are the words. Take the logarithm."),
                 Reply(lambda: np.log2(8 * LETTERS), "Choices multiply: 26 · 26 · …, not 8 · 26."),
+                Reply(lambda: 38, "Rounded too far: give one decimal."),
+                Reply(lambda: 40, "With 5 bits for each letter. On average, fewer will do."),
             ],
             hint="Choices multiply, so their logarithms add.",
         ),
@@ -68,6 +70,16 @@ BUDGET = Ladder(
                     lambda: 1 - RIGHT_WORDS ** (1 / 8),
                     "This is the share of wrong letters.",
                 ),
+                Reply(
+                    lambda: 100 * RIGHT_WORDS ** (1 / 8),
+                    "This is in per cent. Give a share, between 0 and 1.",
+                ),
+                Reply(
+                    lambda: 0.765,
+                    "This is the share that the page printed. Compute what it would be if slips "
+                    "were independent, then compare.",
+                ),
+                Reply(lambda: 0.7, "Rounded too far: give two decimals."),
             ],
             hint="share ** 8 = 0.07",
         ),

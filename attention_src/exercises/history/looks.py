@@ -118,6 +118,22 @@ def _scores_only(q: np.ndarray, h: np.ndarray) -> Weights:
     return s / np.where(np.abs(total) < 1e-3, 1.0, total)
 
 
+def _negative(q: np.ndarray, h: np.ndarray) -> Weights:
+    """Content, rows that sum to 1, and negative entries."""
+    return 2 * _dot(q, h) - 1 / len(h)
+
+
+def _first_place(q: np.ndarray, h: np.ndarray) -> Weights:
+    """Content, and a liking for the first place."""
+    return _softmax(q @ h.T + 2.0 * (np.arange(len(h)) == 0))
+
+
+def _whole_table(q: np.ndarray, h: np.ndarray) -> Weights:
+    """One unit for each row on average: the table is normalised as a whole."""
+    e = np.exp(np.clip(q @ h.T, -300, 300))
+    return e / e.sum() * len(q)
+
+
 def _one_step_by_place(q: np.ndarray, h: np.ndarray) -> Weights:
     """The last step looks at places, the others at content."""
     p = _dot(q, h)
@@ -164,6 +180,21 @@ LOOKING_TEST = TestCheck(
         Implementation("wrong axis", _wrong_axis, "its columns sum to 1, its rows do not"),
         Implementation("not normalised", _not_normalised, "its rows do not sum to 1"),
         Implementation("scores only", _scores_only, "some of its weights are negative"),
+        Implementation(
+            "negative",
+            _negative,
+            "its rows sum to 1, and some of its weights are negative",
+        ),
+        Implementation(
+            "first place",
+            _first_place,
+            "it likes the first place better. Did the state there change its place in your test?",
+        ),
+        Implementation(
+            "whole table",
+            _whole_table,
+            "its rows sum to 1 on average alone. Do you look at each row's sum?",
+        ),
         Implementation(
             "one step by place", _one_step_by_place, "one step is blind. Do you look at all rows?"
         ),

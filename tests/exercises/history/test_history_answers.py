@@ -42,7 +42,9 @@ def test_right_rungs_hold(name):
         ("a", 26, "yes-or-no answers"),
         ("b", 26**8, "Take the logarithm"),
         ("b", np.log2(208), "Choices multiply"),
-        ("b", 40, "Yours: 40"),
+        ("b", 40, "5 bits for each letter"),
+        ("b", 38, "Rounded too far"),
+        ("b", 37, "Yours: 37"),
         ("c", 52 / np.log2(26), "Whole letters only"),
         ("c", 12, "more than 52 bits"),
         ("c", 10, "can share bits"),
@@ -51,6 +53,9 @@ def test_right_rungs_hold(name):
         ("d", 0.56, "multiply"),
         ("d", 0.93 ** (1 / 8), "They are the right ones"),
         ("d", 1 - 0.07 ** (1 / 8), "share of wrong letters"),
+        ("d", 71.7, "in per cent"),
+        ("d", 0.765, "that the page printed"),
+        ("d", 0.7, "Rounded too far"),
         ("e", 48, "each of the eight"),
         ("e", 416, "states of 48"),
         ("e", 64, "These are the weights"),
@@ -180,6 +185,7 @@ RIGHT_REVERSALS = {
     "from -50 to 50": lambda n: 100 * np.eye(n)[::-1] - 50,
     "whole numbers": lambda n: 30 * np.eye(n, dtype=int)[:, ::-1],
     "no more than needed": lambda n: (np.log(99 * max(n - 1, 1)) + 1e-6) * np.eye(n)[::-1],
+    "exactly what is needed": lambda n: np.log(max(99 * (n - 1), 1)) * np.eye(n)[::-1],
     "float32": lambda n: np.float32(20) * np.eye(n, dtype=np.float32)[::-1],
     "rows shifted": lambda n: 20 * np.eye(n)[::-1] + np.linspace(-20, 20, n)[:, None],
 }
@@ -208,6 +214,8 @@ WRONG_REVERSALS = {
     "equal": (lambda n: np.zeros((n, n)), "n = 3"),
     "second half": (lambda n: 20 * np.eye(n)[::-1] * (np.arange(n) >= n // 2), ""),
     "up to 300": (lambda n: 20 * np.eye(n)[::-1] if n <= 300 else np.zeros((n, n)), "n = 1000"),
+    "0.989": (lambda n: np.log(89 * max(n - 1, 1)) * np.eye(n)[::-1], "make your score larger"),
+    "not at 640": (lambda n: (20 if not 500 < n < 900 else 5) * np.eye(n)[::-1], "n = 640"),
     "text": (lambda n: "backwards", ""),
 }
 

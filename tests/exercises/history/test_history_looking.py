@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from worked import assert_rejected, run_exercise
+from worked import BOOK, assert_rejected, run_exercise
 
 from attention_src.exercises.history import check_looking_test
 from attention_src.exercises.history.looks import LOOKING_TEST
@@ -102,6 +102,18 @@ def test_the_solution_passes_and_the_stub_is_not_started():
     assert check_looking_test(stub).status == "not started"
 
 
+@pytest.mark.parametrize("left_out", range(4))
+def test_without_any_of_its_assertions_the_solution_lets_one_through(left_out):
+    page = (BOOK / "history.md").read_text(encoding="utf-8")
+    text = page.split("ex:history-looking")[2].split("```python\n")[1].split("```")[0]
+    lines = text.splitlines()
+    assertions = [line for line in lines if line.startswith("    assert")]
+    assert len(assertions) == 4
+    names = {"np": np}
+    exec("\n".join(line for line in lines if line != assertions[left_out]), names)
+    assert_rejected(check_looking_test, names["my_looking_test"], "of 16")
+
+
 def rows_only(attention):
     p = attention(*draws())
     assert (p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-5)
@@ -141,19 +153,32 @@ def value_error(attention):
         raise ValueError
 
 
+def mean_of_the_sums(attention):
+    following(sums=False)(attention)
+    assert abs(attention(*draws()).sum(axis=1).mean() - 1) < 1e-5
+
+
+def total(attention):
+    following(sums=False)(attention)
+    assert abs(attention(*draws()).sum() - 4) < 1e-5
+
+
 WRONG_TESTS = {
-    "no other content": (following(other=False), "caught 12 of 13"),
-    "no sums": (following(sums=False), "caught 11 of 13"),
-    "no signs": (following(signs=False), "caught 12 of 13"),
-    "a turn of the circle": (following(order=[1, 2, 3, 4, 5, 6, 0]), "of 13"),
-    "first row": (following(rows=slice(1)), "caught 12 of 13"),
-    "loose": (following(atol=0.1), "of 13"),
+    "no other content": (following(other=False), "caught 15 of 16"),
+    "no sums": (following(sums=False), "caught 13 of 16"),
+    "no signs": (following(signs=False), "caught 14 of 16"),
+    "a turn of the circle": (following(order=[1, 2, 3, 4, 5, 6, 0]), "of 16"),
+    "last two exchanged": (following(order=[0, 1, 2, 3, 4, 6, 5]), "of 16"),
+    "mean of the sums": (mean_of_the_sums, "caught 15 of 16"),
+    "total": (total, "caught 15 of 16"),
+    "first row": (following(rows=slice(1)), "caught 15 of 16"),
+    "loose": (following(atol=0.1), "of 16"),
     "to the last bit": (following(atol=0), ""),
-    "same order": (following(order=np.arange(7)), "of 13"),
-    "rows alone": (rows_only, "of 13"),
-    "changes alone": (changes_only, "of 13"),
+    "same order": (following(order=np.arange(7)), "of 16"),
+    "rows alone": (rows_only, "of 16"),
+    "changes alone": (changes_only, "of 16"),
     "unchanged": (unchanged, "refuses a right implementation"),
-    "queries moved": (queries_moved, "of 13"),
+    "queries moved": (queries_moved, "of 16"),
     "returns a verdict": (returns_a_verdict, "returned"),
     "refuses all": (refuses_all, "refuses a right implementation"),
     "one argument": (one_argument, "stumbles over a right implementation"),
