@@ -30,6 +30,10 @@ def _safe(x: Any) -> np.ndarray:
     return np.where(x == 0, 1, x)
 
 
+def _grid(n: int, d: int) -> np.ndarray:
+    return np.asarray(np.cos(np.arange(1.0, n * d + 1)).reshape(n, d))
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     """Rows of all lengths, some of them zero; float64, float32 or integers."""
     n, m, d = (int(i) for i in rng.choice([1, 2, 3, 5, 7], 3))
@@ -41,7 +45,7 @@ def _draw(rng: np.random.Generator) -> tuple:
         rows.append(x)
     kind = rng.choice(["float64", "float64", "float32", "integers"])
     if kind == "integers":
-        return tuple(rng.integers(-90, 91, x.shape) for x in rows)
+        return tuple(rng.integers(-90, 91, x.shape, dtype=np.int64) for x in rows)
     return tuple(x.astype(kind) for x in rows)
 
 
@@ -57,7 +61,11 @@ COSINES = Check(
             "three rows and two, of five numbers",
             (np.arange(15.0).reshape(3, 5) - 6, np.cos(np.arange(10.0)).reshape(2, 5)),
         ),
-        Case("whole numbers", (np.array([[3, 4], [50, 90]]), np.array([[8, 6]]))),
+        Case(
+            "whole numbers",
+            (np.array([[3, 4], [50, 90]], dtype=np.int64), np.array([[8, 6]], dtype=np.int64)),
+        ),
+        Case("many rows of many numbers", (_grid(60, 59), _grid(50, 59))),
         Case("a row of zeros", (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0]]))),
         Case("short rows", (np.array([[3e-3, 4e-3]]), np.array([[1e-3, 0.0], [6e3, 8e3]]))),
         Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),

@@ -73,6 +73,11 @@ DOT = Ladder(
                 Reply(lambda: (P - R) / 2, "Its sign: a larger dot product lowers this loss."),
                 Reply(lambda: R - P, "sigma(0) is a half."),
                 Reply(
+                    lambda: (R - P) / 4,
+                    "P and R are shares of the real and of the made-up pairs, and each kind sums "
+                    "to 1. No further half.",
+                ),
+                Reply(
                     lambda: (P + R) * np.log(2),
                     "This is the loss itself. Its slope is asked.",
                 ),

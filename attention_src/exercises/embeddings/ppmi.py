@@ -27,6 +27,14 @@ def _divided_by_zero(counts: Any) -> np.ndarray:
     return np.asarray(np.maximum(np.log(p / r), 0))
 
 
+def _one_among_many(n: int) -> np.ndarray:
+    """Two rare words that meet once, [n, n], beside pairs that meet all the time."""
+    counts = np.full((n, n), 100_000.0)
+    counts[0], counts[:, 0] = 0, 0
+    counts[0, 0] = 1
+    return counts
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     """Counts of any shape and size, with zeros, empty rows and empty columns."""
     n, m = (int(i) for i in rng.choice([1, 2, 3, 5, 8], 2))
@@ -42,12 +50,17 @@ PPMI = Check(
     reference=_ppmi,
     cases=[
         Case("two words, three contexts", (np.array([[6.0, 1.0, 1.0], [2.0, 1.0, 9.0]]),)),
-        Case("whole numbers", (np.array([[10, 1], [2, 7], [3, 3]]),)),
+        Case("whole numbers", (np.array([[10, 1], [2, 7], [3, 3]], dtype=np.int64),)),
         Case("pairs that were never seen", (np.array([[4.0, 0.0], [0.0, 2.0], [1.0, 1.0]]),)),
         Case("a word that was never seen", (np.array([[4.0, 1.0, 2.0], [0.0, 0.0, 0.0]]),)),
         Case("a context without words", (np.array([[4.0, 0.0], [3.0, 0.0]]),)),
-        Case("large counts", (np.array([[100_000, 2], [3, 90_000], [70_000, 1]]),)),
-        Case("one count", (np.array([[5]]),)),
+        Case(
+            "large counts",
+            (np.array([[100_000, 2], [3, 90_000], [70_000, 1]], dtype=np.int64),),
+        ),
+        Case("one meeting among millions", (_one_among_many(13).astype(np.int64),)),
+        Case("one meeting among more millions", (_one_among_many(50),)),
+        Case("one count", (np.array([[5]], dtype=np.int64),)),
     ],
     mistakes=[
         Mistake(

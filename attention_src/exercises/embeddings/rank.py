@@ -39,8 +39,8 @@ def _goal_of_raw(e: Any, a: int, b: int, c: int, d: int, inputs: bool) -> int:
 def _draw(rng: np.random.Generator) -> tuple:
     """Rows of unequal length; the answer is good, middling or bad; no two scores alike."""
     while True:
-        n, width = int(rng.choice([4, 5, 9, 30, 60])), int(rng.choice([2, 3, 8]))
-        e = rng.normal(size=(n, width)) * 10 ** rng.uniform(-1, 1, (n, 1))
+        n, width = int(rng.choice([4, 5, 9, 30, 150])), int(rng.choice([2, 3, 8]))
+        e = rng.normal(size=(n, width)) * 10 ** rng.uniform(-2, 2, (n, 1))
         a, b, c, d = (int(i) for i in rng.permutation(n)[:4])
         if rng.random() < 0.5:
             e[d] = (_unit(e)[b] - _unit(e)[a] + _unit(e)[c] + rng.normal(0, 0.3, width)) * 2
@@ -53,6 +53,11 @@ _STREETS = np.array(
     [[4.0, 0.0], [4.0, 3.0], [1.0, 0.2], [0.8, 0.9], [-1.0, 1.0], [0.1, 2.0], [3.0, 3.5]]
 )
 
+_RING = np.stack([np.cos(np.arange(150.0) / 24), np.sin(np.arange(150.0) / 24)], axis=1)
+_FAR = np.array([[1.0], [3.0], [0.5], [2.0], [1e-3], [2e-3], [5e-3], [9.0]])
+_TURNS = np.array([0.1, 0.7, 1.5, 1.9, 2.4, 3.1, 2.05, 1.3])
+_LENGTHS = _FAR * np.stack([np.cos(_TURNS), np.sin(_TURNS)], axis=1)
+
 RANK = Check(
     "rank",
     reference=_rank,
@@ -61,6 +66,9 @@ RANK = Check(
         Case("seven rows, inputs kept", (_STREETS, 0, 1, 2, 3, True)),
         Case("another order of rows", (_STREETS[::-1].copy(), 6, 5, 4, 0, True)),
         Case("the worst answer", (_STREETS, 0, 1, 2, 4, False)),
+        Case("very short rows", (_LENGTHS, 0, 1, 2, 3, True)),
+        Case("very long rows", (_LENGTHS * 1e6, 0, 1, 2, 3, True)),
+        Case("the worst of many", (_RING, 0, 3, 10, 90, True)),
         Case("four rows, inputs left out", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, False)),
         Case("four rows, inputs kept", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, True)),
     ],

@@ -121,6 +121,10 @@ WRONG_COSINES = {
     "axis lost": (lambda x, y: np.squeeze(my_cosines(x, y)), "shape"),
     "in place": (changes_its_input, "changed its input"),
     "by shape": (kept_by_shape, ""),
+    "rows beyond 40 lost": (
+        lambda x, y: my_cosines(x, y) * (np.arange(len(x)) < 40)[:, None],
+        "",
+    ),
     "the angle": (lambda x, y: np.arccos(np.clip(my_cosines(x, y), -1, 1)), ""),
 }
 

@@ -112,6 +112,12 @@ def counts_as_shares(counts):
         return np.maximum(finite(np.log(counts / np.outer(counts.sum(1), counts.sum(0)))), 0)
 
 
+def chance_with_a_floor(counts):
+    p = counts / counts.sum()
+    ratio = p / np.maximum(p.sum(1, keepdims=True) * p.sum(0), 1e-8)
+    return np.log(np.maximum(ratio, 1))
+
+
 WRONG_PPMI = {
     "negative entries": (lambda counts: finite(pmi(counts)), "negative entries"),
     "-inf": (pmi, ""),
@@ -142,6 +148,9 @@ WRONG_PPMI = {
         ),
         "",
     ),
+    "rare is never": (lambda counts: my_ppmi(counts) * (counts / counts.sum() > 1e-7), ""),
+    "chance has a floor": (chance_with_a_floor, ""),
+    "rows beyond 40 lost": (lambda counts: my_ppmi(counts) * (np.arange(counts.shape[1]) < 40), ""),
     "weights": (lambda counts: counts / counts.sum(), ""),
 }
 

@@ -119,6 +119,21 @@ def deleted(e, a, b, c, d, inputs):
     return int((s > s[min(d, len(s) - 1)]).sum()) + 1
 
 
+def floored(e, a, b, c, d, inputs):
+    u = e / np.maximum(np.linalg.norm(e, axis=1), 0.01)[:, None]
+    return place(u @ (u[b] - u[a] + u[c]), d, out_of(a, b, c, inputs))
+
+
+def in_float16(e, a, b, c, d, inputs):
+    with np.errstate(all="ignore"):
+        return my_rank(e.astype(np.float16), a, b, c, d, inputs)
+
+
+def in_place(e, a, b, c, d, inputs):
+    e /= np.linalg.norm(e, axis=1)[:, None]
+    return my_rank(e, a, b, c, d, inputs)
+
+
 WRONG = {
     "from 0": (lambda *args: my_rank(*args) - 1, "You count from 0"),
     "always out": (lambda *args: my_rank(*args[:5], False), "whatever `inputs` says"),
@@ -153,6 +168,10 @@ WRONG = {
     ),
     "three less": (lambda *args: max(my_rank(*args[:5], True) - 3 * (not args[5]), 1), ""),
     "rows deleted": (deleted, ""),
+    "short rows cut": (floored, ""),
+    "half precision": (in_float16, ""),
+    "at most 100": (lambda *args: min(my_rank(*args), 100), ""),
+    "in place": (in_place, "changed its input"),
     "hit or miss": (lambda *args: my_rank(*args) == 1, ""),
     "a share": (lambda *args: my_rank(*args) / len(args[0]), ""),
 }

@@ -33,6 +33,7 @@ def test_the_ladder_s_solution_holds():
         ("c", 0, "goes below"),
         ("d", 0.0075, "Its sign"),
         ("d", -0.015, "sigma(0) is a half"),
+        ("d", -0.00375, "No further half"),
         ("d", 0.025 * np.log(2), "This is the loss itself"),
         ("e", np.log(4), "Divide by both norms."),
         ("e", np.log(4) / 2, "not by one"),
