@@ -86,6 +86,10 @@ BOUND = Ladder(
             replies=[
                 Reply(lambda: 2 - best_error(QUARTERS), "This is what you gain. Take it from 2."),
                 Reply(lambda: error(QUARTERS, 1), "This is the error for m = 1."),
+                Reply(
+                    lambda: best_error(QUARTERS) / 2,
+                    "This is the share that is left. As a mean square it is 2 times that.",
+                ),
             ],
             hint="Put the m of (c) in.",
         ),

@@ -133,6 +133,35 @@ def in_place(x, *rest):
     return y
 
 
+def clipped(q, k, v, mask=None):
+    s = np.clip(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, -1e4, 1e4)
+    return plain_attention(s, np.eye(k.shape[-2]), v, mask, scale=1)
+
+
+def hidden_by(fill):
+    """A finite score for hidden keys, and their weights put to 0 afterwards."""
+
+    def attend(q, k, v, mask=None):
+        seen = True if mask is None else mask
+        s = np.where(seen, q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, fill)
+        e = np.exp(s - s.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True) * seen @ v
+
+    return variant(attend)
+
+
+def unshifted(q, k, v, mask=None):
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    e = np.exp(s if mask is None else np.where(mask, s, -np.inf))
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1) @ v
+
+
+def in_float32(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    single = (w.astype(np.float32) for w in (x, w_q, w_k, w_v, w_o))
+    return variant()(*single, n_heads, mask)
+
+
 def first_mask_for_all(q, k, v, mask=None):
     return plain_attention(q, k, v, mask[..., :1, :, :] if np.ndim(mask) > 2 else mask)
 
@@ -142,7 +171,7 @@ WRONG = {
     "scale of all heads": (with_scale(lambda x, w, q: w.shape[1]), "its own width"),
     "scale of d_model": (with_scale(lambda x, w, q: x.shape[-1]), "root of d_model"),
     "no scale": (with_scale(lambda x, w, q: 1), "not divided"),
-    "scaled by d_k": (with_scale(lambda x, w, q: q.shape[-1] ** 2), ""),
+    "scaled by d_k": (with_scale(lambda x, w, q: q.shape[-1] ** 2), "its root twice"),
     "scale of the tokens": (with_scale(lambda x, w, q: q.shape[-2]), ""),
     "split by reshape": (variant(split=reshaped_split), "lacks the swap"),
     "merge by reshape": (variant(merge=reshaped_merge), "merge mixes"),
@@ -158,7 +187,10 @@ WRONG = {
     ),
     "no w_o": (lambda *a: multihead_attention(*a[:4], np.eye(len(a[4])), *a[5:]), "through w_o"),
     "keys and values swapped": (lambda x, q, k, v, *r: multihead_attention(x, q, v, k, *r), ""),
-    "queries and keys swapped": (lambda x, q, k, *r: multihead_attention(x, k, q, *r), ""),
+    "queries and keys swapped": (
+        lambda x, q, k, *r: multihead_attention(x, k, q, *r),
+        "queries are made with w_k",
+    ),
     "w_o transposed": (lambda *a: multihead_attention(*a[:4], a[4].T, *a[5:]), ""),
     "heads added": (
         lambda *a: variant(merge=lambda o: np.tile(o.sum(-3), a[5]))(*a),
@@ -173,8 +205,20 @@ WRONG = {
         ),
         "",
     ),
-    "empty rows uniform": (variant(lambda q, k, v, m: plain_attention(q, k, v, m, None, -1e9)), ""),
-    "no maximum": (variant(unstable), ""),
+    "empty rows uniform": (
+        variant(lambda q, k, v, m: plain_attention(q, k, v, m, None, -1e9)),
+        "gets a mean",
+    ),
+    "no maximum": (variant(unstable), "around 1,000"),
+    "no maximum, hidden by -inf": (variant(unshifted), "overflows"),
+    "clipped scores": (variant(clipped), ""),
+    "hidden by -1e4": (hidden_by(-1e4), "around 100,000"),
+    "hidden by -1e9": (hidden_by(-1e9), "10^12"),
+    "float32 throughout": (in_float32, "near 10,000"),
+    "scale of the values": (
+        variant(lambda q, k, v, m: plain_attention(q, k, v, m, v.shape[-1] ** -0.5)),
+        "root of d_v",
+    ),
     "one mask for all heads": (variant(first_mask_for_all), ""),
     "residual added": (lambda *a: a[0] + multihead_attention(*a), ""),
     "causal always": (

@@ -1,6 +1,7 @@
 """The ladder, and the head by hand: right answers pass, wrong ones do not and are told why."""
 
 import inspect
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -39,7 +40,15 @@ def test_each_known_wrong_value_gets_its_reply():
             assert reply.message in " ".join(result.message.split())
 
 
-RIGHT_RUNGS = [(4, 0, 0.8, 1.6, 1), (4.0, -0.0, 4 / 5, 8 / 5, np.float64(1))]
+RIGHT_RUNGS = [
+    (4, 0, 0.8, 1.6, 1),
+    (4.0, -0.0, 4 / 5, 8 / 5, np.float64(1)),
+    (np.int64(4), 1e-17, 0.1 * 8, 2 - 0.4, 3 - 2),
+    tuple(np.float32([4, 0, 0.8, 1.6, 1])),
+    tuple(np.array(x) for x in (4, 0, 0.8, 1.6, 1)),
+    (Fraction(4), Fraction(0), Fraction(4, 5), Fraction(8, 5), Fraction(1)),
+    (4.001, 0, 0.801, 1.599, 0.999),
+]
 
 
 @pytest.mark.parametrize("answers", RIGHT_RUNGS)
@@ -56,6 +65,9 @@ def test_right_rungs(answers):
         (4, 0, 0.5, 1.6, 1),
         (4, 0, 0.8, 0.4, 1),
         (4, 0, 0.8, 0.8, 1),
+        (4, 0, 0.8, np.nan, 1),
+        (4, 0, "0.8", 1.6, 1),
+        (4, 0, [0.8, -0.8], 1.6, 1),
         (4, 0, 0.8, 1.6, 2),
         (4, 0, 0.8, 1.6, 0),
         (4, 0, 0.8, 1.6, 1 / 3),

@@ -105,6 +105,7 @@ WRONG_SPLIT = {
     "in place": (split_in_place, "in place"),
     "kept by shape": (split_kept_by_shape, ""),
     "eight heads at most": (lambda x, h: split_heads(x, min(h, 8)), ""),
+    "float32": (lambda x, h: split_heads(x, h).astype(np.float32), "float32 cannot hold"),
     "last token lost": (lambda x, h: split_heads(x, h)[..., :-1, :], "shape"),
 }
 
@@ -169,6 +170,7 @@ WRONG_MERGE = {
     "first head": (lambda x: x[..., 0, :, :], ""),
     "in place": (merge_in_place, "in place"),
     "kept by shape": (merge_kept_by_shape, ""),
+    "float32": (lambda x: merge_heads(x).astype(np.float32), "float32 cannot hold"),
     "three axes": (lambda x: np.hstack(list(x)), ""),
 }
 
