@@ -25,7 +25,7 @@ def _draw(rng: np.random.Generator) -> tuple:
     sizes = [int(n) for n in rng.integers(1, 6, 4)]
     lead = [int(n) for n in rng.integers(1, 4, rng.integers(0, 4))]
     q, k, v, do = _inputs(int(rng.integers(1000)), *sizes, *lead)
-    q = q * rng.choice([0.3, 1.0, 5.0, 3000.0])
+    q = q * rng.choice([0.3, 1.0, 5.0, 30.0])
     kind = rng.integers(4)
     if kind == 0:
         return q, k, v, do, None
@@ -43,6 +43,10 @@ _NAMES = "two queries, three keys"
 
 def _wrong(name: str) -> Any:
     return lambda q, k, v, do, mask=None: pairs.broken(name, q, k, v, do, mask)
+
+
+def _by_d_v(q: Array, k: Array, v: Array, do: Array, mask: Any = None) -> tuple:
+    return pairs.broken("", q, k, v, do, mask, v.shape[-1] ** -0.5)
 
 
 ATTENTION_BACKWARD = Check(
@@ -71,6 +75,7 @@ ATTENTION_BACKWARD = Check(
             ("no scale", "The scale 1/sqrt(d_k) is in the scores, and again in dq and dk."),
             ("scores not scaled", "The scores are not divided by sqrt(d_k)."),
             ("scale twice", "dq and dk were scaled twice: once in ds and once in the product."),
+            ("dk scaled twice", "dk is scaled twice; dq is right."),
             ("dk not scaled", "dk lacks the factor 1/sqrt(d_k)."),
             ("dq not scaled", "dq lacks the factor 1/sqrt(d_k)."),
             ("no delta", "ds = p * dp is elementwise: subtract each row's delta from dp first."),
@@ -87,9 +92,13 @@ ATTENTION_BACKWARD = Check(
             ("polarity", "The polarity of the mask is reversed: True means may attend."),
             ("zeroed after", "Hide before the softmax: here hidden keys still count in its sum."),
             ("minus 1e9", "A large finite number turns an empty row into ordinary weights."),
+            ("filled with -1e9", "A large finite number turns an empty row into equal weights."),
             ("nan", "A row with nothing to see became NaN. It gives 0, and so do its gradients."),
             ("no maximum", "exp overflows: subtract each row's maximum."),
         )
+    ]
+    + [
+        Mistake("scale by d_v", _by_d_v, "The scale is by d_k, the length of a query: not by d_v.")
     ],
     hints=[
         "Compute p as in masked softmax, then walk back: dv, dp, ds, dq, dk.",

@@ -48,6 +48,11 @@ GRADIENT_CHECK = TestCheck(
         ),
         Implementation("dk not scaled", pairs.pair_of("dk not scaled"), "dk alone lacks its scale"),
         Implementation(
+            "dq too long",
+            pairs.pair_of("dq too long"),
+            "its dq alone is wrong, 3 % too long. Do you compare dq, and to 1 %?",
+        ),
+        Implementation(
             "no delta",
             pairs.pair_of("no delta"),
             "it leaves the mean of dp out; dv is right. Do you look at all three?",

@@ -19,11 +19,14 @@ def _flip(x: Array) -> Array:
 
 def _weights(s: Array, mask: Any, how: str = "") -> Array:
     """Softmax over the last axis, masked; `how` names a mistake in it."""
-    mask = np.ones(s.shape[-1], dtype=bool) if mask is None or how == "mask ignored" else mask
+    if mask is None or how == "mask ignored":
+        mask, how = np.ones(s.shape[-1], dtype=bool), how.replace("polarity", "")
     if how == "zeroed after":
         return _weights(s, None) * mask
     if how == "minus 1e9":
         return _weights(s + np.where(mask, 0.0, -1e9), None)
+    if how == "filled with -1e9":
+        return _weights(np.where(mask, s, -1e9), None)
     s = np.where(~np.asarray(mask) if how == "polarity" else mask, s, -np.inf)
     m = s.max(axis=-1, keepdims=True)
     safe = m if how == "nan" else np.where(m == -np.inf, 0, m)
@@ -85,8 +88,12 @@ def broken(
         dv = p.reshape(turned) @ do
     if how == "dk not scaled":
         dk = dk / right
+    if how == "dk scaled twice":
+        dk = dk * right
     if how == "dq not scaled":
         dq = dq / right
+    if how == "dq too long":
+        dq = 1.03 * dq
     if how == "dq and dk swapped" and q.shape == k.shape:
         dq, dk = dk, dq
     if how == "not transposed" and ds.shape[-1] == ds.shape[-2]:

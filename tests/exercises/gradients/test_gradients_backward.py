@@ -1,5 +1,7 @@
 """The check of the backward pass: right answers of every style pass, wrong ones are refused."""
 
+import inspect
+
 import numpy as np
 import pytest
 from worked import assert_rejected, assert_worked
@@ -135,6 +137,8 @@ NAMED = {
     "no maximum": "exp overflows",
     "dq and dk swapped": "dq is made from the keys",
     "not transposed": "",
+    "dk scaled twice": "dk is scaled twice",
+    "dq too long": "",
     "d_v": "",
     "last key": "",
 }
@@ -143,6 +147,23 @@ NAMED = {
 @pytest.mark.parametrize("how", NAMED)
 def test_wrong_answers_that_people_give(how):
     assert_rejected(check_attention_backward, lambda *x: pairs.broken(how, *x), NAMED[how])
+
+
+EDITS = {  # of the worked solution: the cause is named for these too
+    "lacks the factor": ("return scale * ds @ k", "return ds @ k"),
+    "dk is scaled twice": ("scale * ds.swapaxes", "scale**2 * ds.swapaxes"),
+    "not by d_v": ("scale = q.shape", "scale = v.shape"),
+    "polarity of the mask": ("np.where(mask, s, -np.inf)", "np.where(mask, -np.inf, s)"),
+    "The mask is ignored": ("if mask is not None", "if False"),
+    "large finite number": ("np.where(mask, s, -np.inf)", "np.where(mask, s, -1e9)"),
+}
+
+
+@pytest.mark.parametrize("words", EDITS)
+def test_one_slip_in_the_worked_solution_is_named(words):
+    names = {"np": np}
+    exec(inspect.getsource(attention_backward).replace(*EDITS[words]), names)
+    assert_rejected(check_attention_backward, names["attention_backward"], words)
 
 
 def in_place(q, k, v, do, mask=None):

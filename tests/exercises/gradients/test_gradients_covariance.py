@@ -109,6 +109,7 @@ WRONG_JACOBIANS = {
     "p squared": (changed(lambda p, v, o: p**2 * (v - o)), ""),
     "divided by d_k": (changed(power=-1), ""),
     "a wide nudge": (lambda q, k, v, j: nudged(q, k, v, j), ""),
+    "a good nudge": (lambda q, k, v, j: nudged(q, k, v, j, 1e-5), "The largest difference is"),
     "the first key": (lambda q, k, v, j: my_output_by_key(q, k, v, 0), ""),
     "summed": (lambda *x: my_output_by_key(*x).sum(), ""),
     "all keys": (
