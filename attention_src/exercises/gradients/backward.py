@@ -97,9 +97,7 @@ ATTENTION_BACKWARD = Check(
             ("no maximum", "exp overflows: subtract each row's maximum."),
         )
     ]
-    + [
-        Mistake("scale by d_v", _by_d_v, "The scale is by d_k, the length of a query: not by d_v.")
-    ],
+    + [Mistake("scale by d_v", _by_d_v, "The scale is by d_k, the length of a query: not by d_v.")],
     hints=[
         "Compute p as in masked softmax, then walk back: dv, dp, ds, dq, dk.",
         "ds = p * (dp - delta) with delta = (do * o).sum(axis=-1, keepdims=True).",
