@@ -132,7 +132,7 @@ def where_it_failed(f: Callable, error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return "  Your function ended Python (exit, quit or sys.exit). Let it `return` instead."
     frames = traceback.extract_tb(error.__traceback__)
-    code = getattr(f, "__code__", None)
+    code = getattr(getattr(f, "__wrapped__", f), "__code__", None)  # a check may wrap f
     own = [frame for frame in frames if code and frame.filename == code.co_filename]
     if not own and isinstance(error, TypeError):
         return f"  Your function could not be called as the exercise says. {what}"

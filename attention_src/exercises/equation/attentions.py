@@ -189,6 +189,6 @@ def rounded_weights(q: Array, k: Array, v: Array) -> Array:
 def scaled_in_place(q: Array, k: Array, v: Array) -> Array:
     """As `by_line`, but it divides the caller's own queries: a second call gets others."""
     o = by_line(q, k, v)
-    if isinstance(q, np.ndarray) and q.flags.writeable and q.dtype.kind == "f":
+    if isinstance(q, np.ndarray) and q.dtype.kind == "f":
         q /= np.sqrt(q.shape[-1])
     return o

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, Mistake, Result, passed
+from attention_src.exercises.engine.checking import Check, Mistake, Result, passed
 from attention_src.exercises.engine.messages import report
+from attention_src.exercises.equation.line_cases import CASES, draw
 
 Array = np.ndarray
 
@@ -56,6 +57,20 @@ def _after_softmax(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
     return np.asarray((p if mask is None else p * mask) @ v)
 
 
+def _one_maximum(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
+    s = _hidden(_scores(q, k), mask)
+    e = np.exp(s - s.max())
+    l = e.sum(axis=-1, keepdims=True)
+    return np.asarray(e / np.where(l > 0, l, 1) @ v)
+
+
+def _maximum_of_all(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
+    s = _scores(q, k)
+    e = np.exp(_hidden(s, mask) - s.max(axis=-1, keepdims=True))
+    l = e.sum(axis=-1, keepdims=True)
+    return np.asarray(e / np.where(l > 0, l, 1) @ v)
+
+
 def _minus_1e9(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
     s = _scores(q, k)
     return np.asarray(_softmax(s if mask is None else np.where(mask, s, -1e9)) @ v)
@@ -65,79 +80,11 @@ def _all_axes_turned(q: Array, k: Array, v: Array, mask: Array | None) -> Array:
     return np.asarray(_softmax(_hidden(q @ k.T * q.shape[-1] ** -0.5, mask)) @ v)
 
 
-def _numbers(seed: int, *shapes: tuple[int, ...], dtype: Any = np.float64) -> tuple[Array, ...]:
-    rng = np.random.default_rng(seed)
-    return tuple(rng.normal(size=shape).astype(dtype) for shape in shapes)
-
-
-def _draw(rng: np.random.Generator) -> tuple:
-    """Queries, keys and values with 0 to 2 axes in front, and in most cases a mask."""
-    front = tuple(int(n) for n in rng.integers(1, 4, size=rng.integers(0, 3)))
-    n_q, n_k = (int(n) for n in rng.choice([1, 2, 3, 5, 7], 2))
-    d_k, d_v = (int(n) for n in rng.choice([1, 2, 3, 4, 6], 2))
-    if rng.random() < 0.1:
-        n_k = 130
-    dtype = np.float32 if rng.random() < 0.2 else np.float64
-    size = rng.choice([0.3, 1.0, 3.0, 30.0]) if dtype == np.float64 else 1.0
-    q = (size * rng.normal(size=(*front, n_q, d_k))).astype(dtype)
-    k = rng.normal(size=(*front, n_k, d_k)).astype(dtype)
-    v = rng.normal(size=(*front, n_k, d_v)).astype(dtype)
-    if rng.random() < 0.3:
-        return q, k, v, None
-    shape = [1 if rng.random() < 0.3 else n for n in (*front, n_q, n_k)]
-    if rng.random() < 0.5:
-        shape = shape[-2:]
-    return q, k, v, rng.random(shape) < rng.choice([0.3, 0.7])
-
-
-_SMALL = (
-    np.array([[2.0, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, 4.0]]),
-    np.array([[2.0, 1.0, 1.0, 0.0], [0.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0]]),
-    np.array([[3.0], [1.0], [40.0]]),
-)
-_LARGE = (
-    np.array([[300.0, 0.0], [-300.0, 9.0]]),
-    np.array([[40.0, 1.0], [-41.0, 3.0]]),
-    np.array([[1.0], [5.0]]),
-)
-_ONE_HIDDEN = np.array([[True, True, False], [True, False, True]])
-
 ATTENTION = Check(
     "attention",
     reference=_attention,
-    cases=[
-        Case("two guests, three goods, no mask", (*_SMALL, None)),
-        Case("d_v wider than d_k", (*_numbers(0, (5, 2), (7, 2), (7, 3)), None)),
-        Case("one hidden good each", (*_SMALL, _ONE_HIDDEN)),
-        Case(
-            "the second guest may look at nothing",
-            (*_SMALL, np.array([[True, False, True], [False, False, False]])),
-        ),
-        Case(
-            "large scores",
-            (*_LARGE, None),
-        ),
-        Case(
-            "two texts, three heads", (*_numbers(1, (2, 3, 4, 2), (2, 3, 5, 2), (2, 3, 5, 3)), None)
-        ),
-        Case(
-            "as many texts as tokens as numbers",
-            (*_numbers(2, (4, 4, 4), (4, 4, 4), (4, 4, 4)), None),
-        ),
-        Case(
-            "two texts, three heads, a mask [2, 1, 1, n_k] for their ends",
-            (
-                *_numbers(3, (2, 3, 4, 2), (2, 3, 5, 2), (2, 3, 5, 3)),
-                np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0]], dtype=bool)[:, None, None],
-            ),
-        ),
-        Case(
-            "one mask [n_q, n_k] for three heads", (*_numbers(4, *[(3, 4, 2)] * 3), np.tri(4) > 0)
-        ),
-        Case("float32", (*_numbers(5, (3, 4), (2, 4), (2, 5), dtype=np.float32), None)),
-        Case("one query, one key", (*_numbers(6, (1, 3), (1, 3), (1, 2)), np.array([[True]]))),
-    ],
-    draw=_draw,
+    cases=CASES,
+    draw=draw,
     mistakes=[
         Mistake(
             "wrong axis",
@@ -201,6 +148,18 @@ ATTENTION = Check(
             "no maximum subtracted",
             _no_shift,
             "exp of a large score overflows. Subtract the largest score of each row first.",
+        ),
+        Mistake(
+            "one maximum for the table",
+            _one_maximum,
+            "You subtracted the largest score of the whole table. In a row far below it every "
+            "exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.",
+        ),
+        Mistake(
+            "the maximum of hidden scores",
+            _maximum_of_all,
+            "You took each row's maximum before the mask. A hidden score far above the visible "
+            "ones makes all their exponentials 0. Mask first, then take the maximum.",
         ),
         Mistake(
             "all axes turned",

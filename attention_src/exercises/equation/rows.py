@@ -76,8 +76,10 @@ def _numbers(seed: int, n_q: int, n_k: int, d_k: int, d_v: int) -> tuple[Array, 
 def _draw(rng: np.random.Generator) -> tuple:
     n_q, n_k, d_k, d_v = (int(n) for n in rng.choice([1, 2, 3, 5, 7], 4))
     q, k, v = _numbers(int(rng.integers(1000)), n_q, n_k, d_k, d_v)
-    return rng.choice([0.3, 1.0, 30.0]) * q, k, v, int(rng.integers(1, 9))
+    return rng.choice([0.3, 1.0, 30.0, 3e4]) * q, k, v, int(rng.integers(1, 9))
 
+
+_DOWN = np.array([[900.0], [800.0]])
 
 BY_ROWS = Check(
     "attention_by_rows",
@@ -88,6 +90,7 @@ BY_ROWS = Check(
         Case("3 queries, 8 at a time", (*_numbers(2, 3, 7, 2, 1), 8)),
         Case("1 query", (*_numbers(3, 1, 4, 2, 3), 1)),
         Case("large scores", (*(900 * x for x in _numbers(4, 3, 4, 2, 2)), 2)),
+        Case("large scores below 0", (-1e3 * np.ones((3, 1)), _DOWN, np.eye(2), 2)),
         Case(
             "1,501 queries and keys, 50 at a time", (*_numbers(5, 1501, 1501, 8, 4), 50), 4_000_000
         ),

@@ -110,12 +110,26 @@ def many_seeds(attention):
         assert abs(attention(q, k, v) - slow(q, k, v)).max() < 0.01
 
 
+def locked(attention):
+    """Hands over arrays that nobody may write to."""
+    for name in SIZES:
+        q, k, v = draw(name)
+        q.flags.writeable = False
+        try:
+            o = attention(q, k, v)
+        except ValueError:
+            raise AssertionError("it writes to q") from None
+        assert abs(o - slow(q, k, v)).max() < 1e-5
+    a_test(())(attention)
+
+
 def finite_when_large(attention):
     a_test(big=False)(attention)
     assert np.isfinite(attention(*large())).all()
 
 
 RIGHT_TESTS = [a_test(), a_test(oracle=in_loops), probes, unseeded, many_seeds, finite_when_large]
+RIGHT_TESTS.append(locked)
 
 
 @pytest.mark.parametrize("test", RIGHT_TESTS)

@@ -72,6 +72,14 @@ def divided_at_the_end(q, k, v, mask=None):
     return np.divide(e @ v, l, out=np.zeros((*e.shape[:-1], v.shape[-1])), where=l > 0)
 
 
+def powers_of_2(q, k, v, mask=None):
+    s = hide(scores(q, k) / math.log(2), mask)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp2(s - np.where(m > -INF, m, 0))
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1) @ v
+
+
 def additive(q, k, v, mask=None):
     visible = np.ones((1, 1), dtype=bool) if mask is None else mask
     with np.errstate(invalid="ignore"):
@@ -101,6 +109,7 @@ RIGHT = {
     "einsum": by_einsum,
     "divided at the end": divided_at_the_end,
     "additive": additive,
+    "powers of 2": powers_of_2,
     "low, then zeroed": low_and_zeroed,
     "torch": in_torch,
     "list": lambda q, k, v, mask=None: my_attention(q, k, v, mask).tolist(),
@@ -162,6 +171,53 @@ def one_maximum(q, k, v, mask=None):
     e = np.exp(s - s.max())
     l = e.sum(axis=-1, keepdims=True)
     return e / np.where(l > 0, l, 1) @ v
+
+
+def shifted_by(maximum):
+    """Attention that subtracts maximum(s, hidden s, mask), and guards what is empty."""
+
+    def answer(q, k, v, mask=None):
+        s = scores(q, k)
+        hidden = hide(s, mask)
+        e = np.exp(hidden - maximum(s, hidden, mask))
+        l = e.sum(axis=-1, keepdims=True)
+        return e / np.where(l > 0, l, 1) @ v
+
+    return answer
+
+
+def top(s):
+    return s.max(axis=-1, keepdims=True)
+
+
+def shifted_before_the_mask(q, k, v, mask=None):
+    s = scores(q, k)
+    e = np.exp(s - top(s)) * (1 if mask is None else mask)
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1) @ v
+
+
+def minus_1e4(q, k, v, mask=None):
+    empty = False if mask is None else ~np.broadcast_to(mask, scores(q, k).shape).any(-1)
+    o = weights(hide(scores(q, k), mask, -1e4)) @ v
+    return np.where(np.asarray(empty)[..., None], 0, o)
+
+
+def clipped_in_float32(q, k, v, mask=None):
+    s = scores(q, k)
+    return weights(hide(s.clip(-80, 80) if s.dtype == np.float32 else s, mask)) @ v
+
+
+def heads_taken_for_texts(q, k, v, mask=None):
+    if mask is not None and mask.ndim == 3 and q.ndim == 4:
+        mask = mask[:, None]
+    return my_attention(q, k, v, mask)
+
+
+def no_three_axes(q, k, v, mask=None):
+    if mask is not None and mask.ndim == 3 and q.ndim == 4:
+        raise ValueError("mask")
+    return my_attention(q, k, v, mask)
 
 
 def kept_by_shape(q, k, v, mask=None, kept={}):  # noqa: B006
@@ -227,6 +283,43 @@ WRONG = {
     "kept by shape": (kept_by_shape, ""),
     "float32 inside": (in_float32, ""),
     "six decimals": (lambda q, k, v, mask=None: my_attention(q, k, v, mask).round(6), ""),
+    "one maximum, plain": (
+        shifted_by(
+            lambda s, hidden, mask: s.max() if mask is None else np.maximum(top(hidden), -1e30)
+        ),
+        "",
+    ),
+    "at least 0": (
+        shifted_by(lambda s, hidden, mask: np.maximum(top(hidden), 0)),
+        "",
+    ),
+    "maximum of absolute scores": (
+        shifted_by(lambda s, hidden, mask: np.abs(s).max(axis=-1, keepdims=True)),
+        "",
+    ),
+    "maximum of all keys": (
+        shifted_by(lambda s, hidden, mask: top(s)),
+        "before the mask",
+    ),
+    "shifted before the mask": (shifted_before_the_mask, "before the mask"),
+    "no maximum with a mask": (
+        shifted_by(
+            lambda s, hidden, mask: np.where(top(hidden) > -INF, top(hidden), 0) * (mask is None)
+        ),
+        "",
+    ),
+    "mean of the row": (
+        shifted_by(lambda s, hidden, mask: s.mean(axis=-1, keepdims=True)),
+        "",
+    ),
+    "hidden by -1e4": (minus_1e4, ""),
+    "clipped at 700": (
+        lambda q, k, v, mask=None: weights(hide(scores(q, k).clip(-700, 700), mask)) @ v,
+        "",
+    ),
+    "clipped in float32": (clipped_in_float32, ""),
+    "heads taken for texts": (heads_taken_for_texts, ""),
+    "no mask of three axes": (no_three_axes, "ValueError"),
     "clipped": (
         lambda q, k, v, mask=None: weights(hide(scores(q, k).clip(-50, 50), mask)) @ v,
         "",
@@ -238,3 +331,8 @@ WRONG = {
 def test_wrong_answers_are_rejected_and_named(name):
     answer, spoken_of = WRONG[name]
     assert_rejected(check_attention, answer, spoken_of)
+
+
+def test_a_crash_is_shown_where_it_happened(capsys):
+    check_attention(lambda q, k, v, mask=None: q @ k.reshape(-1, 99, 7))
+    assert "q @ k.reshape(-1, 99, 7)" in capsys.readouterr().out

@@ -129,6 +129,12 @@ def one_maximum(q, k, v, i, rows):
     return e / e.sum(axis=1, keepdims=True) @ v
 
 
+def at_least_0(q, k, v, i, rows):
+    s = q @ k.T / np.sqrt(q.shape[1])
+    e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
+    return e / e.sum(axis=1, keepdims=True) @ v
+
+
 def table_kept(q, k, v, rows):
     p = [softmax(q[i : i + rows] @ k.T / np.sqrt(q.shape[1])) for i in range(0, len(q), rows)]
     return np.concatenate(p) @ v
@@ -161,6 +167,7 @@ WRONG = {
     ),
     "no shift": (by_blocks(no_shift), ""),
     "one maximum": (by_blocks(one_maximum), ""),
+    "maximum of at least 0": (by_blocks(at_least_0), ""),
     "order": (
         lambda q, k, v, rows: joined(q[::-1], k, v, rows)[::-1][: len(q) - 1],
         "shape",
