@@ -127,7 +127,7 @@ def pairs(x: Array) -> Array:
 
 def outputs_reversed(x: Array) -> Array:
     """As `plain`, but hands the outputs back from the last to the first."""
-    return _attend(x)[::-1]
+    return _attend(x)[::-1].copy()  # torch takes no view that runs backwards
 
 
 def outputs_sorted(x: Array) -> Array:
@@ -164,8 +164,18 @@ def one_feature(x: Array) -> Array:
 
 
 def faint(x: Array) -> Array:
-    """As `positions_added`, but with vectors a hundred times smaller."""
-    return _attend(x + CODES[: len(x)] / 100)
+    """As `plain`, but each number of an output is moved by 0.0008, up or down by its place."""
+    return _attend(x) + 8e-4 * np.sign(CODES[: len(x)])
+
+
+def all_up(x: Array) -> Array:
+    """As `plain`, but one number, which depends on who stands where, is added to all outputs."""
+    return np.asarray(_attend(x) + 10 * np.mean(x * CODES[: len(x)]))
+
+
+def all_down(x: Array) -> Array:
+    """As `all_up`, but the number is subtracted."""
+    return np.asarray(_attend(x) - 10 * np.mean(x * CODES[: len(x)]))
 
 
 def beyond_32(x: Array) -> Array:

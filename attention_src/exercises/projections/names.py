@@ -92,32 +92,49 @@ def _problem(w_q: np.ndarray, w_k: np.ndarray) -> str:
     if w_q.shape != w_k.shape:
         return f"  w_q has d_k = {w_q.shape[1]}, w_k has {w_k.shape[1]}: a dot product needs one."
     for who, named in sentences():
-        x = sentence(who, named)
-        p = softmax((x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1]))
+        p = _weights(w_q, w_k, who, named)
         if not np.isfinite(p).all():
             return "  A weight is not a number: are your entries finite, and below 1e100 or so?"
         for i in range(len(who)):
             j = int(np.flatnonzero(who == named[i])[0])
             if p[i, j] < ENOUGH:
-                return _said(p, who, named, i, j)
+                return "\n".join([*_said(p, who, named, i, j), *_cause(w_q, w_k, p, i, j)])
     return ""
 
 
-def _said(p: np.ndarray, who: np.ndarray, named: np.ndarray, i: int, j: int) -> str:
-    """The row that fails, and what it looks like."""
+def _weights(w_q: np.ndarray, w_k: np.ndarray, who: np.ndarray, named: np.ndarray) -> np.ndarray:
+    """The weights of one sentence: [n, n]."""
+    x = sentence(who, named)
+    return softmax((x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1]))
+
+
+def _does_it(w_q: np.ndarray, w_k: np.ndarray) -> bool:
+    """True if each token of each sentence looks at the one that it names."""
+    return all(
+        (_weights(w_q, w_k, who, named)[named[:, None] == who] >= ENOUGH).all()
+        for who, named in sentences()
+    )
+
+
+def _said(p: np.ndarray, who: np.ndarray, named: np.ndarray, i: int, j: int) -> list[str]:
+    """The row that fails."""
     most = int(p[i].argmax())
-    lines = [
+    there = np.floor(p[i, j] * 1e4) / 1e4  # 0.98999 is not 0.99
+    rest = "" if most == j else f" and {p[i, most]:.2f} to token {most}"
+    return [
         f"  In the sentence who = {who.tolist()}, named = {named.tolist()}, token {i} names",
-        f"  {named[i]}, which is token {j}. It gives {p[i, j]:.2f} there and {p[i, most]:.2f} to "
-        f"token {most}.",
+        f"  {named[i]}, which is token {j}. It gives {there:.4f} there{rest}.",
     ]
-    others = named == who[i]
-    if most == j:
-        lines.append("  It prefers the right one, but not by enough: larger entries, larger gaps.")
-    elif np.ptp(p[i]) < 1e-9:
-        lines.append("  All its weights are equal: does w_q read whom a token names?")
-    elif others[most]:
-        lines.append(f"  That one names token {i}: are w_q and w_k exchanged?")
-    elif most == i:
-        lines.append("  It looks at itself: w_q and w_k should read different halves of a token.")
-    return "\n".join(lines)
+
+
+def _cause(w_q: np.ndarray, w_k: np.ndarray, p: np.ndarray, i: int, j: int) -> list[str]:
+    """What explains the row, if that is certain; each cause is tried before it is named."""
+    if int(p[i].argmax()) == j and np.ptp(p[i]) > 1e-9:
+        return ["  It prefers the right one, but not by enough: larger entries, larger gaps."]
+    if np.ptp(p[i]) < 1e-9:
+        return ["  All its weights are equal: does w_q read whom a token names?"]
+    if _does_it(w_k, w_q):
+        return ["  Exchanged, they would do it: are w_q and w_k exchanged?"]
+    if int(p[i].argmax()) == i and not w_q[N_NAMES:].any():
+        return ["  It looks at itself: w_q does not read whom a token names."]
+    return []

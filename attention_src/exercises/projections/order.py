@@ -95,8 +95,20 @@ ORDER_TEST = TestCheck(
         Implementation(
             "faint",
             layers.faint,
-            "its positions are small, and move outputs by hundredths. Is your tolerance small "
-            "enough?",
+            "its positions are small, and move outputs by little more than 0.001. Is your "
+            "tolerance small enough?",
+        ),
+        Implementation(
+            "all up",
+            layers.all_up,
+            "one number, which depends on who stands where, is added to all outputs. Do you "
+            "look at differences of both signs?",
+        ),
+        Implementation(
+            "all down",
+            layers.all_down,
+            "one number, which depends on who stands where, is taken from all outputs. Do you "
+            "look at differences of both signs?",
         ),
         Implementation(
             "beyond 32",

@@ -27,8 +27,8 @@ def _inputs(
 
 
 def _draw(rng: np.random.Generator) -> tuple:
-    """Two to four axes; often all three widths are equal, and then so are the shapes."""
-    shape = any_shape(rng, fewest=2, most=4)
+    """Two to five axes; often all three widths are equal, and then so are the shapes."""
+    shape = any_shape(rng, fewest=2, most=5)
     d_k, d_v = (int(width) for width in rng.integers(1, 5, 2))
     if rng.random() < 0.3:
         d_k = d_v = shape[-1]
@@ -48,6 +48,7 @@ PROJECT = Check(
         Case("one token", _inputs(_RNG, (1, 4), 2, 3)),
         Case("two sentences of three tokens", _inputs(_RNG, (2, 3, 4), 2, 5)),
         Case("two axes in front", _inputs(_RNG, (2, 1, 3, 4), 3, 2)),
+        Case("three axes in front", _inputs(_RNG, (2, 1, 2, 3, 4), 2, 3)),
         Case("float32", _inputs(_RNG, (5, 4), 2, 3, np.float32)),
     ],
     draw=_draw,

@@ -96,7 +96,13 @@ def rounded(x, *ws):
     return tuple(np.round(x @ w, 2) for w in ws)
 
 
+def up_to_two_axes_in_front(x, *ws):
+    sums = {2: "nd,dk->nk", 3: "bnd,dk->bnk", 4: "abnd,dk->abnk"}
+    return tuple(np.einsum(sums[x.ndim], x, w) for w in ws)
+
+
 WRONG_PROJECT = {
+    "two axes in front at most": (up_to_two_axes_in_front, "5"),
     "q and k exchanged": (lambda x, q, k, v: project(x, k, q, v), "roles exchanged"),
     "k twice": (lambda x, q, k, v: project(x, q, q, v), "Scores would be symmetric"),
     "v is q": (lambda x, q, k, v: project(x, q, k, q), ""),

@@ -82,7 +82,7 @@ WRONG = {
     "exchanged": (lambda: halves(20 * EYE, EYE)[::-1], "are w_q and w_k exchanged?"),
     "itself": (
         lambda: (np.concatenate([20 * EYE, ZERO]), np.concatenate([EYE, ZERO])),
-        "looks at itself",
+        "looks at itself: w_q does not read",
     ),
     "who names the same": (
         lambda: (np.concatenate([ZERO, 20 * EYE]), np.concatenate([ZERO, EYE])),
@@ -93,6 +93,9 @@ WRONG = {
     "zeros": (lambda: np.zeros((2, 12, 6)), "All its weights are equal"),
     "everything": (lambda: (np.ones((12, 6)), np.ones((12, 6))), "All its weights are equal"),
     "negative": (lambda: halves(-20 * EYE, EYE), ""),
+    "a line": (one_direction(20), ""),
+    "keys shifted by one": (lambda: halves(20 * EYE, np.roll(EYE, 1, axis=0)), ""),
+    "just below": (lambda: halves(15.1 * EYE, EYE), "It gives 0.98"),
     "shifted by one": (lambda: halves(20 * np.roll(EYE, 1, axis=0), EYE), ""),
     "one person missing": (lambda: but(11, 5, 0), ""),
     "one person exchanged": (lambda: but(8, 3, 40), ""),
@@ -115,6 +118,17 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_weights_that_do_not_fail(name):
     assert_rejected(check_names, *WRONG[name])
+
+
+@pytest.mark.parametrize("name", ["negative", "a line", "keys shifted by one", "shifted by one"])
+def test_no_cause_is_named_that_is_not_the_cause(name):
+    message = check_names(WRONG[name][0]).message
+    assert "itself" not in message and "exchanged" not in message
+
+
+def test_a_weight_just_below_is_not_rounded_up():
+    message = check_names(WRONG["just below"][0]).message
+    assert "0.99 " not in message and "there and" not in message
 
 
 def test_weights_that_are_not_there():
@@ -187,5 +201,5 @@ def test_what_we_found_without_a_residual_is_found():
     names = run_exercise(
         "projections", "ex:projections-apart", softmax=softmax, told_apart=told_apart, **given
     )
-    assert names["mark"](names["attend"]) < 1e-3
+    assert names["mark"](names["mine"]) < 1e-3
     assert len(names["found"]) == 4
