@@ -43,6 +43,12 @@ def _cancelling() -> tuple:
     return q, k, a, b, np.array([1e5, -1e5])
 
 
+def _large() -> tuple:
+    """Sums inside the tanh whose exponentials overflow."""
+    q, k = np.array([[1e5], [-1e5], [0.3]]), np.array([[1.0], [-2.0]])
+    return q, k, np.array([[1.0, 0.5]]), np.array([[1.0, -1.0]]), np.array([1.0, 2.0])
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     """Few of everything, and widths that agree now and then."""
     n_q, n_k, d_q, d_k, d_a = (int(n) for n in rng.integers(1, 6, 5))
@@ -61,7 +67,8 @@ ADDITIVE_SCORES = Check(
         _case("equal widths, equal numbers", (4, 4, 3, 3, 2), 3),
         _case("more queries than keys", (7, 2, 3, 5, 6), 4),
         Case("two units that nearly cancel", _cancelling()),
-        _case("200 queries, 200 keys, 100 units", (200, 200, 4, 5, 100), 5, max_bytes=4_000_000),
+        Case("sums of a hundred thousand", _large()),
+        _case("203 queries, 197 keys, 100 units", (203, 197, 4, 5, 100), 5, max_bytes=4_000_000),
         _case("one query, 2,000 keys", (1, 2000, 3, 2, 20), 6, max_bytes=4_000_000),
     ],
     draw=_draw,

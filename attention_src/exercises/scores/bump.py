@@ -47,15 +47,11 @@ def check_bump(f: Any) -> Result:
         return report("wrong", ["bump: wrong.", problem])
     units = len(outcome.parts[2])
     lead = _leads(scores(*outcome.parts)).min()
-    praise = (
-        "Fewer will not do."
-        if units <= FEWEST
-        else f"{FEWEST} are enough. Which of your units could go?"
-    )
+    praise = " Can you do it with fewer?" if units > FEWEST else ""
     word = "unit" if units == 1 else "units"
     return report(
         "passed",
-        [f"bump: passed, with {units} hidden {word} and a lead of {lead:.2f}. {praise}"],
+        [f"bump: passed, with {units} hidden {word} and a lead of {lead:.2f}.{praise}"],
     )
 
 
@@ -75,6 +71,11 @@ def _problem(parts: list[np.ndarray]) -> str:
     a, b, w = parts
     if w.ndim != 1 or not 1 <= len(w) <= MOST:
         return f"  w should have shape [d_a], with d_a from 1 to {MOST}; yours has {list(w.shape)}."
+    if a.shape == b.shape != (2, len(w)) and a.shape[:1] == (2,) and a.ndim == 2:
+        return (
+            f"  w should have one number for each column of a and b, which have shape "
+            f"{list(a.shape)}; it has {len(w)}."
+        )
     for name, x in (("a", a), ("b", b)):
         if x.shape != (2, len(w)):
             return f"  {name} should have shape [2, {len(w)}]; yours has {list(x.shape)}."
@@ -86,8 +87,7 @@ def _problem(parts: list[np.ndarray]) -> str:
         return ""
     i = int(np.argmax(lead < LEAD))
     rival = int(np.where(np.arange(9) == i, -np.inf, s[i]).argmax())
-    one = " One unit can only rank keys upwards or downwards." if len(w) == 1 else ""
     return (
         f"  Query {NUMBERS[i]:.0f} gives its own key {s[i, i]:.3f} and key {NUMBERS[rival]:.0f} "
-        f"{s[i, rival]:.3f}; its own should lead by {LEAD}.{one}"
+        f"{s[i, rival]:.3f}; its own should lead by {LEAD}."
     )

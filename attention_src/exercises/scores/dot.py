@@ -83,6 +83,8 @@ DOT_SCORES = Check(
             (_random(12, 3, 7, dtype=np.float32), _random(13, 2, 7, dtype=np.float32), None),
         ),
         Case("as many queries as keys", (_random(14, 4, 3), _random(15, 4, 3), None)),
+        Case("three queries, three keys, d_k = 3", (_random(16, 3, 3), _random(17, 3, 3), None)),
+        Case("the same, twice", (_random(18, 2, 3, 3), _random(19, 2, 3, 3), None)),
     ],
     draw=_draw,
     mistakes=[

@@ -54,6 +54,11 @@ def _only_few(q: Array, k: Array) -> Array:
     return _scaled(q[:, :width], k[:, :width]) * np.sqrt(width / q.shape[1])
 
 
+def _transposed_unless_square(q: Array, k: Array) -> Array:
+    s = _scaled(q, k)
+    return s if len(q) == len(k) else s.T
+
+
 def _square_transposed(q: Array, k: Array) -> Array:
     s = _scaled(q, k)
     return s.T if len(q) == len(k) else s
@@ -166,10 +171,25 @@ SCORE_TEST = TestCheck(
             _square_transposed,
             "it is transposed when there are as many queries as keys. Do you try that, too?",
         ),
+        Implementation(
+            "transposed unless square",
+            _transposed_unless_square,
+            "it is transposed unless there are as many queries as keys. Do your numbers differ?",
+        ),
+        Implementation(
+            "squeezed",
+            lambda q, k: np.squeeze(_scaled(q, k)),
+            "it drops an axis of length 1. Do you try a single key, and look at the shape?",
+        ),
+        Implementation(
+            "first query for all",
+            lambda q, k: np.repeat(_scaled(q[:1], k), len(q), axis=0),
+            "it answers every query with the first one's scores. Do you look at all rows?",
+        ),
     ],
     hints=[
         "Compute a few scores by hand, or by a loop, and compare with np.allclose.",
-        "Try several sizes: n_q, n_k and d_k all different, and n_q = n_k.",
+        "Try several sizes: n_q, n_k and d_k all different, n_q = n_k, and a single key.",
         "Give d_k more than eight numbers, and neither 4 nor 64 alone.",
     ],
 )

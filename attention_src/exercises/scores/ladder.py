@@ -53,6 +53,7 @@ LENGTHS = Ladder(
                 Reply(lambda: 1.4 / math.sqrt(3), "The scale is not asked for here."),
             ],
             hint="Multiply entry by entry and add up.",
+            rtol=1e-3,
         ),
         Rung(
             "b",
@@ -64,6 +65,7 @@ LENGTHS = Ladder(
                 Reply(lambda: _dot() / math.hypot(*_Q), "Divide by the key's length, too."),
             ],
             hint="The lengths are 0.3 and 5.",
+            rtol=1e-3,
         ),
         Rung(
             "c",
@@ -77,6 +79,7 @@ LENGTHS = Ladder(
                 Reply(lambda: math.exp(-1.4), "That is the weight of k over that of 2k."),
             ],
             hint="A ratio of weights is exp of the difference of the scores.",
+            rtol=2e-3,
         ),
         Rung(
             "d",
@@ -87,6 +90,7 @@ LENGTHS = Ladder(
                 Reply(_ratio, "All scores of the row double, and so does the lead."),
             ],
             hint="What becomes of the difference of the scores?",
+            rtol=3e-3,
         ),
         Rung(
             "e",
@@ -96,9 +100,13 @@ LENGTHS = Ladder(
                 Reply(lambda: math.log(11), "The perfect key has ten rivals; itself is no rival."),
                 Reply(lambda: math.log(5), "Half means as much as all ten rivals together."),
                 Reply(lambda: 10.0, "exp of the gain should be 10."),
-                Reply(lambda: 1.0, "Use the natural logarithm, not that to base 10."),
+                Reply(
+                    lambda: 1.0,
+                    "At gain 1 it weighs 2.72 against 10. Log to base 10? Take the natural one.",
+                ),
             ],
             hint="exp(g) against ten times exp(0).",
+            rtol=2e-3,
         ),
         Rung(
             "f",
@@ -110,6 +118,7 @@ LENGTHS = Ladder(
                 Reply(lambda: -2.0, "That is the lead by distance. What is the lead by dots?"),
             ],
             hint="-k²/2 for each key: -9/2 for one and -1/2 for the other.",
+            rtol=1e-3,
         ),
     ],
 )

@@ -44,7 +44,8 @@ RIGHT = [
 def test_the_worked_solution():
     assert_worked("scores", check_bump, my_bump)
     assert "2 hidden units" in check_bump(my_bump).message
-    assert "are enough" in check_bump(lambda: units(w=(1.0, -1.0, 1.0, -1.0))).message
+    assert "with fewer" not in check_bump(my_bump).message
+    assert "with fewer" in check_bump(lambda: units(w=(1.0, -1.0, 1.0, -1.0))).message
 
 
 @pytest.mark.parametrize("right", RIGHT)
@@ -62,7 +63,8 @@ WRONG = {
     "too flat": (lambda: units(slope=0.1), "should lead"),
     "too faint": (lambda: units(w=(0.05, -0.05)), "should lead"),
     "too broad": (lambda: units(slope=2.0, shift=8.0), "should lead"),
-    "one unit": (lambda: units(w=(1.0,)), "One unit"),
+    "one unit": (lambda: units(w=(1.0,)), "should lead"),
+    "w too short": (lambda: (*my_bump()[:2], np.ones(1)), "w should have one number"),
     "a dot": (lambda: (np.eye(2), np.eye(2), np.ones(2)), "should lead"),
     "five units": (lambda: units(w=(1.0, -1.0, 1.0, -1.0, 0.0)), "from 1 to 4"),
     "transposed": (lambda: [x.T for x in units(w=(1.0, -1.0, 0.0))], "shape [2, 3]"),

@@ -115,6 +115,13 @@ WRONG = {
     "cosine": (lambda q, k, scale=None: dot_scores(unit(q), unit(k), scale), "That is the cosine"),
     "in place": (scaled_in_place, "in place"),
     "all axes reversed": (lambda q, k, scale=None: q @ k.T * factor(q, scale), ""),
+    "not transposed if it fits": (
+        lambda q, k, scale=None: (
+            (q @ k if q.shape[-2] == q.shape[-1] == k.shape[-2] else q @ k.swapaxes(-1, -2))
+            * factor(q, scale)
+        ).astype(q.dtype),
+        "",
+    ),
     "two axes only": (
         lambda q, k, scale=None: np.einsum("qd,kd->qk", q, k) * factor(q, scale),
         "",

@@ -20,7 +20,7 @@ def first_try():
 # The worked solution, in the words of the chapter.
 def my_score_test(score):
     rng = np.random.default_rng(0)
-    for n_q, n_k, d in ((2, 3, 5), (3, 2, 11), (4, 4, 7)):
+    for n_q, n_k, d in ((2, 3, 5), (3, 1, 11), (4, 4, 7)):
         q, k = rng.normal(size=(n_q, d)), rng.normal(size=(n_k, d))
         s = score(q, k)
         assert s.shape == (n_q, n_k)
@@ -29,7 +29,7 @@ def my_score_test(score):
                 assert abs(s[i, j] - sum(q[i] * k[j]) / d**0.5) < 1e-5
 
 
-def test_of(sizes=((2, 3, 5), (3, 2, 11), (4, 4, 7)), compare=None, seed=1, expected=None):
+def test_of(sizes=((2, 3, 5), (3, 1, 11), (4, 4, 7)), compare=None, seed=1, expected=None):
     """A learner's test, right by default, wrong in the way that an argument says."""
     compare = compare or (lambda s, t: np.allclose(s, t, rtol=1e-5, atol=1e-5))
     expected = expected or (lambda q, k: np.einsum("qd,kd->qk", q, k) / q.shape[1] ** 0.5)
@@ -52,9 +52,11 @@ def many_sizes(score):
     rng = np.random.default_rng(5)
     for _ in range(20):
         n_q, n_k, d = rng.integers(1, 9, 3) + np.array([0, 0, 6])
-        for n in (n_k, n_q):
+        for n in (n_k, n_q, 1):
             q, k = rng.normal(size=(n_q, d)), rng.normal(size=(n, d))
-            np.testing.assert_allclose(score(q, k), q @ k.T / np.sqrt(d), atol=1e-5, rtol=1e-5)
+            s, t = score(q, k), q @ k.T / np.sqrt(d)
+            assert s.shape == t.shape
+            np.testing.assert_allclose(s, t, atol=1e-5, rtol=1e-5)
 
 
 def by_one_hot(score):
@@ -68,7 +70,7 @@ def by_one_hot(score):
 RIGHT = [
     my_score_test,
     test_of(),
-    test_of(sizes=((3, 4, 12), (5, 5, 3))),
+    test_of(sizes=((3, 4, 12), (5, 5, 3), (1, 2, 3))),
     test_of(compare=lambda s, t: np.abs(s - t).max() < 2e-5, seed=3),
     many_sizes,
     test_of(expected=lambda q, k: np.array([[a @ b for b in k] for a in q]) / np.sqrt(len(q.T))),
@@ -124,10 +126,19 @@ WRONG = {
     "symmetry": (symmetric_only, "caught"),
     "d_k = 4 only": (test_of(sizes=((2, 3, 4), (3, 3, 4))), "caught"),
     "d_k = 64 only": (test_of(sizes=((2, 3, 64), (3, 3, 64))), "caught"),
-    "never equal numbers": (test_of(sizes=((2, 3, 5), (3, 2, 11))), "caught 17 of 18"),
+    "never equal numbers": (test_of(sizes=((2, 3, 5), (3, 1, 11))), "caught 20 of 21"),
     "square only": (test_of(sizes=((9, 9, 9),)), "caught"),
-    "narrow": (test_of(sizes=((2, 3, 5), (4, 4, 7))), "caught 17 of 18"),
-    "as many keys as numbers": (by_one_hot, "caught 17 of 18"),
+    "narrow": (test_of(sizes=((2, 3, 5), (4, 4, 7), (1, 2, 3))), "caught 20 of 21"),
+    "as many keys as numbers": (by_one_hot, ""),
+    "one square shape": (test_of(sizes=((4, 4, 11),)), "caught 19 of 21"),
+    "no single key": (test_of(sizes=((2, 3, 5), (4, 4, 11))), "caught 20 of 21"),
+    "first row alone": (
+        test_of(
+            sizes=((2, 3, 5), (3, 1, 11), (4, 4, 7)),
+            compare=lambda s, t: np.allclose(s[0], t[0], atol=1e-5),
+        ),
+        "caught 20 of 21",
+    ),
     "one number": (test_of(sizes=((1, 1, 1),)), "caught"),
     "returns False": (returns_false, "returned False"),
     "stumbles": (stumbles, "stumbles"),
@@ -149,7 +160,7 @@ def test_wrong_tests_are_rejected(name):
 def test_each_wrong_score_is_as_wrong_as_the_exercise_says(wrong):
     rng = np.random.default_rng(0)
     most = 0.0
-    for n_q, n_k, d in ((3, 4, 11), (4, 4, 6), (2, 8, 16)):
+    for n_q, n_k, d in ((3, 4, 11), (4, 4, 6), (2, 8, 16), (1, 5, 3)):
         q, k = rng.normal(size=(n_q, d)), rng.normal(size=(n_k, d))
         s, t = wrong.function(q, k), q @ k.T / np.sqrt(d)
         most = max(most, np.abs(s - t).max() if s.shape == t.shape else 1)
@@ -182,6 +193,14 @@ def test_each_known_wrong_value_gets_its_reply():
 
 def test_three_digits_are_enough():
     assert check_lengths(**{r.letter: float(f"{r.value():.3g}") for r in LENGTHS.rungs})
+
+
+@pytest.mark.parametrize(
+    ("letter", "near"),
+    [*zip("aabbcdef", (1.395, 1.41, 0.93, 0.937, 4.04, 16.5, 2.31, -4.02), strict=True)],
+)
+def test_two_digits_are_too_few(letter, near):
+    assert check_lengths(**{letter: near}).status == "wrong"
 
 
 def test_a_right_answer_to_one_rung_is_unfinished():
