@@ -65,6 +65,24 @@ def _centred(q: Any, k: Any) -> np.ndarray:
     return np.asarray(s - s.mean(axis=1, keepdims=True))
 
 
+def _spoilt(change: Any) -> Any:
+    """The right scores, after a change that may depend on the width."""
+
+    def scores(q: Any, k: Any) -> np.ndarray:
+        d_k = np.shape(q)[1]
+        return np.asarray(change(_dots(q, k) / d_k**0.5, d_k))
+
+    return scores
+
+
+def _last_unscaled(s: np.ndarray, d_k: int) -> np.ndarray:
+    return np.concatenate([s[:-1], s[-1:] * (d_k**0.5 if d_k > 1 else 3)])
+
+
+def _turned(s: np.ndarray, d_k: int) -> np.ndarray:
+    return s.T if len(s) == len(s.T) else s
+
+
 SCALE_TEST = TestCheck(
     "my_scale_test",
     right=[
@@ -155,6 +173,40 @@ SCALE_TEST = TestCheck(
             "centred rows",
             _centred,
             "it subtracts each row's mean. The weights stay right, the scores do not",
+        ),
+        Implementation("sizes", _spoilt(lambda s, d: np.abs(s)), "it loses the signs"),
+        Implementation(
+            "sorted",
+            _spoilt(lambda s, d: np.sort(s, axis=-1)),
+            "it sorts each row, so sums, sizes and the largest entry are right: compare entries",
+        ),
+        Implementation(
+            "last query", _spoilt(_last_unscaled), "its last row is not scaled: compare all rows"
+        ),
+        Implementation(
+            "shifted",
+            _spoilt(lambda s, d: s + 0.03),
+            "all of its scores are 0.03 too large: use a small tolerance",
+        ),
+        Implementation(
+            "turned",
+            _spoilt(_turned),
+            "it is transposed where queries and keys are equally many: try such a size too",
+        ),
+        Implementation(
+            "width 1",
+            _spoilt(lambda s, d: s / 2 if d == 1 else s),
+            "it is wrong at width 1 alone: try the narrowest",
+        ),
+        Implementation(
+            "width 2",
+            _spoilt(lambda s, d: s / 2**0.5 if d == 2 else s),
+            "it is wrong at width 2 alone, which it scales twice",
+        ),
+        Implementation(
+            "width 64",
+            _spoilt(lambda s, d: s * 8 / 6 if d == 64 else s),
+            "its table of roots has a misprint at width 64",
         ),
     ],
     hints=[

@@ -42,7 +42,7 @@ def _gain_first(q: Any, k: Any, gain_q: Any, gain_k: Any) -> np.ndarray:
 
 def _make(rng: np.random.Generator, lead: tuple, n_q: int, n_k: int, d_k: int) -> tuple:
     q, k = rng.normal(size=(*lead, n_q, d_k)), rng.normal(size=(*lead, n_k, d_k))
-    gains = rng.uniform(0.2, 3.0, (2, d_k))
+    gains = rng.uniform(0.2, 3.0, (2, d_k)) * rng.choice([-1.0, 1.0], (2, d_k))
     return q, k, gains[0], gains[1]
 
 
@@ -116,9 +116,19 @@ QK_NORM_SCORES = Check(
             "The gains are missing: multiply the normalised vectors by them, entry by entry.",
         ),
         Mistake(
-            "gains swapped",
+            "the queries' gain twice",
             lambda q, k, gain_q, gain_k: _scores(q, k, gain_q, gain_q),
             "The keys have a gain of their own, gain_k.",
+        ),
+        Mistake(
+            "the keys' gain twice",
+            lambda q, k, gain_q, gain_k: _scores(q, k, gain_k, gain_k),
+            "The queries have a gain of their own, gain_q.",
+        ),
+        Mistake(
+            "sign lost",
+            lambda q, k, gain_q, gain_k: _scores(q, k, np.abs(gain_q), np.abs(gain_k)),
+            "A gain may be negative. Keep its sign.",
         ),
         Mistake(
             "norm over the tokens",

@@ -71,6 +71,7 @@ ROW_SPREAD = Check(
         Case("one key", (np.array([[3.0], [-7.0]]),)),
         Case("rows far from 0", (FAR,)),
         Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
+        Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
         Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
     ],
     mistakes=[
@@ -121,6 +122,7 @@ ROW_SPREAD = Check(
         "without any: divide by 1 instead of 0.",
     ],
     draw=_draw,
+    rtol=1e-9,  # in float16 too
 )
 
 

@@ -26,6 +26,7 @@ VARIANCE = Ladder(
             "the variance if the keys' entries have mean 1/2",
             lambda: D_K * 1.25,
             replies=[
+                Reply(lambda: (D_K * 1.25) ** 0.5, "This is the root. The variance is asked for."),
                 Reply(lambda: D_K, "E[k²] is not the variance: it is variance plus mean²."),
                 Reply(lambda: D_K * 1.5, "The mean is to be squared: E[k²] = 1 + (1/2)²."),
             ],

@@ -87,6 +87,7 @@ RIGHT_SPREAD = {
     "pairs": by_pairs,
     "torch": by_torch,
     "lists": lambda s: spread(s).tolist(),
+    "float32 out": lambda s: spread(s).astype(np.float32),
 }
 
 
@@ -133,6 +134,8 @@ WRONG_SPREAD = {
     "in place": (in_place, ""),
     "two axes only": (lambda s: np.array([row_by_row(row) for row in s]), ""),
     "squeezed": (lambda s: np.squeeze(spread(s)), ""),
+    "last of many lost": (lambda s: spread(s[..., :-1] if s.shape[-1] > 5 else s), ""),
+    "the input's dtype": (lambda s: spread(s).astype(s.dtype), ""),
 }
 
 # --- QK-norm -----------------------------------------------------------------------------------
@@ -177,6 +180,7 @@ RIGHT_QK = {
     "loops": loops,
     "torch": in_torch,
     "lists": lambda *args: qk(*args).tolist(),
+    "float32 in and out": lambda *args: qk(*(x.astype(np.float32) for x in args)),
     "half the scale each": lambda q, k, a, b: with_norm(rms, 0)(q, k, a / len(a) ** 0.5, b),
 }
 
@@ -209,6 +213,9 @@ WRONG_QK = {
     "gain first": (lambda q, k, a, b: qk(q * a, k * b, np.ones_like(a), np.ones_like(b)), "first"),
     "no gain": (lambda q, k, a, b: qk(q, k, 1, 1), "gains are missing"),
     "one gain for both": (lambda q, k, a, b: qk(q, k, a, a), "gain of their own"),
+    "the keys' gain for both": (lambda q, k, a, b: qk(q, k, b, b), "gain_q"),
+    "gains without sign": (lambda q, k, a, b: qk(q, k, np.abs(a), np.abs(b)), "Keep its sign"),
+    "negative gains cut": (lambda q, k, a, b: qk(q, k, np.maximum(a, 0), np.maximum(b, 0)), ""),
     "swapped": (lambda q, k, a, b: qk(k, q, a, b), ""),
     "tokens' axis": (with_norm(lambda x: rms(x, -2)), "Each vector has its own"),
     "one norm": (with_norm(lambda x: rms(x, None)), "Each has its own"),
@@ -282,6 +289,7 @@ def test_the_ladder_s_values_are_those_of_a_simulation():
         ("a", 64 / 9, "Its root is asked for"),
         ("a", 8, "Theirs is 1/3"),
         ("a", (64 / 3) ** 0.5, "Both factors"),
+        ("b", 80**0.5, "This is the root"),
         ("b", 64, "variance plus mean²"),
         ("b", 96, "to be squared"),
         ("c", 100, "subtract its square"),
