@@ -31,10 +31,10 @@ from tools.instruments.happened import in_order
 
 DOCUMENTS = {
     "000": "A post that derives attention “from first principles”",
-    "001": "A page on self-attention and multi-head attention",
-    "002": "A page on the formula of self-attention",
+    "001": "A page on transformers",
+    "002": "A short page on the formula of self-attention",
     "003": "A lesson on the Query-Key-Value framework",
-    "004": "A lesson that writes attention for a whole sequence at once",
+    "004": "A page that derives the formula line by line",
 }
 VERDICTS = ("holds", "holds if", "wrong", "not decided")
 LEDGER = "book/claims"

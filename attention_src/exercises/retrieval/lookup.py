@@ -55,6 +55,7 @@ SOFT_LOOKUP = Check(
         Case("a query of zeros", (np.zeros(2), SHOP, STOCK, 1.0)),
         Case("large scores", (np.array([3000.0, 4.0]), SHOP, STOCK, 1.0)),
         Case("cold", (np.array([1.5, 0.1]), SHOP, STOCK, 1e-3)),
+        Case("very cold", (np.array([1e-3, 0.0]), np.eye(2), np.eye(2), 1e-3)),
         Case("two equal keys", (np.array([2.0, 1.0]), SHOP[[0, 0, 1]], STOCK, 0.1)),
     ],
     mistakes=[

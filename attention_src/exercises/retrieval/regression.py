@@ -63,6 +63,7 @@ KERNEL_REGRESSION = Check(
         Case("one query", (np.array([1.4]), PLACES, HEIGHTS, 1.0)),
         Case("a query far from all keys", (np.array([0.5, 90.0]), PLACES, HEIGHTS, 0.5)),
         Case("midway, far from both", (np.array([50.0]), np.array([0, 100.0]), HEIGHTS[:2], 0.1)),
+        Case("narrow", (np.array([5e-4]), np.array([0, 2e-3]), HEIGHTS[:2], 1e-3)),
         Case("one place measured twice", (np.array([1.0]), PLACES[[1, 1]], HEIGHTS[:2], 0.3)),
     ],
     mistakes=[

@@ -9,7 +9,7 @@ from attention_src.exercises.engine.checking import Result
 from attention_src.exercises.engine.messages import report
 from attention_src.exercises.engine.running import attempt
 
-SIZES = (1, 2, 3, 5, 8, 16, 33, 64, 100)
+SIZES = range(1, 101)
 ALLOWED = 1e-6
 
 

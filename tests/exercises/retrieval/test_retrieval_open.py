@@ -101,13 +101,14 @@ def changed(keys=lambda k: k, t=lambda t, n: t):
 
 WRONG_DICTIONARIES = {
     "too warm": (changed(t=lambda t, n: 1.0), "cold enough"),
-    "fixed and just too warm": (changed(t=lambda t, n: 2e-4), "for n = 100"),
+    "fixed and just too warm": (changed(t=lambda t, n: 2e-4), "cold enough"),
     "gap to the opposite": (changed(t=lambda t, n: 2 / 30), "cold enough"),
     "linear in n": (changed(t=lambda t, n: 0.05 / n), "cold enough"),
     "end met twice": (
         lambda n: (np.array([[np.cos(a), np.sin(a)] for a in np.linspace(0, 2 * np.pi, n)]), 1e-5),
         "cold enough",
     ),
+    "one size forgotten": (changed(t=lambda t, n: 1.0 if n == 97 else t), "for n = 97"),
     "long keys": (changed(keys=lambda k: 2 * k), "has length 2"),
     "random": (
         lambda n: (
