@@ -69,11 +69,6 @@ PPMI = Check(
             "This is PMI with its negative entries. The positive kind has 0 there.",
         ),
         Mistake(
-            "unseen is -inf",
-            _pmi,
-            "ln 0 is -inf. A pair that was never seen gets 0, and so does every negative entry.",
-        ),
-        Mistake(
             "0 / 0",
             _divided_by_zero,
             "An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were "
@@ -90,13 +85,6 @@ PPMI = Check(
                 _pmi(counts, chance=lambda p: np.broadcast_to(p.sum(1, keepdims=True), p.shape)), 0
             ),
             "You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.",
-        ),
-        Mistake(
-            "column shares only",
-            lambda counts: np.maximum(
-                _pmi(counts, chance=lambda p: np.broadcast_to(p.sum(0, keepdims=True), p.shape)), 0
-            ),
-            "You divided by P(c) alone. A frequent word meets everybody: divide by P(w) too.",
         ),
         Mistake(
             "ratio without logarithm",

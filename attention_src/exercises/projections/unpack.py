@@ -29,11 +29,6 @@ def _by_column(w: np.ndarray, n_heads: int) -> Three:
     return w[:, 0::3], w[:, 1::3], w[:, 2::3]
 
 
-def _heads_innermost(w: np.ndarray, n_heads: int) -> Three:
-    parts = w.reshape(len(w), 3, -1, n_heads)
-    return _joined(parts[:, 0], parts[:, 1], parts[:, 2])
-
-
 def _heads_last(w: np.ndarray, n_heads: int) -> Three:
     parts = w.reshape(len(w), n_heads, 3, -1).swapaxes(1, 3)  # [d_model, d_head, 3, n_heads]
     return _joined(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2])
@@ -86,11 +81,6 @@ UNPACK = Check(
             "column by column",
             _by_column,
             "You took every third column. The columns of one head's queries lie side by side.",
-        ),
-        Mistake(
-            "heads innermost",
-            _heads_innermost,
-            "You read the columns as [3, d_head, n_heads]. They are [n_heads, 3, d_head].",
         ),
         Mistake(
             "heads last",
