@@ -71,8 +71,8 @@ def exercises(page):
         before, _, after = part.partition(f"{{solution-start}} {label}\n")
         cells = re.findall(r"```\{code-cell\}.*?\n(.*?)\n?```", before, re.DOTALL)
         stubs = [c for c in cells if "raise NotImplementedError" in c]
-        if stubs:
-            check = next(c for c in cells if re.search(r"^check_\w+\(", c, re.MULTILINE))
+        checks = [c for c in cells if re.search(r"^check_\w+\(", c, re.MULTILINE)]
+        if stubs and checks:
             solution = re.search(r"```python\n(.*?)```", after, re.DOTALL)
-            found.append(Exercise(label, stubs[0], check, solution[1]))
+            found.append(Exercise(label, stubs[0], checks[0], solution[1]))
     return found
