@@ -1,5 +1,7 @@
 """What layers and kernels ask of their tensors, whatever the topic. Shapes are in `shapes`."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -50,3 +52,26 @@ def kernel_takes(x: Tensor) -> bool:
     Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
     """
     return x.is_cuda and x.dtype in KERNEL_DTYPES
+
+
+def without_autocast(function: Callable) -> Any:
+    """Decorator: compute in the dtypes that the function chooses, also under torch.autocast.
+
+    Autocast would replace the products of a function by bfloat16 ones, whatever dtype its tensors
+    have been converted to.
+
+    Args:
+        function: takes at least one tensor
+    Returns: the same function, with autocast off on the device of its first tensor
+    """
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> Any:
+        given = (*arguments, *options.values())
+        device = next((x.device.type for x in given if isinstance(x, Tensor)), "cpu")
+        if not torch.amp.is_autocast_available(device):  # "meta", for example
+            return function(*arguments, **options)
+        with torch.autocast(device, enabled=False):
+            return function(*arguments, **options)
+
+    return run

@@ -4,8 +4,6 @@ The query heads that share a key/value head are stacked as the rows of one tile,
 are never repeated. Tiles are computed in float32 at least.
 """
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_src.flash.visibility import Visibility, blocks
-from attention_src.tensors import compute_dtype
+from attention_src.tensors import compute_dtype, without_autocast
 
 BLOCK_Q, BLOCK_K = 128, 256  # rows and columns of a tile of scores
 
@@ -41,22 +39,11 @@ def tiled_attention(
     return _Tiled.apply(q, k, v, key_lengths, visibility, scale)
 
 
-def _without_autocast(method: Callable) -> Any:
-    """Run without torch.autocast: forward and backward must compute the same scores."""
-
-    @functools.wraps(method)
-    def run(ctx: Any, first: Tensor, *rest: Any) -> Any:
-        with torch.autocast(first.device.type, enabled=False):
-            return method(ctx, first, *rest)
-
-    return run
-
-
 class _Tiled(torch.autograd.Function):
     """Saves q, k, v, o and lse; only one tile of scores exists at a time."""
 
     @staticmethod
-    @_without_autocast
+    @without_autocast
     def forward(
         ctx: Any,
         q: Tensor,
@@ -92,7 +79,7 @@ class _Tiled(torch.autograd.Function):
         return o, lse
 
     @staticmethod
-    @_without_autocast
+    @without_autocast
     @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, o, lse, key_lengths = ctx.saved_tensors
