@@ -136,7 +136,7 @@ def without_torch():
         for path in FILES
         if role(path) in ("reference", None)
         and not torch_rooms & set(path.parents)
-        and path.stem not in ("tensors",)
+        and path.stem not in ("packing", "tensors")
     )
 
 
