@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from attention_src.ring.__main__ import main
-from attention_src.ring.layer import ring_attention, shard
+from attention_src.ring.layer import ring_attention, ring_attention_with_lse, shard
 from attention_src.ring.layer_exchange import RingExchange
+from attention_src.testing import make_qkv
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
@@ -39,7 +40,7 @@ def test_rings_of_2_3_and_4_ranks(tmp_path):
     found = [case for cases, _ in everyone for case in cases]
     assert len(found) == 3 * 3 * 4 * 2 * 2
     for case in found:
-        for name, error in zip(("o", "dq", "dk", "dv"), case["errors"], strict=True):
+        for name, error in zip(("o", "lse", "dq", "dk", "dv"), case["errors"], strict=True):
             assert error < limits[case["dtype"]], (name, case)
     refusals = [text for _, texts in everyone for text in texts]
     assert len(refusals) == 4 + 3 + 2
@@ -109,10 +110,28 @@ def test_a_ring_of_one(one_rank):
     q, k, v = (torch.randn(1, 2, 6, 4, dtype=torch.float64) for _ in range(3))
     leaves = [x.requires_grad_() for x in (q, k, v)]
     assert torch.autograd.gradcheck(lambda *x: ring_attention(*x, causal=True), leaves)
+    assert torch.autograd.gradcheck(lambda *x: ring_attention_with_lse(*x, causal=True), leaves)
     assert torch.equal(shard(q), q)
     exchange = RingExchange()
     ring_attention(*leaves, exchange=exchange).sum().backward()
     assert exchange.bytes_sent == 0
+
+
+def results(q, k, v, **options):
+    """o, lse, dq, dk, dv."""
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    o, lse = ring_attention_with_lse(*leaves, **options)
+    return [o, lse, *torch.autograd.grad(o.sum() + lse.square().sum(), leaves)]
+
+
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled"])
+def test_autocast_changes_nothing(one_rank, impl):
+    inputs = make_qkv(34, d_k=16, n_heads=4, n_kv_heads=2, dtype=torch.float32)
+    expected = results(*inputs, causal=True, impl=impl)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        actual = results(*inputs, causal=True, impl=impl)
+    for a, e in zip(actual, expected, strict=True):
+        assert torch.equal(a, e)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import sys
 import torch
 import torch.distributed as dist
 
-from attention_src.attention.layer import attention
-from attention_src.ring.layer import ring_attention, shard, unshard
+from attention_src.attention.layer import attention, attention_lse
+from attention_src.ring.layer import ring_attention, ring_attention_with_lse, shard, unshard
 from attention_src.ring.layer_exchange import RingExchange
 from attention_src.ring.reference import bytes_sent
 
@@ -30,30 +30,35 @@ def make(size, dtype):
     n, d_k, d_v, n_heads, n_kv_heads = size
     generator = torch.Generator().manual_seed(n)
     shapes = [(n_heads, d_k), (n_kv_heads, d_k), (n_kv_heads, d_v), (n_heads, d_v)]
-    return [
+    tensors = [
         torch.randn(2, heads, n, d, generator=generator, dtype=torch.float64).to(dtype)
         for heads, d in shapes
     ]
+    dlse = torch.randn(2, n_heads, n, generator=generator, dtype=torch.float64)
+    return [*tensors, dlse.to(torch.promote_types(dtype, torch.float32))]
 
 
-def on_a_ring(q, k, v, do, group, **options):
-    """o, dq, dk, dv of the whole sequence, and the bytes sent forward and in all."""
+def on_a_ring(q, k, v, do, dlse, group, **options):
+    """o, lse, dq, dk, dv of the whole sequence, and the bytes sent forward and in all."""
     place = dict(placement=options["placement"], group=group)
     leaves = [shard(x, **place).requires_grad_() for x in (q, k, v)]
     exchange = RingExchange(group)
-    o = ring_attention(*leaves, exchange=exchange, group=group, **options)
+    o, lse = ring_attention_with_lse(*leaves, exchange=exchange, group=group, **options)
     forward = exchange.bytes_sent
-    o.backward(shard(do, **place))
+    assert lse.dtype == dlse.dtype
+    torch.autograd.backward((o, lse), (shard(do, **place), shard(dlse, dim=2, **place)))
     results = [unshard(x, **place) for x in (o, *(leaf.grad for leaf in leaves))]
+    results.insert(1, unshard(lse, dim=2, **place))
     return results, forward, exchange.bytes_sent
 
 
-def alone(q, k, v, do, causal):
+def alone(q, k, v, do, dlse, causal):
     """The same on one device, in float64."""
     leaves = [x.double().clone().requires_grad_() for x in (q, k, v)]
     o = attention(*leaves, causal=causal, impl="dense")
-    o.backward(do.double())
-    return [o.detach(), *(leaf.grad for leaf in leaves)]
+    lse = attention_lse(*leaves[:2], causal=causal)
+    torch.autograd.backward((o, lse), (do.double(), dlse.double()))
+    return [o.detach(), lse.detach(), *(leaf.grad for leaf in leaves)]
 
 
 def answers(path):
@@ -76,16 +81,16 @@ def equal(group):
     """Every size, kind and option, against one device; the group's first rank compares."""
     found, n_ranks = [], dist.get_world_size(group)
     for size, (dtype, impl), causal in itertools.product(SIZES, KINDS, (False, True)):
-        q, k, v, do = make(size, dtype)
+        inputs = make(size, dtype)
         n, d_k, d_v, _, n_kv_heads = size
         sizes = dict(n_kv_heads=n_kv_heads, batch=2, dtype_bytes=dtype.itemsize)
         forward = bytes_sent(n, n_ranks, d_k, d_v, **sizes)
         backward = bytes_sent(n, n_ranks, d_k, d_v, **sizes, backward=True)
         first = dist.get_rank(group) == 0
-        expected = alone(q, k, v, do, causal) if first else None
+        expected = alone(*inputs, causal) if first else None
         for placement in ("zigzag", "contiguous"):
             options = dict(causal=causal, placement=placement, impl=impl)
-            results, *sent = on_a_ring(q, k, v, do, group, **options)
+            results, *sent = on_a_ring(*inputs, group, **options)
             case = dict(options, size=size, dtype=str(dtype), n_ranks=n_ranks)
             assert sent == [forward, forward + backward], (sent, case)
             if first:
