@@ -7,7 +7,7 @@ heads: it reads the block's cosines and sines once for all of its heads.
 import torch
 from torch import Tensor
 
-from attention_src.rope.scaling import check_rotation
+from attention_src.rope.checks import check_rotation
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
 
 

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.rope.scaling import amplitude, check_precision, check_rotation
+from attention_src.rope.checks import check_precision, check_rotation
+from attention_src.rope.scaling import amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_impl, shape
 from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
@@ -155,9 +156,9 @@ def cos_sin(
     scaling: Any = None,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*batch n n_pairs"], Float[Tensor, "*batch n n_pairs"]]:
-    """The cosine and sine of every angle, times YaRN's factor: computed in float64, rounded once.
+    """The cosine and sine of every angle, computed in float64 and rounded once.
 
-        cos(positions theta), sin(positions theta),  theta = frequencies(d)
+        a cos(positions theta), a sin(positions theta),  theta = frequencies(d), a = amplitude
 
     Args:
         positions: [..., n]  real numbers, tensor or not

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_src.rope.scaling import amplitude, check_precision, check_width, frequencies
+from attention_src.rope.checks import check_precision, check_width
+from attention_src.rope.scaling import amplitude, frequencies
 from attention_src.shapes import real_array, shape
 
 
@@ -35,8 +36,9 @@ def rotate(
         positions: [n], or [..., n] that broadcasts to x's axes without d; real numbers
         base: as for `frequencies`
         interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
-        scaling: None, or a PositionInterpolation, NTK or YaRN from `rope.scaling`. YaRN multiplies
-            cos and sin by its attention factor, so it changes lengths; the others keep them.
+        scaling: None, or one of `rope.scaling`: PositionInterpolation, NTK, YaRN, Llama3 or
+            Frequencies. YaRN multiplies cos and sin by its attention factor, so it changes
+            lengths, as Frequencies may; the others keep them.
     Returns: [..., n, d]  in x's dtype
     Raises:
         ValueError: d is odd; positions that do not fit, are not finite, or are float16
@@ -59,7 +61,7 @@ def rotate_backward(
 ) -> Float[np.ndarray, "*batch n d"]:
     """The gradient by x from the gradient by y = rotate(x): the rotation by the negative angle.
 
-        dx = a R_{-m} dy  where  y = a R_m x;  a = 1, or YaRN's attention factor
+        dx = a R_{-m} dy  where  y = a R_m x;  a = amplitude(scaling)
 
     Args:
         dy: [..., n, d]  gradient of the loss by y
@@ -128,7 +130,7 @@ def _positions(positions: Any) -> np.ndarray:
 def _cos_sin(
     x: np.ndarray, positions: Any, base: float, scaling: Any, name: str = "x"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of every angle, times YaRN's factor: [..., n, d/2]."""
+    """cos and sin of every angle, times the scaling's amplitude: [..., n, d/2]."""
     if x.ndim < 2:
         raise ValueError(f"{name} has shape {shape(x)}; it should be [..., n, d]")
     theta = frequencies(x.shape[-1], base=base, scaling=scaling)

@@ -1,4 +1,4 @@
-"""Frequencies of rotary positions, and three ways to scale them to longer contexts. NumPy only.
+"""Frequencies of rotary positions, and ways to scale them to longer contexts. NumPy only.
 
 A model trained on positions below L has not seen the angles beyond. Each class here slows down the
 rotation, so that factor · L positions use angles that the model knows:
@@ -7,17 +7,28 @@ rotation, so that factor · L positions use angles that the model knows:
     NTK                      the slowest pair by the factor, the fastest not at all
     YaRN                     pairs that turn less than once in L by the factor, those that turn
                              often not at all; and cos and sin grow a little
+    Llama3                   as YaRN, with another ramp in between, and cos and sin as they are
+    Frequencies              as given, pair by pair
 """
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.shapes import check_size, shape
+from attention_src.rope.checks import check_number, check_width
+from attention_src.rope.scaling_by_parts import Llama3, YaRN
+
+__all__ = [
+    "NTK",
+    "Frequencies",
+    "Llama3",
+    "PositionInterpolation",
+    "YaRN",
+    "amplitude",
+    "frequencies",
+]
 
 
 def frequencies(
@@ -30,20 +41,21 @@ def frequencies(
     Args:
         d: width of a query or key, even
         base: the slowest pair needs almost 2 pi base positions for one full turn
-        scaling: None, or a PositionInterpolation, NTK or YaRN
+        scaling: None, or a PositionInterpolation, NTK, YaRN, Llama3 or Frequencies
     Returns: float64 [d/2]  theta in radians per position, the fastest pair first
     Raises:
-        ValueError: d is odd or below 2; a base that is not above 1; another kind of scaling
+        ValueError: d is odd or below 2; a base that is not above 1; another kind of scaling, or
+            Frequencies of another width
     Cost: d/2 powers.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2, which counts i from 1.
     """
-    d, base = check_width(d), _check_base(base)
+    d, base = check_width(d), check_number(base, "base", above=1)
     theta = base ** (-2 * np.arange(d // 2) / d)
     return theta if _check_scaling(scaling) is None else scaling.scaled(theta, base)
 
 
 def amplitude(scaling: Any = None) -> float:
-    """The factor on cos and sin: 1 except for YaRN, whose scores grow by its square.
+    """The factor on cos and sin: 1 unless YaRN or Frequencies say more; scores grow by its square.
 
     Args:
         scaling: as for `frequencies`
@@ -70,7 +82,7 @@ class PositionInterpolation:
     factor: float
 
     def __post_init__(self) -> None:
-        _check_number(self.factor, "factor", at_least=1)
+        check_number(self.factor, "factor", at_least=1)
 
     @property
     def amplitude(self) -> float:
@@ -104,7 +116,7 @@ class NTK:
     factor: float
 
     def __post_init__(self) -> None:
-        _check_number(self.factor, "factor", at_least=1)
+        check_number(self.factor, "factor", at_least=1)
 
     @property
     def amplitude(self) -> float:
@@ -125,148 +137,56 @@ class NTK:
 
 
 @dataclass(frozen=True)
-class YaRN:
-    """Pairs that turn often keep their frequency, slow pairs are interpolated, a ramp in between.
+class Frequencies:
+    """Frequencies given one by one, as from a checkpoint's inv_freq; the base is not used.
 
-        theta_i' = (1 - r_i) theta_i + r_i theta_i / factor
-        r_i = clip((i - low) / (high - low), 0, 1)
-        low, high = the i that turn beta_fast and beta_slow times in original_context, rounded
-            outwards
+        theta_i' = theta[i]
 
-    The ramp is linear in i, as in the authors' code and in transformers; in their paper it is
-    linear in the number of turns.
+    LongRoPE's, whose factors per pair were searched for, are theta = frequencies(d) / factors.
 
     Args:
-        factor: how many times longer the context becomes, at least 1
-        original_context: number of positions that the model was trained on
-        beta_fast: pairs with at least this many turns keep their frequency
-        beta_slow: pairs with at most this many turns are fully interpolated
-        attention_factor: the factor on cos and sin; None = 0.1 ln(factor) + 1
+        theta: [d/2]  radians per position, at least 0; array, tensor or list, kept as a tuple
+        attention_factor: the factor on cos and sin
     Raises:
-        ValueError: a number out of range, or beta_fast not above beta_slow
-    Source: Peng et al. 2023, arXiv:2309.00071, sections 3.2 and 3.4 (their s is our factor, L our
-        original_context, alpha and beta our beta_slow and beta_fast, sqrt(1/t) our
-        attention_factor).
+        ValueError: theta is not a row of finite numbers; a number out of range
+    Source: LongRoPE: Ding et al. 2024, arXiv:2402.13753, section 3 (their lambda_i is our factor).
     """
 
-    factor: float
-    original_context: int
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    attention_factor: float | None = None
+    theta: Any
+    attention_factor: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_number(self.factor, "factor", at_least=1)
-        check_size(self.original_context, "original_context", at_least=1)
-        _check_number(self.beta_slow, "beta_slow", above=0)
-        _check_number(self.beta_fast, "beta_fast", above=self.beta_slow)
-        if self.attention_factor is not None:
-            _check_number(self.attention_factor, "attention_factor", above=0)
+        row = self.theta.tolist() if hasattr(self.theta, "tolist") else self.theta
+        if not isinstance(row, list | tuple) or not row:
+            raise ValueError(f"theta is {row!r}; it should be a row of d/2 numbers")
+        row = tuple(check_number(t, f"theta[{i}]", at_least=0) for i, t in enumerate(row))
+        object.__setattr__(self, "theta", row)  # a tuple, so that equal ones compare equal
+        check_number(self.attention_factor, "attention_factor", above=0)
 
     @property
     def amplitude(self) -> float:
-        if self.attention_factor is not None:
-            return float(self.attention_factor)
-        return 0.1 * math.log(self.factor) + 1.0
+        return float(self.attention_factor)
 
     def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
-        """As `PositionInterpolation.scaled`."""
-        n_pairs = len(theta)
-        i_fast = self._pair_that_turns(self.beta_fast, n_pairs, base)
-        i_slow = self._pair_that_turns(self.beta_slow, n_pairs, base)
-        low = max(math.floor(i_fast), 0)
-        # The ramp must not have length 0.
-        high = max(min(math.ceil(i_slow), 2 * n_pairs - 1), low + 1e-3)
-        r = np.clip((np.arange(n_pairs) - low) / (high - low), 0, 1)
-        return (1 - r) * theta + r * theta / self.factor
+        """As `PositionInterpolation.scaled`.
 
-    def _pair_that_turns(self, times: float, n_pairs: int, base: float) -> float:
-        """The fractional i with base ** (-i / n_pairs) * original_context = 2 pi times."""
-        return n_pairs * math.log(self.original_context / (2 * math.pi * times), base)
-
-
-def check_width(d: Any) -> int:
-    """Check the width of a query or key.
-
-    Args:
-        d: the width
-    Returns: d as an int
-    Raises:
-        ValueError: d is not a whole number, is odd or is below 2
-    """
-    d = check_size(d, "d", at_least=2)
-    if d % 2:
-        raise ValueError(f"d is {d}; it should be even: rotary positions turn pairs of components")
-    return d
-
-
-def _check_base(base: Any) -> float:
-    """Return base as a float; ValueError unless it is a finite number above 1."""
-    return _check_number(base, "base", above=1)
+        Raises:
+            ValueError: another number of pairs
+        """
+        if len(self.theta) != len(theta):
+            raise ValueError(
+                f"scaling gives {len(self.theta)} frequencies but d is {2 * len(theta)}; it should "
+                f"give one for each pair, d/2 = {len(theta)}"
+            )
+        return np.array(self.theta)
 
 
 def _check_scaling(scaling: Any) -> Any:
-    """Return scaling; ValueError unless it is None or of one of this file's classes."""
-    if scaling is not None and not isinstance(scaling, PositionInterpolation | NTK | YaRN):
+    """Return scaling; ValueError unless it is None or one of the classes of this module."""
+    classes = PositionInterpolation | NTK | YaRN | Llama3 | Frequencies
+    if scaling is not None and not isinstance(scaling, classes):
         raise ValueError(
-            f"scaling is {scaling!r}; it should be None, or a PositionInterpolation, NTK or YaRN "
-            "from attention_src.rope.scaling: PositionInterpolation(4.0)"
+            f"scaling is {scaling!r}; it should be None, or a PositionInterpolation, NTK, YaRN, "
+            "Llama3 or Frequencies from attention_src.rope.scaling: PositionInterpolation(4.0)"
         )
     return scaling
-
-
-def check_precision(dtype: Any) -> None:
-    """Check that a dtype is precise enough for positions.
-
-    Args:
-        dtype: of NumPy or torch
-    Raises:
-        ValueError: float16 or bfloat16
-    """
-    first_gap = {"float16": 2048, "bfloat16": 256}.get(str(dtype).removeprefix("torch."))
-    if first_gap:
-        raise ValueError(
-            f"positions has dtype {dtype}, which cannot tell {first_gap} from {first_gap + 1}; "
-            "it should hold whole numbers, float32 or float64"
-        )
-
-
-def check_rotation(q: Any, k: Any, cos: Any, sin: Any) -> None:
-    """Check that queries and keys fit the cosines and sines that rotate them.
-
-    Args:
-        q, k: [B, H, n, d], [B, H_kv, n, d]
-        cos, sin: [n, d/2] or [B, n, d/2]
-    Raises:
-        ValueError: names the axis that does not fit
-    """
-    for name, x in (("q", q), ("k", k)):
-        if len(x.shape) != 4:
-            raise ValueError(f"{name} has shape {shape(x)}; it should be [B, H, n, d]")
-    B, _, n, d = q.shape
-    check_width(d)
-    for axis, at in (("B", 0), ("n", 2), ("d", 3)):
-        if k.shape[at] != q.shape[at]:
-            raise ValueError(
-                f"k has {axis}={k.shape[at]} but q has {axis}={q.shape[at]}; they are rotated "
-                "together, so only their numbers of heads may differ"
-            )
-    for name, x in (("cos", cos), ("sin", sin)):
-        if tuple(x.shape) not in ((n, d // 2), (B, n, d // 2)):
-            raise ValueError(
-                f"{name} has shape {shape(x)}; it should be [n, d/2] = [{n}, {d // 2}] or "
-                f"[B, n, d/2] = [{B}, {n}, {d // 2}]"
-            )
-    if cos.shape != sin.shape:
-        raise ValueError(f"sin has shape {shape(sin)} but cos has shape {shape(cos)}")
-
-
-def _check_number(
-    value: Any, name: str, *, at_least: float = -math.inf, above: float = -math.inf
-) -> float:
-    """Return value as a float; ValueError unless it is a finite number in range."""
-    limit = f"at least {at_least:g}" if at_least > above else f"above {above:g}"
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value) or value < at_least or value <= above:
-        raise ValueError(f"{name} is {value!r}; it should be a finite number, {limit}")
-    return float(value)

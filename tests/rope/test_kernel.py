@@ -9,7 +9,7 @@ from kernel_support import BACKEND, DEVICE, DTYPES, huge_tensor, needs_gpu, need
 
 from attention_src.rope.kernel import rope_backward, rope_forward, rope_launch
 from attention_src.rope.layer import cos_sin, rotate_qk
-from attention_src.rope.scaling import YaRN
+from attention_src.rope.scaling import Frequencies, YaRN
 from attention_src.testing import assert_sharp, assert_within_budget
 from attention_src.triton_support.launch import capability
 
@@ -103,7 +103,8 @@ def rotations(draw):
     rng = np.random.default_rng(seed)
     far = draw(st.sampled_from([9, 1e6]))
     positions = far * rng.random((B, n) if draw(st.booleans()) else (n,))
-    scaling = YaRN(draw(st.floats(1, 50)), 4096) if draw(st.booleans()) else None
+    given = Frequencies(rng.random(d // 2), attention_factor=1.5)
+    scaling = draw(st.sampled_from([None, YaRN(8.0, 4096), given]))
     options = dict(interleaved=draw(st.booleans()), scaling=scaling)
     return inputs, torch.from_numpy(positions), options
 

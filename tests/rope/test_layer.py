@@ -6,12 +6,13 @@ import torch
 
 from attention_src.rope import reference
 from attention_src.rope.layer import apply_rotation, cos_sin, frequencies, rotate, rotate_qk
-from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
+from attention_src.rope.scaling import NTK, Frequencies, Llama3, PositionInterpolation, YaRN
 from attention_src.testing import assert_sharp, assert_within_budget
 
 from .cases import NAMES, exact, plain, results, tensors
 
-SCALINGS = (None, PositionInterpolation(4.0), NTK(4.0), YaRN(4.0, 64))
+GIVEN = Frequencies([1.0, 0.3, 0.7, 0.0, 0.01], attention_factor=1.25)
+SCALINGS = (None, PositionInterpolation(4.0), NTK(4.0), YaRN(4.0, 64), Llama3(4.0, 64), GIVEN)
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SHARP = {torch.float32: 1e-6, torch.float64: 1e-14}
 # B, H, H_kv, n, d: distinct primes, one token, none, one pair, grouped heads.

@@ -1,12 +1,21 @@
-"""Frequencies scaled to longer contexts: end points by hand, and transformers as a peer."""
+"""Frequencies scaled to longer contexts: end points by hand, and what is refused."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
-from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN, amplitude, frequencies
+from attention_src.rope.scaling import (
+    NTK,
+    Frequencies,
+    Llama3,
+    PositionInterpolation,
+    YaRN,
+    amplitude,
+    frequencies,
+)
+from attention_src.rope.scaling_by_parts import latent_scaling
 
 
 def test_position_interpolation_divides_positions():
@@ -51,14 +60,56 @@ def test_yarn_where_the_ramp_ends_behind_the_last_pair():
     np.testing.assert_allclose(scaled / plain, [1, 1, 1, 0.8 + 0.2 / 4], rtol=1e-14)
 
 
+def test_an_untruncated_ramp_ends_between_pairs():
+    plain = frequencies(8, base=10.0)
+    scaled = frequencies(8, base=10.0, scaling=YaRN(4.0, 1000, truncate=False))
+    low = 4 * math.log10(1000 / (2 * math.pi * 32))  # 2.79; the other end is d - 1 = 7
+    r = (3 - low) / (7 - low)
+    np.testing.assert_allclose(scaled / plain, [1, 1, 1, (1 - r) + r / 4], rtol=1e-14)
+
+
+def test_llama3_by_turns():
+    scaling = Llama3(8.0, 8192, low_freq_factor=1.0, high_freq_factor=4.0)
+    plain, scaled = (frequencies(128, base=5e5, scaling=s) for s in (None, scaling))
+    turns = 8192 * plain / (2 * math.pi)
+    assert np.array_equal(scaled[turns >= 4], plain[turns >= 4])
+    np.testing.assert_allclose(scaled[turns <= 1] * 8, plain[turns <= 1], rtol=1e-15)
+    between = (turns > 1) & (turns < 4)
+    share = (turns[between] - 1) / 3
+    expected = share * plain[between] + (1 - share) * plain[between] / 8
+    assert between.sum() == 6
+    np.testing.assert_allclose(scaled[between], expected, rtol=1e-14)
+
+
+def test_given_frequencies():
+    theta = [1.0, 0.25, 0.0]
+    for given in (theta, tuple(theta), np.array(theta), torch.tensor(theta, dtype=torch.bfloat16)):
+        scaling = Frequencies(given, attention_factor=1.5)
+        assert scaling == Frequencies(theta, 1.5) and hash(scaling) == hash(Frequencies(theta, 1.5))
+        assert np.array_equal(frequencies(6, base=7.0, scaling=scaling), theta)
+        assert amplitude(scaling) == 1.5
+
+
+def test_latent_attention_splits_yarns_factor():
+    assert latent_scaling(None) == (None, 1.0)
+    assert latent_scaling(NTK(2.0)) == (NTK(2.0), 1.0)
+    a = 0.1 * math.log(40) + 1
+    rotation, factor = latent_scaling(YaRN(40.0, 4096))
+    assert rotation == YaRN(40.0, 4096, attention_factor=1.0) and factor == a**2
+    whole = YaRN(40.0, 4096, attention_factor=1.0, mscale_all_dim=1.0)  # DeepSeek-V3's
+    assert latent_scaling(whole) == (whole, a**2)
+    assert latent_scaling(YaRN(40.0, 4096, mscale_all_dim=0.0))[1] == 1.0
+
+
 def test_factor_one_changes_nothing():
-    for scaling in (PositionInterpolation(1.0), NTK(1), YaRN(1.0, 2048)):
+    for scaling in (PositionInterpolation(1.0), NTK(1), YaRN(1.0, 2048), Llama3(1.0, 2048)):
         np.testing.assert_allclose(frequencies(64, scaling=scaling), frequencies(64), rtol=1e-15)
         assert amplitude(scaling) == 1.0
 
 
 def test_amplitude():
     assert amplitude() == amplitude(PositionInterpolation(7.0)) == amplitude(NTK(7.0)) == 1.0
+    assert amplitude(Llama3(7.0, 64)) == amplitude(Frequencies([1.0])) == 1.0
     assert amplitude(YaRN(16.0, 4096)) == 0.1 * math.log(16.0) + 1
     assert amplitude(YaRN(16.0, 4096, attention_factor=1.25)) == 1.25
 
@@ -78,51 +129,23 @@ def test_amplitude():
         (lambda: YaRN(2.0, 64, beta_slow=0.0), r"beta_slow is 0\.0; .*above 0"),
         (lambda: YaRN(2.0, 64, beta_fast=1.0), r"beta_fast is 1\.0; .*above 1"),
         (lambda: YaRN(2.0, 64, attention_factor=-1.0), r"attention_factor is -1\.0; .*above 0"),
+        (lambda: YaRN(2.0, 64, truncate=1), r"truncate is 1; it should be True or False"),
+        (lambda: YaRN(2.0, 64, mscale_all_dim=-1.0), r"mscale_all_dim is -1\.0; .*at least 0"),
+        (lambda: Llama3(0.5, 64), r"factor is 0\.5; .*at least 1"),
+        (lambda: Llama3(2.0, 0), r"original_context is 0; it should be at least 1"),
+        (lambda: Llama3(2.0, 64, 0.0), r"low_freq_factor is 0\.0; .*above 0"),
+        (lambda: Llama3(2.0, 64, 4.0, 4.0), r"high_freq_factor is 4\.0; .*above 4"),
+        (lambda: Frequencies([]), r"theta is \[\]; it should be a row of d/2 numbers"),
+        (lambda: Frequencies(0.5), r"theta is 0\.5; it should be a row"),
+        (lambda: Frequencies(np.ones((2, 3))), r"theta\[0\] is \[1\.0, 1\.0, 1\.0\]; .*finite"),
+        (lambda: Frequencies([1.0, math.nan]), r"theta\[1\] is nan; .*at least 0"),
+        (lambda: Frequencies([1.0], 0.0), r"attention_factor is 0\.0; .*above 0"),
+        (
+            lambda: frequencies(8, scaling=Frequencies([1.0])),
+            r"gives 1 frequencies but d is 8; .*d/2 = 4",
+        ),
     ],
 )
 def test_refusals(untyped, make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def peer(kind, d, base, max_positions, *, seq_len=None, **parameters):
-    """Frequencies and attention factor of transformers."""
-    rope = pytest.importorskip("transformers.modeling_rope_utils")
-    config = SimpleNamespace(
-        rope_parameters=dict(rope_theta=base, rope_type=kind, **parameters),
-        standardize_rope_params=lambda: None,
-        hidden_size=4 * d,
-        num_attention_heads=4,
-        max_position_embeddings=max_positions,
-    )
-    theta, factor = rope.ROPE_INIT_FUNCTIONS[kind](config, device="cpu", seq_len=seq_len)
-    return theta.numpy(), factor
-
-
-SIZES = pytest.mark.parametrize(
-    ("d", "base", "context"), [(64, 1e4, 2048), (128, 1e4, 4096), (96, 5e5, 8192), (80, 1e6, 1024)]
-)
-
-
-@SIZES
-@pytest.mark.parametrize("factor", [1.0, 2.0, 4.0, 40.0])
-def test_transformers_agree(d, base, context, factor):
-    ours = PositionInterpolation(factor)
-    theta, attention_factor = peer("linear", d, base, context, factor=factor)
-    np.testing.assert_allclose(frequencies(d, base=base, scaling=ours), theta, rtol=1e-6)
-    assert attention_factor == amplitude(ours)
-
-    # Their dynamic NTK, for a sequence `factor` times longer than the context, is the static one.
-    ours = NTK(factor)
-    length = int(factor * context)
-    theta, _ = peer("dynamic", d, base, context, seq_len=length, factor=1.0)
-    np.testing.assert_allclose(frequencies(d, base=base, scaling=ours), theta, rtol=1e-6)
-
-    for betas in (dict(), dict(beta_fast=16.0, beta_slow=2.0)):
-        ours = YaRN(factor, context, **betas)
-        parameters = dict(factor=factor, original_max_position_embeddings=context, **betas)
-        theta, attention_factor = peer("yarn", d, base, int(factor * context), **parameters)
-        np.testing.assert_allclose(frequencies(d, base=base, scaling=ours), theta, rtol=1e-6)
-        assert math.isclose(attention_factor, amplitude(ours))
-    theta, attention_factor = peer("yarn", d, base, 9, **parameters, attention_factor=1.5)
-    assert attention_factor == amplitude(YaRN(factor, context, attention_factor=1.5))
