@@ -139,7 +139,7 @@ class MultiHeadAttention(nn.Module):
             options: impl, for example, or rope to override the config's
         Returns: the same function of x, with the same rotation (half-split pairs)
         Raises:
-            ValueError: the config's rotation is scaled: pass it as rope=
+            ValueError: as `Rotary.of_config`; then pass the rotation as rope=
         """
         config = theirs.config
         if "rope" not in options:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.multihead.layer_config import rotation_of_config
 from attention_src.rope.layer import rotate_qk
 
 
@@ -33,21 +34,12 @@ class Rotary:
 
         Args:
             config: has rope_parameters, or rope_theta before version 5
-        Returns: a rotation of half-split pairs with the config's base
+        Returns: a rotation of half-split pairs with the config's base and scaling
         Raises:
-            ValueError: it is scaled: pass a `Rotary` with that scaling instead
+            ValueError: as `layer_config.rotation_of_config`, for types such as dynamic and longrope
         """
-        parameters = getattr(config, "rope_parameters", None)
-        if parameters is None:  # before version 5
-            parameters = dict(rope_theta=config.rope_theta)
-            if getattr(config, "rope_scaling", None) is not None:
-                parameters["rope_type"] = str(config.rope_scaling)
-        kind = parameters.get("rope_type", "default")
-        if kind != "default":
-            raise ValueError(
-                f"the config's rotation is scaled ({kind}); pass rope=Rotary(base, scaling=...)"
-            )
-        return cls(base=float(parameters["rope_theta"]))
+        base, scaling = rotation_of_config(config)
+        return cls(base=base, scaling=scaling)
 
 
 def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:

@@ -80,7 +80,7 @@ def test_biases_are_copied():
     torch.testing.assert_close(ours(x, causal=True), run(theirs, rotary, x), rtol=1e-5, atol=1e-6)
 
 
-def test_a_scaled_rotation_is_refused():
-    theirs, _ = llama(rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=123.0))
-    with pytest.raises(ValueError, match=r"rotation is scaled \(linear\); pass rope=Rotary"):
+def test_a_rotation_that_changes_with_the_length_is_refused():
+    theirs, _ = llama(rope_parameters=dict(rope_type="dynamic", factor=2.0, rope_theta=123.0))
+    with pytest.raises(ValueError, match=r"rotation is of type 'dynamic'; .*Pass rope=Rotary"):
         MultiHeadAttention.from_llama(theirs)
