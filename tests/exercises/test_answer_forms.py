@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from attention_src.exercises.engine.cases import any_scores, any_shape
 from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.drawing import any_scores, any_shape
 
 
 def centred(x):

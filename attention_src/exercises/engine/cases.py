@@ -1,4 +1,10 @@
-"""What a check tries: named cases, drawn cases, and the mistakes that it knows."""
+"""What a check tries: named cases, drawn cases and their inputs, and the mistakes that it knows.
+
+Inputs are drawn by a seeded generator, so that a learner who runs a check again meets the same
+cases: shapes with axes of length 1, scores of every size, rows of weights. Few lengths are used:
+many cases then share a shape and differ in values, which an answer that was kept by shape does not
+survive.
+"""
 
 import functools
 from collections.abc import Callable
@@ -75,3 +81,59 @@ def _size(value: Any) -> int:
     if isinstance(value, tuple | list):
         return sum(map(_size, value))
     return int(np.size(value))
+
+
+def any_shape(
+    rng: np.random.Generator, fewest: int = 1, most: int = 4, longest: int = 5
+) -> tuple[int, ...]:
+    """Draw a shape; a quarter of the axes have length 1.
+
+    Args:
+        rng: the generator
+        fewest, most: how many axes
+        longest: the longest axis; of three or more axes, one may be longer than 3
+    Returns: the shape
+    """
+    n = int(rng.integers(fewest, most + 1))
+    lengths = rng.integers(1, longest + 1, n)
+    if n > 2:
+        lengths = np.minimum(lengths, rng.permutation([longest] + [3] * (n - 1)))
+    lengths[rng.random(n) < 0.1] = 1
+    return tuple(int(length) for length in lengths)
+
+
+def any_scores(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: type = np.float64
+) -> np.ndarray:
+    """Draw scores of one spread, from 0.1 to 3,000, around 0 or up to ±10^4.
+
+    The rows may lie far apart, and the digits after the point do not fit in float32.
+
+    Args:
+        rng: the generator
+        shape: of the array
+        dtype: of the array; scores stay within ±300 in float16
+    Returns: the scores
+    """
+    small = dtype == np.float16
+    spread = rng.choice([0.1, 1.0, 5.0, 40.0 if small else 3000.0])
+    centre = rng.choice([0.0, 0.0, -200.0, 200.0] if small else [0.0, 0.0, -9e3, 9e3])
+    x = centre + spread * rng.uniform(-1, 1, shape) / 3
+    if len(shape) > 1 and rng.random() < 0.3:  # rows far apart
+        x = x + rng.choice([-100.0, 0.0, 50.0] if small else [-900.0, 0.0, 500.0], (*shape[:-1], 1))
+    return np.asarray(x, dtype=dtype)
+
+
+def any_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Draw rows of weights over the last axis: sharp ones, flat ones, some with exact zeros.
+
+    Args:
+        rng: the generator
+        shape: of the array
+    Returns: the weights; each row sums to 1
+    """
+    s = rng.normal(0, rng.choice([0.3, 1.0, 4.0]), shape)
+    if rng.random() < 0.3:
+        s = np.where((rng.random(shape) < 0.3) & (s < s.max(axis=-1, keepdims=True)), -np.inf, s)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))

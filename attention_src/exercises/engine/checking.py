@@ -7,7 +7,7 @@ from a seeded generator; the smallest that fails is reported if all named ones a
 
     >>> import numpy as np
     >>> from attention_src.exercises.engine.checking import Case, Check, Mistake
-    >>> from attention_src.exercises.engine.drawing import any_scores, any_shape
+    >>> from attention_src.exercises.engine.cases import any_scores, any_shape
     >>> DOUBLE = Check(
     ...     "double",
     ...     reference=lambda x: 2 * x,
@@ -55,7 +55,7 @@ from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.messages import Result, report, shown
-from attention_src.exercises.engine.running import Outcome, attempt
+from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
 __all__ = ["Case", "Check", "Mistake", "Result"]
 # The functions that passed, and which check: `exercises.mine` keeps no others.
@@ -104,11 +104,7 @@ class Check:
         Raises:
             ValueError: f is not callable
         """
-        if not callable(f):
-            raise ValueError(
-                f"f is {type(f).__name__}, it should be a function: pass its name without "
-                "calling it, as in check(my_function)"
-            )
+        check_callable("f", f, "check(my_function)")
         # The check's own arithmetic must not stumble over the learner's np.seterr(all="raise").
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")

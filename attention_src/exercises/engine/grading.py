@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.messages import Result, report
-from attention_src.exercises.engine.running import Outcome, attempt
+from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
 REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
 
@@ -93,11 +93,7 @@ class TestCheck:
         Raises:
             ValueError: test is not callable
         """
-        if not callable(test):
-            raise ValueError(
-                f"test is {type(test).__name__}, it should be a function: pass its name without "
-                "calling it, as in check(my_test)"
-            )
+        check_callable("test", test, "check(my_test)")
         calls = [0]
         begun = self._try(test, self.right[0], calls)
         if begun.nothing and not calls[0]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine.cases import any_shape, any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_shape, any_weights
 from attention_src.softmax.reference import entropy_bits
 
 

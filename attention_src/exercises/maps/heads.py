@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.attention.maps import offset_score
+from attention_src.exercises.engine.cases import any_shape, any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_shape, any_weights
 
 
 def _weights(*shape: int) -> np.ndarray:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine.cases import any_shape
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_shape
 
 Target = Callable[[list[str], int, int], bool]  # (tokens, i, j): may query i count key j?
 

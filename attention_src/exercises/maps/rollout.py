@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.attention.maps import attention_rollout
+from attention_src.exercises.engine.cases import any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_weights
 
 
 def _rollout(weights: np.ndarray) -> np.ndarray:

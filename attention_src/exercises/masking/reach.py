@@ -6,8 +6,7 @@ import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Result
-from attention_src.exercises.engine.messages import report
-from attention_src.exercises.engine.running import attempt
+from attention_src.exercises.engine.designing import DesignCheck
 
 N_TOKENS = 16
 ENOUGH, FEWEST = 7, 5  # 4 keys serve 4 + 3 * 3 = 13 tokens at most
@@ -22,23 +21,11 @@ def check_few_keys(f: Any) -> Result:
     Raises:
         ValueError: f is not callable
     """
-    if not callable(f):
-        raise ValueError(
-            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
-            "as in check_few_keys(my_few_keys)"
-        )
-    outcome = attempt(f, (), lambda answer: [to_array(answer, "a boolean mask [16, 16]")])
-    if outcome.nothing:
-        return report("not started", ["few_keys: not started. Fill in the cell above."])
-    problem = outcome.where or _problem(outcome.parts[0])
-    if problem:
-        return report("wrong", ["few_keys: wrong.", problem])
-    keys = int(outcome.parts[0].sum(axis=1).max())
-    if keys == FEWEST:
-        praise = "These are the fewest there are: four keys serve 13 tokens at most."
-    else:
-        praise = f"{FEWEST} are possible. Who sees more than they need?"
-    return report("passed", [f"few_keys: passed, with at most {keys} keys a query. {praise}"])
+    return _FEW_KEYS.run(f)
+
+
+def _read(answer: Any) -> list[np.ndarray]:
+    return [to_array(answer, "a boolean mask [16, 16]")]
 
 
 def _problem(mask: np.ndarray) -> str:
@@ -68,3 +55,15 @@ def _problem(mask: np.ndarray) -> str:
             f"keys; {ENOUGH} are allowed."
         )
     return ""
+
+
+def _praise(mask: np.ndarray) -> str:
+    keys = int(mask.sum(axis=1).max())
+    if keys == FEWEST:
+        praise = "These are the fewest there are: four keys serve 13 tokens at most."
+    else:
+        praise = f"{FEWEST} are possible. Who sees more than they need?"
+    return f", with at most {keys} keys a query. {praise}"
+
+
+_FEW_KEYS = DesignCheck("few_keys", _read, _problem, _praise)

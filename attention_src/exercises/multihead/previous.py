@@ -8,8 +8,7 @@ import numpy as np
 from attention_src.attention.reference import attention, attention_weights
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Result
-from attention_src.exercises.engine.messages import report
-from attention_src.exercises.engine.running import attempt
+from attention_src.exercises.engine.designing import DesignCheck
 
 N_LETTERS, N_PLACES = 4, 8
 LETTER = slice(0, N_LETTERS)
@@ -51,19 +50,7 @@ def check_previous_head(f: Any) -> Result:
     Raises:
         ValueError: f is not callable
     """
-    if not callable(f):
-        raise ValueError(
-            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
-            "as in check_previous_head(my_previous_head)"
-        )
-    outcome = attempt(f, (), _matrices)
-    if outcome.nothing:
-        return report("not started", ["previous_head: not started. Fill in the cell above."])
-    problem = outcome.where or _bad_shapes(outcome.parts) or _misbehaviour(outcome.parts)
-    if problem:
-        return report("wrong", ["previous_head: wrong.", problem])
-    said = f"It writes the letter before in all {len(_texts())} texts, and nothing else."
-    return report("passed", [f"previous_head: passed. {said}"])
+    return _PREVIOUS_HEAD.run(f)
 
 
 def _matrices(answer: Any) -> list[np.ndarray]:
@@ -73,7 +60,16 @@ def _matrices(answer: Any) -> list[np.ndarray]:
     return [to_array(w, f"{name}, a matrix").astype(np.float64) for w, name in parts]
 
 
-def _bad_shapes(matrices: list[np.ndarray]) -> str:
+def _problem(*matrices: np.ndarray) -> str:
+    """The first thing that is wrong with the four matrices; "" if nothing is."""
+    return _bad_shapes(matrices) or _misbehaviour(matrices)
+
+
+def _praise(*matrices: np.ndarray) -> str:
+    return f". It writes the letter before in all {len(_texts())} texts, and nothing else."
+
+
+def _bad_shapes(matrices: tuple[np.ndarray, ...]) -> str:
     """The first shape that does not fit; "" if all do."""
     for name, w in zip(NAMES, matrices, strict=True):
         if w.ndim != 2 or 0 in w.shape:
@@ -93,14 +89,13 @@ def _bad_shapes(matrices: list[np.ndarray]) -> str:
     return ""
 
 
-def _misbehaviour(matrices: list[np.ndarray]) -> str:
+def _misbehaviour(matrices: tuple[np.ndarray, ...]) -> str:
     """What the head does wrong in the first text where it does; "" if nowhere."""
     w_q, w_k, w_v, w_o = matrices
     for letters in _texts():
         x = tokens_of(letters)
-        with np.errstate(all="ignore"):
-            p = attention_weights(x @ w_q, x @ w_k)  # [n, n]
-            written = attention(x @ w_q, x @ w_k, x @ w_v) @ w_o  # [n, 16]
+        p = attention_weights(x @ w_q, x @ w_k)  # [n, n]
+        written = attention(x @ w_q, x @ w_k, x @ w_v) @ w_o  # [n, 16]
         wanted = x[:-1, LETTER]
         near = np.abs(written[1:, FREE] - wanted).max(axis=1) <= NEAR
         elsewhere = np.abs(np.delete(written, np.arange(FREE.start, FREE.stop), axis=1)).max()
@@ -149,3 +144,6 @@ def _wrong_letter(text: str, i: int, p: np.ndarray, got: np.ndarray, wanted: np.
     else:
         lines.append(f"  It looks most at place {j} ({text[j]}), with weight {p[j]:.3f}.")
     return "\n".join(lines)
+
+
+_PREVIOUS_HEAD = DesignCheck("previous_head", _matrices, _problem, _praise)

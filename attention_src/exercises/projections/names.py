@@ -9,8 +9,7 @@ import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Result
-from attention_src.exercises.engine.messages import report
-from attention_src.exercises.engine.running import attempt
+from attention_src.exercises.engine.designing import DesignCheck
 from attention_src.softmax.reference import softmax
 
 N_NAMES = 6
@@ -51,27 +50,7 @@ def check_names(f: Any) -> Result:
     Raises:
         ValueError: f is not callable
     """
-    if not callable(f):
-        raise ValueError(
-            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
-            "as in check_names(my_weights)"
-        )
-    outcome = attempt(f, (), _read)
-    if outcome.nothing:
-        return report("not started", ["names: not started. Fill in the cell above."])
-    problem = outcome.where
-    if not problem:
-        with np.errstate(all="ignore"):
-            problem = _problem(*outcome.parts)
-    if problem:
-        return report("wrong", ["names: wrong.", problem])
-    d_k = outcome.parts[0].shape[1]
-    praise = (
-        "That is the smallest there is."
-        if d_k == FEWEST
-        else f"A smaller one will do: {FEWEST} is possible."
-    )
-    return report("passed", [f"names: passed, with d_k = {d_k}. {praise}"])
+    return _NAMES.run(f)
 
 
 def _read(answer: Any) -> list[np.ndarray]:
@@ -100,6 +79,13 @@ def _problem(w_q: np.ndarray, w_k: np.ndarray) -> str:
             if p[i, j] < ENOUGH:
                 return "\n".join([*_said(p, who, named, i, j), *_cause(w_q, w_k, p, i, j)])
     return ""
+
+
+def _praise(w_q: np.ndarray, w_k: np.ndarray) -> str:
+    d_k = w_q.shape[1]
+    if d_k == FEWEST:
+        return f", with d_k = {d_k}. That is the smallest there is."
+    return f", with d_k = {d_k}. A smaller one will do: {FEWEST} is possible."
 
 
 def _weights(w_q: np.ndarray, w_k: np.ndarray, who: np.ndarray, named: np.ndarray) -> np.ndarray:
@@ -138,3 +124,6 @@ def _cause(w_q: np.ndarray, w_k: np.ndarray, p: np.ndarray, i: int, j: int) -> l
     if int(p[i].argmax()) == i and not w_q[N_NAMES:].any():
         return ["  It looks at itself: w_q does not read whom a token names."]
     return []
+
+
+_NAMES = DesignCheck("names", _read, _problem, _praise)

@@ -6,8 +6,7 @@ import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Result
-from attention_src.exercises.engine.messages import report
-from attention_src.exercises.engine.running import attempt
+from attention_src.exercises.engine.designing import DesignCheck
 
 SIZES = range(1, 101)
 ALLOWED = 1e-6
@@ -22,26 +21,7 @@ def check_round_dictionary(f: Any) -> Result:
     Raises:
         ValueError: f is not callable
     """
-    if not callable(f):
-        raise ValueError(
-            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
-            "as in check_round_dictionary(round_dictionary)"
-        )
-    with np.errstate(all="ignore"):
-        for n in SIZES:
-            outcome = attempt(f, (n,), _read)
-            if outcome.nothing:
-                return report("not started", ["round_dictionary: not started. Fill in the cell."])
-            problem = outcome.where or _problem(n, *outcome.parts)
-            if problem:
-                return report("wrong", [f"round_dictionary: wrong, for n = {n}", problem])
-    return report(
-        "passed",
-        [
-            f"round_dictionary: passed, up to n = {SIZES[-1]}. Two dimensions hold them all; the "
-            "price is the temperature."
-        ],
-    )
+    return _ROUND_DICTIONARY.run(f)
 
 
 def _read(answer: Any) -> list[np.ndarray]:
@@ -73,3 +53,10 @@ def _problem(n: int, keys: np.ndarray, temperature: np.ndarray) -> str:
             f"{ALLOWED:g} is allowed. Are the keys apart, and is it cold enough?"
         )
     return ""
+
+
+def _praise(keys: np.ndarray, temperature: np.ndarray) -> str:
+    return f", up to n = {len(keys)}. Two dimensions hold them all; the price is the temperature."
+
+
+_ROUND_DICTIONARY = DesignCheck("round_dictionary", _read, _problem, _praise, SIZES)

@@ -6,8 +6,7 @@ import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Result
-from attention_src.exercises.engine.messages import report
-from attention_src.exercises.engine.running import attempt
+from attention_src.exercises.engine.designing import DesignCheck
 
 NUMBERS = np.arange(-4.0, 5.0)  # of the queries and of the keys
 LEAD, MOST, FEWEST = 0.1, 4, 2
@@ -34,25 +33,7 @@ def check_bump(f: Any) -> Result:
     Raises:
         ValueError: f is not callable
     """
-    if not callable(f):
-        raise ValueError(
-            f"f is {type(f).__name__}, it should be a function: pass its name without calling it, "
-            "as in check_bump(my_bump)"
-        )
-    outcome = attempt(f, (), _parts)
-    if outcome.nothing:
-        return report("not started", ["bump: not started. Fill in the cell above."])
-    problem = outcome.where or _problem(outcome.parts)
-    if problem:
-        return report("wrong", ["bump: wrong.", problem])
-    units = len(outcome.parts[2])
-    lead = _leads(scores(*outcome.parts)).min()
-    praise = " Can you do it with fewer?" if units > FEWEST else ""
-    word = "unit" if units == 1 else "units"
-    return report(
-        "passed",
-        [f"bump: passed, with {units} hidden {word} and a lead of {lead:.2f}.{praise}"],
-    )
+    return _BUMP.run(f)
 
 
 def _parts(answer: Any) -> list[np.ndarray]:
@@ -66,9 +47,15 @@ def _leads(s: np.ndarray) -> np.ndarray:
     return np.diag(s) - np.where(np.eye(9, dtype=bool), -np.inf, s).max(axis=1)
 
 
-def _problem(parts: list[np.ndarray]) -> str:
+def _praise(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> str:
+    lead = _leads(scores(a, b, w)).min()
+    fewer = " Can you do it with fewer?" if len(w) > FEWEST else ""
+    word = "unit" if len(w) == 1 else "units"
+    return f", with {len(w)} hidden {word} and a lead of {lead:.2f}.{fewer}"
+
+
+def _problem(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> str:
     """The first thing that is wrong with the three arrays; "" if nothing is."""
-    a, b, w = parts
     if w.ndim != 1 or not 1 <= len(w) <= MOST:
         return f"  w should have shape [d_a], with d_a from 1 to {MOST}; yours has {list(w.shape)}."
     if a.shape == b.shape != (2, len(w)) and a.shape[:1] == (2,) and a.ndim == 2:
@@ -79,7 +66,7 @@ def _problem(parts: list[np.ndarray]) -> str:
     for name, x in (("a", a), ("b", b)):
         if x.shape != (2, len(w)):
             return f"  {name} should have shape [2, {len(w)}]; yours has {list(x.shape)}."
-    if not all(np.isfinite(part).all() for part in parts):
+    if not all(np.isfinite(part).all() for part in (a, b, w)):
         return "  All numbers should be finite."
     s = scores(a, b, w)
     lead = _leads(s)
@@ -91,3 +78,6 @@ def _problem(parts: list[np.ndarray]) -> str:
         f"  Query {NUMBERS[i]:.0f} gives its own key {s[i, i]:.3f} and key {NUMBERS[rival]:.0f} "
         f"{s[i, rival]:.3f}; its own should lead by {LEAD}."
     )
+
+
+_BUMP = DesignCheck("bump", _parts, _problem, _praise)

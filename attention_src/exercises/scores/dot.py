@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine.cases import any_shape
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_shape
 
 
 def _dot_scores(q: np.ndarray, k: np.ndarray, scale: float | None = None) -> np.ndarray:

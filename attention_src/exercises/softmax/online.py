@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine.cases import any_scores
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
-from attention_src.exercises.engine.drawing import any_scores
 from attention_src.softmax import reference
 
 
