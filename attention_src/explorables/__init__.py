@@ -104,6 +104,13 @@ def bundle(name: str) -> str:
         name: as for `explorable`
     Returns: the files joined, imported ones first, without import and export statements
     """
+    code = "\n".join(map(_read, _scripts(name)))
+    code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
+    return re.sub(r"^export ", "", code, flags=re.MULTILINE)
+
+
+def _scripts(name: str) -> list[str]:
+    """The script of an explorable and all that it imports, imported ones first."""
     files: list[str] = []
 
     def add(file: str) -> None:
@@ -113,15 +120,13 @@ def bundle(name: str) -> str:
             files.append(file)
 
     add(f"{name}.js")
-    code = "\n".join(_read(file) for file in files)
-    code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
-    return re.sub(r"^export ", "", code, flags=re.MULTILINE)
+    return files
 
 
 def _style(name: str) -> str:
-    """What all explorables share, and what is this one's own, if it has a file of its own."""
-    own = f"{name}.css"
-    return _read("explorable.css") + (_read(own) if (HERE / own).exists() else "")
+    """What all explorables share, and what stands beside the scripts that this one uses."""
+    beside = [script.replace(".js", ".css") for script in _scripts(name)]
+    return _read("explorable.css") + "".join(_read(x) for x in beside if (HERE / x).exists())
 
 
 def _read(file: str) -> str:

@@ -2,11 +2,14 @@
 
 import { softmax } from "./weights.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
+import { buildPlane, drawnAt, kept, showSlider, slider } from "./plane.js";
 
-const SIZE = { width: 400, height: 276 }; // of the plane, in its own units
-const UNIT = 42; // that many of them are 1
-const ORIGIN = { x: 130, y: 138 };
-const REACH = { x: [-2.8, 6], y: [-3.1, 3.1] }; // where the query may be
+const PLANE = {
+  ...{ width: 400, height: 276, unit: 42 },
+  origin: { x: 130, y: 138 },
+  reach: { x: [-2.8, 6], y: [-3.1, 3.1] }, // where the query may be
+};
+const ABOUT = "Three keys and a query as points of a plane, with the push on each as an arrow";
 const HEATS = [-1, 1]; // powers of ten of the temperature
 const TARGETS = [0, 10];
 const RATE = 0.02; // of one step of learning
@@ -16,8 +19,7 @@ const LONGEST = 1.5; // … and at most, in units of the plane
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 const times = (c, a) => a.map((x) => c * x);
 const plus = (a, b) => a.map((x, i) => x + b[i]);
-const within = (value, [low, high]) => Math.min(Math.max(value, low), high);
-const onPlane = ([x, y]) => [ORIGIN.x + UNIT * x, ORIGIN.y - UNIT * y];
+const onPlane = (point) => drawnAt(PLANE, point);
 
 // Forward and backward for one query, with the loss (o - target)^2 / 2. Pushes are minus gradients.
 function learn({ keys, values }, { query, target, temperature }) {
@@ -46,7 +48,7 @@ function build(host, given) {
     Object.assign(state, change);
     draw(host, given, state, parts);
   };
-  const plane = buildPlane(set, parts);
+  parts.plane = buildPlane(PLANE, ABOUT, (query) => set({ query }));
   const sliders = buildSliders(state, set, parts);
   parts.rows = given.labels.map((label, j) => buildRow(label, given.values[j]));
   parts.length = h("p", { class: "ae-entropy" });
@@ -63,58 +65,25 @@ function build(host, given) {
   );
   const rows = h("div", { class: "ae-rows" }, ...parts.rows.map((row) => row.node));
   set({});
-  return [plane, controls, ...sliders, rows, parts.length, parts.sentence, spoken];
+  return [parts.plane, controls, ...sliders, rows, parts.length, parts.sentence, spoken];
 }
 
 // Where the query stands after some steps of gradient descent, kept on the plane.
 function walked(given, state, steps) {
   let query = state.query;
   for (let i = 0; i < steps; i++) {
-    const [x, y] = plus(query, times(RATE, learn(given, { ...state, query }).queryPush));
-    query = [within(x, REACH.x), within(y, REACH.y)];
+    query = kept(PLANE, plus(query, times(RATE, learn(given, { ...state, query }).queryPush)));
   }
   return query;
 }
 
-function buildPlane(set, parts) {
-  const move = (event) => {
-    const box = parts.plane.getBoundingClientRect();
-    const scale = SIZE.width / box.width;
-    const x = ((event.clientX - box.left) * scale - ORIGIN.x) / UNIT;
-    const y = (ORIGIN.y - (event.clientY - box.top) * scale) / UNIT;
-    set({ query: [within(x, REACH.x), within(y, REACH.y)] });
-  };
-  parts.plane = h("svg", {
-    class: "ae-field",
-    viewBox: `0 0 ${SIZE.width} ${SIZE.height}`,
-    role: "img",
-    "aria-label": "Three keys and a query as points of a plane, with the push on each as an arrow",
-    onpointerdown: (event) => {
-      parts.plane.setPointerCapture(event.pointerId);
-      move(event);
-    },
-    onpointermove: (event) => event.buttons && move(event),
-  });
-  return parts.plane;
-}
-
 function buildSliders(state, set, parts) {
   const at = (i) => (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) });
-  parts.across = slider("query: across", REACH.x, 0.05, at(0));
-  parts.up = slider("query: up", REACH.y, 0.05, at(1));
+  parts.across = slider("query: across", PLANE.reach.x, 0.05, at(0));
+  parts.up = slider("query: up", PLANE.reach.y, 0.05, at(1));
   parts.target = slider("target", TARGETS, 0.1, (target) => set({ target }));
   parts.heat = slider("temperature", HEATS, 0.01, (power) => set({ temperature: 10 ** power }));
   return [parts.across, parts.up, parts.target, parts.heat].map((one) => one.node);
-}
-
-function slider(label, [min, max], step, change) {
-  const number = h("span", { class: "ae-number" });
-  const input = h("input", {
-    type: "range",
-    ...{ min, max, step },
-    oninput: () => change(Number(input.value)),
-  });
-  return { number, input, node: h("label", { class: "ae-dial" }, label, input, number) };
 }
 
 function buildRow(label, value) {
@@ -136,10 +105,10 @@ function draw(host, given, state, parts) {
   const length = Math.hypot(...now.queryPush);
   parts.length.textContent = `Push on the query: length ${length.toPrecision(3)}`;
   parts.sentence.textContent = `Output ${fixed(now.output, 2)}, loss ${fixed(now.loss, 2)}.`;
-  show(parts.across, state.query[0], fixed(state.query[0], 2));
-  show(parts.up, state.query[1], fixed(state.query[1], 2));
-  show(parts.target, state.target, fixed(state.target, 1));
-  show(parts.heat, Math.log10(state.temperature), fixed(state.temperature, 2));
+  showSlider(parts.across, state.query[0], fixed(state.query[0], 2));
+  showSlider(parts.up, state.query[1], fixed(state.query[1], 2));
+  showSlider(parts.target, state.target, fixed(state.target, 1));
+  showSlider(parts.heat, Math.log10(state.temperature), fixed(state.temperature, 2));
   drawPlane(parts.plane, given, state.query, now);
   const list = given.labels.map((label, j) => `${label} ${shown(now.weights[j], 3)}`).join(", ");
   parts.speak(`${list}. ${parts.sentence.textContent} ${parts.length.textContent}`);
@@ -147,12 +116,6 @@ function draw(host, given, state, parts) {
 }
 
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
-
-function show(slide, value, text) {
-  slide.input.value = value;
-  slide.input.setAttribute("aria-valuetext", text);
-  slide.number.textContent = text;
-}
 
 function drawPlane(svg, given, query, now) {
   const keys = given.keys.flatMap((key, j) => {

@@ -2,13 +2,15 @@
 
 import { softmax } from "./weights.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
+import { buildPlane, drawnAt, showSlider, slider } from "./plane.js";
 
 const COLD = 0.05; // the temperatures at the two ends of the slider
 const HOT = 50;
-const SIZE = { width: 400, height: 260 }; // of the plane, in its own units
-const UNIT = 62; // that many of them are 1
-const ORIGIN = { x: 165, y: 200 };
-const REACH = { x: [-2.5, 3.5], y: [-0.9, 3] }; // where the query may be
+const PLANE = {
+  ...{ width: 400, height: 260, unit: 62 },
+  origin: { x: 165, y: 200 },
+  reach: { x: [-2.5, 3.5], y: [-0.9, 3] }, // where the query may be
+};
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 const minus = (a, b) => [a[0] - b[0], a[1] - b[1]];
@@ -17,8 +19,7 @@ const SCORES = {
   distance: (q, k) => -dot(minus(q, k), minus(q, k)) / 2,
 };
 const NAMES = { dot: "dot product q·k", distance: "nearness −|q − k|²/2" };
-const within = (value, [low, high]) => Math.min(Math.max(value, low), high);
-const onPlane = ([x, y]) => [ORIGIN.x + UNIT * x, ORIGIN.y - UNIT * y];
+const onPlane = (point) => drawnAt(PLANE, point);
 
 function build(host, given) {
   const fresh = () => ({ query: [...given.query], rule: "dot", temperature: 1 });
@@ -30,7 +31,10 @@ function build(host, given) {
     redraw();
   };
   const controls = buildControls(state, set, fresh, parts);
-  const plane = buildPlane(state, set, parts);
+  parts.plane = buildPlane(PLANE, "Three keys and the query as points of a plane", (query) =>
+    set({ query }),
+  );
+  const sliders = buildSliders(state, set, parts);
   parts.rows = given.labels.map((label, j) => buildRow(label, given.values[j]));
   const rows = h("div", { class: "ae-rows" }, ...parts.rows.map((row) => row.node));
   parts.output = h("p", { class: "ae-entropy" });
@@ -38,7 +42,7 @@ function build(host, given) {
   const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
   parts.speak = speaker(spoken);
   redraw();
-  return [controls, plane, ...parts.sliders, rows, parts.output, parts.sentence, spoken];
+  return [controls, parts.plane, ...sliders, rows, parts.output, parts.sentence, spoken];
 }
 
 function buildControls(state, set, fresh, parts) {
@@ -48,49 +52,14 @@ function buildControls(state, set, fresh, parts) {
   return h("div", { class: "ae-controls" }, h("label", {}, "Score ", parts.rule), reset);
 }
 
-// The plane, and a slider for each number of the query and for the temperature.
-function buildPlane(state, set, parts) {
-  const move = (event) => {
-    const box = parts.plane.getBoundingClientRect();
-    const scale = SIZE.width / box.width;
-    const x = ((event.clientX - box.left) * scale - ORIGIN.x) / UNIT;
-    const y = (ORIGIN.y - (event.clientY - box.top) * scale) / UNIT;
-    set({ query: [within(x, REACH.x), within(y, REACH.y)] });
-  };
-  parts.plane = h("svg", {
-    class: "ae-plane",
-    viewBox: `0 0 ${SIZE.width} ${SIZE.height}`,
-    role: "img",
-    "aria-label": "Three keys and the query as points of a plane",
-    onpointerdown: (event) => {
-      parts.plane.setPointerCapture(event.pointerId);
-      move(event);
-    },
-    onpointermove: (event) => event.buttons && move(event),
-  });
-  const axis = (i, name) =>
-    slider(name, REACH[name === "first" ? "x" : "y"], 0.05, (value) =>
-      set({ query: state.query.map((old, j) => (i === j ? value : old)) }),
-    );
-  const log = [Math.log10(COLD), Math.log10(HOT)];
-  parts.first = axis(0, "first");
-  parts.second = axis(1, "second");
-  parts.temperature = slider("temperature", log, 0.01, (value) => set({ temperature: 10 ** value }));
-  parts.first.name.textContent = "query: edible";
-  parts.second.name.textContent = "query: size";
-  parts.sliders = [parts.first, parts.second, parts.temperature].map((one) => one.node);
-  return parts.plane;
-}
-
-function slider(label, [min, max], step, change) {
-  const name = h("span", {}, label);
-  const number = h("span", { class: "ae-number" });
-  const input = h("input", {
-    type: "range",
-    ...{ min, max, step },
-    oninput: () => change(Number(input.value)),
-  });
-  return { name, number, input, node: h("label", { class: "ae-slide" }, name, input, number) };
+// A slider for each number of the query and for the temperature.
+function buildSliders(state, set, parts) {
+  const at = (i) => (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) });
+  const heats = [Math.log10(COLD), Math.log10(HOT)];
+  parts.first = slider("query: edible", PLANE.reach.x, 0.05, at(0));
+  parts.second = slider("query: size", PLANE.reach.y, 0.05, at(1));
+  parts.heat = slider("temperature", heats, 0.01, (power) => set({ temperature: 10 ** power }));
+  return [parts.first, parts.second, parts.heat].map((one) => one.node);
 }
 
 function buildRow(label, value) {
@@ -115,19 +84,13 @@ function draw(host, given, state, parts) {
   parts.output.textContent = `Output ${output.toFixed(2)}`;
   parts.sentence.textContent = remark(given, state, scores);
   parts.rule.value = state.rule;
-  show(parts.first, state.query[0], fixed(state.query[0], 2));
-  show(parts.second, state.query[1], fixed(state.query[1], 2));
-  show(parts.temperature, Math.log10(state.temperature), fixed(state.temperature, 2));
+  showSlider(parts.first, state.query[0], fixed(state.query[0], 2));
+  showSlider(parts.second, state.query[1], fixed(state.query[1], 2));
+  showSlider(parts.heat, Math.log10(state.temperature), fixed(state.temperature, 2));
   drawPlane(parts.plane, given, state.query, weights);
   const list = given.labels.map((label, j) => `${label} ${shown(weights[j], 3)}`).join(", ");
   parts.speak(`${list}. ${parts.output.textContent}. ${parts.sentence.textContent}`);
   host.dataset.state = JSON.stringify({ ...state, scores, weights, output });
-}
-
-function show(slide, value, text) {
-  slide.input.value = value;
-  slide.input.setAttribute("aria-valuetext", text);
-  slide.number.textContent = text;
 }
 
 // Who wins, and whether that is the key that lies nearest.
@@ -143,9 +106,9 @@ function drawPlane(svg, given, query, weights) {
   const [x0, y0] = onPlane([0, 0]);
   const line = (className, [x, y]) => h("line", { class: className, x1: x0, y1: y0, x2: x, y2: y });
   const axes = [
-    h("line", { class: "ae-axis", x1: 0, x2: SIZE.width, y1: y0, y2: y0 }),
-    h("line", { class: "ae-axis", x1: x0, x2: x0, y1: 0, y2: SIZE.height }),
-    h("text", { class: "ae-tick", x: SIZE.width - 4, y: y0 + 18, "text-anchor": "end" }, "edible →"),
+    h("line", { class: "ae-axis", x1: 0, x2: PLANE.width, y1: y0, y2: y0 }),
+    h("line", { class: "ae-axis", x1: x0, x2: x0, y1: 0, y2: PLANE.height }),
+    h("text", { class: "ae-tick", x: PLANE.width - 4, y: y0 + 18, "text-anchor": "end" }, "edible →"),
     h("text", { class: "ae-tick", x: x0 - 6, y: 14, "text-anchor": "end" }, "size ↑"),
   ];
   const keys = given.keys.flatMap((key, j) => {
