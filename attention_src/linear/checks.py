@@ -1,5 +1,7 @@
 """Checks of options and values that the references and layers of this topic share."""
 
+import math
+import numbers
 from typing import Any
 
 from attention_src.shapes import check_impl, check_size
@@ -51,6 +53,33 @@ def check_same_length(q: Any, k: Any) -> None:
             f"k has n_k={n_k} but q has n_q={n_q}: in a causal sequence each position brings one "
             "query and one key. Earlier keys enter as initial_state (return_state=True gives it)"
         )
+
+
+def check_query_scale(scale: Any) -> float:
+    """Return the factor on the queries, which in this topic is 1 unless told otherwise.
+
+    Args:
+        scale: a number, or None for 1
+    Returns: the scale as a float
+    Raises:
+        ValueError: not a finite number
+    """
+    if scale is None:
+        return 1.0
+    if not isinstance(scale, numbers.Real) or not math.isfinite(scale):
+        raise ValueError(f"scale is {scale!r}; it should be a finite number, or None for 1")
+    return float(scale)
+
+
+def gate_channels(log_gates: Any, d_k: int) -> int:
+    """How many gates each position should have.
+
+    Args:
+        log_gates: what the caller gave
+        d_k: channels of the key
+    Returns: 1 if that is the size of the last axis, one gate for all channels; else d_k
+    """
+    return 1 if tuple(getattr(log_gates, "shape", ()))[-1:] == (1,) else d_k
 
 
 def check_log_gates(highest: float) -> None:

@@ -1,8 +1,11 @@
 """Linear attention on torch tensors [B, H, n, d], with gradients: as `reference`.
 
-Computed in float32 at least; outputs have q's dtype. The state is [B, H, d_k, d_v], in float32 at
-least: a model that writes token by token passes it from call to call. Import the other functions
-from here too; `layer_gated` and `layer_delta` hold them.
+Computed in float32 at least, also under torch.autocast; outputs have q's dtype. Call backward
+outside of the autocast region, as PyTorch advises: inside, autocast rounds the products in it.
+
+The state is [B, H, d_k, d_v], in float32 at least: a model that writes token by token passes it
+from call to call. Import the other functions from here too; `layer_gated` and `layer_delta` hold
+them.
 """
 
 from functools import partial
@@ -19,21 +22,24 @@ from attention_src.linear.checks import (
     check_same_length,
 )
 from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
-from attention_src.linear.layer_gated import gated_linear_attention
+from attention_src.linear.layer_gated import gated_linear_attention, run_gated
 from attention_src.linear.layer_parts import (
     IMPLS,
     answer,
     features,
     run,
     start_state,
+    take_apart,
     tensors,
     uses_kernel,
 )
+from attention_src.tensors import without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
 
 
+@without_autocast
 def linear_attention(
     q: Float[Tensor, "B H n_q d_k"],
     k: Float[Tensor, "B H n_k d_k"],
@@ -43,14 +49,16 @@ def linear_attention(
     causal: bool = True,
     decay: Any = None,
     normalize: bool = True,
+    scale: float | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
+    cu_seqlens: Any = None,
     impl: str = "auto",
 ) -> (
     Float[Tensor, "B H n_q d_v"]
-    | tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "B H d_phi d_s"]]
+    | tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "n_states H d_phi d_s"]]
 ):
     """As `reference.linear_attention`, on tensors [B, H, n, d], with gradients.
 
@@ -60,10 +68,12 @@ def linear_attention(
         q: [B, H, n_q, d_k]
         k: [B, H, n_k, d_k]  with as many heads as q
         v: [B, H, n_k, d_v]
-        feature_map, causal, normalize, form, chunk, return_state: as there
+        feature_map, causal, normalize, scale, form, chunk, return_state: as there
         decay: as there; a tensor gets a gradient. Not validated under torch.compile
         initial_state: [B, H, d_phi, d_v], with normalize [B, H, d_phi, d_v + 1]; in float32 at
             least, as return_state=True gives it
+        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
+            B is then 1, n_k = n_q, and states have n_sequences in place of B
         impl: "torch", "triton" (the kernels: causal and chunkwise, in chunks of their own size;
             with normalize in float32) or "auto": "triton" for CUDA tensors of float16, bfloat16 or
             float32 in the causal chunkwise form, else "torch"
@@ -72,44 +82,51 @@ def linear_attention(
     Raises:
         ValueError: as there; dtypes, devices or heads that differ; an unknown impl, or "triton"
             where it does not apply
+    Cost: as there. Packed: as a batch of n_sequences rows of the longest.
     """
     chunk = check_form(form, chunk)
-    (q, k, v), dtype = tensors(q, k, v)
+    (q, k, v), dtype = tensors(q, k, v, scale)
     gamma = _gamma(decay, q, causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
     if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
-    size = (*q.shape[:2], phi_k.shape[-1], v.shape[-1])
+    if causal or cu_seqlens is not None:
+        check_same_length(q, k)
+    log_gates = gamma.log().expand(*q.shape[:3], 1)  # γ as the gate of every position
+    (phi_q, phi_k, v, log_gates), packing = take_apart(
+        cu_seqlens, "q", "[1, H, n, d_k]", phi_q, phi_k, v, log_gates
+    )
+    size = (*phi_q.shape[:2], phi_k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
     kernel = uses_kernel(impl, form, q, fits=causal)
-    if causal:
-        check_same_length(q, k)
-    elif kernel:
+    if kernel and not causal:
         raise ValueError('causal is False; impl="triton" looks back only. Choose impl="torch"')
+    rows = [phi_q, phi_k, v]
     if kernel:
-        rows = [phi_q, phi_k, v]
         if not normalize:  # with normalize, float16 might overflow in the sum of the weights
             rows = [x.to(dtype) for x in rows]
-        o, state = _kernel(gamma, rows, state)
-    elif causal:
-        longest = q.shape[-2] if form == "parallel" else min(chunk, q.shape[-2])
+        o, state = _kernel(rows, log_gates, state)
+    elif not causal:
+        o, state = _bidirectional(phi_q, phi_k, v, state, form, chunk)
+    elif packing is not None and decay is not None:  # padding has a gate of 1, which no γ^t has
+        o, state = run_gated(form, chunk, phi_q, phi_k, v, log_gates, state)
+    else:
+        n = phi_q.shape[-2]
+        longest = n if form == "parallel" else min(chunk, n)
         powers = gamma ** torch.arange(longest + 1, device=q.device)[:, None]  # γ^t
         token, block = partial(_token, gamma), partial(_block, powers)
-        o, state = run(form, chunk, token, block, [phi_q, phi_k, v], state)
-    else:
-        o, state = _bidirectional(phi_q, phi_k, v, state, form, chunk)
+        o, state = run(form, chunk, token, block, rows, state)
     if normalize:
         l = o[..., -1:]  # [B, H, n_q, 1]  the sum of the weights
         o = (o[..., :-1] / l.masked_fill(l == 0, 1)).masked_fill(l == 0, 0)
-    return answer(o, state, dtype, return_state)
+    return answer(o, state, dtype, return_state, packing)
 
 
-def _kernel(gamma: Tensor, rows: list[Tensor], state: Tensor):
-    """Run the kernels, with γ as the gate of every position; rows are q, k and v."""
+def _kernel(rows: list[Tensor], log_gates: Tensor, state: Tensor):
+    """Run the kernels; rows are φ(q), φ(k) and v."""
     from attention_src.linear.kernel import chunkwise_forward
 
-    gates = gamma.log().expand(*rows[0].shape[:3], 1)
-    o, state = chunkwise_forward(*rows, gates, state.contiguous())
+    o, state = chunkwise_forward(*rows, log_gates, state.contiguous())
     return o.to(state.dtype), state
 
 

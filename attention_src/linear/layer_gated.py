@@ -1,4 +1,4 @@
-"""Linear attention with a gate for each channel of the key (GLA), on torch tensors."""
+"""Linear attention with gates, for each channel of the key (GLA) or one for all, on tensors."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.checks import check_form, check_same_length
+from attention_src.linear.checks import check_form, check_same_length, gate_channels
 from attention_src.linear.layer_parts import (
     answer,
     check_gates,
@@ -16,72 +16,107 @@ from attention_src.linear.layer_parts import (
     decay_whole,
     run,
     start_state,
+    take_apart,
     tensors,
     uses_kernel,
 )
+from attention_src.tensors import without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SUB = 16  # positions in a band, where decays are computed for each pair and channel
 
 
+@without_autocast
 def gated_linear_attention(
     q: Float[Tensor, "B H n d_k"],
     k: Float[Tensor, "B H n d_k"],
     v: Float[Tensor, "B H n d_v"],
-    log_gates: Float[Tensor, "B H n d_k"],
+    log_gates: Float[Tensor, "B H n d_g"],
     *,
+    scale: float | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
+    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
+) -> (
+    Float[Tensor, "B H n d_v"]
+    | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "n_states H d_k d_v"]]
+):
     """As `reference_gated.gated_linear_attention`, on tensors [B, H, n, d], with gradients.
 
     Args:
         q, k: [B, H, n, d_k]
         v: [B, H, n, d_v]
-        log_gates: [B, H, n, d_k], of any floating dtype; not validated under torch.compile
-        form, chunk, return_state: as there
+        log_gates: [B, H, n, d_k] or [B, H, n, 1], of any floating dtype; not validated under
+            torch.compile
+        scale, form, chunk, return_state: as there
         initial_state: [B, H, d_k, d_v], in float32 at least, as return_state=True gives it
+        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
+            B is then 1, and states are [n_sequences, H, d_k, d_v]
         impl: "torch", "triton" (the kernels: chunkwise, in chunks of their own size; d_k and d_v up
-            to 256) or "auto": "triton" for CUDA tensors of float16, bfloat16 or float32 where those
-            conditions hold, else "torch"
+            to 256 with a gate for each channel) or "auto": "triton" for CUDA tensors of float16,
+            bfloat16 or float32 where those conditions hold, else "torch"
     Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state in float32 at
         least
     Raises:
         ValueError: as there; dtypes, devices or heads that differ; an unknown impl, or "triton"
             where it does not apply
     Cost: for each head: parallel 2 n² (d_k + d_v) FLOP; recurrent 4 n d_k d_v FLOP; chunkwise
-        2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP; memory for gates O(16 n d_k).
+        2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP; memory for gates O(16 n d_k), with one gate
+        O(chunk n). Packed: as a batch of n_sequences rows of the longest.
     Source: as there; the 16 x 16 blocks are the paper's secondary-level chunking.
     """
     chunk = check_form(form, chunk)
-    (q, k, v), dtype = tensors(q, k, v)
+    (q, k, v), dtype = tensors(q, k, v, scale)
     check_same_length(q, k)
-    log_gates = check_gates(log_gates, "[B, H, n, d_k]", k, k.shape)
+    wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))
+    log_gates = check_gates(log_gates, "[B, H, n, d_k] or [B, H, n, 1]", k, wanted)
+    rows, packing = take_apart(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, log_gates)
+    q, k, v, log_gates = rows
     size = (*k.shape[:2], k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
-    if uses_kernel(impl, form, q, fits=max(q.shape[-1], v.shape[-1]) <= 256):
+    fits = log_gates.shape[-1] == 1 or max(q.shape[-1], v.shape[-1]) <= 256
+    if uses_kernel(impl, form, q, fits=fits):
         from attention_src.linear.kernel import chunkwise_forward
 
-        rows = (x.to(dtype) for x in (q, k, v))
-        o, state = chunkwise_forward(*rows, log_gates, state.contiguous())
+        q, k, v = (x.to(dtype) for x in (q, k, v))
+        o, state = chunkwise_forward(q, k, v, log_gates, state.contiguous())
     else:
-        o, state = run(form, chunk, _token, _block, [q, k, v, log_gates], state)
-    return answer(o, state, dtype, return_state)
+        o, state = run_gated(form, chunk, q, k, v, log_gates, state)
+    return answer(o, state, dtype, return_state, packing)
+
+
+def run_gated(
+    form: str, chunk: int, q: Tensor, k: Tensor, v: Tensor, log_gates: Tensor, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gated linear attention; all tensors are in the dtype of computation.
+
+    Args:
+        form, chunk: as for `gated_linear_attention`
+        q, k: [B, H, n, d_k];  v: [B, H, n, d_v]
+        log_gates: [B, H, n, d_k] or [B, H, n, 1]
+        state: [B, H, d_k, d_v]  the state before the first position
+    Returns: o [B, H, n, d_v], the state after the last position [B, H, d_k, d_v]
+    """
+    return run(form, chunk, _token, _block, [q, k, v, log_gates], state)
 
 
 def _token(q: Tensor, k: Tensor, v: Tensor, log_gates: Tensor, state: Tensor):
-    """One position: q, k, log_gates [B, H, d_k], v [B, H, d_v]."""
+    """One position: q, k [B, H, d_k], v [B, H, d_v], log_gates [B, H, d_k] or [B, H, 1]."""
     state = log_gates.exp()[..., :, None] * state + k[..., :, None] * v[..., None, :]
     return torch.einsum("bhk,bhkv->bhv", q, state), state
 
 
 def _block(q: Tensor, k: Tensor, v: Tensor, log_gates: Tensor, state: Tensor):
-    """n positions at once: q, k, log_gates [B, H, n, d_k], v [B, H, n, d_v]."""
-    from_start, to_end = decay_from_start(log_gates), decay_to_end(log_gates)  # [B, H, n, d_k]
-    o = _weights(q, k, log_gates) @ v + (q * from_start) @ state
+    """n positions at once: q, k [B, H, n, d_k], v [B, H, n, d_v], log_gates [B, H, n, d_k or 1]."""
+    from_start, to_end = decay_from_start(log_gates), decay_to_end(log_gates)  # as log_gates
+    if log_gates.shape[-1] == 1:
+        w = (q @ k.mT) * decay_between(log_gates)[..., 0]  # [B, H, n, n]
+    else:
+        w = _weights(q, k, log_gates)
+    o = w @ v + (q * from_start) @ state
     return o, decay_whole(log_gates)[..., :, None] * state + (k * to_end).mT @ v
 
 

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.checks import check_feature_map, check_log_gates
+from attention_src.linear.checks import check_feature_map, check_log_gates, check_query_scale
+from attention_src.packing import Packing
 from attention_src.shapes import check_heads, check_impl, check_shape
 from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
 
@@ -58,16 +59,17 @@ def uses_kernel(
     return impl == "triton" or (impl == "auto" and automatic)
 
 
-def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:
-    """Validate q, k and v.
+def tensors(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[Tensor], torch.dtype]:
+    """Validate q, k, v and scale.
 
     Args:
         q: [B, H, n_q, d_k]
         k, v: [B, H, n_k, d_k], [B, H, n_k, d_v]
-    Returns: q, k and v in float32 at least; the output's dtype, which is q's
+        scale: a number, or None for 1
+    Returns: scale * q, k and v in float32 at least; the output's dtype, which is q's
     Raises:
         ValueError: not floating-point tensors of one dtype on one device; shapes that do not fit;
-            grouped heads
+            grouped heads; a scale that is not a finite number
     """
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
@@ -76,7 +78,9 @@ def tensors(q: Any, k: Any, v: Any) -> tuple[list[Tensor], torch.dtype]:
             f"k has {k.shape[1]} heads but q has H={q.shape[1]}; they should be equal. Repeat "
             "those of k and v first: k.repeat_interleave(H // H_kv, dim=1)"
         )
-    return [x.to(compute_dtype(q)) for x in (q, k, v)], q.dtype
+    factor, dtype = check_query_scale(scale), q.dtype
+    q, k, v = (x.to(compute_dtype(q)) for x in (q, k, v))
+    return [q if factor == 1 else factor * q, k, v], dtype
 
 
 def check_argument(x: Any, name: str, axes: str, k: Tensor, wanted: tuple[int, ...]) -> Tensor:
@@ -133,8 +137,41 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
     return initial_state
 
 
-def answer(o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool) -> Any:
-    """As `reference_parts.answer`, on tensors."""
+def take_apart(
+    cu_seqlens: Any, name: str, axes: str, *rows: Tensor
+) -> tuple[tuple[Tensor, ...], Packing | None]:
+    """Take packed rows apart into a batch, padded at the front.
+
+    The padding is zeros: a key of 0 writes nothing into a state, a log gate of 0 forgets nothing.
+
+    Args:
+        cu_seqlens: int [n_sequences + 1], or None for rows that are not packed
+        name, axes: what the first row and its axes are called, as in "[1, H, n, d_k]"
+        rows: the first [1, H, n, *] or [1, n, *]; all have n where the first has it
+    Returns: the rows as [n_sequences, H, longest, *], and what `answer` needs to join them again;
+        the rows as they are and None without cu_seqlens
+    Raises:
+        ValueError: as `packing.check_cu_seqlens`; the first row has other axes
+    """
+    if cu_seqlens is None:
+        return rows, None
+    x, axis = rows[0], axes.count(",") - 1
+    batch = list(x.shape[: x.ndim - axis - 1])
+    if batch != [1]:
+        raise ValueError(
+            f"{name} has the leading axes {batch}; with cu_seqlens it should be {axes}, all "
+            "sequences in one row"
+        )
+    packing = Packing(cu_seqlens, x.shape[axis], front=True, device=x.device)
+    return tuple(packing.pad(x, axis) for x in rows), packing
+
+
+def answer(
+    o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool, packing: Packing | None = None
+) -> Any:
+    """As `reference_parts.answer`, on tensors; puts packed rows [..., n, d] together again."""
+    if packing is not None:
+        o = packing.unpad(o, o.ndim - 2)
     return (o.to(dtype), state) if return_state else o.to(dtype)
 
 

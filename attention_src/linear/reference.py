@@ -39,6 +39,7 @@ def linear_attention(
     causal: bool = True,
     decay: Any = None,
     normalize: bool = True,
+    scale: float | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Any = None,
@@ -49,13 +50,13 @@ def linear_attention(
 ):
     """Attention whose weights are dot products of features, plain or with a decay for each head.
 
-        w_ij = φ(q_i)·φ(k_j) γ^(i−j)   for j <= i  (not causal: for all j, without γ)
+        w_ij = φ(scale q_i)·φ(k_j) γ^(i−j)   for j <= i  (not causal: for all j, without γ)
         o_i  = Σ_j w_ij v_j / Σ_j w_ij             (normalize=False: without the division)
 
-        S_t  = γ S_{t−1} + φ(k_t) v_t^T,   o_t = S_t^T φ(q_t)      the same, as a recurrence
+        S_t  = γ S_{t−1} + φ(k_t) v_t^T,   o_t = S_t^T φ(scale q_t)     the same, as a recurrence
 
     Args:
-        q: [..., n_q, d_k]  queries, used unscaled: pass d_k ** -0.5 * q to scale them
+        q: [..., n_q, d_k]  queries
         k: [..., n_k, d_k]  keys; n_k = n_q if causal
         v: [..., n_k, d_v]  values
         feature_map: φ: "elu" (elu + 1), "relu", "taylor" (1, x, x⊗x / sqrt(2)), None = identity
@@ -63,6 +64,8 @@ def linear_attention(
         decay: γ in (0, 1], one number or one for each head [H]; None = 1. Causal only
         normalize: divide by the sum of the weights. Where that sum is exactly 0, o = 0; with
             feature_map=None weights may be negative and their sum arbitrarily close to 0
+        scale: factor on q, before φ; None = 1, as in the papers below (not d_k ** -0.5, as in
+            softmax attention and in the library fla)
         form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
         chunk: positions in a chunk, for "chunkwise"
         initial_state: [..., d_phi, d_v]  the state after earlier positions; None = 0. With
@@ -71,14 +74,14 @@ def linear_attention(
     Returns: [..., n_q, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
         ValueError: shapes that do not fit; an unknown form or feature map; a chunk below 1; γ out
-            of range, or without causal
+            of range, or without causal; a scale that is not a finite number
     Cost: parallel 2 n² (d_phi + d_v) FLOP and O(n²) memory; recurrent 4 n d_phi d_v FLOP and
         O(d_phi d_v) memory; chunkwise 2 n (chunk (d_phi + d_v) + 2 d_phi d_v) FLOP.
     Source: Katharopoulos et al. 2020, arXiv:2006.16236, Eqs. 8-12 (their S_i, Z_i are our state and
         its last column). Decay: Sun et al. 2023, arXiv:2307.08621, Eqs. 5-7 (their D is γ^(i−j)).
     """
     chunk = check_form(form, chunk)
-    (q, k, v), dtype = arrays(q, k, v)
+    (q, k, v), dtype = arrays(q, k, v, scale)
     gamma = _gamma(decay, q.shape[:-2], causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
     if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights

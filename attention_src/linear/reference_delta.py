@@ -29,6 +29,7 @@ def delta_rule(
     v: Any,
     beta: Any,
     *,
+    scale: float | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Any = None,
@@ -39,14 +40,15 @@ def delta_rule(
 ):
     """Replace a fraction β of the value that the state holds for a key.
 
-        S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = S_t q_t
+        S_t = S_{t−1} + β_t (v_t − S_{t−1} k_t) k_t^T,   o_t = scale S_t q_t
 
     Args:
-        q: [..., n, d_k]  queries, used unscaled
+        q: [..., n, d_k]  queries
         k: [..., n, d_k]  keys. Normalise them first: with β |k|² above 2 the state grows without
             bound
         v: [..., n, d_v]  values
         beta: [..., n]  β, the fraction of the old value to replace: 0 none, 1 all (if |k| = 1)
+        scale: factor on q; None = 1 (not d_k ** -0.5)
         form: "parallel", "recurrent" or "chunkwise"; they differ in cost and in rounding only
         chunk: positions in a chunk, for "chunkwise"
         initial_state: [..., d_k, d_v]  S^T after earlier positions; None = 0. Transposed, because a
@@ -54,13 +56,14 @@ def delta_rule(
         return_state: whether to return the state S^T after the last position too
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
-        ValueError: shapes that do not fit; an unknown form; a chunk below 1
+        ValueError: shapes that do not fit; an unknown form; a chunk below 1; a scale that is not a
+            finite number
     Cost: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP; recurrent
         6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
     Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
         triangular solve, their W and U our `erase` and `write`).
     """
-    (q, k, v), dtype = arrays(q, k, v)
+    (q, k, v), dtype = arrays(q, k, v, scale)
     ungated = np.zeros(k.shape[:-1])
     return _delta((q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state)
 
@@ -72,6 +75,7 @@ def gated_delta_rule(
     beta: Any,
     log_gates: Any,
     *,
+    scale: float | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
     initial_state: Any = None,
@@ -82,19 +86,20 @@ def gated_delta_rule(
 ):
     """The delta rule on a state that first decays, by one gate for each position.
 
-        S_t = g_t S_{t−1} + β_t (v_t − g_t S_{t−1} k_t) k_t^T,   o_t = S_t q_t,   g = exp(log_gates)
+        S_t = g_t S_{t−1} + β_t (v_t − g_t S_{t−1} k_t) k_t^T,   g = exp(log_gates)
+        o_t = scale S_t q_t
 
     Args:
         q, k, v, beta: as for `delta_rule`
         log_gates: [..., n]  log g, at most 0; −inf forgets everything
-        form, chunk, initial_state, return_state: as for `delta_rule`
+        scale, form, chunk, initial_state, return_state: as for `delta_rule`
     Returns: as `delta_rule`
     Raises:
         ValueError: as `delta_rule`; a log gate above 0
     Cost: as `delta_rule`.
     Source: Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464, section 3.1 (their α_t is our g_t).
     """
-    (q, k, v), dtype = arrays(q, k, v)
+    (q, k, v), dtype = arrays(q, k, v, scale)
     log_gates, _ = real_array(log_gates, "log_gates")
     return _delta((q, k, v), dtype, beta, log_gates, form, chunk, initial_state, return_state)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.linear.checks import check_feature_map
+from attention_src.linear.checks import check_feature_map, check_query_scale
 from attention_src.shapes import check_leading, check_qkv, check_shape, real_array
 
 Step = Callable[..., tuple[np.ndarray, np.ndarray]]
@@ -46,13 +46,14 @@ def run(
     return o, state
 
 
-def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
-    """Validate q, k and v.
+def arrays(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[np.ndarray], np.dtype]:
+    """Validate q, k, v and scale.
 
     Args:
         q: [..., n_q, d_k]
         k, v: [..., n_k, d_k], [..., n_k, d_v]
-    Returns: q, k and v in float64, with their leading axes broadcast; the output's dtype
+        scale: a number, or None for 1
+    Returns: scale * q, k and v in float64, with their leading axes broadcast; the output's dtype
     Raises:
         ValueError: not numbers, or shapes that do not fit
     """
@@ -60,6 +61,7 @@ def arrays(q: Any, k: Any, v: Any) -> tuple[list[np.ndarray], np.dtype]:
     k, v = real_array(k, "k")[0], real_array(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
+    q = check_query_scale(scale) * q
     leading = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
     return [np.broadcast_to(x, (*leading, *x.shape[-2:])) for x in (q, k, v)], dtype
 

@@ -21,10 +21,12 @@ MECHANISMS = {
         dict(feature_map=None, normalize=False, decay=[0.96875, 0.984375, 0.0625]),
     ),
     "gated": ("gated_linear_attention", dict()),
+    "one gate": ("gated_linear_attention", dict()),
     "delta": ("delta_rule", dict()),
     "gated delta": ("gated_delta_rule", dict()),
 }
-ONE_OF_EACH = ("decay", "bidirectional", "gated", "delta", "gated delta")  # a name for each path
+# A name for each path.
+ONE_OF_EACH = ("decay", "bidirectional", "gated", "one gate", "delta", "gated delta")
 FORMS = [
     dict(form="parallel"),
     dict(form="recurrent"),
@@ -53,12 +55,12 @@ def inputs(name, n, d_k, d_v, dtype=torch.float64, seed=0, batch=2):
         return torch.randn(batch, HEADS, n, *shape, generator=generator, dtype=torch.float64)
 
     q, k, v = normal(d_k), normal(d_k), normal(d_v)
-    channels = (d_k,) if name == "gated" else ()
+    channels = {"gated": (d_k,), "one gate": (1,)}.get(name, ())
     log_gates = -(normal(*channels) * 3 - 2).exp() * normal(*channels).abs()
     if name == "relu":  # a first key with weight for every query: no sum is close to 0
         k[..., :1, :] = 1 + k[..., :1, :].abs()
     if "delta" not in name:
-        more = [log_gates] if name == "gated" else []
+        more = [log_gates] if channels else []
     else:
         k = k / k.norm(dim=-1, keepdim=True)
         more = [1.5 * normal().sigmoid()] + [log_gates] * (name == "gated delta")
@@ -77,7 +79,7 @@ def definition(name, q, k, v, *more):
     """The mechanism as its equation reads, in the dtype of its arguments."""
     if "delta" in name:
         return delta_by_matrices(q, k, v, *more)
-    if name == "gated":
+    if name in ("gated", "one gate"):
         return gated_weights(q, k, *more) @ v
     options = dict(feature_map="elu", causal=True, decay=None, normalize=True)
     options |= MECHANISMS[name][1]

@@ -7,7 +7,7 @@ import torch
 from linear.cases import ONE_OF_EACH, inputs, on_arrays, on_tensors
 
 SHAPE = dict(n=5, d_k=3, d_v=2)
-GATED = ["gated", "gated delta"]
+GATED = ["gated", "one gate", "gated delta"]
 DELTA = ["delta", "gated delta"]
 LINEAR = ["elu", "bidirectional"]
 
@@ -112,12 +112,16 @@ def test_decay(untyped):
 
 @pytest.mark.parametrize("name", GATED)
 def test_log_gates(name, untyped):
-    last = "1" if name == "gated" else "2"
+    last = "2" if name == "gated delta" else "1"
     refuse(
         name, "log_gates has the entry 0.5; .*Pass their log", setting(last, lambda g: g * 0 + 0.5)
     )
     refuse(name, "log_gates has shape", setting(last, lambda g: g[:, :, :4]))
     refuse(name, "log_gates has shape", setting(last, lambda g: g[0]))
+    if name != "gated delta":
+        for wrong in (lambda g: g[..., 0], lambda g: g[..., :1].expand(2, 3, 5, 2)):
+            message = r"log_gates has shape .* or .* 1\] = \[2, 3, 5, 3\]"
+            refuse(name, message, setting(last, wrong), only="tensors")
     refuse(name, "log_gates is a float", setting(last, lambda g: 0.5), only="tensors")
     refuse(
         name,
@@ -125,6 +129,31 @@ def test_log_gates(name, untyped):
         setting(last, lambda g: g.to("meta")),
         only="tensors",
     )
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_scale(name, untyped):
+    for scale in ("d_k", np.inf, 1j, [1.0]):
+        refuse(name, "scale is .*; it should be a finite number, or None for 1", scale=scale)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_packed_rows(name, untyped):
+    def first(arguments):
+        arguments.update({label: x[:1] for label, x in arguments.items()})
+
+    for message, x in (("falls from 3 to 2", [0, 3, 2, 5]), ("goes from 0 to 4", [0, 4])):
+        refuse(name, message, first, only="tensors", cu_seqlens=torch.tensor(x))
+    refuse(
+        name,
+        r"q has the leading axes \[2\]; with cu_seqlens it should be \[1, H, n, d_k\]",
+        only="tensors",
+        cu_seqlens=torch.tensor([0, 5]),
+    )
+    if name == "bidirectional":
+        shorter = setting("q", lambda q: q[..., :4, :])
+        cu_seqlens = torch.tensor([0, 4])
+        refuse(name, "k has n_k=5 but q has n_q=4", shorter, only="tensors", cu_seqlens=cu_seqlens)
 
 
 @pytest.mark.parametrize("name", DELTA)

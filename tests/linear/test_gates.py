@@ -77,12 +77,12 @@ def test_probe(form, dtype, n):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("name", ["gated", "delta", "gated delta"])
+@pytest.mark.parametrize("name", ["gated", "one gate", "delta", "gated delta"])
 def test_probe_of_gates_and_of_the_delta_rule(form, name):
     n = 41
     q, k, _, *more = inputs(name, n, 7, 1, dtype=torch.float32)
     visible = torch.from_numpy(causal_mask(n))
-    if name == "gated":
+    if "delta" not in name:
         q, k = q.abs(), k.abs()
     if name != "delta":
         more[-1] = more[-1].clamp(min=-0.3)  # mild, but for one that forgets everything before it
@@ -99,7 +99,7 @@ def test_probe_of_gates_and_of_the_delta_rule(form, name):
 @pytest.mark.parametrize("strength", [-1e-6, -20.0, -6e4, -torch.inf])
 def test_strong_gates_neither_overflow_nor_lose_digits(form, strength):
     """Beside gates of exp(strength) there are mild ones, whose products are still exact."""
-    for name in ("gated", "gated delta"):
+    for name in ("gated", "one gate", "gated delta"):
         *rest, log_gates = inputs(name, 70, 5, 3, dtype=torch.float32, seed=3)
         log_gates = log_gates.clamp(min=-0.3)
         log_gates[:, :, ::7] = strength

@@ -193,7 +193,8 @@ def work(name, n, **options):
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("elu", 512), ("retention", 512), ("gated", 128), ("gated delta", 256)]
+    ("name", "n"),
+    [("elu", 512), ("retention", 512), ("gated", 128), ("one gate", 256), ("gated delta", 256)],
 )
 def test_chunkwise_costs_grow_with_n_and_parallel_with_its_square(name, n):
     flops, numbers = work(name, 4 * n) / work(name, n)
@@ -204,9 +205,13 @@ def test_chunkwise_costs_grow_with_n_and_parallel_with_its_square(name, n):
 
 @pytest.mark.parametrize("name", CAUSAL)
 def test_torch_compile_without_a_break(name, untyped):
+    torch._dynamo.reset()
     arguments = inputs(name, 7, 5, 3, dtype=torch.float32)
     compiled = torch.compile(on_tensors(name), fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(*arguments, chunk=4), on_tensors(name)(*arguments, chunk=4))
+    expected = on_tensors(name)(*arguments, chunk=4)
+    torch.testing.assert_close(compiled(*arguments, chunk=4), expected)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(compiled(*arguments, chunk=4), expected)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)

@@ -1,7 +1,7 @@
 """Against flash-linear-attention's naive functions: another hand's reading of the same papers.
 
 Their files are loaded one by one, because importing the whole package compiles and patches more
-than is asked for here. They divide q by sqrt(d_k), and most have [B, n, H, d] for [B, H, n, d].
+than is asked for here. Their scale is d_k ** -0.5, and most have [B, n, H, d] for [B, H, n, d].
 """
 
 import importlib.metadata
@@ -35,10 +35,10 @@ def swapped(*tensors):
 
 
 def check(name, arguments, theirs, their_state=None, **options):
-    """Ours, unscaled, on scaled queries, in every form; in float32, as they compute."""
-    q, *rest = arguments
+    """Ours with their scale, in every form; in float32, as they compute."""
+    options |= dict(scale=D_K**-0.5, return_state=True)
     for form in FORMS:
-        o, state = on_tensors(name)(D_K**-0.5 * q, *rest, return_state=True, **(options | form))
+        o, state = on_tensors(name)(*arguments, **(options | form))
         torch.testing.assert_close(o, theirs, rtol=1e-4, atol=1e-5)
         if their_state is not None:
             torch.testing.assert_close(state, their_state, rtol=1e-4, atol=1e-5)
@@ -78,6 +78,17 @@ def test_gates():
         *swapped(q, k, v, log_gates), output_final_state=True
     )
     check("gated", (q, k, v, log_gates), theirs.transpose(1, 2), state)
+
+
+@pytest.mark.parametrize("function", ["naive_recurrent_simple_gla", "naive_chunk_simple_gla"])
+def test_one_gate(function):
+    q, k, v, log_gates = inputs("one gate", N, D_K, D_V, dtype=torch.float32)
+    if "chunk" in function:  # it subtracts cumulative sums: strong gates cost it three digits
+        log_gates = log_gates.clamp(min=-0.3)
+    theirs, state = naive("simple_gla", function)(
+        *swapped(q, k, v, log_gates[..., 0]), output_final_state=True
+    )
+    check("one gate", (q, k, v, log_gates), theirs.transpose(1, 2), state)
 
 
 def test_delta_rule():

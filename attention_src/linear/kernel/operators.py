@@ -24,6 +24,7 @@ from attention_src.linear.kernel.launch import (
     states_launch,
 )
 from attention_src.linear.layer_delta_steps import run_delta
+from attention_src.tensors import without_autocast
 from attention_src.triton_support.launch import capability, check_kernel_tensors, triton
 
 
@@ -149,6 +150,7 @@ def _save_delta(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(*inputs)
 
 
+@without_autocast
 def _backward_delta(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in ctx.saved_tensors]
