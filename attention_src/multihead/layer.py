@@ -7,7 +7,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_src.flash.layer import IMPLS
-from attention_src.multihead.layer_cache import attend, attend_with_cache, check_cache
+from attention_src.multihead.layer_cache import (
+    attend,
+    attend_with_cache,
+    attend_with_weights,
+    check_cache,
+)
 from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
@@ -74,7 +79,8 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         cache: Any = None,
         positions: Any = None,
-    ) -> Float[Tensor, "B n_q d_model"]:
+        return_weights: bool = False,
+    ) -> Float[Tensor, "B n_q d_model"] | tuple[Tensor, Tensor]:
         """The tokens of x attend to the tokens of context.
 
         Args:
@@ -87,11 +93,13 @@ class MultiHeadAttention(nn.Module):
                 too; afterwards it also holds those of x. It carries no gradient.
             positions: [n_q], or [B, n_q] for sequences of different lengths: for rope; None = 0,
                 1, 2 …, continued after the tokens that the cache has seen
-        Returns: [B, n_q, d_model]
+            return_weights: return p as well
+        Returns: y [B, n_q, d_model]; or y and p [B, H, n_q, n_k], as `attend_with_weights`
         Raises:
             ValueError: as `attention`; shapes that do not fit; a context with a cache or with rope;
-                a cache and several tokens without causal; positions without rope
-        Cost: four projections and `attention`.
+                a cache and several tokens without causal, or while gradients of its keys and values
+                are enabled; positions without rope
+        Cost: four projections and `attention`; p takes O(n_q n_k) memory, whatever the impl.
         """
         self._check_arguments(x, context, causal, cache, positions)
         context = x if context is None else context
@@ -100,11 +108,16 @@ class MultiHeadAttention(nn.Module):
         v = self._split(self.v_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_v]
         if self.rope is not None:
             q, k = self.rope(q, k, positions_of(positions, x.shape[1], cache))
-        if cache is None:
+        p = None
+        if return_weights:
+            options: dict[str, Any] = dict(mask=mask, causal=causal, impl=self.impl)
+            o, p = attend_with_weights(q, k, v, cache, **options)
+        elif cache is None:
             o = attend(q, k, v, mask=mask, causal=causal, impl=self.impl)  # [B, H, n_q, d_v]
         else:
             o = attend_with_cache(q, k, v, cache, mask=mask, impl=self.impl)
-        return self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, H * d_v]
+        y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, d_model]
+        return y if p is None else (y, p)
 
     @classmethod
     def from_torch(cls, theirs: nn.MultiheadAttention, **options: Any) -> "MultiHeadAttention":

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.attention.layer import attention
+from attention_src.attention.layer import attention, attention_weights
 from attention_src.attention.masks import combine
 from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
@@ -69,25 +69,75 @@ def attend_with_cache(
     Returns: [B, H, n, d_v]. Cached keys and values carry no gradient.
     Raises:
         ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed: a
-            mask is given, sequences have different lengths, or a windowed cache holds tokens
+            mask is given, sequences have different lengths, or a windowed cache holds tokens; keys
+            or values that require gradients
     """
+    check_no_gradients(k, v)
     n = q.shape[-2]
     if n == 1 and mask is None:
         cache.append(k, v)
         return decode_attention(q, cache, scale=scale, impl=impl)
-    if isinstance(cache, WindowedKVCache):
-        if impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
-            cache.append(k, v)
-            window: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
-            return flash_attention(q, k, v, scale=scale, impl=impl, **window)
-        keys, values, visible = _append_windowed(k, v, cache)
-    else:
-        keys, values, visible = _append(k, v, cache)
+    tiled = impl in ("tiled", "triton") and mask is None
+    if tiled and isinstance(cache, WindowedKVCache) and cache.n_seen == 0:
+        cache.append(k, v)
+        window: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
+        return flash_attention(q, k, v, scale=scale, impl=impl, **window)
+    keys, values, visible = _append(k, v, cache)
     options: dict[str, Any] = dict(scale=scale, impl=impl)
     if visible is None:
         return attend(q, keys, values, mask=mask, causal=True, **options)
     mask = None if mask is None else torch.as_tensor(mask, device=q.device)
     return attend(q, keys, values, mask=combine(mask, visible), **options)
+
+
+def attend_with_weights(
+    q: Float[Tensor, "B H n_q d_k"],
+    k: Float[Tensor, "B H_kv n d_k"],
+    v: Float[Tensor, "B H_kv n d_v"],
+    cache: Any = None,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    impl: str = "auto",
+) -> tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "B H n_q n_k"]]:
+    """As `attend`, or as `attend_with_cache` where a cache is given, and the weights too.
+
+    Args:
+        q, k, v, cache, mask, causal, scale, impl: as there; with a cache, causal is not used
+    Returns:
+        o: [B, H, n_q, d_v], by the impl
+        p: [B, H, n_q, n_k], by `attention_weights`; with a cache, for the n_k keys in order of
+            position: those it held, and the new ones
+    Raises:
+        ValueError: as those two; "tiled" or "triton" for a windowed cache
+    Cost: O(n_q n_k) memory for p, and its scores are computed a second time.
+    """
+    if cache is not None:
+        check_no_gradients(k, v)
+        k, v, visible = _append(k, v, cache)
+        causal = visible is None
+        if visible is not None:
+            mask = combine(
+                None if mask is None else torch.as_tensor(mask, device=q.device), visible
+            )
+    options: dict[str, Any] = dict(mask=mask, causal=causal, scale=scale)
+    return attend(q, k, v, impl=impl, **options), attention_weights(q, k, **options)
+
+
+def check_no_gradients(k: Tensor, v: Tensor) -> None:
+    """Check that no gradient is expected from what is about to go into a cache.
+
+    Args:
+        k, v: new keys and values
+    Raises:
+        ValueError: gradients are enabled, and k or v require one
+    """
+    if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
+        raise ValueError(
+            "cache is given, but the new keys and values require gradients, which a cache does not "
+            "carry: their projections would not learn. Use torch.no_grad(), or call without cache"
+        )
 
 
 def check_cache(cache: Any, causal: bool, n: int) -> None:
@@ -112,7 +162,9 @@ def check_cache(cache: Any, causal: bool, n: int) -> None:
 
 
 def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    """All keys and values, and a mask if the sequences of the batch have different lengths."""
+    """All keys and values, and a mask unless each token sees all keys up to its own."""
+    if isinstance(cache, WindowedKVCache):
+        return _append_windowed(k, v, cache)
     n = k.shape[-2]
     cache.append(k, v)
     keys, values = cache.read()
