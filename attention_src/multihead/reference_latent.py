@@ -8,7 +8,8 @@ from jaxtyping import Float
 from attention_src.attention.reference import attention
 from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.rope.reference import rotate
-from attention_src.shapes import check_size, real_array
+from attention_src.rope.scaling_by_parts import latent_scaling
+from attention_src.shapes import check_shape, check_size, real_array
 
 
 def latent_attention(
@@ -24,11 +25,13 @@ def latent_attention(
     mask: Any = None,
     causal: bool = False,
     base: float = 10000.0,
+    scaling: Any = None,
+    norm: Any = None,
     absorb: bool = False,
 ) -> Float[np.ndarray, "*batch n d_model"]:
     """Multi-head latent attention: one latent vector c per token gives all keys and values.
 
-        c = x w_dkv,  k_rope = rotate(x w_kr),  q, q_rope = split(x w_q)
+        c = norm(x w_dkv),  k_rope = rotate(x w_kr),  q, q_rope = split(x w_q)
         k = [c w_uk, k_rope],  v = c w_uv,  y = merge(attention([q, rotate(q_rope)], k, v)) w_o
 
     Absorbed: q (c w_uk)^T = (q w_uk^T) c^T and p (c w_uv) = (p c) w_uv, so the heads can attend to
@@ -46,12 +49,16 @@ def latent_attention(
         mask: bool, broadcast to [..., H, n, n]; True = may attend
         causal: no looking ahead
         base: of the rotation
+        scaling: of the rotation: None, or one of `rope.scaling`. YaRN's factor applies to all
+            scores, see `rope.scaling_by_parts.latent_scaling`.
+        norm: [d_latent]  the weights of an RMSNorm of c, norm c / sqrt(mean(c²) + 1e-6); None = no
+            norm
         absorb: compute the absorbed form; False = form the keys and values of every head
     Returns: [..., n, d_model]  y, in x's dtype
     Raises:
         ValueError: names the matrix that does not fit
     Cost: a cache would hold d_latent + d_rope numbers per token.
-    Source: DeepSeek-AI 2024, arXiv:2405.04434, Eq. 9 to 19, with a full-rank w_q and without norms.
+    Source: DeepSeek-AI 2024, arXiv:2405.04434, Eq. 9 to 19, with a full-rank w_q.
     """
     H = check_size(n_heads, "n_heads", at_least=1)
     x, dtype = real_array(x, "x")
@@ -63,10 +70,18 @@ def latent_attention(
     q = split_heads(x @ w["w_q"], H)  # [..., H, n, d_k + d_rope]
     q, q_rope = q[..., :d_k], q[..., d_k:]
     c = (x @ w["w_dkv"])[..., None, :, :]  # [..., 1, n, d_latent]
+    if norm is not None:
+        norm = real_array(norm, "norm")[0]
+        check_shape(norm, "norm", "[d_latent]", c.shape[-1:])
+        c = norm * c / np.sqrt(np.mean(c**2, axis=-1, keepdims=True) + 1e-6)
     k_rope = (x @ w["w_kr"])[..., None, :, :]  # [..., 1, n, d_rope]
+    scale = (d_k + d_rope) ** -0.5
     if d_rope:
-        q_rope, k_rope = (rotate(part, positions, base=base) for part in (q_rope, k_rope))
-    options: dict[str, Any] = dict(mask=mask, causal=causal, scale=(d_k + d_rope) ** -0.5)
+        rotation, score_factor = latent_scaling(scaling)
+        how: dict[str, Any] = dict(base=base, scaling=rotation)
+        q_rope, k_rope = (rotate(part, positions, **how) for part in (q_rope, k_rope))
+        scale *= score_factor
+    options: dict[str, Any] = dict(mask=mask, causal=causal, scale=scale)
     up_k = split_heads(w["w_uk"], H)  # [H, d_latent, d_k]
     up_v = split_heads(w["w_uv"], H)  # [H, d_latent, d_v]
     if absorb:

@@ -23,7 +23,9 @@ def make(n_heads=3, d_latent=5, d_rope=4, d_k=7, d_v=2, **options):
 def weights_of(module):
     """The arguments of latent_attention after x."""
     names = ("q_proj", "kv_down", "k_rope_proj", "k_up", "v_up", "o_proj")
-    return [getattr(module, name).weight.detach().numpy().T for name in names]
+    parts = [getattr(module, name) for name in names]
+    nothing = np.zeros((11, 0))  # k_rope_proj with d_rope=0
+    return [nothing if p is None else p.weight.detach().numpy().T for p in parts]
 
 
 def tokens(n, batch=2):
@@ -83,11 +85,12 @@ def test_the_mask_is_obeyed_in_both_forms():
 
 @given(
     cuts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    d_rope=st.sampled_from([0, 4]),
     absorb=st.booleans(),
     paged=st.booleans(),
 )
-def test_in_pieces_is_in_one(cuts, absorb, paged):
-    module, x = make(), tokens(sum(cuts))
+def test_in_pieces_is_in_one(cuts, d_rope, absorb, paged):
+    module, x = make(d_rope=d_rope), tokens(sum(cuts))
     cache = PagedKVCache(page_size=4, n_pages=32) if paged else KVCache()
     with torch.no_grad():
         pieces = x.split(cuts, dim=1)
@@ -107,8 +110,20 @@ def test_the_cache_holds_the_latent_only():
     assert caches[1].nbytes == 4 * 2 * 9 * (64 + 64)
 
 
-def test_a_quantised_latent_is_close():
-    module, x = make(), tokens(12)
+@pytest.mark.filterwarnings("error")
+def test_nothing_rotated():
+    module, cache = make(d_rope=0), KVCache()
+    assert module.rope is None and "k_rope_proj.weight" not in module.state_dict()
+    with torch.no_grad():
+        module(tokens(5), causal=True, cache=cache)
+    assert cache.nbytes == 8 * 2 * 5 * (5 + 1)  # d_latent, and one number that is not read
+    with pytest.raises(ValueError, match="positions is given, but this module rotates nothing"):
+        module(tokens(5), positions=torch.arange(5))
+
+
+@pytest.mark.parametrize("d_rope", [0, 4])
+def test_a_quantised_latent_is_close(d_rope):
+    module, x = make(d_rope=d_rope), tokens(12)
     with torch.no_grad():
         cache = QuantizedKVCache(8)
         y = torch.cat([module(t, cache=cache) for t in x.split(1, dim=1)], dim=1)
@@ -154,8 +169,8 @@ def test_bad_input(untyped):
         module(x, causal=True, cache=[])
     with pytest.raises(ValueError, match="causal is False, but x has 3 tokens"):
         module(x, cache=KVCache())
-    with pytest.raises(ValueError, match="d_rope is 0; a cache needs"):
-        make(d_rope=0)(x, causal=True, cache=KVCache())
+    with pytest.raises(ValueError, match=r"require gradients, .*Use torch\.no_grad\(\)"):
+        module(x, causal=True, cache=KVCache())
     cache = WindowedKVCache(2)
     with torch.no_grad():
         for _ in range(3):
