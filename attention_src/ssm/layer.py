@@ -1,20 +1,22 @@
 """State space models on torch tensors, with gradients: as `reference`.
 
 Computed in float32 at least, since a state that is rounded to float16 after each step forgets small
-inputs; outputs have x's dtype, states float32 at least.
+inputs, also under torch.autocast; outputs have x's dtype, states float32 at least. Call backward
+outside of the autocast region, as PyTorch advises: inside, autocast rounds the products in it.
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.layer_parts import answer, start_state, uses_kernel
+from attention_src.linear.layer_parts import answer, start_state, take_apart, uses_kernel
 from attention_src.shapes import check_impl, check_shape
-from attention_src.ssm.checks import check_scan
+from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.layer_ssd import ssd
-from attention_src.tensors import check_tensors, compute_dtype
+from attention_src.tensors import check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["selective_scan", "ssd"]
@@ -22,6 +24,7 @@ __all__ = ["selective_scan", "ssd"]
 SCAN_FORMS = ("recurrent", "associative")
 
 
+@without_autocast
 def selective_scan(
     x: Float[Tensor, "*batch n d"],
     dt: Float[Tensor, "*batch n d"],
@@ -31,16 +34,20 @@ def selective_scan(
     D: Float[Tensor, " d"] | None = None,
     *,
     form: str = "associative",
-    initial_state: Float[Tensor, "*batch d N"] | None = None,
+    initial_state: Float[Tensor, "*states d N"] | None = None,
     return_state: bool = False,
+    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> Float[Tensor, "*batch n d"] | tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch d N"]]:
+) -> Float[Tensor, "*batch n d"] | tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*states d N"]]:
     """As `reference.selective_scan`, on tensors, with gradients.
 
     Args:
-        x, dt, A, B, C, D: as there; dtypes may differ: float32 parameters with float16 inputs
+        x, dt, A, B, C, D: as there; dtypes may differ: float32 parameters with float16 inputs. dt
+            is not validated under torch.compile
         form, return_state: as there, but "associative" unless told otherwise
         initial_state: [..., d, N], in float32 at least, as return_state=True gives it
+        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, n, d] start,
+            from 0 to n; states are then [n_sequences, d, N]
         impl: "torch", "triton" (the associative form, on a GPU or interpreted) or "auto": "triton"
             for CUDA tensors of float16, bfloat16 or float32 in the associative form, else "torch"
     Returns: [..., n, d]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float32 at
@@ -48,21 +55,25 @@ def selective_scan(
     Raises:
         ValueError: as there; devices that differ; an unknown impl, or "triton" where it does not
             apply
-    Cost: as there; gradients keep O(n d N) numbers in both forms.
+    Cost: as there; gradients keep O(n d N) numbers in both forms. Packed: as a batch of
+        n_sequences rows of the longest.
     """
     check_impl(form, SCAN_FORMS, "form")
     check_tensors(one_dtype=False, x=x, dt=dt, A=A, B=B, C=C, D=D)
     check_scan(x, dt, A, B, C)
+    if not torch.compiler.is_compiling():
+        check_steps(dt)
     if D is not None:
         check_shape(D, "D", "[d]", x.shape[-1:])
+    (x, dt, B, C), packing = take_apart(cu_seqlens, "x", "[1, n, d]", x, dt, B, C)
     wide = x.to(compute_dtype(x))
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape), x=wide)
     if uses_kernel(impl, form, x, kernel_form="associative"):
-        return answer(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state)
+        return answer(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state, packing)
     dt, A, B, C = (a.to(wide.dtype) for a in (dt, A, B, C))
     y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
     y = y if D is None else y + D.to(wide.dtype) * wide
-    return answer(y, h, x.dtype, return_state)
+    return answer(y, h, x.dtype, return_state, packing)
 
 
 def _kernel(

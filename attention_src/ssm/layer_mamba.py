@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attention_src.shapes import check_size
 from attention_src.ssm.layer import selective_scan
+from attention_src.tensors import compute_dtype, without_autocast
 
 
 class MambaBlock(nn.Module):
@@ -73,6 +74,13 @@ class MambaBlock(nn.Module):
         x = F.pad(x.mT, (self.conv_width - 1, 0))  # zeros before the first token: causal
         x = F.silu(self.conv(x)).mT  # [B, n, d]
         dt, B, C = self.x_proj(x).split(self.sizes, dim=-1)  # [B, n, rank], [B, n, N], [B, n, N]
-        dt = F.softplus(self.dt_proj(dt))  # [B, n, d]
+        dt = self._step_sizes(dt)  # [B, n, d]
         y = selective_scan(x, dt, -self.log_A.exp(), B, C, self.D, form=self.form)
         return self.out_proj(y * F.silu(z))
+
+    @without_autocast
+    def _step_sizes(self, dt: Tensor) -> Tensor:
+        """softplus(dt_proj(dt)), in float32 at least: the bias is large beside what tokens add."""
+        dtype = compute_dtype(dt)
+        weight, bias = (p.to(dtype) for p in (self.dt_proj.weight, self.dt_proj.bias))
+        return F.softplus(F.linear(dt.to(dtype), weight, bias))

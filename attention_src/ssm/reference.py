@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from attention_src.linear.reference_parts import answer, start_state
 from attention_src.shapes import check_impl, real_array
-from attention_src.ssm.checks import check_scan
+from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.reference_ssd import ssd
 from attention_src.ssm.time_invariant import discretize, skip, ssm
 
@@ -44,7 +44,8 @@ def selective_scan(
 
     Args:
         x: [..., n, d]  inputs
-        dt: [..., n, d]  step sizes, already positive (after softplus)
+        dt: [..., n, d]  step sizes, 0 or more (after softplus); 0 leaves the state as it is, which
+            makes it the dt of padding
         A: [d, N]  diagonal of the state matrix, negative
         B, C: [..., n, N]  input and output matrices, shared by all channels
         D: [d]  skip connection; None = 0
@@ -53,7 +54,7 @@ def selective_scan(
         return_state: whether to return the last state too, from which the next token continues
     Returns: [..., n, d]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float64
     Raises:
-        ValueError: shapes that do not fit; dt not positive; an unknown form
+        ValueError: shapes that do not fit; a negative dt; an unknown form
     Cost: recurrent about 7 n d N FLOP, step by step, and d N numbers of state for any n;
         associative O(n d N log n) FLOP in log2(n) rounds, and O(n d N) memory.
     Source: Gu & Dao 2023, arXiv:2312.00752, Algorithm 2 (their Δ is our dt; its B_bar is dt B).
@@ -62,6 +63,7 @@ def selective_scan(
     x, dtype = real_array(x, "x")
     dt, A, B, C = (real_array(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
     check_scan(x, dt, A, B, C)
+    check_steps(dt)
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape))
     y, h = (_recur if form == "recurrent" else _associate)(x, dt, A, B, C, h)
     return answer(y + skip(x, D), h, dtype, return_state)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.shapes import check_impl, check_shape, real_array
-from attention_src.ssm.checks import check_positive, check_ssm
+from attention_src.ssm.checks import check_ssm, check_steps
 
 FORMS = ("recurrent", "convolution")
 
@@ -21,20 +21,20 @@ def discretize(
         mamba     A_bar = exp(dt A)                        B_bar = dt B
 
     Args:
-        dt: [...]  step sizes, positive
+        dt: [...]  step sizes, 0 or more
         A: [..., N]  diagonal of the state matrix, negative for a state that forgets
         B: [..., N]  input matrix
         method: "zoh" (x is constant during a step), "bilinear" or "mamba" (zoh's A_bar with a
             first-order B_bar, which is what Mamba's code computes)
     Returns: A_bar, B_bar  [..., N], dt's axes broadcast against those of A and B
     Raises:
-        ValueError: dt not positive; an unknown method
+        ValueError: a negative dt; an unknown method
     Source: Gu et al. 2022, arXiv:2206.11893 (S4D), section 3.1; Gu & Dao 2023, arXiv:2312.00752,
         Eq. 4 and section 3.3.
     """
     check_impl(method, ("zoh", "bilinear", "mamba"), "method")
     dt, A, B = (real_array(x, name)[0] for x, name in ((dt, "dt"), (A, "A"), (B, "B")))
-    check_positive(dt)
+    check_steps(dt)
     z = dt[..., None] * A
     if method == "bilinear":
         return (1 + z / 2) / (1 - z / 2), dt[..., None] * B / (1 - z / 2)
@@ -64,7 +64,7 @@ def ssm(
 
     Args:
         x: [..., n, d]  inputs
-        dt: [d]  step sizes, positive
+        dt: [d]  step sizes, 0 or more
         A: [d, N]  diagonal of the state matrix
         B, C: [d, N]  input and output matrices
         D: [d]  skip connection; None = 0
@@ -72,7 +72,7 @@ def ssm(
         form: "recurrent" (step by step) or "convolution" (with K, by FFT)
     Returns: [..., n, d]  y, in x's dtype
     Raises:
-        ValueError: shapes that do not fit; an unknown form or method; dt not positive
+        ValueError: shapes that do not fit; an unknown form or method; a negative dt
     Cost: recurrent 6 n d N FLOP and d N numbers of state; convolution O(n d (N + log n)) FLOP and
         O(n d) memory.
     Source: Gu et al. 2021, arXiv:2111.00396, Eq. 3 to 5; the diagonal form 2206.11893.

@@ -1,4 +1,4 @@
-"""State space models on tensors: the gates, forward and gradients, against the reference."""
+"""Scan and SSD on tensors: the gates, forward and gradients, against the reference."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from attention_src.ssm import reference
 from attention_src.ssm.layer import selective_scan, ssd
-from attention_src.ssm.layer_mamba import MambaBlock
 from attention_src.testing import assert_sharp, assert_within_budget
 from ssm.cases import scan_arguments, ssd_arguments
 
@@ -191,61 +190,12 @@ def test_wide_parameters_beside_narrow_inputs():
     torch.testing.assert_close(y.float(), expected, rtol=2**-8, atol=1e-3)
 
 
-def test_mamba_block_is_causal():
-    torch.manual_seed(0)
-    block = MambaBlock(8, N=4)
-    u = torch.randn(2, 9, 8)
-    out = block(u)
-    assert out.shape == u.shape
-    changed = u.clone()
-    changed[:, 5:] += 1.0
-    moved = (block(changed) - out).abs().amax(dim=(0, 2))
-    assert (moved[:5] == 0).all() and (moved[5:] > 0).all()
-    torch.testing.assert_close(block(u[:, :5]), out[:, :5])
-
-
-def test_mamba_block_starts_as_the_paper_says():
-    torch.manual_seed(0)
-    block = MambaBlock(8, N=4)
-    torch.testing.assert_close(-block.log_A.exp(), -torch.arange(1.0, 5).repeat(16, 1))
-    dt = torch.nn.functional.softplus(block.dt_proj.bias)
-    assert dt.min() > 0.00099 and dt.max() < 0.101
-    form = MambaBlock(8, N=4, form="recurrent")
-    form.load_state_dict(block.state_dict())
-    u = torch.randn(2, 9, 8)
-    torch.testing.assert_close(form(u), block(u))
-
-
-def test_a_mamba_block_learns_to_remember():
-    # Say the first token again at the end, past a row of distractors that share its alphabet.
-    torch.manual_seed(0)
-    embed, head = torch.nn.Embedding(8, 16), torch.nn.Linear(16, 8)
-    block = MambaBlock(16, N=8)
-    model = torch.nn.ModuleList([embed, block, head])
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
-
-    def loss_and_accuracy():
-        tokens = torch.randint(1, 8, (64, 10))
-        tokens[:, -1] = 0  # the question
-        guess = head(block(embed(tokens))[:, -1])
-        right = (guess.argmax(-1) == tokens[:, 0]).float().mean()
-        return torch.nn.functional.cross_entropy(guess, tokens[:, 0]), right
-
-    assert loss_and_accuracy()[1] < 0.4
-    for _ in range(120):
-        loss, _ = loss_and_accuracy()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss_and_accuracy()[1] > 0.9
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (dict(x=np.ones((13, 3))), "x is a ndarray; it should be a torch tensor"),
         (dict(dt=torch.ones(2, 13, 3, dtype=torch.int64)), "dt has dtype torch.int64"),
-        (dict(dt=-torch.ones(2, 13, 3)), "dt holds a number that is not positive"),
+        (dict(dt=-torch.ones(2, 13, 3)), "dt holds a negative number"),
         (dict(A=torch.ones(3)), "A has shape"),
         (dict(B=torch.ones(2, 13, 4)), r"B has shape \[2, 13, 4\]; it should be"),
         (dict(D=torch.ones(4)), r"D has shape \[4\]; it should be \[d\] = \[3\]"),
@@ -275,7 +225,7 @@ def test_bad_scan_arguments(untyped, change, message):
     [
         (dict(x=torch.ones(13, 5)), "x has shape"),
         (dict(A=torch.ones(2)), r"A has shape \[2\]; it should be \[H\] = \[3\]"),
-        (dict(dt=torch.zeros(2, 3, 13)), "not positive"),
+        (dict(dt=torch.full((2, 3, 13), -1e-9)), "dt holds a negative number"),
         (dict(chunk=1.5), "chunk is 1.5; it should be a whole number"),
         (dict(form="associative"), "form is 'associative'"),
         (dict(form="parallel", impl="triton"), "form is 'parallel'; impl=\"triton\" has"),
@@ -288,9 +238,3 @@ def test_bad_ssd_arguments(untyped, change, message):
     arguments = dict(zip(names, tensors(ssd_arguments(), torch.float32), strict=True))
     with pytest.raises(ValueError, match=message):
         ssd(**(arguments | change))
-
-
-def test_bad_block_sizes(untyped):
-    for options in (dict(N=0), dict(expand=0), dict(conv_width=0)):
-        with pytest.raises(ValueError, match=f"{next(iter(options))} is 0"):
-            MambaBlock(8, **options)
