@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -13,10 +12,17 @@ from attention_src.multihead.layer_cache import (
     attend_with_weights,
     check_cache,
 )
-from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
+from attention_src.multihead.layer_checks import (
+    check_bias,
+    check_head_sizes,
+    check_qk_norm,
+    check_tokens,
+    check_window,
+)
+from attention_src.multihead.layer_import import from_torch, from_transformers
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
-from attention_src.shapes import check_groups, check_impl, check_size
+from attention_src.shapes import check_groups, check_impl, check_scale, check_size
 
 __all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 
@@ -25,7 +31,9 @@ class MultiHeadAttention(nn.Module):
     """As `reference.multihead_attention`, with gradients, rotary positions and a cache.
 
         q, k, v = q_proj(x), k_proj(context), v_proj(context)
-        y = o_proj(merge(attention(q, k, v)))
+        y = o_proj(merge(attention(rotate(norm(q)), rotate(norm(k)), v)))
+
+    norm and rotate only if asked for.
 
     Args:
         d_model: width of x and of the result
@@ -34,13 +42,23 @@ class MultiHeadAttention(nn.Module):
         d_k: width of a query and a key; None = d_model / H
         d_v: width of a value; None = d_k
         rope: True rotates queries and keys by their positions; a `Rotary` says how
-        bias: whether the four projections have a bias
+        qk_norm: "head" normalises each query and each key to a root mean square of 1, and scales
+            their components by a learned gain [d_k]; "width" does so before the heads are split,
+            over all H * d_k components of q and H_kv * d_k of k; None = no norm
+        norm_eps: added to the mean square
+        bias: True = the four projections have a bias; or letters: "qkv" = all but o_proj
+        scale: of the scores; None = d_k ** -0.5
+        window: number of most recent keys visible, including the query's own; needs causal;
+            None = all
+        sinks: number of first keys that stay visible outside the window
         impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
             in `flash.layer.flash_attention`
     Raises:
-        ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl
+        ValueError: sizes that do not divide, an odd d_k with rope, an option out of range, an
+            unknown impl
     Source: H_kv = 1: Shazeer 2019, arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023,
-        arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864.
+        arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864. Norm of each head: Qwen3,
+        arXiv:2505.09388; of the whole width: OLMo 2, arXiv:2501.00656.
     """
 
     def __init__(
@@ -52,7 +70,12 @@ class MultiHeadAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         rope: bool | Rotary = False,
-        bias: bool = False,
+        qk_norm: str | None = None,
+        norm_eps: float = 1e-6,
+        bias: bool | str = False,
+        scale: float | None = None,
+        window: int | None = None,
+        sinks: int = 0,
         impl: str = "auto",
     ):
         super().__init__()
@@ -64,11 +87,20 @@ class MultiHeadAttention(nn.Module):
             self.n_kv_heads = check_size(n_kv_heads, "n_kv_heads", at_least=1)
         check_groups(self.n_heads, self.n_kv_heads)
         self.rope = rotary_of(rope, self.d_k)
+        self.scale = None if scale is None else check_scale(scale, self.d_k)
+        self.window, self.sinks = check_window(window, sinks)
         self.impl = impl
-        self.q_proj = nn.Linear(self.d_model, self.n_heads * self.d_k, bias=bias)
-        self.k_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_k, bias=bias)
-        self.v_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_v, bias=bias)
-        self.o_proj = nn.Linear(self.n_heads * self.d_v, self.d_model, bias=bias)
+        has_bias = check_bias(bias)
+        q_width, k_width = self.n_heads * self.d_k, self.n_kv_heads * self.d_k
+        self.q_proj = nn.Linear(self.d_model, q_width, bias="q" in has_bias)
+        self.k_proj = nn.Linear(self.d_model, k_width, bias="k" in has_bias)
+        self.v_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_v, bias="v" in has_bias)
+        self.o_proj = nn.Linear(self.n_heads * self.d_v, self.d_model, bias="o" in has_bias)
+        self.qk_norm = check_qk_norm(qk_norm, norm_eps)
+        if qk_norm is not None:
+            whole = qk_norm == "width"
+            self.q_norm = nn.RMSNorm(q_width if whole else self.d_k, eps=norm_eps)
+            self.k_norm = nn.RMSNorm(k_width if whole else self.d_k, eps=norm_eps)
 
     def forward(
         self,
@@ -103,76 +135,39 @@ class MultiHeadAttention(nn.Module):
         """
         self._check_arguments(x, context, causal, cache, positions)
         context = x if context is None else context
-        q = self._split(self.q_proj(x), self.n_heads)  # [B, H, n_q, d_k]
-        k = self._split(self.k_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_k]
+        q, k = self.q_proj(x), self.k_proj(context)
+        if self.qk_norm == "width":
+            q, k = self.q_norm(q), self.k_norm(k)
+        q = self._split(q, self.n_heads)  # [B, H, n_q, d_k]
+        k = self._split(k, self.n_kv_heads)  # [B, H_kv, n_k, d_k]
         v = self._split(self.v_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_v]
+        if self.qk_norm == "head":
+            q, k = self.q_norm(q), self.k_norm(k)
         if self.rope is not None:
             q, k = self.rope(q, k, positions_of(positions, x.shape[1], cache))
+        options: dict[str, Any] = dict(scale=self.scale, window=self.window, sinks=self.sinks)
+        options |= dict(mask=mask, impl=self.impl)
         p = None
         if return_weights:
-            options: dict[str, Any] = dict(mask=mask, causal=causal, impl=self.impl)
-            o, p = attend_with_weights(q, k, v, cache, **options)
+            o, p = attend_with_weights(q, k, v, cache, causal=causal, **options)
         elif cache is None:
-            o = attend(q, k, v, mask=mask, causal=causal, impl=self.impl)  # [B, H, n_q, d_v]
+            o = attend(q, k, v, causal=causal, **options)  # [B, H, n_q, d_v]
         else:
-            o = attend_with_cache(q, k, v, cache, mask=mask, impl=self.impl)
+            o = attend_with_cache(q, k, v, cache, **options)
         y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, d_model]
         return y if p is None else (y, p)
 
     @classmethod
     def from_torch(cls, theirs: nn.MultiheadAttention, **options: Any) -> "MultiHeadAttention":
-        """A module with the weights of a torch.nn.MultiheadAttention.
-
-        Args:
-            theirs: its keys and values are as wide as its queries; no add_bias_kv or add_zero_attn
-            options: arguments of the class, except d_model, n_heads and bias, which are theirs
-        Returns: the same function of x [B, n, d_model]
-        Raises:
-            ValueError: theirs uses an option that this class does not have
-        """
-        if theirs.in_proj_weight is None or theirs.bias_k is not None or theirs.add_zero_attn:
-            raise ValueError(
-                "theirs has its own widths for keys and values, add_bias_kv or add_zero_attn; it "
-                "should have none of them"
-            )
-        bias = theirs.in_proj_bias is not None
-        ours = cls(theirs.embed_dim, theirs.num_heads, bias=bias, **options)
-        weights = [*theirs.in_proj_weight.chunk(3), theirs.out_proj.weight]
-        biases = [*theirs.in_proj_bias.chunk(3), theirs.out_proj.bias] if bias else None
-        return ours._load(weights, biases)
+        """As `layer_import.from_torch`: a module with the weights of torch's own."""
+        return from_torch(cls, theirs, **options)
 
     @classmethod
-    def from_llama(cls, theirs: Any, **options: Any) -> "MultiHeadAttention":
-        """A module with the weights of a transformers LlamaAttention.
+    def from_transformers(cls, theirs: Any, **options: Any) -> "MultiHeadAttention":
+        """As `layer_import.from_transformers`: a module with the weights of LlamaAttention & co."""
+        return from_transformers(cls, theirs, **options)
 
-        Args:
-            theirs: anything with q_proj, k_proj, v_proj, o_proj, head_dim and a config that gives
-                the numbers of heads and the rotation's base (rope_parameters, or rope_theta before
-                version 5)
-            options: impl, for example, or rope to override the config's
-        Returns: the same function of x, with the same rotation (half-split pairs)
-        Raises:
-            ValueError: as `Rotary.of_config`; then pass the rotation as rope=
-        """
-        config = theirs.config
-        if "rope" not in options:
-            options["rope"] = Rotary.of_config(config)
-        d_model = theirs.q_proj.in_features
-        bias = theirs.q_proj.bias is not None
-        heads = dict(n_kv_heads=config.num_key_value_heads, d_k=theirs.head_dim)
-        ours = cls(d_model, config.num_attention_heads, bias=bias, **heads, **options)
-        parts = [getattr(theirs, name) for name in ("q_proj", "k_proj", "v_proj", "o_proj")]
-        return ours._load([p.weight for p in parts], [p.bias for p in parts] if bias else None)
-
-    @torch.no_grad()
-    def _load(self, weights: list[Tensor], biases: list[Tensor] | None) -> "MultiHeadAttention":
-        """Copy into q_proj, k_proj, v_proj and o_proj, in that order; return self."""
-        self.to(weights[0])
-        for i, part in enumerate((self.q_proj, self.k_proj, self.v_proj, self.o_proj)):
-            part.weight.copy_(weights[i])
-            if biases is not None:
-                part.bias.copy_(biases[i])
-        return self
+    from_llama = from_transformers
 
     def _check_arguments(
         self, x: Tensor, context: Tensor | None, causal: bool, cache: Any, positions: Any
@@ -189,6 +184,8 @@ class MultiHeadAttention(nn.Module):
                     )
         if cache is not None:
             check_cache(cache, causal, x.shape[1])
+        elif self.window is not None and not causal:
+            raise ValueError("causal is False, but this module has a window; it should be True")
         if positions is not None and self.rope is None:
             raise ValueError("positions is given, but this module was made with rope=False")
 

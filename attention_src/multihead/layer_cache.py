@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.layer import attention, attention_weights
-from attention_src.attention.masks import combine
+from attention_src.attention.masks import combine, window_mask
 from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
 from attention_src.kvcache.cache_base import Cache
@@ -21,26 +21,32 @@ def attend(
     *,
     mask: Any = None,
     causal: bool = False,
-    scale: float | None = None,
+    window: int | None = None,
+    sinks: int = 0,
     impl: str = "auto",
+    **options: Any,
 ) -> Float[Tensor, "B H n_q d_v"]:
     """`attention.layer.attention` or `flash.layer.flash_attention`, whichever has the impl.
 
     Args:
-        q, k, v, mask, causal, scale: as for `attention`
+        q, k, v, mask, causal: as for `attention`
+        window, sinks: as for `flash_attention`: the window implies causal
         impl: "dense", "sdpa" or "auto" as there; "tiled" or "triton" as in `flash_attention`
+        options: others that both have: scale
     Returns: [B, H, n_q, d_v]
     Raises:
-        ValueError: as those two; a mask for "tiled" or "triton", which support causal only
+        ValueError: as those two; a mask for "tiled" or "triton"
     """
     if impl not in ("tiled", "triton"):
-        return attention(q, k, v, mask=mask, causal=causal, scale=scale, impl=impl)
+        mask = _with_window(mask, q, k, window, sinks)
+        return attention(q, k, v, mask=mask, causal=causal, impl=impl, **options)
     if mask is not None:
         raise ValueError(
             f"mask is given, but impl is {impl!r}, which never makes a matrix of scores to mask; "
             'it should be None, or impl "dense" or "sdpa"'
         )
-    return flash_attention(q, k, v, causal=causal, scale=scale, impl=impl)
+    options |= dict(window=window, sinks=sinks)
+    return flash_attention(q, k, v, causal=causal, impl=impl, **options)
 
 
 def attend_with_cache(
@@ -50,13 +56,15 @@ def attend_with_cache(
     cache: Any,
     *,
     mask: Any = None,
-    scale: float | None = None,
+    window: int | None = None,
+    sinks: int = 0,
     impl: str = "auto",
+    **options: Any,
 ) -> Float[Tensor, "B H n d_v"]:
     """Causal attention of n new tokens: each sees the cached tokens and the new ones up to itself.
 
-    A windowed cache also hides what is outside each token's window. One new token without a mask
-    goes through `decode_attention`, several through `attend`.
+    A windowed cache also hides what is outside each token's window. One new token that sees all
+    cached ones goes through `decode_attention`, the others through `attend`.
 
     Args:
         q: [B, H, n, d_k]  queries of the new tokens, already rotated
@@ -64,8 +72,7 @@ def attend_with_cache(
         cache: from `kvcache.cache`, for this layer; afterwards it also holds the new tokens
         mask: bool, broadcast to [B, H, n, n_k], for the n_k keys in order of position; True = may
             attend
-        scale: None = d_k ** -0.5
-        impl: as for `attend`
+        window, sinks, impl, options: as for `attend`; they hold whatever the cache keeps
     Returns: [B, H, n, d_v]. Cached keys and values carry no gradient.
     Raises:
         ValueError: as `attend` and `cache.append`; "tiled" or "triton" where a mask is needed: a
@@ -73,21 +80,21 @@ def attend_with_cache(
             or values that require gradients
     """
     check_no_gradients(k, v)
-    n = q.shape[-2]
-    if n == 1 and mask is None:
+    windowed = isinstance(cache, WindowedKVCache)
+    same = windowed and (window is None or (window, sinks) == (cache.window, cache.sinks))
+    if q.shape[-2] == 1 and mask is None and (same or window is None):
         cache.append(k, v)
-        return decode_attention(q, cache, scale=scale, impl=impl)
-    tiled = impl in ("tiled", "triton") and mask is None
-    if tiled and isinstance(cache, WindowedKVCache) and cache.n_seen == 0:
+        return decode_attention(q, cache, impl=impl, **options)
+    options |= dict(impl=impl)
+    if same and impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
         cache.append(k, v)
-        window: dict[str, Any] = dict(causal=True, window=cache.window, sinks=cache.sinks)
-        return flash_attention(q, k, v, scale=scale, impl=impl, **window)
-    keys, values, visible = _append(k, v, cache)
-    options: dict[str, Any] = dict(scale=scale, impl=impl)
+        near: dict[str, Any] = dict(window=cache.window, sinks=cache.sinks)
+        return flash_attention(q, k, v, causal=True, **near, **options)
+    keys, values, visible = _append(k, v, cache, window, sinks)
     if visible is None:
-        return attend(q, keys, values, mask=mask, causal=True, **options)
-    mask = None if mask is None else torch.as_tensor(mask, device=q.device)
-    return attend(q, keys, values, mask=combine(mask, visible), **options)
+        near = dict(causal=True, window=window, sinks=sinks)
+        return attend(q, keys, values, mask=mask, **near, **options)
+    return attend(q, keys, values, mask=_and(mask, visible), **options)
 
 
 def attend_with_weights(
@@ -98,13 +105,16 @@ def attend_with_weights(
     *,
     mask: Any = None,
     causal: bool = False,
-    scale: float | None = None,
+    window: int | None = None,
+    sinks: int = 0,
     impl: str = "auto",
+    **options: Any,
 ) -> tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "B H n_q n_k"]]:
     """As `attend`, or as `attend_with_cache` where a cache is given, and the weights too.
 
     Args:
-        q, k, v, cache, mask, causal, scale, impl: as there; with a cache, causal is not used
+        q, k, v, cache, mask, causal, window, sinks, impl, options: as there; with a cache, causal
+            is not used
     Returns:
         o: [B, H, n_q, d_v], by the impl
         p: [B, H, n_q, n_k], by `attention_weights`; with a cache, for the n_k keys in order of
@@ -115,14 +125,13 @@ def attend_with_weights(
     """
     if cache is not None:
         check_no_gradients(k, v)
-        k, v, visible = _append(k, v, cache)
+        k, v, visible = _append(k, v, cache, window, sinks)
         causal = visible is None
         if visible is not None:
-            mask = combine(
-                None if mask is None else torch.as_tensor(mask, device=q.device), visible
-            )
-    options: dict[str, Any] = dict(mask=mask, causal=causal, scale=scale)
-    return attend(q, k, v, impl=impl, **options), attention_weights(q, k, **options)
+            mask, window, sinks = _and(mask, visible), None, 0
+    options |= dict(causal=causal)
+    o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
+    return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
 
 
 def check_no_gradients(k: Tensor, v: Tensor) -> None:
@@ -161,10 +170,26 @@ def check_cache(cache: Any, causal: bool, n: int) -> None:
         )
 
 
-def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    """All keys and values, and a mask unless each token sees all keys up to its own."""
+def _with_window(mask: Any, q: Tensor, k: Tensor, window: int | None, sinks: int) -> Any:
+    """The mask, and a window where there is one."""
+    if window is None:
+        return mask
+    near = torch.as_tensor(window_mask(q.shape[-2], k.shape[-2], window, sinks))
+    return _and(mask, near.to(q.device))
+
+
+def _and(mask: Any, visible: Tensor) -> Tensor:
+    """Both masks as one, on the device of the second."""
+    mask = None if mask is None else torch.as_tensor(mask, device=visible.device)
+    return combine(mask, visible)
+
+
+def _append(
+    k: Tensor, v: Tensor, cache: Any, window: int | None, sinks: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """All keys and values, and a mask unless only causal and the window hide keys."""
     if isinstance(cache, WindowedKVCache):
-        return _append_windowed(k, v, cache)
+        return _append_windowed(k, v, cache, window, sinks)
     n = k.shape[-2]
     cache.append(k, v)
     keys, values = cache.read()
@@ -172,11 +197,12 @@ def _append(k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor, Tensor | 
     if bool((lengths == keys.shape[-2]).all()):
         return keys, values, None
     t = lengths[:, None, None, None] - n + torch.arange(n, device=k.device)[:, None]  # [B, 1, n, 1]
-    return keys, values, torch.arange(keys.shape[-2], device=k.device) <= t  # [B, 1, n, n_k]
+    j = torch.arange(keys.shape[-2], device=k.device)
+    return keys, values, _near(t, j, window, sinks)  # [B, 1, n, n_k]
 
 
 def _append_windowed(
-    k: Tensor, v: Tensor, cache: WindowedKVCache
+    k: Tensor, v: Tensor, cache: WindowedKVCache, window: int | None, sinks: int
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Cached and new keys and values, and which token sees which key.
 
@@ -191,4 +217,11 @@ def _append_windowed(
         j = torch.cat([cache.positions.to(k.device), t])
     cache.append(k, v)
     t = t[:, None]
-    return keys, values, (j <= t) & ((t - j < cache.window) | (j < cache.sinks))  # [n, n_k]
+    visible = _near(t, j, cache.window, cache.sinks) & _near(t, j, window, sinks)
+    return keys, values, visible  # [n, n_k]
+
+
+def _near(t: Tensor, j: Tensor, window: int | None, sinks: int) -> Tensor:
+    """As `masks.window_mask`, for tokens at positions t and keys at positions j."""
+    visible = j <= t
+    return visible if window is None else visible & ((t - j < window) | (j < sinks))

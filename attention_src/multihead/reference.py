@@ -54,6 +54,36 @@ def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).astype(dtype, copy=False)
 
 
+def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*batch d"]:
+    """Divide by the root mean square of the components, then scale each component.
+
+        y = gain * x / sqrt(mean(x ** 2) + eps)
+
+    On queries and keys it bounds the scores: |q| is at most max(|gain|) sqrt(d).
+
+    Args:
+        x: [..., d]
+        gain: [d]
+        eps: at least 0
+    Returns: [..., d]  y, in x's dtype
+    Raises:
+        ValueError: gain is not [d]; eps is negative
+    Cost: 4 d FLOP per vector.
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467, Eq. 4 (their g is our gain).
+    """
+    x, dtype = real_array(x, "x")
+    gain, _ = real_array(gain, "gain")
+    if x.ndim < 1 or gain.shape != x.shape[-1:]:
+        raise ValueError(
+            f"gain has shape {list(gain.shape)} but x has shape {list(x.shape)}; gain should be "
+            "[d], one number for each component"
+        )
+    if not eps >= 0:
+        raise ValueError(f"eps is {eps!r}; it should be at least 0")
+    mean_square = (x**2).mean(axis=-1, keepdims=True)
+    return (gain * x / np.sqrt(mean_square + eps)).astype(dtype)
+
+
 def multihead_attention(
     x: Any,
     w_q: Any,
@@ -66,6 +96,9 @@ def multihead_attention(
     context: Any = None,
     mask: Any = None,
     causal: bool = False,
+    q_gain: Any = None,
+    k_gain: Any = None,
+    eps: float = 1e-6,
 ) -> Float[np.ndarray, "*batch n_q d_model"]:
     """Multi-head attention, fused form: one product projects for all heads at once.
 
@@ -82,15 +115,20 @@ def multihead_attention(
         context: [..., n_k, d_context]  keys and values are computed from it; None = x
         mask: bool, broadcast to [..., H, n_q, n_k]; True = may attend
         causal: bottom-right, as in `attention`
+        q_gain: [d_k] normalises each query with `rms_norm`; [H * d_k] normalises x w_q before the
+            heads are split; None = neither
+        k_gain: [d_k] or [H_kv * d_k], the same for keys
+        eps: of `rms_norm`
     Returns: [..., n_q, d_model]  y, in x's dtype
     Raises:
-        ValueError: names the matrix that does not fit
+        ValueError: names the matrix or gain that does not fit
     Cost: the four products and `attention` for H heads.
-    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2 (their W^O is our w_o).
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2 (their W^O is our w_o). Norm of
+        each head: Qwen3, arXiv:2505.09388; of the whole width: OLMo 2, arXiv:2501.00656.
     """
     x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
-    q = split_heads(x @ w["q"], sizes["H"])  # [..., H, n_q, d_k]
-    k = split_heads(c @ w["k"], sizes["H_kv"])  # [..., H_kv, n_k, d_k]
+    q = _split_normalised(x @ w["q"], sizes["H"], q_gain, "q_gain", eps)  # [..., H, n_q, d_k]
+    k = _split_normalised(c @ w["k"], sizes["H_kv"], k_gain, "k_gain", eps)  # [..., H_kv, n_k, d_k]
     v = split_heads(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
     k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
     o = attention(q, k, v, mask=mask, causal=causal)  # [..., H, n_q, d_v]
@@ -144,6 +182,23 @@ def multihead_attention_by_head(
             )
         )
     return (np.concatenate(heads, axis=-1) @ w["o"]).astype(dtype)
+
+
+def _split_normalised(
+    x: np.ndarray, n_heads: int, gain: Any, name: str, eps: float
+) -> Float[np.ndarray, "*batch H n d"]:
+    """Split into heads, and normalise before or after: the gain's width says which."""
+    if gain is None:
+        return split_heads(x, n_heads)
+    width, d = x.shape[-1], x.shape[-1] // n_heads
+    if np.shape(gain) not in ((width,), (d,)):
+        raise ValueError(
+            f"{name} has shape {list(np.shape(gain))}; it should be [{d}] for each head, or "
+            f"[{width}] for all together"
+        )
+    if np.shape(gain) == (width,):
+        return split_heads(rms_norm(x, gain, eps=eps), n_heads)
+    return rms_norm(split_heads(x, n_heads), gain, eps=eps)
 
 
 def _mask_of_head(mask: Any, h: int) -> Any:

@@ -1,0 +1,86 @@
+"""Whether a `MultiHeadAttention` computes what a transformers attention module computes."""
+
+import copy
+import inspect
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.attention.masks import causal_mask, to_additive, window_mask
+from attention_src.multihead.layer_recognise import refusal
+
+N_TOKENS = 7
+FAR = 100_000  # positions at which a temperature that grows with them would show
+
+
+@torch.no_grad()
+def randomised(theirs: Any) -> Any:
+    """A copy in float32 with random weights: zeros, ones and small numbers would hide differences.
+
+    Args:
+        theirs: an attention module of transformers
+    Returns: the copy, on the CPU; it attends step by step (their "eager")
+    Cost: one copy of the weights.
+    """
+    twin = copy.deepcopy(theirs).to("cpu", torch.float32).eval()
+    twin.config._attn_implementation = "eager"
+    generator = torch.Generator().manual_seed(0)
+    for p in twin.parameters():
+        p.normal_(0, 1 if p.ndim < 2 else p.shape[-1] ** -0.5, generator=generator)
+    return twin
+
+
+@torch.no_grad()
+def difference(ours: Any, theirs: Any, *, rotated: bool = True) -> float:
+    """The largest difference of their results on random tokens.
+
+    Args:
+        ours: a `MultiHeadAttention`
+        theirs: from `randomised`
+        rotated: False puts all tokens at position 0, where nothing is rotated
+    Returns: relative to the largest of their outputs
+    Raises:
+        ValueError: theirs does not run with a rotation and a causal mask
+    """
+    x = torch.randn(1, N_TOKENS, ours.d_model, generator=torch.Generator().manual_seed(1))
+    positions = torch.arange(N_TOKENS) if rotated else torch.zeros(N_TOKENS, dtype=torch.long)
+    expected = _run(theirs, x, positions, ours.window)
+    where = {} if ours.rope is None else dict(positions=positions)
+    actual = ours(x, causal=True, **where)
+    return float((actual - expected).abs().max() / expected.abs().max())
+
+
+def _run(theirs: Any, x: Tensor, positions: Tensor, window: int | None) -> Tensor:
+    """What theirs computes from x, with its own rotation."""
+    n = x.shape[1]
+    visible = causal_mask(n) if window is None else window_mask(n, n, window)
+    options: dict[str, Any] = dict(
+        attention_mask=torch.as_tensor(to_additive(visible, "float32"))[None, None]
+    )
+    if "position_ids" in inspect.signature(theirs.forward).parameters:
+        options["position_ids"] = positions[None] + FAR
+    rotary = _rotary(theirs)
+    layer: dict[str, Any] = {}
+    try:
+        if "layer_type" in inspect.signature(rotary.forward).parameters:
+            layer = dict(layer_type=theirs.config.layer_types[theirs.layer_idx])
+        cos_sin = rotary(x, positions[None], **layer)
+        return theirs(hidden_states=x, position_embeddings=cos_sin, **options)[0]
+    except Exception as error:
+        raise refusal(theirs, f"it does not run by itself ({error!r})") from error
+
+
+def _rotary(theirs: Any) -> Any:
+    """The rotation of theirs, built by the class that its file defines for it."""
+    found = {
+        name: value
+        for name, value in vars(sys.modules[type(theirs).__module__]).items()
+        if name.endswith("RotaryEmbedding")
+    }
+    own = type(theirs).__name__.replace("Attention", "RotaryEmbedding")
+    if own not in found and len(found) != 1:
+        raise refusal(theirs, f"its file has no {own}, but {list(found)}")
+    kind = found[own] if own in found else next(iter(found.values()))
+    return kind(theirs.config)

@@ -1,0 +1,86 @@
+"""Attention of transformers' architectures: converted to the same function, or refused by name."""
+
+import pytest
+
+pytest.importorskip("transformers")
+import torch
+
+from attention_src.multihead.layer import MultiHeadAttention
+
+from .peers import EXPERTS, calls_of, model_of
+
+ROPE = dict(rope_type="default", rope_theta=10000.0)
+SLIDING = dict(sliding_window=3, layer_types=["sliding_attention", "full_attention"])
+LLAMA3 = dict(
+    rope_type="llama3",
+    rope_theta=100.0,
+    factor=8.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=32,
+)
+# Architecture, its settings, and what the first layer's module should have.
+REPRESENTED = {
+    "llama": (dict(attention_bias=True), dict(n_kv_heads=2, d_k=8, window=None)),
+    "llama3": (dict(model_type="llama", rope_parameters=LLAMA3), dict(n_kv_heads=2)),
+    "mistral": (dict(sliding_window=3), dict(window=3)),
+    "mixtral": (dict(sliding_window=3, **EXPERTS), dict(window=3)),
+    "qwen2": (dict(), dict(window=None)),
+    "qwen3": (dict(), dict(qk_norm="head")),
+    "qwen3_moe": (EXPERTS, dict(qk_norm="head")),
+    "olmo2": (dict(), dict(qk_norm="width")),
+    "olmo3": (SLIDING, dict(qk_norm="width", window=3)),
+    "gemma": (dict(num_key_value_heads=1), dict(n_kv_heads=1)),
+    "gemma3_text": (SLIDING | dict(query_pre_attn_scalar=11), dict(qk_norm="head", window=3)),
+    "granite": (dict(attention_multiplier=0.9), dict(scale=0.9)),
+    "cohere": (dict(), dict(qk_norm=None)),
+    "cohere2": (SLIDING, dict(window=3)),
+    "ernie4_5": (dict(use_bias=True), dict()),
+    "helium": (dict(hidden_size=32), dict()),
+    "glm": (dict(attention_bias=True), dict()),
+    "glm4": (dict(), dict()),
+    "stablelm": (dict(hidden_size=32, use_qkv_bias=True), dict()),
+    "phi": (dict(), dict()),
+    "nemotron": (dict(), dict()),
+    "seed_oss": (dict(attention_dropout=0.0, residual_dropout=0.0), dict()),
+    "starcoder2": (dict(sliding_window=3, residual_dropout=0.0), dict(window=3)),
+    "smollm3": (dict(no_rope_layers=[0, 1]), dict(rope=None)),
+    "exaone4": (SLIDING, dict(qk_norm="head", window=3)),
+}
+
+
+@pytest.mark.parametrize("name", REPRESENTED)
+def test_equal(name):
+    settings, expected = REPRESENTED[name]
+    calls = calls_of(model_of(**(dict(model_type=name) | settings)))
+    assert len(calls) == 2  # one for each layer
+    for i, (theirs, x, y) in enumerate(calls):
+        ours = MultiHeadAttention.from_transformers(theirs)
+        for option, value in expected.items() if i == 0 else ():
+            assert getattr(ours, option) == value, option
+        actual = ours(x, causal=True).detach()
+        torch.testing.assert_close(actual, y, rtol=0, atol=1e-5 * y.abs().max().item())
+
+
+REFUSED = [
+    ("gemma2", dict(), "it has attn_logit_softcapping"),
+    ("gpt_oss", EXPERTS, "it has sinks"),
+    ("cohere", dict(use_qk_norm=True), "it has a CohereLayerNorm; it should be an RMSNorm"),
+    ("stablelm", dict(qk_layernorm=True), "it has a StableLmLayerNormPerHead"),
+    ("olmo", dict(clip_qkv=0.1), "its config has clip_qkv=0.1"),
+    ("diffllama", dict(), "it has groupnorm"),
+    ("starcoder2", dict(residual_dropout=0.1), "it has residual_dropout"),
+    ("hunyuan_v1_dense", dict(), "it has query_layernorm"),
+    ("ministral3", dict(), "its config has llama_4_scaling_beta"),
+    ("llama", dict(rope_parameters=dict(ROPE, rope_type="dynamic", factor=2.0)), "'dynamic'"),
+]
+
+
+@pytest.mark.parametrize(("model_type", "settings", "message"), REFUSED)
+def test_refused(model_type, settings, message):
+    for module in model_of(model_type, **settings).modules():
+        if hasattr(module, "q_proj"):
+            with pytest.raises(ValueError, match=message):
+                MultiHeadAttention.from_transformers(module)
+            return
+    raise AssertionError("no attention module was found")
