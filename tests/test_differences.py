@@ -120,8 +120,8 @@ def test_boolean_or_additive():
 
 
 def test_an_empty_row():
-    q, k, v = qkv(2, 3)
-    nothing = torch.zeros(2, 3, dtype=torch.bool)
+    q, k, v = qkv(3, 5)
+    nothing = torch.zeros(3, 5, dtype=torch.bool)
     assert (layer.attention(q, k, v, mask=nothing) == 0).all()
     assert (F.scaled_dot_product_attention(q, k, v, nothing) == 0).all()
     x = torch.randn(1, 3, 8)

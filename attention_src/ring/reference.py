@@ -56,7 +56,8 @@ def ring_attention(
             mine, theirs = positions[rank], positions[(rank - step) % n_ranks]
             options: dict[str, Any] = dict(scale=scale)
             if causal:
-                options["mask"] = theirs <= mine[:, None]
+                visible = theirs <= mine[:, None]
+                options["mask"] = visible.reshape(*[1] * len(leading), *visible.shape)
             shards = q[..., mine, :], k[..., theirs, :]
             part = (
                 attention(*shards, v[..., theirs, :], **options),
