@@ -64,10 +64,10 @@ def test_each_sequence_is_as_if_alone(name, lengths, form, chunk, seed):
     check(name, lengths, dict(form=form, chunk=chunk), seed)
 
 
-@pytest.mark.parametrize("name", [name for name in ONE_OF_EACH if name != "bidirectional"])
+@pytest.mark.parametrize("name", ["decay", "gated", "delta"])  # one for each way to a kernel
 def test_by_the_kernels(name):
     close = dict(rtol=1e-4, atol=1e-4)
-    check(name, [3, 0, 18], dict(impl="triton"), dtype=torch.float32, close=close)
+    check(name, [3, 0, 6], dict(impl="triton"), dtype=torch.float32, close=close)
 
 
 def test_gradient_of_decay():

@@ -71,7 +71,7 @@ def test_each_head_alone(n, G, per_group, sizes, batch, form, seed):
 
 @pytest.mark.parametrize("G", [None, 2])
 def test_by_the_kernels(G):
-    given = [a.float().to(DEVICE) for a in arguments((2,), 19, G, 4, 5, 3)]
+    given = [a.float().to(DEVICE) for a in arguments((1,), 7, G, 4, 5, 3)]
     expected = results(definition, given)
     for a, e in zip(results(ssd, given, impl="triton"), expected, strict=True):
         torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-4 * float(e.detach().abs().max()))
