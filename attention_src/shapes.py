@@ -156,9 +156,16 @@ def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
         target: shape of the scores, [..., n_q, n_k]
         name: of the argument
     Raises:
-        ValueError: an additive or integer mask, or a shape that does not broadcast
+        ValueError: an additive or integer mask, or a shape that does not broadcast; a square
+            batch, B = n_q, and a mask of two axes, which may mean [n_q, n_k] or [B, n_k]
     """
     check_boolean(mask, name)
+    if len(target) == 4 and len(mask.shape) == 2 and mask.shape[0] == target[0] == target[2] > 1:
+        raise ValueError(
+            f"{name} has shape {shape(mask)} and B = n_q = {target[0]}, so its first axis may be "
+            f"either; it should have four axes. One row for each query? {name}[None, None]. One "
+            f"for each sequence, as padding? {name}[:, None, None]"
+        )
     try:
         fits = np.broadcast_shapes(tuple(mask.shape), tuple(target)) == tuple(target)
     except ValueError:
@@ -182,12 +189,22 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
     if str(mask.dtype) in ("bool", "torch.bool"):
         return
     if "float" in str(mask.dtype):
-        hint = f"An additive mask (0 and -inf)? Pass {name} == 0"
+        hint = _hint_for_numbers(mask, name)
     else:
         hint = f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
     raise ValueError(
         f"{name} has dtype {mask.dtype}; it should be boolean with True = may attend. {hint}"
     )
+
+
+def _hint_for_numbers(mask: Any, name: str) -> str:
+    """What to do instead: an additive mask holds 0 and −inf or very low numbers, a bias others."""
+    if bool(((mask != 0) & (mask > -1e4)).any()):
+        return (
+            "Its numbers are not only 0 and -inf, so it changes the scores of visible keys: that "
+            "is a bias, not a mask. Functions that take one call it bias=, with -inf where hidden"
+        )
+    return f"An additive mask (0 = may attend, -inf = hidden)? Pass {name} == 0"
 
 
 def check_scale(scale: Any, d_k: int) -> float:

@@ -28,26 +28,30 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[np.ndarray, "n_q n_k"]
 
 
 def window_mask(
-    n_q: int, n_k: int | None, window: int, sinks: int = 0
+    n_q: int, n_k: int | None, window: int, sinks: int = 0, lookahead: int = 0
 ) -> Bool[np.ndarray, "n_q n_k"]:
-    """Causal, and only the last `window` keys, including the query's own, and the first `sinks`.
+    """Only the last `window` keys, including the query's own, and the first `sinks`.
 
-        visible[i, j] = j <= t and (t - j < window or j < sinks),  t = i + n_k - n_q
+        visible[i, j] = j <= t + lookahead and (t - j < window or j < sinks),  t = i + n_k - n_q
+
+    Causal unless lookahead says otherwise.
 
     Args:
         n_q: number of queries
         n_k: number of keys; None = n_q
         window: at least 1; 1 = the query's own key only
         sinks: how many of the first keys stay visible
+        lookahead: how many later keys are visible too: a two-sided window
     Returns: bool [n_q, n_k]
     Raises:
         ValueError: a window below 1, or negative or fractional sizes
     Source: sinks: Xiao et al. 2023, arXiv:2309.17453.
     """
     window, sinks = check_size(window, "window", at_least=1), check_size(sinks, "sinks")
+    lookahead = check_size(lookahead, "lookahead")
     i, j, offset = _positions(n_q, n_k)
     t = i + offset
-    return (j <= t) & ((t - j < window) | (j < sinks))
+    return (j <= t + lookahead) & ((t - j < window) | (j < sinks))
 
 
 def prefix_mask(n: int, prefix: int) -> Bool[np.ndarray, "n n"]:

@@ -4,6 +4,8 @@ Computed in float64 and returned in q's floating dtype (integers: float64). Lead
 so [n, d] is one head, [H, n, d] several, [B, H, n, d] a batch of them. A fully masked row, and a
 row with no keys at all, gives o = 0 and lse = −inf. A NaN in a query makes that query's row NaN;
 hidden keys and values should still be finite, because 0 · NaN is NaN.
+
+Scores can be changed before the softmax, in this order: scale, softcap, bias, mask.
 """
 
 from typing import Any
@@ -11,17 +13,31 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.attention.bias import Alibi
+from attention_src.attention.changes import check_bias, check_sink_logits, check_softcap
 from attention_src.attention.masks import causal_mask
 from attention_src.shapes import check_leading, check_mask, check_qkv, check_scale, real_array
 from attention_src.softmax.reference import log_sum_exp, softmax, softmax_backward
 
 
 def attention(
-    q: Any, k: Any, v: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Any = None,
 ) -> Float[np.ndarray, "*batch n_q d_v"]:
     """Scaled dot-product attention, dense: the oracle for everything else.
 
         o = softmax(scale * q k^T, hidden scores = −inf) v
+
+    With every change, s = softcap * tanh(scale * q k^T / softcap) + bias, and p_ij = exp(s_ij) /
+    (exp(sink_logits) + sum_j exp(s_ij)): a learned sink takes weight and has no value.
 
     Args:
         q: [..., n_q, d_k]  queries
@@ -30,52 +46,77 @@ def attention(
         mask: bool [..., n_q, n_k], broadcast; True = may attend; None = all
         causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
         scale: None = d_k ** -0.5
+        bias: floats [..., n_q, n_k], broadcast, added to the scores (−inf hides); or a
+            `bias.Alibi`; None = 0
+        softcap: keeps scores between -softcap and softcap; None = no bound
+        sink_logits: [H]  a score that every query of a head gives to no key; None = no sinks
     Returns: [..., n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: "k has d_k=32 but q has d_k=64: ..." names the axis; a mask that is not boolean
     Cost: 2 n_q n_k (d_k + d_v) FLOP; O(n_q n_k) memory.
-    Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1. softcap: Gemma Team 2024,
+        arXiv:2408.00118, section 2. sink_logits: OpenAI 2025, arXiv:2508.10925, section 2.2.
     """
-    s, (_, _, v64), dtype = _scores(q, k, v, mask=mask, causal=causal, scale=scale)
-    return (softmax(s) @ v64).astype(dtype)
+    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
+    s, (_, _, v64), dtype = _scores(q, k, v, mask=mask, causal=causal, scale=scale, **changes)
+    return (_weights(s, sink_logits) @ v64).astype(dtype)
 
 
 def attention_weights(
-    q: Any, k: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+    q: Any,
+    k: Any,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Any = None,
 ) -> Float[np.ndarray, "*batch n_q n_k"]:
     """The weights alone: how much of each key's value each query takes.
 
         p = softmax(scale * q k^T, hidden scores = −inf)
 
     Args:
-        q, k, mask, causal, scale: as for `attention`
-    Returns: [..., n_q, n_k]  p, in q's dtype; rows sum to 1, or to 0 if fully masked
+        q, k, mask, causal, scale, bias, softcap, sink_logits: as for `attention`
+    Returns: [..., n_q, n_k]  p, in q's dtype; rows sum to 1, or to 0 if fully masked; to less than
+        1 with sinks
     Raises:
         ValueError: as `attention`
     Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
     """
-    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale)
-    return softmax(s).astype(dtype)
+    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
+    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale, **changes)
+    return _weights(s, sink_logits).astype(dtype)
 
 
 def attention_lse(
-    q: Any, k: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None
+    q: Any,
+    k: Any,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Any = None,
 ) -> Float[np.ndarray, "*batch n_q"]:
     """The log of each row's softmax denominator: what is needed to merge two partial results.
 
         lse = log(sum_j exp(s_j)),  s = scale * q k^T, hidden scores = −inf
 
     Args:
-        q, k, mask, causal, scale: as for `attention`
-    Returns: [..., n_q]  natural log; −inf for a fully masked row
+        q, k, mask, causal, scale, bias, softcap, sink_logits: as for `attention`
+    Returns: [..., n_q]  natural log, sinks included; −inf for a fully masked row without a sink
     Raises:
         ValueError: as `attention`
     Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
     Source: Dao et al. 2022, arXiv:2205.14135, section 3.1 (their L is our lse).
     """
-    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale)
-    return log_sum_exp(s).astype(dtype)
+    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
+    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale, **changes)
+    return log_sum_exp(_with_sink(s, sink_logits)).astype(dtype)
 
 
 def attention_backward(
@@ -87,6 +128,9 @@ def attention_backward(
     mask: Any = None,
     causal: bool = False,
     scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Any = None,
 ) -> tuple[
     Float[np.ndarray, "*batch_q n_q d_k"],
     Float[np.ndarray, "*batch_k n_k d_k"],
@@ -97,8 +141,10 @@ def attention_backward(
         dv = p^T do        dp = do v^T        ds = p * (dp - rowsum(p * dp))
         dq = scale * ds k  dk = scale * ds^T q
 
+    With softcap, ds is also multiplied by 1 - tanh(scale * q k^T / softcap)².
+
     Args:
-        q, k, v, mask, causal, scale: as for `attention`
+        q, k, v, mask, causal, scale, bias, softcap, sink_logits: as for `attention`
         do: [..., n_q, d_v]  gradient of the loss by o
     Returns: dq, dk, dv  with the shapes and dtypes of q, k, v. Axes along which an argument was
         broadcast are summed. Hidden keys and fully masked queries get gradient 0.
@@ -107,7 +153,8 @@ def attention_backward(
     Cost: 2 n_q n_k (3 d_k + 2 d_v) FLOP; O(n_q n_k) memory.
     Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2 (rowsum(p * dp) is their D, our delta).
     """
-    s, (q64, k64, v64), _ = _scores(q, k, v, mask=mask, causal=causal, scale=scale)
+    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
+    s, (q64, k64, v64), _ = _scores(q, k, v, mask=mask, causal=causal, scale=scale, **changes)
     do64, _ = real_array(do, "do")
     leading = np.broadcast_shapes(s.shape[:-2], v64.shape[:-2])
     if do64.shape != (*leading, s.shape[-2], v64.shape[-1]):
@@ -116,26 +163,41 @@ def attention_backward(
             f"{[*leading, s.shape[-2], v64.shape[-1]]}"
         )
     scale = check_scale(scale, q64.shape[-1])
-    p = np.broadcast_to(softmax(s), (*leading, *s.shape[-2:]))  # [..., n_q, n_k]
+    p = np.broadcast_to(_weights(s, sink_logits), (*leading, *s.shape[-2:]))  # [..., n_q, n_k]
     dv = p.swapaxes(-1, -2) @ do64  # [..., n_k, d_v]
     dp = do64 @ v64.swapaxes(-1, -2)  # [..., n_q, n_k]
     ds = softmax_backward(p, dp)  # [..., n_q, n_k]
+    if softcap is not None:
+        ds = ds * (1 - np.tanh(scale * (q64 @ k64.swapaxes(-1, -2)) / softcap) ** 2)
     dq = scale * (ds @ k64)  # [..., n_q, d_k]
     dk = scale * (ds.swapaxes(-1, -2) @ q64)  # [..., n_k, d_k]
     return _like(dq, q), _like(dk, k), _like(dv, v)
 
 
 def _scores(
-    q: Any, k: Any, v: Any, *, mask: Any, causal: bool, scale: float | None
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    mask: Any,
+    causal: bool,
+    scale: float | None,
+    bias: Any,
+    softcap: float | None,
 ) -> tuple[Float[np.ndarray, "*batch n_q n_k"], tuple, np.dtype]:
-    """Checked float64 inputs, and their scores s = scale * q k^T with −inf where hidden."""
+    """Checked float64 inputs, and their scores, changed, with −inf where hidden."""
     q, dtype = real_array(q, "q")
     k, _ = real_array(k, "k")
     v = None if v is None else real_array(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
+    softcap = check_softcap(softcap)
     with np.errstate(invalid="ignore"):  # NaN is a valid result
         s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
+        if softcap is not None:
+            s = softcap * np.tanh(s / softcap)
+        if bias is not None:
+            s = s + _bias(bias, s.shape)
     if mask is not None:
         mask = np.asarray(mask)
         leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
@@ -144,6 +206,28 @@ def _scores(
     if causal:
         s = np.where(causal_mask(*s.shape[-2:]), s, -np.inf)
     return s, (q, k, v), dtype
+
+
+def _bias(bias: Any, target: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+    """The bias as numbers that broadcast to the scores."""
+    if not isinstance(bias, Alibi):
+        bias, _ = real_array(bias, "bias")
+    check_bias(bias, target)
+    return bias.array(*target[-2:]) if isinstance(bias, Alibi) else bias
+
+
+def _weights(s: np.ndarray, sink_logits: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
+    """p, without the weight that a sink takes."""
+    return softmax(_with_sink(s, sink_logits))[..., : s.shape[-1]]
+
+
+def _with_sink(s: np.ndarray, sink_logits: Any) -> np.ndarray:
+    """The scores, and one more column for the learned sink of each head."""
+    if sink_logits is None:
+        return s
+    sink, _ = real_array(sink_logits, "sink_logits")
+    check_sink_logits(sink, s.shape)
+    return np.concatenate([s, np.broadcast_to(sink[:, None, None], (*s.shape[:-1], 1))], axis=-1)
 
 
 def _like(gradient: np.ndarray, x: Any) -> np.ndarray:

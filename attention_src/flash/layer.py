@@ -1,11 +1,12 @@
 """FlashAttention on torch tensors, with gradients: one meaning, four implementations.
 
-It equals `attention.layer.attention` with the mask
+Without key_lengths it equals `attention.layer.attention` with the mask
 
-    window_mask(n_q, n_k, window, sinks) or causal_mask(n_q, n_k)  &  padding_mask(key_lengths, n_k)
+    window_mask(n_q, n_k, window, sinks, lookahead) or causal_mask(n_q, n_k)
 
-A fully masked row gives o = 0, lse = −inf and gradients 0. Causal is aligned to n_k, padding
-included, not to key_lengths.
+With key_lengths each sequence is attended as if its keys ended there: keys behind are hidden, and
+the last query is at the sequence's last key. A fully masked row gives o = 0, lse = −inf and
+gradients 0. torch.autocast changes nothing here: the inputs' dtype does.
 """
 
 import importlib.util
@@ -15,11 +16,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src.attention.bias import Alibi
+from attention_src.attention.changes import check_sink_logits, check_softcap
 from attention_src.attention.layer import attention, attention_lse
 from attention_src.attention.masks import combine
+from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility
-from attention_src.shapes import check_heads, check_impl, check_scale, check_shape
+from attention_src.shapes import check_heads, check_impl, check_scale
 from attention_src.tensors import check_tensors, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
@@ -34,8 +38,12 @@ def flash_attention(
     causal: bool = False,
     window: int | None = None,
     sinks: int = 0,
+    lookahead: int = 0,
     key_lengths: Any = None,
     scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Tensor | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n_q d_v"]:
     """Exact attention with grouped key/value heads; "tiled" and "triton" never store the scores.
@@ -46,18 +54,24 @@ def flash_attention(
         q: [B, H, n_q, d_k]  queries
         k: [B, H_kv, n_k, d_k]  keys; H_kv divides H, query head h uses head h // (H / H_kv)
         v: [B, H_kv, n_k, d_v]  values
-        causal: key j is visible to query i iff j <= i + n_k - n_q (bottom-right)
-        window: number of most recent keys visible, including the query's own; implies causal;
-            None = all
+        causal: key j is visible to query i iff j <= t, where t = i + n_k - n_q (bottom-right), or
+            i + key_lengths[b] - n_q with key_lengths. A batch of whole sequences that is padded at
+            its end needs no key_lengths: no token sees the padding behind it.
+        window: number of most recent keys visible, including the query's own; implies causal
+            unless lookahead says otherwise; None = all
         sinks: number of first keys that stay visible outside the window
+        lookahead: number of later keys visible, with a window: both sides of it
         key_lengths: int [B], tensor, array or list: the number of keys of each sequence, 0 to n_k;
-            the rest is padding. None = all n_k. Validated, which synchronises with the GPU unless
-            they are on the CPU.
+            the rest is padding, or not written yet. None = all n_k. Validated, which synchronises
+            with the GPU unless they are on the CPU.
         scale: None = d_k ** -0.5
-        impl: "triton" (the kernel), "tiled" (the same algorithm in PyTorch), "dense" or "sdpa" (as
-            in `attention.layer`, with an explicit mask), or "auto": "triton" for CUDA tensors of
-            float16, bfloat16 or float32 with d_k and d_v from 16 to 256, if Triton is installed;
-            otherwise "tiled"
+        bias, softcap, sink_logits: as for `attention.layer.attention`; a tensor's columns are the
+            n_k keys, an `Alibi` counts distances from t
+        impl: "triton" (the kernel; no bias but an `Alibi`), "tiled" (the same algorithm in
+            PyTorch), "dense" or "sdpa" (as in `attention.layer`, with an explicit mask; sdpa has no
+            softcap and no sink_logits), or "auto": "triton" for CUDA tensors of float16, bfloat16
+            or float32 with d_k and d_v from 16 to 256, if Triton is installed and bias is not a
+            tensor; otherwise "tiled"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; sinks without a window; an unknown
@@ -66,9 +80,9 @@ def flash_attention(
         and tiled O(B H n_q d_v), dense O(B H n_q n_k), sdpa O(B n_q n_k) for its mask.
     Source: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691, Algorithms 1 and 2.
     """
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks)
-    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl)
-    return _attend(q, k, v, **options, with_lse=False)[0]
+    options: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
+    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl, with_lse=False)
+    return _attend(q, k, v, (causal, window, sinks, lookahead), **options)[0]
 
 
 def flash_attention_with_lse(
@@ -79,8 +93,12 @@ def flash_attention_with_lse(
     causal: bool = False,
     window: int | None = None,
     sinks: int = 0,
+    lookahead: int = 0,
     key_lengths: Any = None,
     scale: float | None = None,
+    bias: Any = None,
+    softcap: float | None = None,
+    sink_logits: Tensor | None = None,
     impl: str = "auto",
 ) -> tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "B H n_q"]]:
     """As `flash_attention`, also returning lse, with which partial results can be merged.
@@ -88,30 +106,31 @@ def flash_attention_with_lse(
         lse_i = log(sum_j exp(s_ij)),  s = scale * q k^T, hidden scores = −inf
 
     Args:
-        q, k, v, causal, window, sinks, key_lengths, scale, impl: as for `flash_attention`
+        q, k, v and all options: as for `flash_attention`
     Returns: o [B, H, n_q, d_v] in q's dtype, and lse [B, H, n_q] in float32 at least, natural log,
-        −inf for a fully masked row. Gradients flow through both.
+        sinks included; −inf for a fully masked row without a sink. Gradients flow through both.
     Raises:
         ValueError: as `flash_attention`
     Cost: as `flash_attention`; dense and sdpa compute the scores a second time for lse.
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L). With a gradient dlse of lse, the
         backward pass has delta = rowsum(o * do) - dlse.
     """
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks)
-    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl)
-    return _attend(q, k, v, **options, with_lse=True)
+    options: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
+    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl, with_lse=True)
+    return _attend(q, k, v, (causal, window, sinks, lookahead), **options)
 
 
 def _attend(
     q: Any,
     k: Any,
     v: Any,
+    rule: tuple[bool, int | None, int, int],
     *,
-    causal: bool,
-    window: int | None,
-    sinks: int,
     key_lengths: Any,
     scale: float | None,
+    bias: Any,
+    softcap: float | None,
+    sink_logits: Any,
     impl: str,
     with_lse: bool,
 ) -> tuple[Tensor, Any]:
@@ -119,20 +138,46 @@ def _attend(
     check_impl(impl, IMPLS)
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
-    scale = check_scale(scale, q.shape[-1])
-    visibility = Visibility(q.shape[-2], k.shape[-2], causal, window, sinks)
+    scale, softcap = check_scale(scale, q.shape[-1]), check_softcap(softcap)
+    visibility = Visibility(q.shape[-2], k.shape[-2], *rule)
     lengths = None if key_lengths is None else check_lengths(key_lengths, q, k)
+    bias, slopes = bias_and_slopes(bias, q, k)
     if impl == "auto":
-        impl = _chosen(q, v)
-    if impl == "triton":
+        impl = "tiled" if bias is not None else _chosen(q, v)
+    if impl in ("dense", "sdpa"):
+        mask = _mask(visibility, lengths, q.device)
+        if slopes is not None:
+            t = visibility.positions(torch.arange(q.shape[-2], device=q.device), lengths)
+            bias = Alibi(slopes).tile(t, torch.arange(k.shape[-2], device=q.device))
+        changes: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
+        o = attention(q, k, v, mask=mask, scale=scale, impl=impl, **changes)
+        return o, attention_lse(q, k, mask=mask, scale=scale, **changes) if with_lse else None
+    if impl == "tiled":
+        o, lse = tiled_attention(q, k, v, lengths, visibility, scale, softcap, bias, slopes)
+    else:
+        if bias is not None:
+            raise ValueError(
+                'bias is a tensor but impl is "triton", whose kernels never read a matrix of '
+                'biases; it should be an Alibi, or impl "tiled", "dense" or "sdpa"'
+            )
         from attention_src.flash.kernel import flash_forward
 
-        return flash_forward(q, k, v, lengths, visibility.restricts, window or 0, sinks, scale)
-    if impl == "tiled":
-        return tiled_attention(q, k, v, lengths, visibility, scale)
-    mask = _mask(visibility, lengths, q.device)
-    o = attention(q, k, v, mask=mask, scale=scale, impl=impl)
-    return o, attention_lse(q, k, mask=mask, scale=scale) if with_lse else None
+        causal, window, sinks, lookahead = rule
+        options = (causal, window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
+        o, lse = flash_forward(q, k, v, lengths, *options)
+    return (o, lse) if sink_logits is None else _with_sink(o, lse, sink_logits)
+
+
+def _with_sink(o: Tensor, lse: Tensor, sink_logits: Any) -> tuple[Tensor, Tensor]:
+    """Let a learned sink take its share of every row afterwards: a key whose value is 0.
+
+    lse' = log(exp(lse) + exp(sink)),  o' = exp(lse - lse') o
+    """
+    check_tensors(one_dtype=False, q=o, sink_logits=sink_logits)
+    check_sink_logits(sink_logits, (*lse.shape, 1))
+    joined = torch.logaddexp(lse, sink_logits.to(lse.dtype)[:, None])
+    share = (lse - joined).exp()[..., None]  # [B, H, n_q, 1]
+    return (share * o.to(lse.dtype)).to(o.dtype), joined
 
 
 def _chosen(q: Tensor, v: Tensor) -> str:
@@ -149,46 +194,9 @@ def _mask(visibility: Visibility, lengths: Tensor | None, device: torch.device) 
     in_order = padding = None
     offs_k = torch.arange(visibility.n_k, device=device)
     if visibility.restricts:
-        in_order = visibility.visible(torch.arange(visibility.n_q, device=device), offs_k)
+        t = visibility.positions(torch.arange(visibility.n_q, device=device), lengths)
+        in_order = visibility.visible(t, offs_k)
+        in_order = in_order[None, None] if lengths is None else in_order[:, None]
     if lengths is not None:
         padding = (offs_k < lengths[:, None])[:, None, None, :]
     return combine(in_order, padding)
-
-
-def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
-    """Return key_lengths as an int32 tensor [B] on q's device.
-
-    Args:
-        key_lengths: as for `flash_attention`
-        q: [B, H, n_q, d_k]
-        k: [B, H_kv, n_k, d_k]
-    Returns: int32 [B]
-    Raises:
-        ValueError: not whole numbers between 0 and n_k, or not one for each sequence
-    """
-    try:
-        lengths = torch.as_tensor(key_lengths)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(
-            f"key_lengths is {key_lengths!r}; it should be a list of whole numbers, [B]"
-        ) from None
-    check_shape(lengths, "key_lengths", "[B]", q.shape[:1])
-    whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
-    if not whole and lengths.numel():
-        raise ValueError(f"key_lengths has dtype {lengths.dtype}; it should hold whole numbers")
-    return _in_range(lengths, k.shape[-2]).to(q.device)
-
-
-@torch.library.custom_op("attention_src::flash_lengths", mutates_args=())
-def _in_range(lengths: Tensor, n_k: int) -> Tensor:
-    """An operator of its own: torch.compile cannot branch on a tensor's values while it traces."""
-    if ((lengths < 0) | (lengths > n_k)).any():
-        raise ValueError(
-            f"key_lengths is {lengths.tolist()}; each should be between 0 and n_k={n_k}"
-        )
-    return lengths.to(torch.int32, copy=True)
-
-
-@_in_range.register_fake
-def _(lengths: Tensor, n_k: int) -> Tensor:
-    return torch.empty_like(lengths, dtype=torch.int32)

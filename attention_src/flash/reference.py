@@ -151,8 +151,8 @@ def _scores(
     """One tile of scores, −inf where hidden: [..., block_q, block_k]."""
     with np.errstate(invalid="ignore"):  # NaN inputs give NaN results, without a warning
         s = scale * (_tile(q, i) @ _tile(k, j).swapaxes(-1, -2))
-    visible = visibility.visible(np.arange(i.start, i.stop), np.arange(j.start, j.stop))
-    return np.where(visible, s, -np.inf)
+    t = visibility.positions(np.arange(i.start, i.stop))
+    return np.where(visibility.visible(t, np.arange(j.start, j.stop)), s, -np.inf)
 
 
 def _tile(x: np.ndarray, rows: slice) -> np.ndarray:

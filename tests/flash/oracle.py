@@ -8,21 +8,23 @@ import numpy as np
 import torch
 
 from attention_src.attention import reference
-from attention_src.attention.masks import causal_mask, padding_mask, window_mask
+from attention_src.attention.masks import causal_mask, window_mask
 from attention_src.testing import make_qkv
 
 NAMES = ("o", "lse", "dq", "dk", "dv")
 
 
-def visible_mask(n_q, n_k, *, causal=False, window=None, sinks=0, key_lengths=None):
-    """The layer's visibility as one mask [B or 1, 1, n_q, n_k], built as its docstring says."""
-    mask = np.ones((1, 1, n_q, n_k), dtype=bool)
-    if causal:
-        mask = mask & causal_mask(n_q, n_k)
-    if window is not None:
-        mask = mask & window_mask(n_q, n_k, window, sinks)
-    if key_lengths is not None:
-        mask = mask & padding_mask(np.asarray(key_lengths, dtype=int), n_k)
+def visible_mask(n_q, n_k, *, causal=False, window=None, sinks=0, lookahead=0, key_lengths=None):
+    """The layer's visibility as a mask [B or 1, 1, n_q, n_k]: a sequence ends at its length."""
+    lengths = [n_k] if key_lengths is None else [min(max(int(n), 0), n_k) for n in key_lengths]
+    mask = np.zeros((len(lengths), 1, n_q, n_k), dtype=bool)
+    for b, length in enumerate(lengths):
+        rows = np.ones((n_q, length), dtype=bool)
+        if causal:
+            rows = rows & causal_mask(n_q, length)
+        if window is not None:
+            rows = rows & window_mask(n_q, length, window, sinks, lookahead)
+        mask[b, 0, :, :length] = rows
     return mask
 
 

@@ -19,7 +19,7 @@ MOST_WASTED = 1
 
 @triton.jit
 def visit_kernel(
-    visited_ptr, n_visited_ptr, n_q, n_k, key_length, window, sinks,
+    visited_ptr, n_visited_ptr, n_q, shift, key_length, window, sinks,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
     OF_KEYS: tl.constexpr, MOST_BLOCKS: tl.constexpr,
 ):  # fmt: skip
@@ -28,12 +28,12 @@ def visit_kernel(
     if OF_KEYS:
         sink_stop = 0
         left, full, right, stop = query_spans(
-            pid * BLOCK_K, n_k - n_q, n_q, key_length, window, sinks,
+            pid * BLOCK_K, shift, n_q, key_length, window, sinks,
             BLOCK_Q, BLOCK_K, CAUSAL, WINDOW,
         )  # fmt: skip
     else:
         sink_stop, left, full, right, stop = key_spans(
-            pid * BLOCK_Q + n_k - n_q, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
+            pid * BLOCK_Q + shift, key_length, window, sinks, BLOCK_Q, BLOCK_K, CAUSAL, WINDOW
         )
     index = tl.arange(0, MOST_BLOCKS)
     for MASKED in tl.static_range(2):
@@ -49,8 +49,10 @@ def visits(n_q, n_k, rule, of_keys):
     visited = torch.full((n_blocks, 2, MOST_BLOCKS), -1, dtype=torch.int32, device=DEVICE)
     n_visited = torch.full((n_blocks, 2), -1, dtype=torch.int32, device=DEVICE)
     (length,), window, sinks = rule["key_lengths"], rule["window"] or 0, rule["sinks"]
+    lookahead = rule.get("lookahead", 0)  # as the kernels: added to positions and to the window
+    shift, window = length - n_q + lookahead, window + lookahead
     visit_kernel[(n_blocks,)](
-        visited, n_visited, n_q, n_k, length, window, sinks,
+        visited, n_visited, n_q, shift, length, window, sinks,
         BLOCK_Q, BLOCK_K, rule["causal"] or window > 0, window > 0, of_keys, MOST_BLOCKS,
     )  # fmt: skip
     for blocks, counts in zip(visited.tolist(), n_visited.tolist(), strict=True):
@@ -71,7 +73,9 @@ def rules(draw):
     window = draw(st.none() | st.integers(1, n_k + 2))
     sinks = draw(st.integers(0, n_k)) if window else 0
     lengths = [draw(st.just(n_k) | st.integers(0, n_k))]
-    rule = dict(causal=draw(st.booleans()), window=window, sinks=sinks, key_lengths=lengths)
+    lookahead = draw(st.just(0) | st.integers(1, n_k)) if window else 0
+    causal = draw(st.booleans()) and not lookahead
+    rule = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead, key_lengths=lengths)
     return n_q, n_k, rule
 
 

@@ -200,7 +200,10 @@ def test_hidden_tiles_are_not_computed():
     inputs = make_qkv(64, batch=1, n_heads=1, dtype=torch.float64)
     counts = {}
     for name, rule in dict(full={}, causal=dict(causal=True), window=dict(window=4)).items():
-        with small_tiles(8, 8), mock.patch.object(tiled, "_scores", wraps=tiled._scores) as scores:
+        with (
+            small_tiles(8, 8),
+            mock.patch.object(tiled, "tile_scores", wraps=tiled.tile_scores) as scores,
+        ):
             flash_attention(*inputs, impl="tiled", **rule)
         counts[name] = scores.call_count
     assert counts == dict(full=8 * 8, causal=8 * 9 // 2, window=8 + 7)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from attention_src.flash import layer
-from attention_src.flash.layer import check_lengths, flash_attention, flash_attention_with_lse
+from attention_src.flash.layer import flash_attention, flash_attention_with_lse
+from attention_src.flash.layer_arguments import check_lengths
 from attention_src.testing import make_qkv
 
 IMPLS = ("dense", "sdpa", "tiled")
@@ -27,12 +28,16 @@ def test_key_lengths_of_any_kind(key_lengths):
     torch.testing.assert_close(o[:1], flash_attention(q[:1], k[:1, :, :3], v[:1, :, :3]))
 
 
-def test_causal_is_aligned_to_n_k_and_not_to_key_lengths():
-    q, k, v = make_qkv(3, 5, batch=1, n_heads=1, dtype=torch.float64)
-    # Query 0 is at key 2, whatever the padding: it sees keys 0, 1, 2, of which 2 is padding.
-    o = flash_attention(q, k, v, causal=True, key_lengths=[2])
-    torch.testing.assert_close(o[:, :, :1], flash_attention(q[:, :, :1], k[:, :, :2], v[:, :, :2]))
-    assert (flash_attention(q, k, v, window=1, key_lengths=[2]) == 0).all()
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled", "triton"])
+def test_causal_is_aligned_to_each_sequences_length(impl):
+    # Four tokens prefilled into 16 slots, of which 10 and 4 are in use.
+    q, k, v = make_qkv(4, 16, 16, batch=2, n_heads=1, dtype=torch.float32)
+    for rule in (dict(causal=True), dict(window=3), dict(window=2, lookahead=1)):
+        o = flash_attention(q, k, v, key_lengths=[10, 4], impl=impl, **rule)
+        for b, length in ((0, 10), (1, 4)):
+            kept = (x[b : b + 1, :, :length] for x in (k, v))
+            alone = flash_attention(q[b : b + 1], *kept, impl="dense", **rule)
+            torch.testing.assert_close(o[b : b + 1], alone)
 
 
 def test_auto_is_tiled_on_a_cpu_and_triton_where_the_kernel_can(untyped):

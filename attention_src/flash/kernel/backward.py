@@ -5,6 +5,7 @@ import math
 from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
+    bounded,
     is_visible,
     key_count,
     key_spans,
@@ -13,6 +14,7 @@ from attention_src.flash.kernel.blocks import (
     query_block,
     query_spans,
     store_tile,
+    with_alibi,
 )
 from attention_src.flash.kernel.config import Inputs, common_arguments, dkdv_tiles, dq_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
@@ -22,14 +24,16 @@ LOG2E = tl.constexpr(math.log2(math.e))
 
 @triton.jit
 def flash_dq_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr,
     lse_log2_ptr, delta_ptr, dq_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
-    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, lookahead,
+    scale, cap_scale, score_scale, scale_log2,
+    SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
+    PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -41,8 +45,9 @@ def flash_dq_kernel(
     do_ptr += b * stride_dob + h * stride_doh
     row = (b * n_heads + h) * n_q  # first row of o, lse, dlse and dq
     key_length = key_count(key_lengths_ptr, b, n_k)
-    first_t = start_q + n_k - n_q
+    first_t = start_q + key_length - n_q + lookahead
     offs_q = tl.arange(0, BLOCK_Q)
+    slope = tl.load(slopes_ptr + h) if ALIBI else 0.0
 
     # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
     q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, INT64)
@@ -74,29 +79,37 @@ def flash_dq_kernel(
             v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd,
                           BLOCK_K, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
+            t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
+            tanh = bounded(s, cap_scale, SOFTCAP)
+            s = with_alibi(tanh, t - lookahead, j, slope, score_scale, ALIBI)
             log2_p = s * scale_log2 - lse_log2[:, None]
             if MASKED:
-                t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
             # [BLOCK_Q, BLOCK_K]  dp − delta: the accumulator starts at −delta
             dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
             dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
-            dq = tl.dot((p * dp).to(k.dtype), k, dq, input_precision=PRECISION)
+            ds = p * dp
+            if SOFTCAP:  # the derivative of tanh
+                ds *= 1.0 - tanh * tanh
+            dq = tl.dot(ds.to(k.dtype), k, dq, input_precision=PRECISION)
     # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
     store_tile(dq_ptr + row * D_K, dq * scale, start_q, n_q, BLOCK_Q, D_K, BLOCK_DK)
 
 
 @triton.jit
 def flash_dkdv_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, do_ptr, lse_log2_ptr, delta_ptr, dk_ptr, dv_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, do_ptr, lse_log2_ptr, delta_ptr,
+    dk_ptr, dv_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, scale, scale_log2,
-    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, lookahead,
+    scale, cap_scale, score_scale, scale_log2,
+    SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
+    PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -114,7 +127,7 @@ def flash_dkdv_kernel(
     delta_ptr += (b * n_heads + h) * n_padded
     row_k = head.to(tl.int64) * n_k  # first row of dk and dv
     key_length = key_count(key_lengths_ptr, b, n_k)
-    shift = n_k - n_q  # query i is at position i + shift
+    shift = key_length - n_q + lookahead  # query i is at position i + shift - lookahead
     offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
 
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
@@ -142,9 +155,12 @@ def flash_dkdv_kernel(
                           BLOCK_Q, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
             s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
+            t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
+            slope = tl.load(slopes_ptr + h + member) if ALIBI else 0.0
+            tanh = bounded(s, cap_scale, SOFTCAP)
+            s = with_alibi(tanh, t - lookahead, j, slope, score_scale, ALIBI)
             log2_p = s * scale_log2 - lse_log2[None, :]
             if MASKED:
-                t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
@@ -156,7 +172,10 @@ def flash_dkdv_kernel(
             # [BLOCK_K, BLOCK_Q]  dp − delta
             dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
             dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
-            dk = tl.dot((p * dp).to(q.dtype), q, dk, input_precision=PRECISION)
+            ds = p * dp
+            if SOFTCAP:  # the derivative of tanh
+                ds *= 1.0 - tanh * tanh
+            dk = tl.dot(ds.to(q.dtype), q, dk, input_precision=PRECISION)
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
     store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
     store_tile(dv_ptr + row_k * D_V, dv, start_k, n_k, BLOCK_K, D_V, BLOCK_DV)

@@ -57,8 +57,24 @@ def key_count(key_lengths_ptr, b, n_k):
 
 
 @triton.jit
+def bounded(s, cap_scale, SOFTCAP: tl.constexpr):
+    """Scores over softcap: tanh(s * cap_scale), which keeps them between −1 and 1."""
+    if SOFTCAP:
+        s = 1.0 - 2.0 / (tl.exp2(s * (cap_scale * 2.8853900817779268)) + 1.0)  # 2 log2(e)
+    return s
+
+
+@triton.jit
+def with_alibi(s, t, j, slope, score_scale, ALIBI: tl.constexpr):
+    """Scores less their penalty for distance, in natural units; as they are without ALiBi."""
+    if ALIBI:
+        s = s * score_scale - slope * tl.abs(t - j).to(tl.float32)
+    return s
+
+
+@triton.jit
 def is_visible(t, j, key_length, window, sinks, CAUSAL: tl.constexpr, WINDOW: tl.constexpr):
-    """Whether a query at position t sees key j; positions count from the first key."""
+    """Whether a query sees key j. A lookahead has been added to its position t and to window."""
     visible = j < key_length
     if CAUSAL:
         visible &= j <= t
@@ -73,6 +89,8 @@ def key_spans(
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
 ):  # fmt: skip
     """The key blocks that a block of queries visits; its first query is at position first_t.
+
+    A lookahead has been added to first_t and to window.
 
     Returns: the borders of four spans of blocks
         0 … sink_stop      with a mask: the sinks
@@ -104,6 +122,8 @@ def query_spans(
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
 ):  # fmt: skip
     """The query blocks that see a block of keys; query i is at position i + shift.
+
+    A lookahead has been added to shift and to window.
 
     Returns: the borders of three spans of blocks
         first … full       with a mask: the diagonal

@@ -22,6 +22,8 @@ class Inputs(NamedTuple):
         key_lengths: int32 [B]; None = all n_k keys are real
         visibility: which query sees which key
         scale: of the scores
+        slopes: float32 [H] of ALiBi; None = no bias
+        softcap: 0 = no bound
     """
 
     q: Tensor
@@ -30,6 +32,8 @@ class Inputs(NamedTuple):
     key_lengths: Tensor | None
     visibility: Visibility
     scale: float
+    slopes: Tensor | None = None
+    softcap: float = 0.0
 
     @property
     def group(self) -> int:
@@ -102,9 +106,9 @@ def common_arguments(
         more: other tensors [B, H, n, d] of any strides, by name
     Returns: by the kernels' parameter names
     """
-    q, k, v, key_lengths, visibility, scale = inputs
+    q, k, v, key_lengths, visibility, scale, slopes, softcap = inputs
     window = visibility.window or 0
-    window = window if window < visibility.n_k else 0  # a longer one hides no more than causal
+    window = window if window < visibility.n_k else 0  # a longer one hides nothing
     strided = dict(q=q, k=k, v=v, **more)
     return dict(
         **{f"{name}_ptr": x for name, x in strided.items()},
@@ -114,9 +118,13 @@ def common_arguments(
         n_kv_heads=k.shape[1],
         n_q=visibility.n_q,
         n_k=visibility.n_k,
-        window=window,
+        window=window + visibility.lookahead if window else 0,
         sinks=min(visibility.sinks, visibility.n_k),
-        scale_log2=scale * LOG2E,
+        lookahead=visibility.lookahead,
+        **_score_scales(scale, softcap, slopes),
+        slopes_ptr=slopes,
+        SOFTCAP=softcap > 0,
+        ALIBI=slopes is not None,
         CAUSAL=visibility.restricts,
         WINDOW=window > 0,
         PRECISION=_precision(q.dtype, capability),
@@ -127,6 +135,20 @@ def common_arguments(
         BLOCK_Q=tiles.block_q,
         BLOCK_K=tiles.block_k,
         INT64=any(_largest_offset(x, inputs.group) >= 2**31 for x in strided.values()),
+    )
+
+
+def _score_scales(scale: float, softcap: float, slopes: Tensor | None) -> dict[str, float]:
+    """The factors on the way from q·k to a score in base 2.
+
+    Plain scores need one, scale_log2. Softcap takes cap_scale before its tanh; ALiBi, which adds
+    natural units, takes score_scale before it.
+    """
+    score_scale = softcap or scale
+    return dict(
+        cap_scale=scale / softcap if softcap else 0.0,
+        score_scale=score_scale,
+        scale_log2=LOG2E if slopes is not None else score_scale * LOG2E,
     )
 
 

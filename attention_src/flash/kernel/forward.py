@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
+    bounded,
     is_visible,
     key_count,
     key_spans,
@@ -13,6 +14,7 @@ from attention_src.flash.kernel.blocks import (
     nth_block,
     query_block,
     store_tile,
+    with_alibi,
 )
 from attention_src.flash.kernel.config import Inputs, common_arguments, forward_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
@@ -22,12 +24,13 @@ LN2 = tl.constexpr(math.log(2))
 
 @triton.jit
 def flash_forward_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, o_ptr, lse_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
-    n_heads, n_kv_heads, n_q, n_k, window, sinks, scale_log2,
-    NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    n_heads, n_kv_heads, n_q, n_k, window, sinks, lookahead, cap_scale, score_scale, scale_log2,
+    NEGATIVE: tl.constexpr, SOFTCAP: tl.constexpr, ALIBI: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -38,8 +41,10 @@ def flash_forward_kernel(
     v_ptr += b * stride_vb + h_kv * stride_vh
     row = (b * n_heads + h) * n_q  # first row of o and lse
     key_length = key_count(key_lengths_ptr, b, n_k)
-    first_t = start_q + n_k - n_q  # position of the first query; the last is at the last key
+    # Position of the first query, so that the last is at the last key; plus the lookahead.
+    first_t = start_q + key_length - n_q + lookahead
     offs_q = tl.arange(0, BLOCK_Q)
+    slope = tl.load(slopes_ptr + h) if ALIBI else 0.0
 
     # [BLOCK_Q, d_k]  reads BLOCK_Q d_k numbers, once
     q = load_tile(q_ptr, start_q, n_q, stride_qn, stride_qd, BLOCK_Q, D_K, BLOCK_DK, True, INT64)
@@ -59,8 +64,10 @@ def flash_forward_kernel(
             k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd,
                           BLOCK_K, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
+            t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
+            s = bounded(s, cap_scale, SOFTCAP)
+            s = with_alibi(s, t - lookahead, j, slope, score_scale, ALIBI)
             if MASKED:
-                t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 s = tl.where(visible, s, -float("inf"))
             m_new = tl.maximum(m_log2, tl.max(s, 1) * scale_log2)
@@ -95,9 +102,10 @@ def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -
     """
     q = inputs.q
     tiles = forward_tiles(q.dtype, inputs.max_width, capability)
-    arguments = common_arguments(inputs, tiles, capability)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, NEGATIVE=inputs.scale < 0)
+    negative = inputs.scale < 0
+    arguments = common_arguments(inputs._replace(scale=abs(inputs.scale)), tiles, capability)
+    arguments |= dict(o_ptr=o, lse_ptr=lse, NEGATIVE=negative)
     # Not 0: hidden scores are −inf, and −inf * 0 is NaN.
-    arguments["scale_log2"] = max(abs(arguments["scale_log2"]), torch.finfo(torch.float32).tiny)
+    arguments["scale_log2"] = max(arguments["scale_log2"], torch.finfo(torch.float32).tiny)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_forward_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)

@@ -23,6 +23,9 @@ def flash_forward(
     window: int,
     sinks: int,
     scale: float,
+    lookahead: int = 0,
+    softcap: float = 0.0,
+    slopes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention and lse, without a matrix of scores in memory.
 
@@ -34,11 +37,14 @@ def flash_forward(
         v: [B, H_kv, n_k, d_v]  d_k and d_v from 16 to 256
         key_lengths: int32 [B]  the number of keys of each sequence, clamped to 0 … n_k; the padding
             behind them is never read. None = all n_k.
-        causal: key j is visible to query i iff j <= i + n_k - n_q
-        window: number of most recent keys visible, including the query's own; implies causal; 0 =
-            no window
+        causal: key j is visible to query i iff j <= t, t = i + key_lengths[b] - n_q
+        window: number of most recent keys visible, including the query's own; implies causal
+            unless lookahead is above 0; 0 = no window
         sinks: with a window, the first `sinks` keys stay visible
         scale: of the scores, usually d_k ** -0.5
+        lookahead: with a window, the number of later keys that are visible
+        softcap: scores become softcap * tanh(s / softcap), before ALiBi; 0 = no bound
+        slopes: float32 [H]  of ALiBi: scores become s - slopes[h] * |t - j|; None = no bias
     Returns: o [B, H, n_q, d_v] in q's dtype; lse float32 [B, H, n_q], natural log. A fully masked
         row has o = 0 and lse = −inf. Both have gradients.
     Raises:
@@ -49,7 +55,8 @@ def flash_forward(
         their O^(j) and l^(j) are acc and l). Grouped heads: Ainslie et al. 2023, arXiv:2305.13245.
         Sinks: Xiao et al. 2023, arXiv:2309.17453.
     """
-    inputs = _checked(q, k, v, key_lengths, causal, window, sinks, scale)
+    options = (causal, window, sinks, scale, lookahead, softcap, slopes)
+    inputs = _checked(q, k, v, key_lengths, *options)
     o, lse = _empty_outputs(q, v)
     forward_launch(inputs, o, lse, capability=capability(q)).run()
     return o, lse
@@ -69,14 +76,19 @@ def flash_backward(
     window: int,
     sinks: int,
     scale: float,
+    lookahead: int = 0,
+    softcap: float = 0.0,
+    slopes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of `flash_forward`, with the weights recomputed from lse block by block.
 
         p = exp(s - lse)   ds = p * (do v^T - delta)   delta = rowsum(o * do) - dlse
         dv = p^T do        dq = scale * ds k           dk = scale * ds^T q
 
+    With softcap, ds is also multiplied by 1 - tanh². slopes get no gradient.
+
     Args:
-        q, k, v, key_lengths, causal, window, sinks, scale: as given to `flash_forward`
+        q, k, v, key_lengths and the options: as given to `flash_forward`
         o, lse: as returned by it
         do: [B, H, n_q, d_v]  gradient of the loss by o, any strides
         dlse: float32 [B, H, n_q]  gradient of the loss by lse
@@ -89,7 +101,8 @@ def flash_backward(
     Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their D is delta without dlse), with dq in a
         loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij.
     """
-    inputs = _checked(q, k, v, key_lengths, causal, window, sinks, scale)
+    options = (causal, window, sinks, scale, lookahead, softcap, slopes)
+    inputs = _checked(q, k, v, key_lengths, *options)
     for name, x in (("o", o), ("do", do)):
         check_shape(x, name, "[B, H, n_q, d_v]", (*q.shape[:3], v.shape[3]))
     for name, x in (("lse", lse), ("dlse", dlse)):
@@ -116,6 +129,9 @@ def _checked(
     window: int,
     sinks: int,
     scale: float,
+    lookahead: int,
+    softcap: float,
+    slopes: Tensor | None,
 ) -> Inputs:
     """Check what both operators are given."""
     check_heads(q, k, v)
@@ -126,17 +142,24 @@ def _checked(
                 f"{name} is {d}; the flash kernels take widths from {HEAD_SIZES[0]} to "
                 f"{HEAD_SIZES[-1]}. Choose another impl: 'tiled' or 'sdpa'"
             )
-    if key_lengths is not None:
-        given = (tuple(key_lengths.shape), key_lengths.dtype, key_lengths.device)
-        if given != ((q.shape[0],), torch.int32, q.device):
-            raise ValueError(
-                f"key_lengths is {shape(key_lengths)} {key_lengths.dtype} on {key_lengths.device}; "
-                f"it should be [B] = [{q.shape[0]}] torch.int32 on {q.device}"
-            )
+    _check_row(key_lengths, "key_lengths", "[B]", q.shape[0], torch.int32, q)
+    _check_row(slopes, "slopes", "[H]", q.shape[1], torch.float32, q)
     check_scale(scale, q.shape[3])
     check_size(window, "window")
-    visibility = Visibility(q.shape[2], k.shape[2], causal, window or None, sinks)
-    return Inputs(q, k, v, key_lengths, visibility, scale)
+    visibility = Visibility(q.shape[2], k.shape[2], causal, window or None, sinks, lookahead)
+    return Inputs(q, k, v, key_lengths, visibility, scale, slopes, softcap)
+
+
+def _check_row(
+    x: Tensor | None, name: str, axes: str, size: int, dtype: torch.dtype, q: Tensor
+) -> None:
+    """Check an optional row of numbers: its shape, dtype and device."""
+    if x is None or (tuple(x.shape), x.dtype, x.device) == ((size,), dtype, q.device):
+        return
+    raise ValueError(
+        f"{name} is {shape(x)} {x.dtype} on {x.device}; it should be {axes} = [{size}] {dtype} on "
+        f"{q.device}"
+    )
 
 
 def _empty_outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -152,25 +175,26 @@ def _empty_gradients(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, T
 
 
 @flash_forward.register_fake
-def _(q, k, v, key_lengths, causal, window, sinks, scale):
+def _(q, k, v, key_lengths, *options):
     return _empty_outputs(q, v)
 
 
 @flash_backward.register_fake
-def _(q, k, v, key_lengths, o, lse, do, dlse, causal, window, sinks, scale):
+def _(q, k, v, key_lengths, o, lse, do, dlse, *options):
     return _empty_gradients(q, k, v)
 
 
 def _setup(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
     """Save inputs and outputs, and nothing of size n_q n_k."""
-    q, k, v, key_lengths, *ctx.options = inputs
-    ctx.save_for_backward(q, k, v, key_lengths, *output)
+    q, k, v, key_lengths, *ctx.options, slopes = inputs
+    ctx.save_for_backward(q, k, v, key_lengths, slopes, *output)
 
 
 def _backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple:
-    q, k, v, key_lengths, o, lse = ctx.saved_tensors
-    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *ctx.options)
-    return *gradients, None, None, None, None, None
+    q, k, v, key_lengths, slopes, o, lse = ctx.saved_tensors
+    options = (*ctx.options, slopes)
+    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *options)
+    return *gradients, *[None] * 8  # one for each option
 
 
 flash_forward.register_autograd(_backward, setup_context=_setup)

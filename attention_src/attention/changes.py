@@ -1,0 +1,80 @@
+"""Checks of what changes scores: softcap, bias and learned sinks. For arrays and tensors alike."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from attention_src.attention.bias import Alibi
+from attention_src.shapes import check_shape, shape
+
+
+def check_softcap(softcap: Any) -> float | None:
+    """Return the softcap as a float, or None for none.
+
+    Args:
+        softcap: the bound on the size of a score before biases; None = no bound
+    Returns: the same number as a float
+    Raises:
+        ValueError: not a finite number above 0
+    """
+    if softcap is None:
+        return None
+    if not isinstance(softcap, numbers.Real) or not math.isfinite(softcap) or softcap <= 0:
+        raise ValueError(
+            f"softcap is {softcap!r}; it should be a finite number above 0, or None for no bound"
+        )
+    return float(softcap)
+
+
+def check_bias(bias: Any, target: tuple[int, ...]) -> None:
+    """Check that a bias fits the scores.
+
+    Args:
+        bias: floating array or tensor, or an `Alibi`
+        target: shape of the scores, [..., H, n_q, n_k]
+    Raises:
+        ValueError: not floating point; a shape that does not broadcast; slopes for another number
+            of heads
+    """
+    if isinstance(bias, Alibi):
+        if len(target) < 3 or bias.slopes.shape[0] != target[-3]:
+            heads = f"H={target[-3]} heads" if len(target) > 2 else "no axis for heads"
+            raise ValueError(
+                f"bias has slopes {shape(bias.slopes)} but q has {heads}; it should have one slope "
+                "for each head of q"
+            )
+        return
+    if "float" not in str(getattr(bias, "dtype", None)):
+        kind = getattr(bias, "dtype", type(bias).__name__)
+        raise ValueError(
+            f"bias is {kind}; it should hold floating-point numbers to be added to the scores, or "
+            "be an Alibi. To hide keys pass mask="
+        )
+    try:
+        fits = np.broadcast_shapes(tuple(bias.shape), tuple(target)) == tuple(target)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"bias has shape {shape(bias)}, which does not broadcast to [..., H, n_q, n_k] = "
+            f"{list(target)}"
+        )
+
+
+def check_sink_logits(sink_logits: Any, target: tuple[int, ...]) -> None:
+    """Check that there is one learned sink for each head.
+
+    Args:
+        sink_logits: [H]
+        target: shape of the scores, [..., H, n_q, n_k]
+    Raises:
+        ValueError: another shape, or scores without an axis for heads
+    """
+    if len(target) < 3:
+        raise ValueError(
+            f"sink_logits is given but the scores have shape {list(target)}, without an axis for "
+            "heads; q should be [..., H, n_q, d_k]"
+        )
+    check_shape(sink_logits, "sink_logits", "[H]", (target[-3],))

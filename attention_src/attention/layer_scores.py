@@ -1,0 +1,132 @@
+"""The steps of attention on torch tensors: visibility, scores, dropout, torch's own function."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_src.attention.bias import Alibi
+from attention_src.attention.changes import check_bias, check_sink_logits
+from attention_src.shapes import check_groups, check_mask
+from attention_src.tensors import check_tensors, compute_dtype
+
+
+def visible_keys(
+    q: Tensor, k: Tensor, mask: Any, causal: bool
+) -> Bool[Tensor, "*rows n_q n_k"] | None:
+    """The mask and the causal rule as one boolean tensor; None = all visible."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    visible = None
+    if mask is not None:
+        mask = torch.as_tensor(mask, device=q.device)
+        check_mask(mask, (*q.shape[:3], n_k))
+        visible = _spread(mask, n_q, n_k)
+    if causal:
+        not_later = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(n_k - n_q)
+        visible = not_later if visible is None else visible & not_later
+    return visible
+
+
+def _spread(x: Tensor, n_q: int, n_k: int) -> Tensor:
+    """A view of [..., 1 or n_q, 1 or n_k] as [..., n_q, n_k]."""
+    return x.expand(*x.shape[:-2], n_q, n_k)
+
+
+def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
+    """The bias as numbers, in float32 at least, that broadcast to [B, H, n_q, n_k]; None = none."""
+    if bias is None:
+        return None
+    target = (*q.shape[:3], k.shape[-2])
+    check_bias(bias, target)
+    dtype = compute_dtype(q)
+    if not isinstance(bias, Alibi):
+        return torch.as_tensor(bias, dtype=dtype, device=q.device)
+    slopes = torch.as_tensor(bias.slopes, dtype=dtype, device=q.device)
+    n_q, n_k = target[-2:]
+    t = torch.arange(n_q, device=q.device) + n_k - n_q
+    return Alibi(slopes).tile(t, torch.arange(n_k, device=q.device))
+
+
+def masked_scores(
+    q: Tensor,
+    k: Tensor,
+    visible: Tensor | None,
+    scale: float,
+    bias: Tensor | None,
+    softcap: float | None,
+) -> Float[Tensor, "B H n_q n_k"]:
+    """s = scale * q k^T in float32 at least, changed, with −inf where hidden."""
+    dtype = compute_dtype(q)
+    rows = stack_groups(q.to(dtype), k.shape[1])  # [B, H_kv, G n_q, d_k]
+    s = scale * torch.einsum("bhqd,bhkd->bhqk", rows, k.to(dtype))
+    s = s.reshape(*q.shape[:3], k.shape[2])
+    if softcap is not None:
+        s = softcap * torch.tanh(s / softcap)
+    if bias is not None:
+        s = s + bias
+    return s if visible is None else s.masked_fill(~visible, -torch.inf)
+
+
+def sink_column(s: Tensor, sink_logits: Tensor | None) -> Tensor:
+    """The scores [B, H, n_q, n_k], and one more column for the learned sink of each head."""
+    if sink_logits is None:
+        return s
+    check_tensors(one_dtype=False, s=s, sink_logits=sink_logits)
+    check_sink_logits(sink_logits, s.shape)
+    sink = sink_logits.to(s.dtype)[:, None, None].expand(*s.shape[:-1], 1)
+    return torch.cat([s, sink], dim=-1)
+
+
+def stack_groups(x: Tensor, H_kv: int) -> Tensor:
+    """[B, H, n, d] -> [B, H_kv, G n, d]: the rows of the G heads that share keys, as one matrix."""
+    group = check_groups(x.shape[1], H_kv)
+    return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
+
+
+def dropped(p: Tensor, dropout: Any, seed: int | None) -> Tensor:
+    """The weights after dropout: each is 0 with this probability, or divided by 1 - dropout."""
+    if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
+    if not dropout:
+        return p
+    generator = None
+    if seed is not None:
+        generator = torch.Generator(p.device).manual_seed(seed)
+    kept = torch.rand(p.shape, generator=generator, device=p.device) >= dropout
+    return p * kept / (1 - dropout)
+
+
+def fused_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    visible: Tensor | None,
+    bias: Tensor | None,
+    scale: float,
+    is_causal: bool,
+) -> Tensor:
+    """Torch's fused function, with our conventions.
+
+    Its is_causal is top-left, and backends differ in what they return for a fully masked row. So
+    any other mask is passed explicitly, and a fully masked row is made visible first and zeroed
+    afterwards. On a CPU, a row whose query holds a NaN may come out as 0: it is set to NaN, so
+    that NaN is not masked.
+    """
+    fully_masked = None
+    if bias is not None:  # torch takes one tensor: the bias, with −inf where hidden
+        if visible is not None:
+            bias = torch.where(visible, bias, -torch.inf)
+        fully_masked = (bias == -torch.inf).all(dim=-1, keepdim=True)
+        visible = _spread(bias.masked_fill(fully_masked, 0), q.shape[2], k.shape[2])
+    elif visible is not None:
+        fully_masked = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
+        visible = visible | fully_masked
+    grouped = q.shape[1] != k.shape[1]
+    o = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=visible, is_causal=is_causal, scale=scale, enable_gqa=grouped
+    )
+    has_nan = q.detach().amax(dim=-1, keepdim=True).isnan()  # [B, H, n_q, 1]; amax keeps a NaN
+    o = o + torch.zeros_like(has_nan, dtype=o.dtype).masked_fill(has_nan, torch.nan)
+    return o if fully_masked is None else o.masked_fill(fully_masked, 0)

@@ -1,0 +1,63 @@
+"""What `flash.layer` makes of two of its arguments: a bias, and the lengths of sequences."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_src.attention.bias import Alibi
+from attention_src.attention.changes import check_bias
+from attention_src.shapes import check_shape
+from attention_src.tensors import compute_dtype
+
+
+def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """A bias as a tensor [1 or B, 1 or H, 1 or n_q, 1 or n_k], or the slopes of an `Alibi`."""
+    if bias is None:
+        return None, None
+    target = (*q.shape[:3], k.shape[-2])
+    check_bias(bias, target)
+    dtype = compute_dtype(q)
+    if isinstance(bias, Alibi):
+        return None, torch.as_tensor(bias.slopes, dtype=dtype, device=q.device)
+    bias = torch.as_tensor(bias, dtype=dtype, device=q.device)
+    return bias.reshape((1,) * (4 - bias.ndim) + tuple(bias.shape)), None
+
+
+def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
+    """Return key_lengths as an int32 tensor [B] on q's device.
+
+    Args:
+        key_lengths: as for `flash_attention`
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]
+    Returns: int32 [B]
+    Raises:
+        ValueError: not whole numbers between 0 and n_k, or not one for each sequence
+    """
+    try:
+        lengths = torch.as_tensor(key_lengths)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            f"key_lengths is {key_lengths!r}; it should be a list of whole numbers, [B]"
+        ) from None
+    check_shape(lengths, "key_lengths", "[B]", q.shape[:1])
+    whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
+    if not whole and lengths.numel():
+        raise ValueError(f"key_lengths has dtype {lengths.dtype}; it should hold whole numbers")
+    return _in_range(lengths, k.shape[-2]).to(q.device)
+
+
+@torch.library.custom_op("attention_src::flash_lengths", mutates_args=())
+def _in_range(lengths: Tensor, n_k: int) -> Tensor:
+    """An operator of its own: torch.compile cannot branch on a tensor's values while it traces."""
+    if ((lengths < 0) | (lengths > n_k)).any():
+        raise ValueError(
+            f"key_lengths is {lengths.tolist()}; each should be between 0 and n_k={n_k}"
+        )
+    return lengths.to(torch.int32, copy=True)
+
+
+@_in_range.register_fake
+def _(lengths: Tensor, n_k: int) -> Tensor:
+    return torch.empty_like(lengths, dtype=torch.int32)
