@@ -16,7 +16,16 @@ from attention_src.tensors import check_tensors, compute_dtype
 def visible_keys(
     q: Tensor, k: Tensor, mask: Any, causal: bool
 ) -> Bool[Tensor, "*rows n_q n_k"] | None:
-    """The mask and the causal rule as one boolean tensor; None = all visible."""
+    """The mask and the causal rule as one boolean tensor.
+
+    Args:
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]
+        mask, causal: as for `layer.attention`
+    Returns: bool, broadcast to [B, H, n_q, n_k]; None = all visible
+    Raises:
+        ValueError: as `shapes.check_mask`
+    """
     n_q, n_k = q.shape[-2], k.shape[-2]
     visible = None
     if mask is not None:
@@ -35,7 +44,16 @@ def _spread(x: Tensor, n_q: int, n_k: int) -> Tensor:
 
 
 def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
-    """The bias as numbers, in float32 at least, that broadcast to [B, H, n_q, n_k]; None = none."""
+    """A bias as numbers.
+
+    Args:
+        bias: as for `layer.attention`
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]
+    Returns: in float32 at least, broadcast to [B, H, n_q, n_k]; None = none
+    Raises:
+        ValueError: as `changes.check_bias`
+    """
     if bias is None:
         return None
     target = (*q.shape[:3], k.shape[-2])
@@ -57,7 +75,19 @@ def masked_scores(
     bias: Tensor | None,
     softcap: float | None,
 ) -> Float[Tensor, "B H n_q n_k"]:
-    """s = scale * q k^T in float32 at least, changed, with −inf where hidden."""
+    """The argument of the softmax.
+
+        s = softcap * tanh(scale * q k^T / softcap) + bias, hidden scores = −inf
+
+    Args:
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]
+        visible: as `visible_keys` returns it
+        scale: of the scores
+        bias: as `bias_tensor` returns it
+        softcap: None = no bound
+    Returns: [B, H, n_q, n_k]  s, in float32 at least
+    """
     dtype = compute_dtype(q)
     rows = stack_groups(q.to(dtype), k.shape[1])  # [B, H_kv, G n_q, d_k]
     s = scale * torch.einsum("bhqd,bhkd->bhqk", rows, k.to(dtype))
@@ -70,7 +100,15 @@ def masked_scores(
 
 
 def sink_column(s: Tensor, sink_logits: Tensor | None) -> Tensor:
-    """The scores [B, H, n_q, n_k], and one more column for the learned sink of each head."""
+    """Add a column for the learned sink of each head.
+
+    Args:
+        s: [B, H, n_q, n_k]  scores
+        sink_logits: [H]; None = no sinks
+    Returns: [B, H, n_q, n_k + 1], or s itself without sinks
+    Raises:
+        ValueError: as `changes.check_sink_logits`; not a floating-point tensor on s's device
+    """
     if sink_logits is None:
         return s
     check_tensors(one_dtype=False, s=s, sink_logits=sink_logits)
@@ -80,13 +118,33 @@ def sink_column(s: Tensor, sink_logits: Tensor | None) -> Tensor:
 
 
 def stack_groups(x: Tensor, H_kv: int) -> Tensor:
-    """[B, H, n, d] -> [B, H_kv, G n, d]: the rows of the G heads that share keys, as one matrix."""
+    """The rows of the G query heads that share keys, as one matrix.
+
+        [B, H, n, d] -> [B, H_kv, G n, d]
+
+    Args:
+        x: [B, H, n, d]
+        H_kv: number of key/value heads
+    Returns: [B, H_kv, G n, d]
+    Raises:
+        ValueError: H_kv does not divide H
+    """
     group = check_groups(x.shape[1], H_kv)
     return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
 
 
 def dropped(p: Tensor, dropout: Any, seed: int | None) -> Tensor:
-    """The weights after dropout: each is 0 with this probability, or divided by 1 - dropout."""
+    """Set each weight to 0 with probability dropout, and divide the others by 1 - dropout.
+
+    Args:
+        p: [B, H, n_q, n_k]  weights
+        dropout: from 0 to below 1
+        seed: None = torch's own random numbers
+    Returns: [B, H, n_q, n_k]
+    Raises:
+        ValueError: dropout out of range
+    Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its scaled form.
+    """
     if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
     if not dropout:
@@ -113,6 +171,13 @@ def fused_attention(
     any other mask is passed explicitly, and a fully masked row is made visible first and zeroed
     afterwards. On a CPU, a row whose query holds a NaN may come out as 0: it is set to NaN, so
     that NaN is not masked.
+
+    Args:
+        q, k, v: as for `layer.attention`
+        visible, bias: as `visible_keys` and `bias_tensor` return them
+        scale: of the scores
+        is_causal: causal with n_q = n_k, and neither visible nor bias is given
+    Returns: [B, H, n_q, d_v]  o
     """
     fully_masked = None
     if bias is not None:  # torch takes one tensor: the bias, with −inf where hidden

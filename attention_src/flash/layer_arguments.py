@@ -12,7 +12,17 @@ from attention_src.tensors import compute_dtype
 
 
 def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """A bias as a tensor [1 or B, 1 or H, 1 or n_q, 1 or n_k], or the slopes of an `Alibi`."""
+    """A bias as one of the two things that tiles know.
+
+    Args:
+        bias: as for `flash_attention`
+        q: [B, H, n_q, d_k]
+        k: [B, H_kv, n_k, d_k]
+    Returns: a tensor [1 or B, 1 or H, 1 or n_q, 1 or n_k] and the slopes [H] of an `Alibi`, in
+        float32 at least; one of them, or both, None
+    Raises:
+        ValueError: as `changes.check_bias`
+    """
     if bias is None:
         return None, None
     target = (*q.shape[:3], k.shape[-2])

@@ -64,22 +64,47 @@ def tile_scores(
 
 
 def bias_tile(bias: Tensor, i: slice, j: slice) -> Tensor:
-    """The part of a bias [1 or B, 1 or H, 1 or n_q, 1 or n_k] for some queries and keys: a view."""
+    """The part of a bias for some queries and keys.
+
+    Args:
+        bias: [1 or B, 1 or H, 1 or n_q, 1 or n_k]
+        i, j: the tile's queries and keys
+    Returns: a view, whose last axes are 1 where the bias is broadcast
+    """
     rows = slice(None) if bias.shape[2] == 1 else i
     columns = slice(None) if bias.shape[3] == 1 else j
     return bias[:, :, rows, columns]
 
 
 def tile(x: Tensor, rows: slice) -> Tensor:
-    """Some rows of every head, in the dtype to compute in: [B, H_kv, rows, d]."""
+    """Some rows of every head, in the dtype to compute in.
+
+    Args:
+        x: [B, H_kv, n, d]
+        rows: which
+    Returns: [B, H_kv, rows, d]
+    """
     return x[:, :, rows].to(compute_dtype(x))
 
 
 def stack(x: Tensor, rows: slice, k: Tensor) -> Tensor:
-    """Some rows of every query head, stacked by group: [B, H, n, d] -> [B, H_kv, group rows, d]."""
+    """Some rows of every query head, stacked by group, in the dtype to compute in.
+
+    Args:
+        x: [B, H, n, d]
+        rows: which
+        k: [B, H_kv, n_k, d_k]
+    Returns: [B, H_kv, group rows, d]
+    """
     return tile(x, rows).unflatten(1, (k.shape[1], -1)).flatten(2, 3)
 
 
 def unstack(tile: Tensor, q: Tensor) -> Tensor:
-    """The inverse of `stack`: [B, H_kv, group rows, d] -> [B, H, rows, d]."""
+    """The inverse of `stack`.
+
+    Args:
+        tile: [B, H_kv, group rows, d]
+        q: [B, H, n_q, d_k]
+    Returns: [B, H, rows, d]
+    """
     return tile.unflatten(2, (q.shape[1] // tile.shape[1], -1)).flatten(1, 2)

@@ -218,7 +218,7 @@ def _append_windowed(
     cache.append(k, v)
     t = t[:, None]
     visible = _near(t, j, cache.window, cache.sinks) & _near(t, j, window, sinks)
-    return keys, values, visible  # [n, n_k]
+    return keys, values, visible[None, None]  # [1, 1, n, n_k]
 
 
 def _near(t: Tensor, j: Tensor, window: int | None, sinks: int) -> Tensor:

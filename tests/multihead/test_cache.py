@@ -53,7 +53,8 @@ def test_a_windowed_cache_is_a_windowed_mask(cuts, window, sinks):
     n = sum(cuts)
     module, x = make(), tokens(n)
     y = in_pieces(module, x, cuts, WindowedKVCache(window, sinks))
-    expected = module(x, mask=window_mask(n, n, window, sinks)).detach()
+    mask = window_mask(n, n, window, sinks)[None, None]
+    expected = module(x, mask=mask).detach()
     torch.testing.assert_close(y, expected, **EXACT)
 
 
@@ -61,7 +62,7 @@ def test_a_windowed_cache_is_a_windowed_mask(cuts, window, sinks):
 def test_a_windowed_cache_needs_no_mask_for_its_first_tokens(n, window, sinks):
     module, x = make(impl="tiled"), tokens(n + 1)
     y = in_pieces(module, x, [n, 1], WindowedKVCache(window, sinks))
-    mask = window_mask(n + 1, n + 1, window, sinks)
+    mask = window_mask(n + 1, n + 1, window, sinks)[None, None]
     torch.testing.assert_close(y, make()(x, mask=mask).detach(), **EXACT)
 
 
