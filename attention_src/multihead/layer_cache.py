@@ -12,6 +12,7 @@ from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
 from attention_src.kvcache.cache_base import Cache
 from attention_src.kvcache.layer import decode_attention
+from attention_src.shapes import check_mask
 
 
 def attend(
@@ -94,7 +95,7 @@ def attend_with_cache(
     if visible is None:
         near = dict(causal=True, window=window, sinks=sinks)
         return attend(q, keys, values, mask=mask, **near, **options)
-    return attend(q, keys, values, mask=_and(mask, visible), **options)
+    return attend(q, keys, values, mask=_and(mask, visible, q), **options)
 
 
 def attend_with_weights(
@@ -128,7 +129,7 @@ def attend_with_weights(
         k, v, visible = _append(k, v, cache, window, sinks)
         causal = visible is None
         if visible is not None:
-            mask, window, sinks = _and(mask, visible), None, 0
+            mask, window, sinks = _and(mask, visible, q), None, 0
     options |= dict(causal=causal)
     o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
     return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
@@ -174,13 +175,16 @@ def _with_window(mask: Any, q: Tensor, k: Tensor, window: int | None, sinks: int
     """The mask, and a window where there is one."""
     if window is None:
         return mask
-    near = torch.as_tensor(window_mask(q.shape[-2], k.shape[-2], window, sinks))
-    return _and(mask, near.to(q.device))
+    near = torch.as_tensor(window_mask(q.shape[-2], k.shape[-2], window, sinks))[None, None]
+    return _and(mask, near.to(q.device), q)
 
 
-def _and(mask: Any, visible: Tensor) -> Tensor:
-    """Both masks as one, on the device of the second."""
-    mask = None if mask is None else torch.as_tensor(mask, device=visible.device)
+def _and(mask: Any, visible: Tensor, q: Tensor) -> Tensor:
+    """Both masks as one, on the device of the second; checked first, as combining adds axes."""
+    if mask is None:
+        return visible
+    mask = torch.as_tensor(mask, device=visible.device)
+    check_mask(mask, (*q.shape[:3], visible.shape[-1]))
     return combine(mask, visible)
 
 
