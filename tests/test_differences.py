@@ -1,8 +1,10 @@
-"""One test for each paragraph of "Where papers and libraries differ" in book/notation.md."""
+"""One test for each paragraph of "Where papers and libraries differ" in book/notation.md.
+
+What is done to scores is in test_differences_scores.py.
+"""
 
 import math
 import re
-import sys
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -14,12 +16,15 @@ import torch.nn.functional as F
 
 from attention_src.attention import layer, masks, reference
 from attention_src.costs import kv_cache_bytes
+from attention_src.flash import layer as flash_layer
 from attention_src.flash.reference import flash_attention
 from attention_src.rope.reference import frequencies, half_split_order, rotate
-from attention_src.scores.reference import additive, bilinear, dot
+from attention_src.scores.reference import bilinear, dot
 from attention_src.testing import make_qkv
 
-NOTATION = (Path(__file__).parents[1] / "book" / "notation.md").read_text(encoding="utf-8")
+HERE = Path(__file__).parent
+NOTATION = (HERE.parent / "book" / "notation.md").read_text(encoding="utf-8")
+THIS = "test_every_difference_has_its_test_and_every_test_its_difference"
 CLOSE = dict(rtol=1e-12, atol=1e-12)
 
 
@@ -38,8 +43,9 @@ def test_every_difference_has_its_test_and_every_test_its_difference():
     paragraphs = [p for p in section.split("\n\n") if p.startswith("**")]
     named = [re.fullmatch(r"\*\*.+\?\*\* .+\\\n`(test_\w+)`\s*", p) for p in paragraphs]
     assert all(named), "a difference without a test"
-    here = [name for name in vars(sys.modules[__name__]) if name.startswith("test_")]
-    assert [match[1] for match in named] == here[1:]  # this test is about the page
+    texts = (path.read_text(encoding="utf-8") for path in HERE.glob("test_differences*.py"))
+    tests = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.M)]
+    assert sorted(match[1] for match in named) == sorted(set(tests) - {THIS})  # about the page
 
 
 def test_causal_alignment():
@@ -91,6 +97,18 @@ def test_whether_a_window_is_causal():
     assert np.array_equal(two_sided & masks.causal_mask(7), masks.window_mask(7, 7, 3))
 
 
+def test_whose_last_key_causal_ends_at():
+    q, k, v = qkv(3, 7)
+    lengths = [7, 5]
+    o = flash_layer.flash_attention(q, k, v, causal=True, key_lengths=lengths, impl="tiled")
+    for b, n in enumerate(lengths):
+        alone = (x[b].numpy() for x in (q, k[:, :, :n], v[:, :, :n]))
+        np.testing.assert_allclose(o[b], reference.attention(*alone, causal=True), **CLOSE)
+    padded = masks.causal_mask(3, 7) & masks.padding_mask(lengths, 7)
+    later = layer.attention(q, k, v, mask=padded)
+    assert torch.allclose(later[0], o[0]) and not torch.allclose(later[1], o[1])
+
+
 def test_what_true_means():
     from transformers import T5Config, T5EncoderModel
 
@@ -111,14 +129,6 @@ def test_what_true_means():
         assert torch.equal(a[:, :2], b[:, :2]) == same
 
 
-def test_boolean_or_additive():
-    q, k, v = qkv(3)
-    mask = masks.causal_mask(3)
-    added = torch.from_numpy(masks.to_additive(mask, np.float64))
-    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=added)
-    torch.testing.assert_close(theirs, layer.attention(q, k, v, mask=mask))
-
-
 def test_an_empty_row():
     q, k, v = qkv(3, 5)
     nothing = torch.zeros(3, 5, dtype=torch.bool)
@@ -126,31 +136,13 @@ def test_an_empty_row():
     assert (F.scaled_dot_product_attention(q, k, v, nothing) == 0).all()
     x = torch.randn(1, 3, 8)
     heads = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    assert heads(x, x, x, attn_mask=torch.ones(3, 3, dtype=torch.bool))[0].isnan().all()
+    for weights in (True, False):  # here True = hidden
+        hide_all = dict(attn_mask=torch.ones(3, 3, dtype=torch.bool), need_weights=weights)
+        assert (heads(x, x, x, **hide_all)[0].isnan() == weights).all()
     s = layer.attention_scores(q, k)
     assert s.masked_fill(~nothing, -torch.inf).softmax(dim=-1).isnan().all()
     filled = s.masked_fill(~nothing, -1e6).softmax(dim=-1) @ v
     torch.testing.assert_close(filled, v.mean(dim=-2, keepdim=True).expand(filled.shape))
-
-
-def test_where_the_scale_is():
-    from transformers import T5Config
-    from transformers.models.t5.modeling_t5 import T5Attention, T5EncoderModel
-
-    config = T5Config(vocab_size=5, d_model=64, d_kv=16, d_ff=8, num_layers=1, num_heads=8)
-    heads, x = T5Attention(config).eval().double(), torch.randn(2, 7, 64).double()
-    q, k, v = (
-        part(x).unflatten(-1, (8, 16)).transpose(1, 2) for part in (heads.q, heads.k, heads.v)
-    )
-    o = layer.attention(q, k, v, scale=1.0).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(heads(x)[0], heads.o(o))
-    first = T5EncoderModel(config).encoder.block[0].layer[0].SelfAttention
-    ratio = first.k.weight.std() / first.q.weight.std()
-    assert ratio.item() == pytest.approx(math.sqrt(16), rel=0.1)
-    q, k = (np.random.default_rng(n).normal(size=(n, 4)) for n in (2, 3))
-    W_q, W_k, w = (np.random.default_rng(n).normal(size=(5, 4)) for n in (4, 5, 6))
-    hidden = np.tanh((q @ W_q.T)[:, None] + (k @ W_k.T)[None])
-    np.testing.assert_allclose(additive(q, k, W_q, W_k, w[:, 0]), hidden @ w[:, 0], **CLOSE)
 
 
 def test_which_axis_is_the_head():

@@ -112,7 +112,7 @@ def attention_lse(
     Raises:
         ValueError: as `attention`
     Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
-    Source: Dao et al. 2022, arXiv:2205.14135, section 3.1 (their L is our lse).
+    Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L is our lse).
     """
     changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
     s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale, **changes)
