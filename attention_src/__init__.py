@@ -5,7 +5,7 @@ Where to look, in the order in which one builds on the other:
     scores      how well a query and a key match: dot, cosine, bilinear, additive
     softmax     scores into weights, and the rivals of softmax
     attention   o = softmax(scale * q k^T) v: the oracle, masks, dense and SDPA layers
-    flash       the same over tiles: no matrix of scores; its memory traffic, counted
+    flash       the same over tiles: no matrix of scores; packed rows; memory traffic, counted
     rope        rotary positions, and how to stretch them
     kvcache     keys and values of earlier tokens: contiguous, windowed, quantised, paged
     multihead   projections, head split, grouped key/value heads, latent attention
