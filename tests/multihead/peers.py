@@ -1,5 +1,7 @@
 """transformers models of a few hundred parameters, and what their attention modules compute."""
 
+import inspect
+
 import torch
 from transformers import AutoConfig, AutoModel
 
@@ -24,21 +26,29 @@ def model_of(model_type, **settings):
     return AutoModel.from_config(config, attn_implementation="eager").eval()
 
 
+def attention_modules(model):
+    """The modules of a model with three projections."""
+    return [m for m in model.modules() if all(hasattr(m, f"{x}_proj") for x in "qkv")]
+
+
 @torch.no_grad()
 def calls_of(model, n=11):
-    """Run a model on n tokens: for each attention module, (module, its input, its output)."""
-    modules = [m for m in model.modules() if all(hasattr(m, f"{x}_proj") for x in "qkv")]
+    """Run a model on n tokens: (module, its input, its output) for each causal self-attention."""
     calls, hooks = [], []
 
     def record(module, arguments, named, result):
-        x = named["hidden_states"] if "hidden_states" in named else arguments[0]
-        calls.append((module, x, result[0] if isinstance(result, tuple) else result))
+        named = inspect.signature(module.forward).bind(*arguments, **named).arguments
+        y = result[0] if isinstance(result, tuple) else result
+        if named.get("attention_mask") is not None:  # part of a model may be run without one
+            calls.append((module, named.get("hidden_states"), y))
 
-    for module in modules:
+    for module in attention_modules(model):
         hooks.append(module.register_forward_hook(record, with_kwargs=True))
         for p in module.parameters():  # small or equal numbers would hide differences
             p.normal_(0, 1 if p.ndim < 2 else p.shape[-1] ** -0.5)
-    model(input_ids=torch.arange(1, n + 1)[None])
-    for hook in hooks:
-        hook.remove()
+    try:
+        model(input_ids=torch.arange(1, n + 1)[None])
+    finally:
+        for hook in hooks:
+            hook.remove()
     return calls

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attention_src.attention.masks import window_mask
@@ -141,6 +141,7 @@ def test_a_window_holds_in_a_cache_of_all_tokens(cuts, window, sinks, impl, page
     sinks=st.integers(0, 3),
     kept_sinks=st.integers(0, 3),
 )
+@example(cuts=[4, 1], window=2, kept=2, sinks=0, kept_sinks=1)
 def test_two_windows_hide_what_either_hides(cuts, window, kept, sinks, kept_sinks):
     n = sum(cuts)
     module, x = make(window=window, sinks=sinks), tokens(n)

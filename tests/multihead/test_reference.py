@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from attention_src.multihead.reference import (
     merge_heads,
     multihead_attention,
     multihead_attention_by_head,
+    rms_norm,
     split_heads,
 )
 
@@ -124,3 +126,40 @@ def test_bad_shapes(untyped):
         split_heads(np.ones((2, 5)), 3)
     with pytest.raises(ValueError, match=r"x has shape \[2, 5\]; it should be \[..., H, n, d\]"):
         merge_heads(np.ones((2, 5)))
+
+
+def test_rms_norm_is_torchs():
+    rng = np.random.default_rng(0)
+    x, gain = rng.normal(size=(2, 3, 5)), rng.normal(size=5)
+    expected = F.rms_norm(torch.tensor(x), (5,), torch.tensor(gain), 0.1)
+    np.testing.assert_allclose(rms_norm(x, gain, eps=0.1), expected, rtol=1e-12)
+    y = rms_norm(x, np.ones(5), eps=0.0)
+    np.testing.assert_allclose((y**2).mean(axis=-1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_gains_normalise_heads_or_the_whole_width(whole):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 5, 7)), matrices(7, 6, 2, 3, 2)
+    gains = dict(
+        q_gain=rng.normal(size=18 if whole else 3), k_gain=rng.normal(size=6 if whole else 3)
+    )
+    options = dict(n_heads=6, n_kv_heads=2, causal=True, eps=0.0, **gains)
+    y = multihead_attention(x, *w, **options)
+    for factors, same in (([3.0, 3.0], True), ([2.0, 5.0], not whole)):  # one for each key head
+        longer = w[1] * np.repeat(factors, 3)
+        z = multihead_attention(x, w[0], longer, *w[2:], **options)
+        assert np.allclose(z, y, rtol=1e-9, atol=1e-12) == same
+
+
+@pytest.mark.parametrize("gain", [np.ones(4), np.ones((2, 3)), 1.0])
+def test_a_gain_that_does_not_fit(untyped, gain):
+    w = matrices(7, 6, 2, 3, 2)
+    with pytest.raises(
+        ValueError, match=r"k_gain has shape .*\[3\] for each head, or \[6\] for all"
+    ):
+        multihead_attention(np.ones((5, 7)), *w, n_heads=6, n_kv_heads=2, k_gain=gain)
+    with pytest.raises(ValueError, match="gain should be"):
+        rms_norm(np.ones((5, 5)), gain)
+    with pytest.raises(ValueError, match="eps is -1"):
+        rms_norm(np.ones(3), np.ones(3), eps=-1)
