@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_src.attention.changes import check_softcap
 from attention_src.flash.layer import IMPLS
 from attention_src.multihead.layer_cache import (
     attend,
@@ -14,6 +16,7 @@ from attention_src.multihead.layer_cache import (
 )
 from attention_src.multihead.layer_checks import (
     check_bias,
+    check_dropout,
     check_head_sizes,
     check_qk_norm,
     check_tokens,
@@ -51,6 +54,10 @@ class MultiHeadAttention(nn.Module):
         window: number of most recent keys visible, including the query's own; needs causal;
             None = all
         sinks: number of first keys that stay visible outside the window
+        softcap: bounds the scores: softcap tanh(s / softcap); None = no bound
+        sink_logits: whether each head has a learned score that belongs to no key: the parameter
+            sink_logits [H] adds exp(sink_logits[h]) to the denominator of each row
+        dropout: share of the weights that are set to 0, in training only
         impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
             in `flash.layer.flash_attention`
     Raises:
@@ -58,7 +65,8 @@ class MultiHeadAttention(nn.Module):
             unknown impl
     Source: H_kv = 1: Shazeer 2019, arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023,
         arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864. Norm of each head: Qwen3,
-        arXiv:2505.09388; of the whole width: OLMo 2, arXiv:2501.00656.
+        arXiv:2505.09388; of the whole width: OLMo 2, arXiv:2501.00656. softcap: Gemma 2,
+        arXiv:2408.00118. sink_logits: gpt-oss, arXiv:2508.10925.
     """
 
     def __init__(
@@ -76,6 +84,9 @@ class MultiHeadAttention(nn.Module):
         scale: float | None = None,
         window: int | None = None,
         sinks: int = 0,
+        softcap: float | None = None,
+        sink_logits: bool = False,
+        dropout: float = 0.0,
         impl: str = "auto",
     ):
         super().__init__()
@@ -89,7 +100,9 @@ class MultiHeadAttention(nn.Module):
         self.rope = rotary_of(rope, self.d_k)
         self.scale = None if scale is None else check_scale(scale, self.d_k)
         self.window, self.sinks = check_window(window, sinks)
+        self.softcap, self.dropout = check_softcap(softcap), check_dropout(dropout)
         self.impl = impl
+        self.sink_logits = nn.Parameter(torch.zeros(self.n_heads)) if sink_logits else None
         has_bias = check_bias(bias)
         q_width, k_width = self.n_heads * self.d_k, self.n_kv_heads * self.d_k
         self.q_proj = nn.Linear(self.d_model, q_width, bias="q" in has_bias)
@@ -145,8 +158,7 @@ class MultiHeadAttention(nn.Module):
             q, k = self.q_norm(q), self.k_norm(k)
         if self.rope is not None:
             q, k = self.rope(q, k, positions_of(positions, x.shape[1], cache))
-        options: dict[str, Any] = dict(scale=self.scale, window=self.window, sinks=self.sinks)
-        options |= dict(mask=mask, impl=self.impl)
+        options = dict(self._options(), mask=mask)
         p = None
         if return_weights:
             o, p = attend_with_weights(q, k, v, cache, causal=causal, **options)
@@ -156,6 +168,14 @@ class MultiHeadAttention(nn.Module):
             o = attend_with_cache(q, k, v, cache, **options)
         y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, d_model]
         return y if p is None else (y, p)
+
+    def _options(self) -> dict[str, Any]:
+        """How to attend: the arguments of `attend` that are not None."""
+        options: dict[str, Any] = dict(impl=self.impl, window=self.window, sinks=self.sinks)
+        options |= dict(scale=self.scale, softcap=self.softcap, sink_logits=self.sink_logits)
+        if self.training and self.dropout:
+            options["dropout"] = self.dropout
+        return {name: option for name, option in options.items() if option is not None}
 
     @classmethod
     def from_torch(cls, theirs: nn.MultiheadAttention, **options: Any) -> "MultiHeadAttention":

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.layer import attention, attention_weights
-from attention_src.attention.masks import combine, window_mask
+from attention_src.attention.masks import window_mask
 from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
 from attention_src.kvcache.cache_base import Cache
@@ -33,19 +33,23 @@ def attend(
         q, k, v, mask, causal: as for `attention`
         window, sinks: as for `flash_attention`: the window implies causal
         impl: "dense", "sdpa" or "auto" as there; "tiled" or "triton" as in `flash_attention`
-        options: others that both have: scale
+        options: scale, softcap and sink_logits, as there; dropout, as for `attention`
     Returns: [B, H, n_q, d_v]
     Raises:
-        ValueError: as those two; a mask for "tiled" or "triton"
+        ValueError: as those two; a mask or dropout for "tiled" or "triton"
     """
     if impl not in ("tiled", "triton"):
         mask = _with_window(mask, q, k, window, sinks)
         return attention(q, k, v, mask=mask, causal=causal, impl=impl, **options)
-    if mask is not None:
-        raise ValueError(
-            f"mask is given, but impl is {impl!r}, which never makes a matrix of scores to mask; "
-            'it should be None, or impl "dense" or "sdpa"'
-        )
+    for name, given, takers in (
+        ("mask", mask, '"dense" or "sdpa"'),
+        ("dropout", options.get("dropout"), '"dense"'),
+    ):
+        if given is not None:
+            raise ValueError(
+                f"{name} is given, but impl is {impl!r}, which never makes a matrix of scores to "
+                f"apply it to; it should be None, or impl {takers}"
+            )
     options |= dict(window=window, sinks=sinks)
     return flash_attention(q, k, v, causal=causal, impl=impl, **options)
 
@@ -81,9 +85,10 @@ def attend_with_cache(
             or values that require gradients
     """
     check_no_gradients(k, v)
+    plain = set(options) <= {"scale"}  # all that decode_attention takes
     windowed = isinstance(cache, WindowedKVCache)
     same = windowed and (window is None or (window, sinks) == (cache.window, cache.sinks))
-    if q.shape[-2] == 1 and mask is None and (same or window is None):
+    if q.shape[-2] == 1 and mask is None and plain and (same or window is None):
         cache.append(k, v)
         return decode_attention(q, cache, impl=impl, **options)
     options |= dict(impl=impl)
@@ -118,8 +123,8 @@ def attend_with_weights(
             is not used
     Returns:
         o: [B, H, n_q, d_v], by the impl
-        p: [B, H, n_q, n_k], by `attention_weights`; with a cache, for the n_k keys in order of
-            position: those it held, and the new ones
+        p: [B, H, n_q, n_k], by `attention_weights`, before dropout; with a cache, for the n_k keys
+            in order of position: those it held, and the new ones
     Raises:
         ValueError: as those two; "tiled" or "triton" for a windowed cache
     Cost: O(n_q n_k) memory for p, and its scores are computed a second time.
@@ -132,6 +137,7 @@ def attend_with_weights(
             mask, window, sinks = _and(mask, visible, q), None, 0
     options |= dict(causal=causal)
     o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
+    options.pop("dropout", None)
     return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
 
 
@@ -175,17 +181,18 @@ def _with_window(mask: Any, q: Tensor, k: Tensor, window: int | None, sinks: int
     """The mask, and a window where there is one."""
     if window is None:
         return mask
-    near = torch.as_tensor(window_mask(q.shape[-2], k.shape[-2], window, sinks))[None, None]
+    near = torch.as_tensor(window_mask(q.shape[-2], k.shape[-2], window, sinks))
     return _and(mask, near.to(q.device), q)
 
 
 def _and(mask: Any, visible: Tensor, q: Tensor) -> Tensor:
-    """Both masks as one, on the device of the second; checked first, as combining adds axes."""
+    """Both masks as one, on the device of the second; [..., n_q, n_k] with four axes."""
+    visible = visible[None, None] if visible.ndim == 2 else visible
     if mask is None:
         return visible
     mask = torch.as_tensor(mask, device=visible.device)
     check_mask(mask, (*q.shape[:3], visible.shape[-1]))
-    return combine(mask, visible)
+    return mask & visible
 
 
 def _append(
@@ -222,7 +229,7 @@ def _append_windowed(
     cache.append(k, v)
     t = t[:, None]
     visible = _near(t, j, cache.window, cache.sinks) & _near(t, j, window, sinks)
-    return keys, values, visible[None, None]  # [1, 1, n, n_k]
+    return keys, values, visible  # [n, n_k]
 
 
 def _near(t: Tensor, j: Tensor, window: int | None, sinks: int) -> Tensor:

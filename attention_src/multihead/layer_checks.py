@@ -100,3 +100,17 @@ def check_window(window: Any, sinks: Any) -> tuple[int | None, int]:
     if window is None and sinks:
         raise ValueError(f"sinks is {sinks}, but window is None, which hides nothing; give both")
     return None if window is None else check_size(window, "window", at_least=1), sinks
+
+
+def check_dropout(dropout: Any) -> float:
+    """Check a share of weights to drop.
+
+    Args:
+        dropout: at least 0 and below 1
+    Returns: the share as a float
+    Raises:
+        ValueError: anything else
+    """
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout!r}; it should be at least 0 and below 1")
+    return float(dropout)

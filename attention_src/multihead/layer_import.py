@@ -54,8 +54,8 @@ def from_transformers(
     Args:
         cls: `MultiHeadAttention`
         theirs: a LlamaAttention, or like it: q_proj, k_proj, v_proj and o_proj, perhaps with
-            biases, norms of queries and keys or a window; its model gives it rotary
-            positions and a causal mask
+            biases, norms of queries and keys, a window, a softcap or sinks; its model gives it
+            rotary positions and a causal mask
         rope: instead of their rotation, which is then not compared; None = theirs
         impl: as for cls
     Returns: the same function of x; call it with causal=True
@@ -85,6 +85,8 @@ def _convert(cls: Any, theirs: Any, options: dict[str, Any]) -> Any:
     if ours.qk_norm is not None:
         for name, norm in zip(("q_norm", "k_norm"), norms_of(theirs), strict=True):
             loaded[f"{name}.weight"] = gain_of(norm)
+    if ours.sink_logits is not None:
+        loaded["sink_logits"] = theirs.sinks
     return _load(ours, loaded).train(theirs.training)
 
 

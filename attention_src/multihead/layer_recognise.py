@@ -23,6 +23,7 @@ ARGUMENTS = {
 # that `layer_import` sees it when it compares.
 ATTRIBUTES = {
     "training", "config", "layer_idx", "head_dim", "scaling", "is_causal", "sliding_window",
+    "attention_dropout", "attn_logit_softcapping",
     "num_key_value_groups", "num_heads",
     "num_attention_heads", "num_key_value_heads", "hidden_size", "layer_type", "attention_type",
     "is_sliding", "is_local_attention", "use_rope", "force_rope", "use_qk_norm", "qk_layernorm",
@@ -69,6 +70,9 @@ def options_of(theirs: Any) -> dict[str, Any]:
         ),
         scale=getattr(theirs, "scaling", None),
         window=_window(theirs),
+        softcap=getattr(theirs, "attn_logit_softcapping", None),
+        sink_logits=hasattr(theirs, "sinks"),
+        dropout=float(getattr(theirs, "attention_dropout", 0.0)),
         **_norm_options(theirs),
     )
 
@@ -144,7 +148,7 @@ def _check_parts(theirs: Any) -> None:
         if name not in ARGUMENTS and argument.kind is not argument.VAR_KEYWORD:
             raise refusal(theirs, f"its forward takes {name}, which is not known here")
     parts = ["q_proj", "k_proj", "v_proj", *OUTPUTS, *NORMS[0], *NORMS[1]]
-    known = dict(_modules=parts, _parameters=[], _buffers=[], __dict__=ATTRIBUTES)
+    known = dict(_modules=parts, _parameters=["sinks"], _buffers=[], __dict__=ATTRIBUTES)
     for kind, names in known.items():
         for name, value in getattr(theirs, kind).items():
             off = value is None or value is False or (isinstance(value, float) and value == 0)

@@ -166,12 +166,63 @@ def test_a_window_holds_for_sequences_of_different_lengths():
         close(y[b : b + 1], module(alone, causal=True)[:, n:].detach())
 
 
+CHANGES = [dict(softcap=0.7), dict(sink_logits=True), dict(softcap=2.0, sink_logits=True, window=3)]
+
+
+def capped(softcap=None, **_):
+    return (lambda s: softcap * np.tanh(s / softcap)) if softcap else (lambda s: s)
+
+
+@pytest.mark.parametrize("impl", ["auto", "dense", "tiled"])
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+def test_softcap_and_sink_logits(impl, changes):
+    module, x = make(impl=impl, **changes), tokens()
+    expected = by_hand(module, x, change=capped(**changes))
+    close(module(x, causal=True), expected)
+    y, p = module(x, causal=True, return_weights=True)
+    close(y, expected)
+    assert ((1 - p.sum(dim=-1)).abs() > 1e-3).all() == ("sink_logits" in changes)
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.parametrize("make_cache", [KVCache, lambda: PagedKVCache(3, 32)])
+def test_softcap_and_sink_logits_with_a_cache(changes, make_cache):
+    module, x, cache = make(**changes), tokens(), make_cache()
+    with torch.no_grad():
+        y = [module(piece, causal=True, cache=cache) for piece in x.split([3, 1, 2, 1], dim=1)]
+    close(torch.cat(y, dim=1), by_hand(module, x, change=capped(**changes)))
+
+
+def test_sink_logits_learn():
+    module, x = make(sink_logits=True), tokens()
+    (gradient,) = torch.autograd.grad(module(x, causal=True).sin().sum(), module.sink_logits)
+    assert (gradient != 0).all()
+
+
+def test_dropout_is_for_training():
+    module, x = make(dropout=0.25), tokens(3)
+    expected = module(x, causal=True).detach()
+    module.train()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        runs = module(x[:1].expand(400, -1, -1), causal=True)
+    assert not torch.equal(runs[0], runs[1])
+    error = (runs.mean(dim=0) - expected[0]).abs() / runs.std(dim=0)
+    assert (error < 4 / 400**0.5).all()  # four standard errors
+    module.impl = "tiled"
+    with pytest.raises(ValueError, match="dropout is given, but impl is 'tiled'"):
+        module(x, causal=True)
+    close(module.eval()(x, causal=True), expected)
+
+
 BAD = [
     (dict(qk_norm="heads"), "qk_norm is 'heads'; it should be None, 'head' or 'width'"),
     (dict(qk_norm="head", norm_eps=-1.0), "norm_eps is -1.0"),
     (dict(bias="qx"), "bias is 'qx'; it should be True, False or letters out of 'qkvo'"),
     (dict(scale=float("nan")), "scale is nan"),
     (dict(window=0), "window is 0; it should be at least 1"),
+    (dict(softcap=0.0), "softcap is 0"),
+    (dict(dropout=1.0), "dropout is 1.0; it should be at least 0 and below 1"),
     (dict(sinks=2), "sinks is 2, but window is None"),
     (dict(rope=Rotary(d_rotary=3)), "d_rotary is 3; it should be even, and at most d_k=10"),
     (dict(rope=Rotary(d_rotary=12)), "d_rotary is 12"),
