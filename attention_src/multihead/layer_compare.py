@@ -4,12 +4,13 @@ import copy
 import inspect
 import sys
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 
 from attention_src.attention.masks import causal_mask, to_additive, window_mask
-from attention_src.multihead.layer_recognise import refusal
+from attention_src.multihead.layer_recognise import layer_type, refusal
 
 N_TOKENS = 7
 FAR = 100_000  # positions at which a temperature that grows with them would show
@@ -44,12 +45,54 @@ def difference(ours: Any, theirs: Any, *, rotated: bool = True) -> float:
     Raises:
         ValueError: theirs does not run with a rotation and a causal mask
     """
-    x = torch.randn(1, N_TOKENS, ours.d_model, generator=torch.Generator().manual_seed(1))
+    x = _tokens(theirs)
     positions = torch.arange(N_TOKENS) if rotated else torch.zeros(N_TOKENS, dtype=torch.long)
     expected = _run(theirs, x, positions, ours.window)
     where = {} if ours.rope is None else dict(positions=positions)
     actual = ours(x, causal=True, **where)
     return float((actual - expected).abs().max() / expected.abs().max())
+
+
+@torch.no_grad()
+def window_of(theirs: Any) -> int | None:
+    """The window with which theirs calls its attention function, if its config says the same.
+
+    Args:
+        theirs: from `randomised`
+    Returns: the number of most recent keys visible; None = all
+    Raises:
+        ValueError: the two differ, so that the mask which its model makes is not known; another
+            type of layer
+    """
+    kind, window = layer_type(theirs), getattr(theirs.config, "sliding_window", None)
+    if kind not in (None, "full_attention", "sliding_attention"):
+        raise refusal(theirs, f"its layer is of type {kind}, which is not known here")
+    wanted = None if kind == "full_attention" else window
+    space, named = sys.modules[type(theirs).__module__], {}
+    eager = getattr(space, "eager_attention_forward", None)
+    if eager is None:
+        raise refusal(theirs, "its file has no eager_attention_forward")
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        named.update(options)
+        return eager(*arguments, **options)
+
+    with mock.patch.object(space, "eager_attention_forward", noting):
+        _run(theirs, _tokens(theirs), torch.arange(N_TOKENS), wanted)
+    passed = named.get("sliding_window")
+    if passed != wanted:
+        raise refusal(
+            theirs,
+            f"its config has sliding_window={window}, its layer is of type {kind}, and it attends "
+            f"with sliding_window={passed}; the first should decide the last",
+        )
+    return wanted
+
+
+def _tokens(theirs: Any) -> Tensor:
+    """Random tokens [1, n, d_model]."""
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(1, N_TOKENS, theirs.q_proj.in_features, generator=generator)
 
 
 def _run(theirs: Any, x: Tensor, positions: Tensor, window: int | None) -> Tensor:
@@ -65,7 +108,7 @@ def _run(theirs: Any, x: Tensor, positions: Tensor, window: int | None) -> Tenso
     layer: dict[str, Any] = {}
     try:
         if "layer_type" in inspect.signature(rotary.forward).parameters:
-            layer = dict(layer_type=theirs.config.layer_types[theirs.layer_idx])
+            layer = dict(layer_type=layer_type(theirs))
         cos_sin = rotary(x, positions[None], **layer)
         return theirs(hidden_states=x, position_embeddings=cos_sin, **options)[0]
     except Exception as error:

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attention_src.multihead.layer_compare import difference, randomised
+from attention_src.multihead.layer_compare import difference, randomised, window_of
 from attention_src.multihead.layer_recognise import (
     gain_of,
     norms_of,
@@ -66,6 +66,7 @@ def from_transformers(
     options = options_of(theirs)
     rotations = rotations_of(theirs) if rope is None else [rope]
     twin = randomised(theirs)
+    options |= dict(window=window_of(twin))
     for rotation in rotations:
         ours = _convert(cls, twin, dict(options, rope=rotation, impl="dense"))
         if difference(ours, twin, rotated=rope is None) < TOLERANCE:

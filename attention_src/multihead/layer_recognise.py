@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 def options_of(theirs: Any) -> dict[str, Any]:
-    """The arguments of `MultiHeadAttention` that theirs needs, but for rope and impl.
+    """The arguments of `MultiHeadAttention` that theirs needs, but for rope, window and impl.
 
     Args:
         theirs: an attention module of transformers
@@ -69,7 +69,6 @@ def options_of(theirs: Any) -> dict[str, Any]:
             x for x, part in zip("qkvo", (q, k, v, o), strict=True) if part.bias is not None
         ),
         scale=getattr(theirs, "scaling", None),
-        window=_window(theirs),
         softcap=getattr(theirs, "attn_logit_softcapping", None),
         sink_logits=hasattr(theirs, "sinks"),
         dropout=float(getattr(theirs, "attention_dropout", 0.0)),
@@ -133,6 +132,17 @@ def rotations_of(theirs: Any) -> list[Any]:
     return [rotary, replace(rotary, interleaved=True), False]
 
 
+def layer_type(theirs: Any) -> str | None:
+    """The type of its layer: "full_attention", "sliding_attention" or another.
+
+    Args:
+        theirs: an attention module of transformers
+    Returns: the type; None if its config has none
+    """
+    types = getattr(theirs.config, "layer_types", None)
+    return None if types is None else types[theirs.layer_idx]
+
+
 def refusal(theirs: Any, reason: str) -> ValueError:
     """The error that says why theirs cannot be represented."""
     return ValueError(f"theirs is a {type(theirs).__name__} that cannot be converted: {reason}")
@@ -168,25 +178,6 @@ def _check_settings(theirs: Any) -> None:
             )
 
 
-def _layer_type(theirs: Any) -> str | None:
-    """The type of its layer, such as sliding_attention; None if the config has no types."""
-    layer_types = getattr(theirs.config, "layer_types", None)
-    return None if layer_types is None else layer_types[theirs.layer_idx]
-
-
-def _window(theirs: Any) -> int | None:
-    """The number of keys that the model's mask leaves visible; None = all."""
-    window, kind = getattr(theirs.config, "sliding_window", None), _layer_type(theirs)
-    own = getattr(theirs, "sliding_window", None)
-    if own not in (None, window):
-        raise refusal(theirs, f"its sliding_window is {own}, but its config's is {window}")
-    if kind == "full_attention":
-        return None
-    if kind not in (None, "sliding_attention") or (kind is not None and window is None):
-        raise refusal(theirs, f"its layer is of type {kind}, with sliding_window={window}")
-    return window
-
-
 def _rope_parameters(theirs: Any) -> dict[str, Any]:
     """The config's rope_parameters for this layer."""
     config = theirs.config
@@ -196,7 +187,7 @@ def _rope_parameters(theirs: Any) -> dict[str, Any]:
         for name in ("rope_theta", "partial_rotary_factor"):
             if getattr(config, name, None) is not None:
                 parameters[name] = getattr(config, name)
-    return parameters.get(_layer_type(theirs), parameters)
+    return parameters.get(layer_type(theirs), parameters)
 
 
 def _norm_options(theirs: Any) -> dict[str, Any]:

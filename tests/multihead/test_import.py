@@ -65,6 +65,9 @@ def test_equal(name):
 
 
 REFUSED = [
+    ("qwen3_vl_moe_text", dict(EXPERTS, sliding_window=3), "attends with sliding_window=None"),
+    ("minimax", dict(EXPERTS, sliding_window=3), "attends with sliding_window=3"),
+    ("llama4_text", dict(), "it has "),
     ("cohere", dict(use_qk_norm=True), "it has a CohereLayerNorm; it should be an RMSNorm"),
     ("stablelm", dict(qk_layernorm=True), "it has a StableLmLayerNormPerHead"),
     ("olmo", dict(clip_qkv=0.1), "its config has clip_qkv=0.1"),
