@@ -23,12 +23,11 @@ ARGUMENTS = {
 # that `layer_import` sees it when it compares.
 ATTRIBUTES = {
     "training", "config", "layer_idx", "head_dim", "scaling", "is_causal", "sliding_window",
-    "attention_dropout", "attn_logit_softcapping",
-    "num_key_value_groups", "num_heads",
+    "attention_dropout", "attn_logit_softcapping", "num_key_value_groups", "num_heads",
     "num_attention_heads", "num_key_value_heads", "hidden_size", "layer_type", "attention_type",
-    "is_sliding", "is_local_attention", "use_rope", "force_rope", "use_qk_norm", "qk_layernorm",
-    "rotary_ndims", "partial_rotary_factor", "rope_theta", "rope_parameters",
-    "max_position_embeddings", "sliding_window_pattern",
+    "is_sliding", "use_rope", "force_rope", "use_qk_norm", "qk_layernorm", "rotary_ndims",
+    "partial_rotary_factor", "rope_parameters", "max_position_embeddings",
+    "sliding_window_pattern",
 }  # fmt: skip
 # They change large values or far positions only, which a comparison may miss; or what the model
 # gives to the module.
@@ -65,12 +64,10 @@ def options_of(theirs: Any) -> dict[str, Any]:
         n_kv_heads=n_kv_heads,
         d_k=d_k,
         d_v=d_v,
-        bias="".join(
-            x for x, part in zip("qkvo", (q, k, v, o), strict=True) if part.bias is not None
-        ),
+        bias="".join(x for x, p in zip("qkvo", (q, k, v, o), strict=True) if p.bias is not None),
         scale=getattr(theirs, "scaling", None),
         softcap=getattr(theirs, "attn_logit_softcapping", None),
-        sink_logits=hasattr(theirs, "sinks"),
+        sink_logits=getattr(theirs, "sinks", None) is not None,
         dropout=float(getattr(theirs, "attention_dropout", 0.0)),
         **_norm_options(theirs),
     )
@@ -140,7 +137,8 @@ def layer_type(theirs: Any) -> str | None:
     Returns: the type; None if its config has none
     """
     types = getattr(theirs.config, "layer_types", None)
-    return None if types is None else types[theirs.layer_idx]
+    index = getattr(theirs, "layer_idx", None)
+    return None if types is None or index is None else types[index]
 
 
 def refusal(theirs: Any, reason: str) -> ValueError:
@@ -157,6 +155,9 @@ def _check_parts(theirs: Any) -> None:
     for name, argument in arguments.items():
         if name not in ARGUMENTS and argument.kind is not argument.VAR_KEYWORD:
             raise refusal(theirs, f"its forward takes {name}, which is not known here")
+    for name in ("config", "head_dim"):
+        if not hasattr(theirs, name):
+            raise refusal(theirs, f"it has no {name}")
     parts = ["q_proj", "k_proj", "v_proj", *OUTPUTS, *NORMS[0], *NORMS[1]]
     known = dict(_modules=parts, _parameters=["sinks"], _buffers=[], __dict__=ATTRIBUTES)
     for kind, names in known.items():
@@ -198,10 +199,11 @@ def _norm_options(theirs: Any) -> dict[str, Any]:
     q, k, *_ = projections_of(theirs)
     widths = []
     for norm in (q_norm, k_norm):
-        if "RMSNorm" not in type(norm).__name__ or [n for n, _ in norm.named_parameters()] != [
-            "weight"
-        ]:
-            raise refusal(theirs, f"it has a {type(norm).__name__}; it should be an RMSNorm")
+        names = [name for name, _ in norm.named_parameters()] if norm is not None else []
+        if "RMSNorm" not in type(norm).__name__ or names != ["weight"] or _eps(norm) is None:
+            raise refusal(
+                theirs, f"it has a {type(norm).__name__}; it should be an RMSNorm with eps"
+            )
         widths.append(tuple(norm.weight.shape))
     heads, whole = 2 * [(theirs.head_dim,)], [(q.out_features,), (k.out_features,)]
     if widths not in (heads, whole) or _eps(q_norm) != _eps(k_norm):
@@ -209,6 +211,6 @@ def _norm_options(theirs: Any) -> dict[str, Any]:
     return dict(qk_norm="head" if widths == heads else "width", norm_eps=_eps(q_norm))
 
 
-def _eps(norm: Any) -> float:
-    """An RMSNorm's eps, by either of its names."""
-    return norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
+def _eps(norm: Any) -> Any:
+    """An RMSNorm's eps, by either of its names; None if it has neither."""
+    return getattr(norm, "variance_epsilon", getattr(norm, "eps", None))

@@ -5,7 +5,8 @@ import pytest
 pytest.importorskip("transformers")
 import torch
 
-from attention_src.multihead.layer import MultiHeadAttention
+from attention_src.multihead.layer import MultiHeadAttention, Rotary
+from attention_src.rope.scaling import PositionInterpolation
 
 from .peers import EXPERTS, calls_of, model_of
 
@@ -67,7 +68,6 @@ def test_equal(name):
 REFUSED = [
     ("qwen3_vl_moe_text", dict(EXPERTS, sliding_window=3), "attends with sliding_window=None"),
     ("minimax", dict(EXPERTS, sliding_window=3), "attends with sliding_window=3"),
-    ("llama4_text", dict(), "it has "),
     ("cohere", dict(use_qk_norm=True), "it has a CohereLayerNorm; it should be an RMSNorm"),
     ("stablelm", dict(qk_layernorm=True), "it has a StableLmLayerNormPerHead"),
     ("olmo", dict(clip_qkv=0.1), "its config has clip_qkv=0.1"),
@@ -87,3 +87,31 @@ def test_refused(model_type, settings, message):
                 MultiHeadAttention.from_transformers(module)
             return
     raise AssertionError("no attention module was found")
+
+
+def test_what_is_no_attention_is_refused():
+    for theirs in (torch.nn.Linear(3, 3), torch.nn.MultiheadAttention(8, 2)):
+        with pytest.raises(ValueError, match="its forward takes no hidden_states"):
+            MultiHeadAttention.from_transformers(theirs)
+
+
+def test_a_rotation_may_be_given():
+    theirs, x, y = calls_of(model_of("llama"))[0]
+    longer = Rotary(scaling=PositionInterpolation(2.0))
+    ours = MultiHeadAttention.from_transformers(theirs, rope=longer)
+    assert ours.rope == longer
+    halved = ours(x, causal=True, positions=2 * torch.arange(x.shape[1])).detach()
+    torch.testing.assert_close(halved, y, rtol=0, atol=1e-5 * y.abs().max().item())
+
+
+def test_another_function_of_known_parts_is_refused():
+    theirs = calls_of(model_of("llama"))[0][0]
+
+    class Doubled(type(theirs)):
+        def forward(self, hidden_states, position_embeddings=None, attention_mask=None, **named):
+            return super().forward(2 * hidden_states, position_embeddings, attention_mask, **named)
+
+    Doubled.__module__ = type(theirs).__module__
+    theirs.__class__ = Doubled
+    with pytest.raises(ValueError, match="its results differ"):
+        MultiHeadAttention.from_transformers(theirs)
