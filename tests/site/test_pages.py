@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages
 
 from tools.book import Book
+from tools.site.measure import FIRST_PAGE
 
 PAGES = site_pages()
 BOOK = book_pages()
@@ -134,6 +135,28 @@ def test_time_to_read_and_to_run(page, soups):
     chapter = next(p for p in Book(ROOT).chapters if f"{p.docname}.html" == page)
     assert chapter.time_line
     assert soups[page].select_one("h1 + .time-line").get_text() == chapter.time_line
+
+
+@pytest.mark.parametrize("page", [page for page in CHAPTERS if page != FIRST_PAGE])
+def test_quizzes_and_folds(page, soups):
+    """What they do is in test_reading."""
+    options = soups[page].select("details.quiz-option")
+    assert len(options) >= 6, "a chapter has three questions or more, of two options or more"
+    for option in options:
+        answer = option.select_one("summary + .quiz-why").get_text(" ").strip()
+        assert answer.startswith("Right." if "quiz-right" in option["class"] else "Not quite.")
+        assert len(answer.split()) > 4, "the answer says why"
+    folds = soups[page].select("details.fold")
+    assert folds and all(fold.select_one("summary").find_next_sibling() for fold in folds)
+    assert not [fold for fold in [*options, *folds] if fold.has_attr("open")]
+    assert soups[page].select(".cell_input .highlight")
+
+
+def test_previous_and_next_lead_through_the_book(soups):
+    for button, way in (("a.right-next", BOOK), ("a.left-prev", BOOK[::-1])):
+        links = [soups[page].select_one(button) for page in way]
+        ahead = [link and Path("book", link["href"]).as_posix() for link in links]
+        assert ahead == [*way[1:], None]
 
 
 @pytest.mark.parametrize("page", BOOK)

@@ -1,4 +1,8 @@
-"""What a reader does: on a phone, in the dark, with the keyboard; quizzes, search, copying."""
+"""What a reader does: on a phone, in the dark, with the keyboard; quizzes, search, copying.
+
+What works on one page works on all, since they share template and scripts. What each page must hold
+for it is in test_pages.
+"""
 
 import re
 
@@ -8,7 +12,7 @@ from built_site import THEMES, book_pages, chapter_pages
 from tools.site.measure import FIRST_PAGE
 
 BOOK = book_pages()
-CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
+CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -34,25 +38,18 @@ def test_text_and_background_differ(theme, open_page):
     assert back == (theme == "dark") and ink != back
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_quiz_answers_by_keyboard(page, open_page):
-    opened = open_page(page)
-    options = opened.locator(".quiz-option")
-    assert options.count() >= 6, "a chapter has three questions or more, of two options or more"
-    for i in range(options.count()):
-        option, answer = options.nth(i), options.nth(i).locator(".quiz-why")
+def test_quiz_answers_by_keyboard(open_page):
+    opened = open_page(CHAPTER)
+    for option in opened.locator(".quiz-option").all():
+        answer = option.locator(".quiz-why")
         assert not answer.is_visible()
         option.locator("summary").focus()
         opened.keyboard.press("Enter")
         assert answer.is_visible()
-        right = "quiz-right" in option.get_attribute("class")
-        assert answer.inner_text().startswith("Right." if right else "Not quite.")
-        assert len(answer.inner_text().split()) > 4, "the answer says why"
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_folds_open_by_keyboard(page, open_page):
-    opened = open_page(page)
+def test_folds_open_by_keyboard(open_page):
+    opened = open_page(CHAPTER)
     for fold in opened.locator("details.fold").all():
         assert not fold.evaluate("f => f.open")
         fold.locator("summary").first.focus()
@@ -60,18 +57,16 @@ def test_folds_open_by_keyboard(page, open_page):
         assert fold.evaluate("f => f.open && f.lastElementChild.checkVisibility()")
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_folds_need_no_script(page, open_page):
-    opened = open_page(page, java_script_enabled=False)
+def test_folds_need_no_script(open_page):
+    opened = open_page(CHAPTER, java_script_enabled=False)
     first = opened.locator("details.fold").first
     assert not first.locator("> *").last.is_visible()
     first.locator("summary").first.click()
     assert first.locator("> *").last.is_visible()
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_copy_button(page, open_page):
-    opened = open_page(page, permissions=["clipboard-read", "clipboard-write"])
+def test_copy_button(open_page):
+    opened = open_page(CHAPTER, permissions=["clipboard-read", "clipboard-write"])
     cell = opened.locator(".cell_input .highlight:visible").first
     cell.hover()
     cell.locator("button.copybtn").click()
@@ -94,21 +89,17 @@ def test_search_finds_a_word(open_page):
     assert "softmax" in opened.locator("article").inner_text().lower()
 
 
-def test_previous_and_next_lead_through_the_book(open_page, site):
+def test_next_and_previous(open_page, site):
     opened = open_page("index.html")
-    opened.wait_for_url("**/book/*.html")
-    for button, way in (("a.right-next", book_pages()), ("a.left-prev", book_pages()[::-1])):
-        visited = [opened.url.removeprefix(f"{site}/")]
-        while opened.locator(button).count() and len(visited) <= len(way):
-            with opened.expect_navigation():
-                opened.click(button)
-            visited.append(opened.url.removeprefix(f"{site}/"))
-        assert visited == way
+    opened.wait_for_url(f"{site}/{BOOK[0]}")
+    for button, page in (("a.right-next", BOOK[1]), ("a.left-prev", BOOK[0])):
+        opened.click(button)
+        opened.wait_for_url(f"{site}/{page}")
 
 
 @pytest.mark.parametrize("toggle, box", [("primary", "primary"), ("secondary", "secondary")])
 def test_menus_on_a_phone(toggle, box, open_page):
-    opened = open_page(CHAPTERS[0], width=390, height=844)
+    opened = open_page(CHAPTER, width=390, height=844)
     menu = opened.locator(f"#pst-{box}-sidebar-modal")
     assert not menu.is_visible()
     opened.locator(f".{toggle}-toggle").focus()
