@@ -124,7 +124,7 @@ colab:
 breaks: .venv/all
 	@$(BIN)/python -m tools.break_tests --jobs 2
 
-# weekly: 200 new examples a property, instead of the same 40.
+# weekly: 200 new examples a property, instead of the same 40, and every notebook in Colab's versions.
 weekly: .venv/all book
 	@$(PYTEST) --hypothesis-profile=weekly tests
 

@@ -40,6 +40,7 @@ class Colab:
         self.folder = folder
         venv.create(folder / "venv")
         self.python = folder / "venv/bin/python"
+        self.environment = PYTHON
         purelib = self.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
         self.site = Path(purelib)
         self._lend("pip")
@@ -53,7 +54,7 @@ class Colab:
             capture_output=True,
             text=True,
             cwd=self.folder,
-            env={**os.environ, **PYTHON},
+            env={**os.environ, **self.environment},
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout.strip()

@@ -1,9 +1,15 @@
 """The promise of the Colab badge: the set-up cell fetches the course, and the notebook runs.
 
-Each notebook runs from its first cell to its last in a fresh environment that has Colab's versions
-and nothing of the course. Its own set-up cell installs the package with pip from the public
-address, which git redirects to this repository.
+A notebook runs from its first cell to its last in a fresh environment that has Colab's versions and
+nothing of the course. Its own set-up cell installs the package with pip from the public address,
+which git redirects to this repository.
+
+Two notebooks do, one that needs every model and one that needs none; of the others, what they
+import is tried. nbval runs them all, with newer versions; once a week all run here, and in Colab's
+own image (`make colab`).
 """
+
+import ast
 
 import nbformat
 import pytest
@@ -16,6 +22,32 @@ CHAPTERS = Book(REPOSITORY).chapters
 OURS = ("attention_src", "jaxtyping", "wadler_lindig")
 
 
+def pytest_generate_tests(metafunc):
+    if "chapter" in metafunc.fixturenames:
+        weekly = metafunc.config.getoption("--hypothesis-profile", None) == "weekly"
+        chapters = CHAPTERS if weekly else few()
+        metafunc.parametrize("chapter", chapters, ids=lambda chapter: chapter.slug)
+
+
+def few():
+    """Chapters that together need every model and nothing: the fewest and the shortest."""
+    chosen, met = [], set()
+    for chapter in sorted(CHAPTERS, key=lambda c: (-len(needs(c)), len(code_cells(c)))):
+        if needs(chapter) - met:
+            chosen.append(chapter)
+        met |= needs(chapter)
+    return chosen
+
+
+def needs(chapter):
+    return set(chapter.front.get("needs") or ["nothing"])
+
+
+def code_cells(chapter):
+    notebook = nbformat.read(chapter.notebook, as_version=4)
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
 @pytest.fixture
 def bare(colab):
     """Nothing of the course is installed; a model that an earlier notebook fetched may stay."""
@@ -25,7 +57,6 @@ def bare(colab):
     return colab
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.slug)
 def test_the_notebook_installs_the_course_and_runs_to_its_end(chapter, bare, tmp_path):
     notebook = nbformat.read(chapter.notebook, as_version=4)
     for cell in notebook.cells:
@@ -41,3 +72,17 @@ def test_the_notebook_installs_the_course_and_runs_to_its_end(chapter, bare, tmp
     assert "Installing the course's package" in said
     assert all(bare.has(name) for name in OURS)
     assert bare.versions() == before
+
+
+def imports(chapter):
+    """The import statements of a notebook, those inside functions included."""
+    trees = [ast.parse(cell.source) for cell in code_cells(chapter)]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    return {ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)}
+
+
+def test_the_set_up_brings_what_any_notebook_imports(bare):
+    bare.run("-c", code_cells(CHAPTERS[0])[0].source)
+    wanted = sorted(set().union(*map(imports, CHAPTERS)))
+    assert len(wanted) > len(CHAPTERS)
+    bare.run("-c", "\n".join(wanted))

@@ -9,20 +9,35 @@ import os
 import pytest
 from built_site import book_pages
 
-from tools.site.measure import FIRST_PAGE, weigh
+from tools.site.measure import FIRST_PAGE, visits
 from tools.site.server import serving
 
 BOOK = book_pages()
 FIRST_VISIT, NEXT_PAGE = 300_000, 100_000
 
 
+@pytest.fixture(scope="module")
+def earlier(browser, site):
+    """Visits of the page before: the first, and the second for the first."""
+    return {page: visits(browser, site, page)[0] for page in (FIRST_PAGE, BOOK[1])}
+
+
 @pytest.mark.parametrize("page", BOOK)
-def test_weight(page, browser, site):
-    before = next(p for p in (FIRST_PAGE, *BOOK) if p != page)
-    weight = weigh(browser, site, page, before)
-    assert weight["foreign"] == []
-    assert 0 < weight["next"] < weight["first"] <= FIRST_VISIT
-    assert weight["next"] <= NEXT_PAGE
+def test_weight(page, browser, site, earlier):
+    (visit,) = visits(browser, site, page)
+    first = sum(visit.bytes.values())
+    following = visit.after(earlier[BOOK[1] if page == FIRST_PAGE else FIRST_PAGE])
+    assert visit.foreign == []
+    assert 0 < following < first <= FIRST_VISIT
+    assert following <= NEXT_PAGE
+
+
+def test_a_page_takes_no_more_than_is_reckoned(browser, site, earlier):
+    (alone,), (_, second) = (
+        visits(browser, site, BOOK[1]),
+        visits(browser, site, FIRST_PAGE, BOOK[1]),
+    )
+    assert sum(second.bytes.values()) <= 1.02 * alone.after(earlier[FIRST_PAGE])
 
 
 def test_the_scale_counts_what_a_page_loads(browser, tmp_path):
@@ -38,8 +53,11 @@ def test_the_scale_counts_what_a_page_loads(browser, tmp_path):
     # Random, so that gzip can do no better than 6 bits of 8.
     (tmp_path / "heavy.js").write_text("//" + base64.b64encode(os.urandom(90_000)).decode())
     with serving(tmp_path) as base:
-        after_light = weigh(browser, base, "index.html", before="light.html")
-        after_heavy = weigh(browser, base, "index.html", before="heavy.html")
-    assert 90_000 < after_light["first"] < 95_000 and after_light["next"] > 90_000
-    assert after_heavy["next"] < 1_000, "what is cached does not come over the wire"
-    assert set(after_light["foreign"]) == {"http://localhost:9/elsewhere.png"}
+        light, index = visits(browser, base, "light.html", "index.html")
+        heavy, cached = visits(browser, base, "heavy.html", "index.html")
+        (alone,) = visits(browser, base, "index.html")
+    assert 90_000 < sum(alone.bytes.values()) < 95_000
+    assert alone.after(light) > 90_000 and sum(index.bytes.values()) > 90_000
+    assert alone.after(heavy) < 1_000, "what is cached does not come over the wire"
+    assert sum(cached.bytes.values()) < 1_000
+    assert set(alone.foreign) == {"http://localhost:9/elsewhere.png"}

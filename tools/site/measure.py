@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.site.server import serving
 
 if TYPE_CHECKING:  # weighing needs it, the command's help does not
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
@@ -48,49 +49,48 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-class Traffic:
-    """Counts the requests of one browser context; `bytes` are those transferred, with headers."""
+@dataclass
+class Visit:
+    """What opening one page and scrolling to its end asked for."""
 
-    def __init__(self, context: BrowserContext, base: str):
-        self.base, self.bytes, self.requests = base, 0, 0
-        self.foreign: list[str] = []  # addresses on other hosts
-        self.page = context.new_page()
-        session = context.new_cdp_session(self.page)
-        session.send("Network.enable")
-        session.on("Network.requestWillBeSent", self._asked)
-        session.on("Network.loadingFinished", self._loaded)
+    bytes: dict[str, int] = field(
+        default_factory=dict
+    )  # of each address: transferred, with headers
+    foreign: list[str] = field(default_factory=list)  # addresses on other hosts
 
-    def _asked(self, event: dict[str, Any]) -> None:
-        url = event["request"]["url"]
-        if url.startswith(("http:", "https:")) and not url.startswith(self.base):
-            self.foreign.append(url)
-
-    def _loaded(self, event: dict[str, Any]) -> None:
-        self.bytes += int(event["encodedDataLength"])
-        self.requests += event["encodedDataLength"] > 0
-
-    def visit(self, path: str) -> tuple[int, int]:
-        """Bytes and requests of opening one page and scrolling to its end."""
-        self.bytes = self.requests = 0
-        self.page.goto(f"{self.base}/{path}", wait_until="networkidle")
-        self.page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        self.page.wait_for_load_state("networkidle")
-        return self.bytes, self.requests
+    def after(self, before: Visit) -> int:
+        """The bytes for a reader who comes from another page: what that one loaded is cached."""
+        return sum(size for address, size in self.bytes.items() if address not in before.bytes)
 
 
-def weigh(browser: Browser, base: str, page: str, before: str) -> dict[str, Any]:
-    """Bytes of `page` with an empty cache, and for a reader who comes from the page `before`."""
+def visits(browser: Browser, base: str, *pages: str) -> list[Visit]:
+    """Open pages one after the other, the first with an empty cache."""
     context = browser.new_context()
-    newcomer = Traffic(context, base)
-    first, requests = newcomer.visit(page)
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    addresses: dict[str, str] = {}
+    made: list[Visit] = []
+
+    def asked(event: dict[str, Any]) -> None:
+        url = addresses[event["requestId"]] = event["request"]["url"]
+        if url.startswith(("http:", "https:")) and not url.startswith(base):
+            made[-1].foreign.append(url)
+
+    def loaded(event: dict[str, Any]) -> None:
+        size, address = int(event["encodedDataLength"]), addresses.get(event["requestId"])
+        if size and address:
+            made[-1].bytes[address] = made[-1].bytes.get(address, 0) + size
+
+    session.on("Network.requestWillBeSent", asked)
+    session.on("Network.loadingFinished", loaded)
+    for path in pages:
+        made.append(Visit())
+        page.goto(f"{base}/{path}", wait_until="networkidle")
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_load_state("networkidle")
     context.close()
-    context = browser.new_context()
-    reader = Traffic(context, base)
-    reader.visit(before)
-    next_page, _ = reader.visit(page)
-    context.close()
-    foreign = newcomer.foreign + reader.foreign
-    return {"first": first, "next": next_page, "requests": requests, "foreign": foreign}
+    return made
 
 
 def lighthouse(url: str, runs: int = 3) -> dict[str, float] | None:
@@ -133,11 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         for page in options.pages or book:
             before = next(p for p in (FIRST_PAGE, *book) if p != page)
-            weight = weigh(browser, base, page, before)
+            (visit,), (earlier,) = visits(browser, base, page), visits(browser, base, before)
             print(
-                f"{page}: first visit {weight['first'] / 1000:.0f} KB in {weight['requests']} "
-                f"requests, next page {weight['next'] / 1000:.0f} KB, "
-                f"other hosts: {weight['foreign'] or 'none'}"
+                f"{page}: first visit {sum(visit.bytes.values()) / 1000:.0f} KB in "
+                f"{len(visit.bytes)} requests, next page {visit.after(earlier) / 1000:.0f} KB, "
+                f"other hosts: {visit.foreign + earlier.foreign or 'none'}"
             )
             if options.lighthouse:
                 scores = lighthouse(f"{base}/{page}")
