@@ -65,6 +65,7 @@ def open_page(browser, site):
             raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
         size = {"width": width, "height": height}
         contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
+        contexts[-1].set_default_navigation_timeout(120_000)  # a busy machine is not a bug
         page = contexts[-1].new_page()
         log.watch(page)
         page.goto(f"{site}/{path}", wait_until="load")

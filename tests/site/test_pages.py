@@ -2,11 +2,12 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages
 
 from tools.book import Book
@@ -27,19 +28,26 @@ def soups(site):
     return {p: BeautifulSoup((HTML / p).read_text("utf-8"), "html.parser") for p in PAGES}
 
 
-def visible_text(soup):
+@pytest.fixture(scope="module")
+def ids(soups):
+    return {page: [e["id"] for e in soup.find_all(id=True)] for page, soup in soups.items()}
+
+
+def prose(element):
     """What the page says in prose: code, drawings and what is for screen readers only left out."""
-    soup = BeautifulSoup(str(soup.find("article") or soup.find("main") or soup), "html.parser")
-    for hidden in soup.select("pre, code, script, style, svg, .katex-mathml"):
-        hidden.decompose()
-    return soup.get_text("\n")
+    for child in element.children:
+        if type(child) is NavigableString:
+            yield child
+        elif isinstance(child, Tag) and child.name not in ("pre", "code", "script", "style", "svg"):
+            yield from () if "katex-mathml" in child.get("class", ()) else prose(child)
 
 
 def raw_source(soup):
-    return [match[0] for match in RAW.finditer(visible_text(soup))] + soup.select(".katex-error")
+    text = "\n".join(prose(soup.find("article") or soup.find("main") or soup))
+    return [match[0] for match in RAW.finditer(text)] + soup.select(".katex-error")
 
 
-def dead_links(page, soups):
+def dead_links(page, soups, ids):
     """The internal links of a page that lead nowhere, as text."""
     dead = []
     for tag, attribute in (("a", "href"), ("link", "href"), ("script", "src"), ("img", "src")):
@@ -54,7 +62,7 @@ def dead_links(page, soups):
                 dead.append(f"{page}: {address}: no such file")
                 continue
             name = target.relative_to(HTML.resolve()).as_posix() if path else page
-            if anchor and name in soups and not soups[name].find(id=unquote(anchor)):
+            if anchor and name in ids and unquote(anchor) not in ids[name]:
                 dead.append(f"{page}: {address}: no such anchor")
     return dead
 
@@ -78,8 +86,8 @@ def test_the_book_is_there(site):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_dead_link(page, soups):
-    assert not dead_links(page, soups)
+def test_no_dead_link(page, soups, ids):
+    assert not dead_links(page, soups, ids)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -96,9 +104,8 @@ def test_no_raw_source(page, soups):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_ids_are_unique(page, soups):
-    ids = [element["id"] for element in soups[page].find_all(id=True)]
-    assert not {i for i in ids if ids.count(i) > 1}
+def test_ids_are_unique(page, ids):
+    assert not [name for name, count in Counter(ids[page]).items() if count > 1]
 
 
 @pytest.mark.parametrize("page", BOOK)

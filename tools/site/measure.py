@@ -66,6 +66,7 @@ class Visit:
 def visits(browser: Browser, base: str, *pages: str) -> list[Visit]:
     """Open pages one after the other, the first with an empty cache."""
     context = browser.new_context()
+    context.set_default_navigation_timeout(120_000)  # a busy machine takes longer
     page = context.new_page()
     session = context.new_cdp_session(page)
     session.send("Network.enable")
