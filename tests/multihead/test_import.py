@@ -4,6 +4,11 @@ import pytest
 
 pytest.importorskip("transformers")
 import torch
+from transformers.models.llama.modeling_llama import (  # noqa: F401  Doubled's file has these
+    LlamaAttention,
+    LlamaRotaryEmbedding,
+    eager_attention_forward,
+)
 
 from attention_src.multihead.layer import MultiHeadAttention, Rotary
 from attention_src.rope.scaling import PositionInterpolation
@@ -104,14 +109,36 @@ def test_a_rotation_may_be_given():
     torch.testing.assert_close(halved, y, rtol=0, atol=1e-5 * y.abs().max().item())
 
 
-def test_another_function_of_known_parts_is_refused():
+class Doubled(LlamaAttention):
+    def forward(self, hidden_states, position_embeddings=None, attention_mask=None):
+        return super().forward(2 * hidden_states, position_embeddings, attention_mask)
+
+
+class Warmer(LlamaAttention):
+    """Equal to Llama's for the first 1000 positions."""
+
+    def forward(self, hidden_states, position_embeddings=None, attention_mask=None, position_ids=0):
+        x = hidden_states * (1 + position_ids[..., None] // 1000)
+        return super().forward(x, position_embeddings, attention_mask)
+
+
+@pytest.mark.parametrize("kind", [Doubled, Warmer])
+def test_another_function_of_known_parts_is_refused(kind):
     theirs = calls_of(model_of("llama"))[0][0]
-
-    class Doubled(type(theirs)):
-        def forward(self, hidden_states, position_embeddings=None, attention_mask=None, **named):
-            return super().forward(2 * hidden_states, position_embeddings, attention_mask, **named)
-
-    Doubled.__module__ = type(theirs).__module__
-    theirs.__class__ = Doubled
-    with pytest.raises(ValueError, match="its results differ"):
+    theirs.__class__ = kind
+    with pytest.raises(ValueError, match=f"theirs is a {kind.__name__} of known parts, but"):
         MultiHeadAttention.from_transformers(theirs)
+
+
+def test_a_module_that_looks_ahead_is_refused():
+    theirs = calls_of(model_of("llama"))[0][0]
+    theirs.is_causal = False
+    with pytest.raises(ValueError, match="it is not causal"):
+        MultiHeadAttention.from_transformers(theirs)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_training_is_theirs(training):
+    theirs = calls_of(model_of("llama", attention_dropout=0.3))[0][0].train(training)
+    ours = MultiHeadAttention.from_transformers(theirs)
+    assert ours.training == training and ours.dropout == 0.3

@@ -221,11 +221,9 @@ BAD = [
     (dict(bias="qx"), "bias is 'qx'; it should be True, False or letters out of 'qkvo'"),
     (dict(scale=float("nan")), "scale is nan"),
     (dict(window=0), "window is 0; it should be at least 1"),
-    (dict(softcap=0.0), "softcap is 0"),
     (dict(dropout=1.0), "dropout is 1.0; it should be at least 0 and below 1"),
     (dict(sinks=2), "sinks is 2, but window is None"),
     (dict(rope=Rotary(d_rotary=3)), "d_rotary is 3; it should be even, and at most d_k=10"),
-    (dict(rope=Rotary(d_rotary=12)), "d_rotary is 12"),
 ]
 
 
@@ -235,9 +233,11 @@ def test_bad_options(untyped, options, message):
         make(**options)
 
 
-def test_a_window_needs_causal():
+def test_a_window_needs_causal_and_clear_masks():
     with pytest.raises(ValueError, match="causal is False, but this module has a window"):
         make(window=3)(tokens())
+    with pytest.raises(ValueError, match="its first axis may be either"):
+        make(window=3)(tokens(2), causal=True, mask=np.ones((2, 2), dtype=bool))
 
 
 @pytest.mark.parametrize("make_cache", [lambda: None, KVCache, lambda: WindowedKVCache(4, 1)])
