@@ -188,17 +188,17 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
     """
     if str(mask.dtype) in ("bool", "torch.bool"):
         return
-    if "float" in str(mask.dtype):
-        hint = _hint_for_numbers(mask, name)
-    else:
-        hint = f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
     raise ValueError(
-        f"{name} has dtype {mask.dtype}; it should be boolean with True = may attend. {hint}"
+        f"{name} has dtype {mask.dtype}; it should be boolean with True = may attend. "
+        f"{_hint_for_numbers(mask, name)}"
     )
 
 
 def _hint_for_numbers(mask: Any, name: str) -> str:
     """What to do instead: an additive mask holds 0 and −inf or very low numbers, a bias others."""
+    ones = mask == 1
+    if "float" not in str(mask.dtype) or bool(ones.any() and (ones | (mask == 0)).all()):
+        return f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
     if bool(((mask != 0) & (mask > -1e4)).any()):
         return (
             "Its numbers are not only 0 and -inf, so it changes the scores of visible keys: that "
