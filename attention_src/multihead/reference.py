@@ -165,7 +165,9 @@ def multihead_attention_by_head(
     if mask is not None:
         mask = np.asarray(mask)
         leading = np.broadcast_shapes(x.shape[:-2], c.shape[:-2])
-        check_mask(mask, (*leading, sizes["H"], x.shape[-2], c.shape[-2]))
+        full = (*leading, sizes["H"], x.shape[-2], c.shape[-2])
+        check_mask(mask, full)
+        mask = np.broadcast_to(mask, full)
     columns_q = np.split(w["q"], sizes["H"], axis=1)  # H times [d_model, d_k]
     columns_k = np.split(w["k"], sizes["H_kv"], axis=1)
     columns_v = np.split(w["v"], sizes["H_kv"], axis=1)
@@ -177,7 +179,7 @@ def multihead_attention_by_head(
                 x @ columns_q[h],
                 c @ columns_k[g],
                 c @ columns_v[g],
-                mask=_mask_of_head(mask, h),
+                mask=None if mask is None else mask[..., h, :, :],
                 causal=causal,
             )
         )
@@ -199,13 +201,6 @@ def _split_normalised(
     if np.shape(gain) == (width,):
         return split_heads(rms_norm(x, gain, eps=eps), n_heads)
     return rms_norm(split_heads(x, n_heads), gain, eps=eps)
-
-
-def _mask_of_head(mask: Any, h: int) -> Any:
-    """Head h's part of a mask [..., H or 1, n_q, n_k]; without a head axis, the same for all."""
-    if mask is None or mask.ndim < 3:
-        return mask
-    return mask[..., h if mask.shape[-3] > 1 else 0, :, :]
 
 
 def _prepare(

@@ -37,14 +37,15 @@ def matrices(d_model, n_heads, n_kv_heads, d_k, d_v, d_context=None, seed=0):
     d_v=st.integers(1, 4),
     causal=st.booleans(),
     kind=st.sampled_from(["none", "shared", "per head", "per sequence"]),
+    lead=st.sampled_from([(2,), (3, 2)]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_the_two_forms_are_equal(n_q, n_k, heads, d_k, d_v, causal, kind, seed):
+def test_the_two_forms_are_equal(n_q, n_k, heads, d_k, d_v, causal, kind, lead, seed):
     H, H_kv = heads
     rng = np.random.default_rng(seed)
     weights = matrices(7, H, H_kv, d_k, d_v, d_context=11, seed=seed)
-    x, context = rng.normal(size=(2, n_q, 7)), rng.normal(size=(2, n_k, 11))
-    shape = {"shared": (n_q, n_k), "per head": (H, n_q, n_k), "per sequence": (2, 1, n_q, n_k)}
+    x, context = rng.normal(size=(*lead, n_q, 7)), rng.normal(size=(*lead, n_k, 11))
+    shape = {"shared": (1, n_q, n_k), "per head": (H, n_q, n_k), "per sequence": (*lead, 1, 1, n_k)}
     mask = None if kind == "none" else rng.random(shape[kind]) < 0.6
     options = dict(n_heads=H, n_kv_heads=H_kv, context=context, mask=mask, causal=causal)
     fused = multihead_attention(x, *weights, **options)
