@@ -104,9 +104,10 @@ def _run(theirs: Any, x: Tensor, positions: Tensor, window: int | None) -> Tenso
     )
     if "position_ids" in inspect.signature(theirs.forward).parameters:
         options["position_ids"] = positions[None] + FAR
-    rotary = _rotary(theirs)
+    rotary_class = _rotary_class(theirs)
     layer: dict[str, Any] = {}
     try:
+        rotary = rotary_class(theirs.config)
         if "layer_type" in inspect.signature(rotary.forward).parameters:
             layer = dict(layer_type=layer_type(theirs))
         cos_sin = rotary(x, positions[None], **layer)
@@ -115,8 +116,8 @@ def _run(theirs: Any, x: Tensor, positions: Tensor, window: int | None) -> Tenso
         raise refusal(theirs, f"it does not run by itself ({error!r})") from error
 
 
-def _rotary(theirs: Any) -> Any:
-    """The rotation of theirs, built by the class that its file defines for it."""
+def _rotary_class(theirs: Any) -> Any:
+    """The class of rotations that the file of theirs defines for it."""
     found = {
         name: value
         for name, value in vars(sys.modules[type(theirs).__module__]).items()
@@ -125,5 +126,4 @@ def _rotary(theirs: Any) -> Any:
     own = type(theirs).__name__.replace("Attention", "RotaryEmbedding")
     if own not in found and len(found) != 1:
         raise refusal(theirs, f"its file has no {own}, but {list(found)}")
-    kind = found[own] if own in found else next(iter(found.values()))
-    return kind(theirs.config)
+    return found[own] if own in found else next(iter(found.values()))

@@ -130,6 +130,14 @@ def test_another_function_of_known_parts_is_refused(kind):
         MultiHeadAttention.from_transformers(theirs)
 
 
+def test_a_rotation_that_cannot_be_built_is_refused(monkeypatch):
+    theirs = calls_of(model_of("llama"))[0][0]
+    theirs.__class__ = Doubled  # this file is its own
+    monkeypatch.setitem(globals(), "LlamaRotaryEmbedding", lambda config: config.no_such_entry)
+    with pytest.raises(ValueError, match=r"it does not run by itself \(AttributeError"):
+        MultiHeadAttention.from_transformers(theirs)
+
+
 def test_a_module_that_looks_ahead_is_refused():
     theirs = calls_of(model_of("llama"))[0][0]
     theirs.is_causal = False
