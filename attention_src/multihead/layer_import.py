@@ -58,8 +58,8 @@ def from_transformers(
             rotary positions and a causal mask
         rope: instead of their rotation, which is then not compared; None = theirs
         impl: as for cls
-    Returns: the same function of x; call it with causal=True. Which mask its model makes beyond that
-        (between the tokens of an image, for example) is not in theirs: pass it as mask=.
+    Returns: the same function of x; call it with causal=True. Another mask that its model makes
+        (between the tokens of an image, for example) is not part of theirs: pass it as mask=.
     Raises:
         ValueError: names the part of theirs that cls does not have; the results differ
     Cost: two copies of the weights, in float32.
