@@ -93,7 +93,12 @@ def projections_of(theirs: Any) -> list[nn.Linear]:
 
 
 def norms_of(theirs: Any) -> tuple[Any, Any]:
-    """The norms of queries and keys; None where there is none."""
+    """The norms of its queries and keys.
+
+    Args:
+        theirs: an attention module of transformers
+    Returns: two modules, for q and k; None where there is none
+    """
     names = next((pair for pair in NORMS if hasattr(theirs, pair[0])), NORMS[0])
     return getattr(theirs, names[0], None), getattr(theirs, names[1], None)
 
@@ -142,7 +147,13 @@ def layer_type(theirs: Any) -> str | None:
 
 
 def refusal(theirs: Any, reason: str) -> ValueError:
-    """The error that says why theirs cannot be represented."""
+    """The error that says why a module cannot be represented.
+
+    Args:
+        theirs: an attention module of transformers
+        reason: what it has, and what it should have
+    Returns: the error, to be raised
+    """
     return ValueError(f"theirs is a {type(theirs).__name__} that cannot be converted: {reason}")
 
 
