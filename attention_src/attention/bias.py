@@ -43,7 +43,7 @@ class Alibi:
         bias[h, i, j] = -slopes[h] * |t - j|,  t = i + n_k - n_q
 
     Args:
-        slopes: [H]  array, tensor or list of finite numbers, as `alibi_slopes(H)` gives; they are
+        slopes: [H]  array, tensor or list of real numbers, as `alibi_slopes(H)` gives; they are
             not trained
     Raises:
         ValueError: slopes are not a row of real numbers, or require a gradient

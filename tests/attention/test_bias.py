@@ -1,0 +1,114 @@
+"""Biases by distance: ALiBi's slopes as published, T5's buckets as in transformers, bad input."""
+
+import numpy as np
+import pytest
+import torch
+
+from attention_src.attention.bias import Alibi, alibi_slopes, t5_bias, t5_buckets
+
+# As printed in the paper's section 3 for 8 heads; as the authors' code gives them for 12.
+PUBLISHED = {
+    8: [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256],
+    12: [
+        *(0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625),
+        *(0.7071067811865476, 0.35355339059327384, 0.17677669529663692, 0.08838834764831849),
+    ],
+}
+
+
+@pytest.mark.parametrize("n_heads", PUBLISHED)
+def test_slopes_are_the_published_ones(n_heads):
+    np.testing.assert_allclose(alibi_slopes(n_heads), PUBLISHED[n_heads], rtol=1e-14)
+
+
+def test_slopes_of_any_number_of_heads():
+    for n_heads in range(1, 70):
+        slopes = alibi_slopes(n_heads)
+        assert slopes.shape == (n_heads,) and len(set(slopes)) == n_heads
+        assert ((slopes > 0) & (slopes < 1)).all()
+    np.testing.assert_allclose(alibi_slopes(16)[1::2], alibi_slopes(8), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("n_q", "n_k"), [(3, 5), (5, 3), (1, 7), (7, 1), (0, 3), (3, 0)])
+def test_alibi_entry_by_entry(n_q, n_k):
+    slopes = [0.5, 0.125, 3.0]
+    for given in (slopes, np.array(slopes, np.float16), torch.tensor(slopes).bfloat16()):
+        if isinstance(given, torch.Tensor):
+            given = given.float()
+        bias = Alibi(given).array(n_q, n_k)
+        assert bias.shape == (3, n_q, n_k) and bias.dtype == np.float64
+        for h, i, j in np.ndindex(bias.shape):
+            assert bias[h, i, j] == -slopes[h] * abs(i + n_k - n_q - j)
+
+
+def test_alibi_of_a_square_and_of_integers():
+    bias = Alibi([1, 2]).array(3)
+    assert bias.tolist() == [
+        [[-x * abs(i - j) for j in range(3)] for i in range(3)] for x in (1, 2)
+    ]
+
+
+def test_a_tile_is_a_part_of_the_whole():
+    whole = torch.from_numpy(Alibi(alibi_slopes(3)).array(7, 11))
+    alibi = Alibi(torch.from_numpy(alibi_slopes(3)))
+    t, j = torch.arange(2, 5) + 11 - 7, torch.arange(4, 9)
+    assert torch.equal(alibi.tile(t, j), whole[:, 2:5, 4:9])
+    several = alibi.tile(torch.stack([t, t - 4]), j)  # two sequences
+    assert torch.equal(several[0], alibi.tile(t, j)) and several.shape == (2, 3, 3, 5)
+    assert torch.equal(several[1], alibi.tile(t - 4, j))
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(
+    ("n_q", "n_k", "n_buckets", "max_distance"),
+    [(300, 300, 32, 128), (7, 401, 32, 128), (401, 7, 32, 20), (97, 97, 8, 5), (300, 300, 64, 256)],
+)
+def test_buckets_are_those_of_transformers(n_q, n_k, n_buckets, max_distance, bidirectional):
+    T5Attention = pytest.importorskip("transformers.models.t5.modeling_t5").T5Attention
+    t = torch.arange(n_q)[:, None] + n_k - n_q
+    theirs = T5Attention._relative_position_bucket(
+        torch.arange(n_k) - t, bidirectional, n_buckets, max_distance
+    )
+    sizes = dict(n_buckets=n_buckets, bidirectional=bidirectional, max_distance=max_distance)
+    ours = t5_buckets(n_q, n_k, **sizes)
+    assert ours.tolist() == theirs.tolist()
+    assert ours.min() >= 0 and ours.max() < n_buckets
+
+
+def test_a_table_of_buckets_gets_a_gradient():
+    table = torch.randn(3, 8, requires_grad=True)
+    bias = t5_bias(table, 5, 7, bidirectional=False, max_distance=6)
+    buckets = t5_buckets(5, 7, n_buckets=8, bidirectional=False, max_distance=6)
+    for h, i, j in np.ndindex(3, 5, 7):
+        assert bias[h, i, j] == table[h, buckets[i, j]]
+    bias.sum().backward()
+    counts = torch.tensor([(buckets == b).sum() for b in range(8)])
+    assert torch.equal(table.grad, counts.expand(3, 8).float())
+    array = t5_bias([[1.0, 2.0, 3.0, 4.0]], 2)
+    assert array.tolist() == [[[1.0, 4.0], [2.0, 1.0]]]
+
+
+BAD = [
+    (lambda: alibi_slopes(0), "n_heads is 0; it should be at least 1"),
+    (lambda: alibi_slopes(2.5), "n_heads is 2.5"),
+    (lambda: Alibi(torch.ones(3, requires_grad=True)), r"slopes require a gradient.*pass bias=-sl"),
+    (lambda: Alibi(np.ones((3, 1))), r"slopes have shape \[3, 1\].*a row of real numbers, \[H\]"),
+    (lambda: Alibi(0.5), r"slopes have shape \[\]"),
+    (lambda: Alibi([True, False]), "slopes have .* dtype bool"),
+    (lambda: Alibi(np.ones(3, complex)), "slopes have .* dtype complex128"),
+    (lambda: Alibi([1.0]).array(-1), "n_q is -1"),
+    (lambda: Alibi([1.0]).array(3, 2.5), "n_k is 2.5"),
+    (lambda: t5_buckets(-1), "n_q is -1"),
+    (lambda: t5_buckets(3, n_buckets=30), "n_buckets is 30; it should be a multiple of 4"),
+    (lambda: t5_buckets(3, n_buckets=31, bidirectional=False), "should be a multiple of 2"),
+    (lambda: t5_buckets(3, n_buckets=2), "n_buckets is 2; it should be at least 4"),
+    (lambda: t5_buckets(3, max_distance=8), "max_distance is 8; it should be at least 9"),
+    (lambda: t5_bias(np.ones(32), 3), r"table has shape \[32\]; it should be \[H, n_buckets\]"),
+    (lambda: t5_bias(np.ones((3, 30)), 3), "n_buckets is 30"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input(untyped, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
