@@ -175,9 +175,11 @@ def _with_sink(o: Tensor, lse: Tensor, sink_logits: Any) -> tuple[Tensor, Tensor
     """
     check_tensors(one_dtype=False, q=o, sink_logits=sink_logits)
     check_sink_logits(sink_logits, (*lse.shape, 1))
-    joined = torch.logaddexp(lse, sink_logits.to(lse.dtype)[:, None])
+    sink = sink_logits.to(lse.dtype)[:, None].expand_as(lse)
+    nothing = (lse == -torch.inf) & (sink == -torch.inf)  # −inf − (−inf) would be NaN
+    joined = torch.logaddexp(lse, sink.masked_fill(nothing, 0))
     share = (lse - joined).exp()[..., None]  # [B, H, n_q, 1]
-    return (share * o.to(lse.dtype)).to(o.dtype), joined
+    return (share * o.to(lse.dtype)).to(o.dtype), joined.masked_fill(nothing, -torch.inf)
 
 
 def _chosen(q: Tensor, v: Tensor) -> str:

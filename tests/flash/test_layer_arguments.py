@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from attention_src.attention.bias import Alibi
 from attention_src.flash import layer
 from attention_src.flash.layer import flash_attention, flash_attention_with_lse
 from attention_src.flash.layer_arguments import check_lengths
@@ -73,6 +74,13 @@ BAD = [
     (dict(window=0), "window is 0; it should be at least 1"),
     (dict(window=2, sinks=-1), "sinks is -1; it should be at least 0"),
     (dict(sinks=1), "sinks is 1 but window is None"),
+    (dict(lookahead=1), "lookahead is 1 but window is None"),
+    (dict(window=2, lookahead=1, causal=True), "lookahead is 1 but .* causal is True; a lookahead"),
+    (dict(window=2, lookahead=-1), "lookahead is -1; it should be at least 0"),
+    (dict(softcap=0), "softcap is 0; it should be a finite number above 0"),
+    (dict(bias=torch.ones(5, 7) > 0), "bias is torch.bool;.*To hide keys pass mask="),
+    (dict(bias=torch.ones(7, 5)), r"bias has shape \[7, 5\].*\[2, 6, 5, 7\]"),
+    (dict(bias=Alibi([0.5])), r"bias has slopes \[1\] but q has H=6 heads"),
     (dict(key_lengths=[1, 8]), r"key_lengths is \[1, 8\]; each should be between 0 and n_k=7"),
     (dict(key_lengths=[-1, 7]), r"key_lengths is \[-1, 7\]; each should be between 0 and n_k=7"),
     (dict(key_lengths=[1, 2, 3]), r"key_lengths has shape \[3\]; it should be \[B\] = \[2\]"),
@@ -89,3 +97,25 @@ def test_bad_input(untyped, arguments, message):
         for impl in IMPLS:
             with pytest.raises(ValueError, match=message):
                 function(**(dict(impl=impl) | arguments))
+
+
+def test_bad_sinks(untyped):
+    for sinks, message in (
+        (torch.ones(3), r"sink_logits has shape \[3\]; it should be \[H\] = \[6\]"),
+        ([0.0] * 6, "sink_logits is a list; it should be a torch tensor"),
+        (torch.ones(6).long(), "sink_logits has dtype torch.int64"),
+        (torch.ones(6, device="meta"), "sink_logits is torch.float32 on meta"),
+    ):
+        for impl in ("dense", "tiled"):
+            with pytest.raises(ValueError, match=message):
+                flash_attention(Q, K, V, sink_logits=sinks, impl=impl)
+
+
+def test_what_an_impl_cannot_do_is_refused_by_name():
+    for option in (dict(softcap=1.0), dict(sink_logits=torch.zeros(6))):
+        with pytest.raises(ValueError, match=f'impl is "sdpa", which has no {next(iter(option))}'):
+            flash_attention(Q, K, V, impl="sdpa", **option)
+    with pytest.raises(ValueError, match=r'bias is a tensor but impl is "triton".*"tiled"'):
+        flash_attention(Q, K, V, impl="triton", bias=torch.zeros(5, 7))
+    with pytest.raises(TypeError, match="dropout"):
+        flash_attention(Q, K, V, dropout=0.1)
