@@ -10,7 +10,7 @@ from attention_src.triton_support.launch import Launch
 
 
 def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
-    """Forward full, causal and windowed; and both backward kernels, causal.
+    """Forward full, causal and windowed; both backward kernels, causal; all with changed scores.
 
     Args:
         dtype: of q, k and v
@@ -30,10 +30,17 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
             Visibility(n, n, window=1024, sinks=4),
         )
     )
+    slopes = torch.empty(16, device="meta")
+    changed = causal._replace(slopes=slopes, softcap=50.0)
+    by_dq = dict(o=o, lse=lse, do=o, dlse=lse, lse_log2=lse_log2, delta=lse_log2, dq=q)
+    by_dkdv = dict(do=o, lse_log2=lse_log2, delta=lse_log2, dk=k, dv=v)
     return {
         "flash_forward full": forward_launch(full, o, lse, capability=capability),
         "flash_forward causal": forward_launch(causal, o, lse, capability=capability),
         "flash_forward windowed": forward_launch(windowed, o, lse, capability=capability),
-        "flash_dq": dq_launch(causal, o, lse, o, lse, lse_log2, lse_log2, q, capability=capability),
-        "flash_dkdv": dkdv_launch(causal, o, lse_log2, lse_log2, k, v, capability=capability),
+        "flash_forward changed": forward_launch(changed, o, lse, capability=capability),
+        "flash_dq": dq_launch(causal, **by_dq, capability=capability),
+        "flash_dq changed": dq_launch(changed, **by_dq, capability=capability),
+        "flash_dkdv": dkdv_launch(causal, **by_dkdv, capability=capability),
+        "flash_dkdv changed": dkdv_launch(changed, **by_dkdv, capability=capability),
     }

@@ -30,10 +30,10 @@ def flash_dq_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, lookahead,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks,
     scale, cap_scale, score_scale, scale_log2,
     SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
-    PRECISION: tl.constexpr,
+    LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -45,8 +45,8 @@ def flash_dq_kernel(
     do_ptr += b * stride_dob + h * stride_doh
     row = (b * n_heads + h) * n_q  # first row of o, lse, dlse and dq
     key_length = key_count(key_lengths_ptr, b, n_k)
-    first_t = start_q + key_length - n_q + lookahead
-    offs_q = tl.arange(0, BLOCK_Q)
+    first_t = start_q + key_length - n_q + LOOKAHEAD
+    offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     slope = tl.load(slopes_ptr + h) if ALIBI else 0.0
 
     # [BLOCK_Q, d_k] and twice [BLOCK_Q, d_v]  reads BLOCK_Q (d_k + 2 d_v) numbers, once
@@ -79,20 +79,21 @@ def flash_dq_kernel(
             v = load_tile(v_ptr, start_k, key_length, stride_vn, stride_vd,
                           BLOCK_K, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
-            t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
             tanh = bounded(s, cap_scale, SOFTCAP)
-            s = with_alibi(tanh, t - lookahead, j, slope, score_scale, ALIBI)
+            from_start_k = first_t - LOOKAHEAD - start_k + offs_q[:, None]
+            s = with_alibi(tanh, from_start_k, offs_k[None, :], slope, score_scale, ALIBI)
             log2_p = s * scale_log2 - lse_log2[:, None]
             if MASKED:
+                t, j = first_t + offs_q[:, None], start_k + offs_k[None, :]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
+            if SOFTCAP:  # the derivative of tanh, for ds
+                p *= 1.0 - tanh * tanh
             # [BLOCK_Q, BLOCK_K]  dp − delta: the accumulator starts at −delta
             dp = tl.broadcast_to(-delta[:, None], (BLOCK_Q, BLOCK_K))
             dp = tl.dot(do, tl.trans(v), dp, input_precision=PRECISION)
             ds = p * dp
-            if SOFTCAP:  # the derivative of tanh
-                ds *= 1.0 - tanh * tanh
             dq = tl.dot(ds.to(k.dtype), k, dq, input_precision=PRECISION)
     # [BLOCK_Q, d_k]  writes BLOCK_Q d_k numbers, once
     store_tile(dq_ptr + row * D_K, dq * scale, start_q, n_q, BLOCK_Q, D_K, BLOCK_DK)
@@ -106,10 +107,10 @@ def flash_dkdv_kernel(
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
     stride_dob, stride_doh, stride_don, stride_dod,
-    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks, lookahead,
+    n_heads, n_kv_heads, n_q, n_k, n_padded, window, sinks,
     scale, cap_scale, score_scale, scale_log2,
     SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
-    PRECISION: tl.constexpr,
+    LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -127,7 +128,7 @@ def flash_dkdv_kernel(
     delta_ptr += (b * n_heads + h) * n_padded
     row_k = head.to(tl.int64) * n_k  # first row of dk and dv
     key_length = key_count(key_lengths_ptr, b, n_k)
-    shift = key_length - n_q + lookahead  # query i is at position i + shift - lookahead
+    shift = key_length - n_q + LOOKAHEAD  # query i is at position i + shift - LOOKAHEAD
     offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
 
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  reads BLOCK_K (d_k + d_v) numbers, once
@@ -155,12 +156,13 @@ def flash_dkdv_kernel(
                           BLOCK_Q, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
             s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
-            t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
             slope = tl.load(slopes_ptr + h + member) if ALIBI else 0.0
             tanh = bounded(s, cap_scale, SOFTCAP)
-            s = with_alibi(tanh, t - lookahead, j, slope, score_scale, ALIBI)
+            from_start_k = start_q + shift - LOOKAHEAD - start_k + offs_q[None, :]
+            s = with_alibi(tanh, from_start_k, offs_k[:, None], slope, score_scale, ALIBI)
             log2_p = s * scale_log2 - lse_log2[None, :]
             if MASKED:
+                t, j = start_q + shift + offs_q[None, :], start_k + offs_k[:, None]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 log2_p = tl.where(visible, log2_p, -float("inf"))
             p = tl.exp2(log2_p)
@@ -169,12 +171,12 @@ def flash_dkdv_kernel(
                            BLOCK_Q, D_V, BLOCK_DV, MASKED, INT64)  # fmt: skip
             delta = tl.load(delta_ptr + row + offs_q)
             dv = tl.dot(p.to(do.dtype), do, dv, input_precision=PRECISION)
+            if SOFTCAP:  # the derivative of tanh, for ds
+                p *= 1.0 - tanh * tanh
             # [BLOCK_K, BLOCK_Q]  dp − delta
             dp = tl.broadcast_to(-delta[None, :], (BLOCK_K, BLOCK_Q))
             dp = tl.dot(v, tl.trans(do), dp, input_precision=PRECISION)
             ds = p * dp
-            if SOFTCAP:  # the derivative of tanh
-                ds *= 1.0 - tanh * tanh
             dk = tl.dot(ds.to(q.dtype), q, dk, input_precision=PRECISION)
     # [BLOCK_K, d_k] and [BLOCK_K, d_v]  writes BLOCK_K (d_k + d_v) numbers, once
     store_tile(dk_ptr + row_k * D_K, dk * scale, start_k, n_k, BLOCK_K, D_K, BLOCK_DK)
@@ -199,7 +201,7 @@ def dq_launch(
     Cost: 2 B H n_q n_k (2 d_k + d_v) FLOP, less the hidden blocks.
     """
     q = inputs.q
-    tiles = dq_tiles(q.dtype, inputs.max_width, capability)
+    tiles = dq_tiles(q.dtype, inputs.max_width, capability, inputs.changed)
     arguments = common_arguments(inputs, tiles, capability, do=do)
     arguments |= dict(o_ptr=o, lse_ptr=lse, dlse_ptr=dlse)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
@@ -228,7 +230,7 @@ def dkdv_launch(
     Cost: 4 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks.
     """
     k = inputs.k
-    tiles = dkdv_tiles(k.dtype, inputs.max_width, capability)
+    tiles = dkdv_tiles(k.dtype, inputs.max_width, capability, inputs.changed)
     arguments = common_arguments(inputs, tiles, capability, do=do)
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
     arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale, GROUP=inputs.group)

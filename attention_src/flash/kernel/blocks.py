@@ -58,17 +58,27 @@ def key_count(key_lengths_ptr, b, n_k):
 
 @triton.jit
 def bounded(s, cap_scale, SOFTCAP: tl.constexpr):
-    """Scores over softcap: tanh(s * cap_scale), which keeps them between −1 and 1."""
+    """Scores over softcap: tanh(s * cap_scale), which keeps them between −1 and 1.
+
+    Near 0 by its series, because there the difference of two exponentials loses all digits.
+    """
     if SOFTCAP:
-        s = 1.0 - 2.0 / (tl.exp2(s * (cap_scale * 2.8853900817779268)) + 1.0)  # 2 log2(e)
+        x = s * cap_scale
+        x2 = x * x
+        series = x + x * x2 * (-1 / 3 + x2 * (2 / 15 - x2 * (17 / 315)))  # to 3e-7 up to 1/4
+        beyond = 1.0 - 2.0 / (tl.exp2(x * 2.8853900817779268) + 1.0)  # 2 log2(e)
+        s = tl.where(x2 < 1 / 16, series, beyond)
     return s
 
 
 @triton.jit
 def with_alibi(s, t, j, slope, score_scale, ALIBI: tl.constexpr):
-    """Scores less their penalty for distance, in natural units; as they are without ALiBi."""
+    """Scores less their penalty for distance, in natural units; as they are without ALiBi.
+
+    Any origin of the positions t and j will do: a near one keeps them exact in float32.
+    """
     if ALIBI:
-        s = s * score_scale - slope * tl.abs(t - j).to(tl.float32)
+        s = s * score_scale - slope * tl.abs(t.to(tl.float32) - j.to(tl.float32))
     return s
 
 

@@ -45,6 +45,11 @@ class Inputs(NamedTuple):
         """The larger of d_k and d_v."""
         return max(self.k.shape[3], self.v.shape[3])
 
+    @property
+    def changed(self) -> bool:
+        """Whether scores are changed, by a softcap or by ALiBi."""
+        return self.softcap > 0 or self.slopes is not None
+
 
 class Tiles(NamedTuple):
     """Queries and keys in a block, warps in a program, loop iterations with loads in flight."""
@@ -109,6 +114,7 @@ def common_arguments(
     q, k, v, key_lengths, visibility, scale, slopes, softcap = inputs
     window = visibility.window or 0
     window = window if window < visibility.n_k else 0  # a longer one hides nothing
+    lookahead = min(visibility.lookahead, visibility.n_q + visibility.n_k)  # which shows all
     strided = dict(q=q, k=k, v=v, **more)
     return dict(
         **{f"{name}_ptr": x for name, x in strided.items()},
@@ -118,15 +124,15 @@ def common_arguments(
         n_kv_heads=k.shape[1],
         n_q=visibility.n_q,
         n_k=visibility.n_k,
-        window=window + visibility.lookahead if window else 0,
+        window=window + lookahead if window else 0,
         sinks=min(visibility.sinks, visibility.n_k),
-        lookahead=visibility.lookahead,
         **_score_scales(scale, softcap, slopes),
         slopes_ptr=slopes,
         SOFTCAP=softcap > 0,
         ALIBI=slopes is not None,
         CAUSAL=visibility.restricts,
         WINDOW=window > 0,
+        LOOKAHEAD=lookahead,
         PRECISION=_precision(q.dtype, capability),
         D_K=k.shape[3],
         D_V=v.shape[3],
@@ -175,19 +181,20 @@ def _precision(dtype: torch.dtype, capability: int) -> str:
     return "tf32x3" if dtype == torch.float32 and capability >= 80 else "ieee"
 
 
-def forward_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
+def forward_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
     """The forward kernel's tiles.
 
     Args:
         dtype: of q, k and v
         d: the larger of d_k and d_v, up to 256
         capability: the chip; 0 in the interpreter
+        changed: whether scores are changed, which takes registers: a smaller tile, lest they spill
     Returns: the tiles
     """
-    return _tiles(FORWARD, dtype, d, capability)
+    return _tiles(FORWARD, dtype, d, capability, changed)
 
 
-def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
+def dq_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
     """As `forward_tiles`, for dq.
 
     block_q is a multiple of that for dk and dv, whose kernel reads what this one writes.
@@ -195,15 +202,15 @@ def dq_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
     Raises:
         ValueError: even the smallest tiles do not fit this chip
     """
-    return _tiles(DQ, dtype, d, capability)
+    return _tiles(DQ, dtype, d, capability, changed)
 
 
-def dkdv_tiles(dtype: torch.dtype, d: int, capability: int) -> Tiles:
+def dkdv_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
     """As `dq_tiles`, for dk and dv."""
-    return _tiles(DKDV, dtype, d, capability)
+    return _tiles(DKDV, dtype, d, capability, changed)
 
 
-def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int) -> Tiles:
+def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int, changed: bool) -> Tiles:
     """The tiles of the newest listed chip that is not newer than this one, for this width.
 
     Raises:
@@ -220,4 +227,10 @@ def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int) -> Tiles:
             f"d is {d} in {dtype}, whose gradients do not fit sm_{capability}'s shared memory; it "
             "should be at most 128 there. Choose another impl: 'tiled' or 'sdpa'"
         )
+    if changed:  # half the side over which the kernel's loop runs
+        if table is DKDV:
+            tiles = tiles._replace(block_q=max(16, tiles.block_q // 2))
+        else:
+            tiles = tiles._replace(block_k=max(16, tiles.block_k // 2))
+        tiles = tiles._replace(num_warps=8)
     return tiles

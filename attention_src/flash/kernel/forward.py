@@ -28,9 +28,9 @@ def flash_forward_kernel(
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
-    n_heads, n_kv_heads, n_q, n_k, window, sinks, lookahead, cap_scale, score_scale, scale_log2,
+    n_heads, n_kv_heads, n_q, n_k, window, sinks, cap_scale, score_scale, scale_log2,
     NEGATIVE: tl.constexpr, SOFTCAP: tl.constexpr, ALIBI: tl.constexpr,
-    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOW: tl.constexpr, LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
@@ -42,8 +42,8 @@ def flash_forward_kernel(
     row = (b * n_heads + h) * n_q  # first row of o and lse
     key_length = key_count(key_lengths_ptr, b, n_k)
     # Position of the first query, so that the last is at the last key; plus the lookahead.
-    first_t = start_q + key_length - n_q + lookahead
-    offs_q = tl.arange(0, BLOCK_Q)
+    first_t = start_q + key_length - n_q + LOOKAHEAD
+    offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     slope = tl.load(slopes_ptr + h) if ALIBI else 0.0
 
     # [BLOCK_Q, d_k]  reads BLOCK_Q d_k numbers, once
@@ -64,10 +64,11 @@ def flash_forward_kernel(
             k = load_tile(k_ptr, start_k, key_length, stride_kn, stride_kd,
                           BLOCK_K, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
             s = tl.dot(q, tl.trans(k), input_precision=PRECISION)  # [BLOCK_Q, BLOCK_K]
-            t, j = first_t + offs_q[:, None], start_k + tl.arange(0, BLOCK_K)[None, :]
             s = bounded(s, cap_scale, SOFTCAP)
-            s = with_alibi(s, t - lookahead, j, slope, score_scale, ALIBI)
+            from_start_k = first_t - LOOKAHEAD - start_k + offs_q[:, None]
+            s = with_alibi(s, from_start_k, offs_k[None, :], slope, score_scale, ALIBI)
             if MASKED:
+                t, j = first_t + offs_q[:, None], start_k + offs_k[None, :]
                 visible = is_visible(t, j, key_length, window, sinks, CAUSAL, WINDOW)
                 s = tl.where(visible, s, -float("inf"))
             m_new = tl.maximum(m_log2, tl.max(s, 1) * scale_log2)
@@ -101,7 +102,7 @@ def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -
         from the cache.
     """
     q = inputs.q
-    tiles = forward_tiles(q.dtype, inputs.max_width, capability)
+    tiles = forward_tiles(q.dtype, inputs.max_width, capability, inputs.changed)
     negative = inputs.scale < 0
     arguments = common_arguments(inputs._replace(scale=abs(inputs.scale)), tiles, capability)
     arguments |= dict(o_ptr=o, lse_ptr=lse, NEGATIVE=negative)

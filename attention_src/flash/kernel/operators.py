@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.attention.changes import check_softcap
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
 from attention_src.flash.kernel.config import HEAD_SIZES, MAX_TILE_ROWS, Inputs
 from attention_src.flash.kernel.forward import forward_launch
@@ -146,6 +147,7 @@ def _checked(
     _check_row(slopes, "slopes", "[H]", q.shape[1], torch.float32, q)
     check_scale(scale, q.shape[3])
     check_size(window, "window")
+    check_softcap(softcap or None)
     visibility = Visibility(q.shape[2], k.shape[2], causal, window or None, sinks, lookahead)
     return Inputs(q, k, v, key_lengths, visibility, scale, slopes, softcap)
 
