@@ -130,10 +130,13 @@ def test_a_second_derivative_is_an_error_and_not_zero():
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_tiles_fit_together(chip):
-    for dtype, d in product((torch.float16, torch.bfloat16, torch.float32), (16, 64, 80, 128, 256)):
+    dtypes = (torch.float16, torch.bfloat16, torch.float32)
+    for dtype, d, changed in product(dtypes, (16, 64, 80, 128, 256), (False, True)):
         if (chip, dtype, d) == (75, torch.float32, 256):
             continue
-        tiles = [choose(dtype, d, chip) for choose in (forward_tiles, dq_tiles, dkdv_tiles)]
+        chosen = (forward_tiles, dq_tiles, dkdv_tiles)
+        tiles = [choose(dtype, d, chip, changed) for choose in chosen]
+        assert all(min(t.block_q, t.block_k) >= 16 for t in tiles), "tl.dot takes no less"
         assert all(MAX_TILE_ROWS % side == 0 for t in tiles for side in (t.block_q, t.block_k))
         # dkdv's programs read only those entries of lse_log2 and delta that dq's wrote.
         assert tiles[1].block_q % tiles[2].block_q == 0
