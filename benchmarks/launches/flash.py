@@ -10,7 +10,7 @@ from attention_src.triton_support.launch import Launch
 
 
 def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
-    """Forward full, causal and windowed; both backward kernels, causal; all with changed scores.
+    """Forward full, causal and windowed; backward causal; and each kernel with changed scores.
 
     Args:
         dtype: of q, k and v

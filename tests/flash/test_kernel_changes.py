@@ -22,11 +22,13 @@ CASES = [
     ((37, 17, 24, 16, 1, 1), dict(softcap=0.9, scale=-0.4, key_lengths=[17, 3])),
     ((35, 37, 16, 24, 1, 1), dict(window=5, lookahead=18, sinks=2)),
     (
-        (19, 41, 16, 17, 4, 2),
-        dict(window=7, lookahead=3, sinks=1, alibi=True, softcap=2.0, sink_logits=SINKS,
+        (19, 41, 16, 17, 2, 1),
+        dict(window=7, lookahead=3, sinks=1, alibi=True, softcap=2.0, sink_logits=SINKS[2:],
              key_lengths=[41, 22]),
     ),
     ((33, 17, 16, 16, 2, 1), dict(alibi=True, softcap=5.0, scale=0.0, sink_logits=SINKS[2:])),
+    ((33, 7, 16, 16, 2, 2), dict(causal=True, softcap=5.0, sink_logits=SINKS[2:])),  # 26 see no key
+    ((7, 0, 16, 16, 2, 1), dict(alibi=True, softcap=5.0, sink_logits=SINKS[2:])),
 ]  # fmt: skip
 
 
@@ -47,7 +49,7 @@ def by_kernel(inputs, options):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("size", "options"), CASES, ids=str)
+@pytest.mark.parametrize(("size", "options"), CASES, ids=[str(size) for size, _ in CASES])
 def test_budget_and_sharp(poisoned, dtype, size, options):
     inputs, options = case(size, options, dtype)
     actual = by_kernel(inputs, options)
