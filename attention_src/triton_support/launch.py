@@ -42,6 +42,7 @@ class Launch:
         arguments: by parameter name: tensors, numbers and tl.constexpr values
         num_warps: warps (of 32 threads) per program
         num_stages: how many iterations of a loop have loads in flight at once
+        max_registers: per thread, so that more programs fit on a multiprocessor; None = 255
     """
 
     kernel: Any
@@ -49,18 +50,23 @@ class Launch:
     arguments: dict[str, Any]
     num_warps: int = 4
     num_stages: int = 2
+    max_registers: int | None = None
+
+    def options(self) -> dict[str, int]:
+        """What the compiler is told beside the arguments, by Triton's names."""
+        options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
+        return options | (dict(maxnreg=self.max_registers) if self.max_registers else {})
 
     def run(self) -> None:
         """Start the kernel on its tensors' device; does nothing for an empty grid."""
         if 0 in self.grid:
             return
-        options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
         device = next(x.device for x in self.arguments.values() if isinstance(x, Tensor))
         if device.type == "cuda":
             with torch.cuda.device(device):
-                self.kernel[self.grid](**self.arguments, **options)
+                self.kernel[self.grid](**self.arguments, **self.options())
         else:
-            self.kernel[self.grid](**self.arguments, **options)
+            self.kernel[self.grid](**self.arguments, **self.options())
 
 
 def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
