@@ -18,6 +18,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from attention_src.triton_support.inner_loop import Instruction, disassemble
 from attention_src.triton_support.launch import INTERPRETED, Launch
 
 # The matrix instructions of PTX, newest first.
@@ -25,6 +26,14 @@ MATRIX_INSTRUCTIONS = ("tcgen05.mma", "wgmma.mma_async", "mma.sync")
 # Most shared memory of one program, in bytes (CUDA C++ Programming Guide, "Technical Specifications
 # per Compute Capability": the maximum per thread block).
 SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 90: 227 << 10, 100: 227 << 10}
+# Shared memory of a multiprocessor in bytes, and the most warps and programs on it at once.
+MULTIPROCESSOR = {
+    75: (64 << 10, 32, 16),
+    80: (164 << 10, 64, 32),
+    86: (100 << 10, 48, 16),
+    90: (228 << 10, 64, 32),
+    100: (228 << 10, 64, 32),
+}
 INSTRUCTION_BYTES = 16  # since Volta (sm_70)
 ELF_EXECUTABLE = 4  # SHF_EXECINSTR: the section holds instructions
 _TYPES = {
@@ -73,17 +82,7 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
     Raises:
         ValueError: Triton is interpreted in this process; an unknown chip
     """
-    if INTERPRETED:
-        raise ValueError("Triton is interpreted in this process; start it with TRITON_INTERPRET=0")
-    if capability not in SHARED_BYTES:
-        raise ValueError(f"capability is {capability}; it should be one of {list(SHARED_BYTES)}")
-    types, constants, hints = argument_types(launch.kernel, launch.arguments)
-    source = ASTSource(launch.kernel, types, constexprs=constants, attrs=hints)
-    compiled = triton.compile(
-        source,
-        target=GPUTarget("cuda", capability, 32),
-        options=dict(num_warps=launch.num_warps, num_stages=launch.num_stages),
-    )
+    compiled = _compile(launch, capability)
     usage = _resource_usage(compiled.asm["cubin"])
     (registers,) = map(int, re.findall(r"REG:(\d+)", usage))
     matrix = [name for name in MATRIX_INSTRUCTIONS if name in compiled.asm["ptx"]]
@@ -95,6 +94,45 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
         matrix=matrix[0] if matrix else "",
         instructions=_program_bytes(compiled.asm["cubin"]) // INSTRUCTION_BYTES,
         dots=len(re.findall(r"\btt\.dot\b", compiled.asm["ttir"])),
+    )
+
+
+def compile_code(launch: Launch, capability: int) -> list[Instruction]:
+    """The machine code of a launch's kernel for a chip; arguments as for `compile_launch`."""
+    return disassemble(_compile(launch, capability).asm["cubin"])
+
+
+def blocks_per_multiprocessor(used: Compiled, num_warps: int) -> int:
+    """How many programs run on a multiprocessor at once, the occupancy.
+
+    Args:
+        used: as `compile_launch` returns it
+        num_warps: of a program
+    Returns: as many as registers, shared memory and warps allow
+    Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+        Registers are handed out to a warp in 256s, and a program takes 1 KiB of shared memory more
+        than it asks for since sm_80.
+    """
+    shared_bytes, most_warps, most_blocks = MULTIPROCESSOR[used.capability]
+    registers = num_warps * (-(-32 * used.registers // 256) * 256)
+    shared = max(1, used.shared_bytes + (1024 if used.capability >= 80 else 0))
+    return min(most_blocks, most_warps // num_warps, 65536 // registers, shared_bytes // shared)
+
+
+def _compile(launch: Launch, capability: int) -> Any:
+    """A launch's kernel as Triton compiles it.
+
+    Raises:
+        ValueError: as `compile_launch`
+    """
+    if INTERPRETED:
+        raise ValueError("Triton is interpreted in this process; start it with TRITON_INTERPRET=0")
+    if capability not in SHARED_BYTES:
+        raise ValueError(f"capability is {capability}; it should be one of {list(SHARED_BYTES)}")
+    types, constants, hints = argument_types(launch.kernel, launch.arguments)
+    source = ASTSource(launch.kernel, types, constexprs=constants, attrs=hints)
+    return triton.compile(
+        source, target=GPUTarget("cuda", capability, 32), options=launch.options()
     )
 
 
