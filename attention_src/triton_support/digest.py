@@ -23,7 +23,8 @@ def launch_digest(launch: Launch, capability: int) -> str:
 
     It covers the code of the kernel and of every function that it calls, without comments,
     docstrings and layout; the types of its arguments, its constants, and which arguments are
-    divisible by 16; warps, stages and the chip. It does not cover Triton's version.
+    divisible by 16; warps, stages, the limit of registers and the chip. It does not cover
+    Triton's version.
 
     Args:
         launch: its tensors may be on the meta device, which holds no data
@@ -34,9 +35,19 @@ def launch_digest(launch: Launch, capability: int) -> str:
     """
     types, constants, hints = argument_types(launch.kernel, launch.arguments)
     constants = {name: _constant(value) for name, value in constants.items()}
-    options = launch.num_warps, launch.num_stages, capability
+    options = *launch.options().values(), capability
     parts = sorted(_reached(launch.kernel)), types, constants, hints, options
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def source_digest(source: str) -> str:
+    """A digest that changes with a file's code, and not with comments, docstrings and layout.
+
+    Args:
+        source: of a Python file
+    Returns: 16 hexadecimal digits, the same for every version of Python
+    """
+    return hashlib.sha256(repr(_plain(ast.parse(source))).encode()).hexdigest()[:16]
 
 
 def _constant(value: Any) -> Any:
@@ -66,7 +77,8 @@ def _plain(node: Any) -> Any:
     if not isinstance(node, ast.AST):
         return node
     fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+    documented = ast.FunctionDef | ast.ClassDef | ast.Module
+    if isinstance(node, documented) and ast.get_docstring(node) is not None:
         fields["body"] = node.body[1:]
     kept = {name: _plain(x) for name, x in fields.items() if x not in (None, [])}
     return type(node).__name__, kept

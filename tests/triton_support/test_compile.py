@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_src.triton_support.compile import SHARED_BYTES, compile_launch
+from attention_src.triton_support.compile import (
+    SHARED_BYTES,
+    Compiled,
+    blocks_per_multiprocessor,
+    compile_launch,
+)
 from attention_src.triton_support.launch import INTERPRETED
 from benchmarks import static
+from benchmarks.static import loops
 from triton_support.toy import ROOT, afresh, scale_launch
 
 TABLE = json.loads(static.TABLE.read_text(encoding="utf-8"))
@@ -55,6 +61,17 @@ def test_the_table_describes_the_launches_of_today(report):
     assert [name(row) for row in TABLE["rows"]] == [name(row) for row in described], FIX
     pairs = zip(TABLE["rows"], described, strict=True)
     assert not [name(now) for then, now in pairs if not then.items() >= now.items()], FIX
+
+
+def test_the_table_of_loops_describes_the_launches_of_today(report):
+    """Except other libraries' kernels, of which another version may be here."""
+    table = json.loads(loops.TABLE.read_text(encoding="utf-8"))["rows"]
+    ours = [[row for row in rows if "kernel" in row] for rows in (table, report["loops"])]
+    assert [name(row) for row in ours[0]] == [name(row) for row in ours[1]], FIX
+    assert not [
+        name(now) for then, now in zip(*ours, strict=True) if not then.items() >= now.items()
+    ], FIX
+    assert not [name(row) for row in table if "error" in row]
 
 
 @same_triton
@@ -152,6 +169,24 @@ def test_the_table_sees_spills_and_sizes(report):
     assert (
         report["scale"]["spill_bytes"] == report["products"]["torch.float16 90"]["spill_bytes"] == 0
     )
+
+
+BLOCKS = [  # chip, registers, shared bytes, warps, programs on a multiprocessor: what limits them
+    (90, 255, 0, 8, 1),  # registers: 8 warps of 8,192
+    (90, 128, 0, 8, 2),
+    (90, 129, 0, 8, 1),  # handed out to a warp in 256s: as 136 a thread
+    (90, 16, 113 << 10, 4, 2),  # shared memory: 228 KiB, and a program takes 1 KiB more
+    (90, 16, 114 << 10, 4, 1),
+    (75, 16, 32 << 10, 4, 2),
+    (75, 16, 0, 8, 4),  # warps: 32
+    (80, 16, 0, 1, 32),  # programs
+]
+
+
+@pytest.mark.parametrize(("chip", "registers", "shared", "warps", "blocks"), BLOCKS)
+def test_programs_share_a_multiprocessor(chip, registers, shared, warps, blocks):
+    used = Compiled(chip, registers, 0, shared, "", 0, 0)
+    assert blocks_per_multiprocessor(used, warps) == blocks
 
 
 def test_types_and_hints_are_those_that_triton_would_use(report):

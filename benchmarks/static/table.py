@@ -2,20 +2,15 @@
 
 Each benchmarks/launches/<topic>.py describes its topic's launches, with the tile sizes that they
 would choose for a chip, on tensors without data. Here they are compiled, by a process on each
-core, and the table is kept in benchmarks/results/static.json. Each row has a digest of all that
-its compiled code depends on, so that only what has changed since is compiled again.
-
-python -m benchmarks.static           bring the table up to date
-python -m benchmarks.static --all     compile everything again
-python -m benchmarks.static flash     compile and print some topics, and keep no table
+core.
 """
 
-import argparse
 import importlib
 import json
 import os
 import pkgutil
 import sys
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
@@ -25,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import launches
-from benchmarks.record import RESULTS, as_json, format_table
+from benchmarks.record import RESULTS
 
 if TYPE_CHECKING:
     from attention_src.triton_support.launch import Launch
@@ -62,7 +57,7 @@ def describe(wanted: list[str]) -> dict[Case, dict[str, Any]]:
 
     rows = {}
     for topic, dtype, d, chip in product(wanted, DTYPES, HEAD_SIZES, CHIPS):
-        for name, launch in _launches(topic, dtype, d, chip).items():
+        for name, launch in launches_of(topic, dtype, d, chip).items():
             tiles = {key: x for key, x in launch.arguments.items() if key.startswith("BLOCK_")}
             rows[Case(topic, name, dtype, d, chip)] = dict(
                 topic=topic,
@@ -83,33 +78,52 @@ def compile_case(case: Case) -> dict[str, Any]:
     """What a launch's kernel uses; only an error if it does not compile."""
     from attention_src.triton_support.compile import compile_launch
 
-    launch = _launches(case.topic, case.dtype, case.d, case.chip)[case.launch]
+    launch = launches_of(case.topic, case.dtype, case.d, case.chip)[case.launch]
     try:
         used = asdict(compile_launch(launch, case.chip))
     except Exception as error:  # the table says so, and the test that reads it fails
-        return dict(error=" ".join(f"{type(error).__name__}: {error}".split())[:240])
+        return dict(error=error_text(error))
     del used["capability"]
     return used
 
 
-def recorded(path: Path = TABLE) -> dict[Case, dict[str, Any]]:
-    """The rows of a table by case; none if there is no table, or another Triton made it."""
+def error_text(error: Exception) -> str:
+    """An error in one line, for the table."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:240]
+
+
+def head() -> dict[str, str]:
+    """What all rows of the table depend on."""
+    return {"triton": version("triton")}
+
+
+def shown(row: dict[str, Any]) -> dict[str, Any]:
+    """What is printed of a row."""
+    return row
+
+
+def recorded(path: Path = TABLE, expected: Mapping[str, Any] | None = None) -> dict[Any, dict]:
+    """The rows of a table by case; none if there is no table, or its head is not as expected."""
     if not path.exists():
         return {}
     table = json.loads(path.read_text(encoding="utf-8"))
-    if table["triton"] != version("triton"):
+    rows = table.pop("rows")
+    if table != (expected or head()):
         return {}
-    return {Case(*(row[name] for name in Case._fields)): row for row in table["rows"]}
+    return {Case(*(row[name] for name in Case._fields)): row for row in rows}
 
 
 def compile_changed(
-    described: dict[Case, dict[str, Any]], known: dict[Case, dict[str, Any]]
+    described: dict[Case, dict[str, Any]],
+    known: dict[Case, dict[str, Any]],
+    compile_one: Callable[[Case], dict[str, Any]] = compile_case,
 ) -> list[dict[str, Any]]:
     """The rows of all that is described; those whose description is known are not compiled.
 
     Args:
         described: from `describe`
         known: complete rows, from `recorded`
+        compile_one: gives the rest of a row
     """
     fresh = {case: known[case] for case, row in described.items() if _holds(known.get(case), row)}
     changed = [case for case in described if case not in fresh]
@@ -118,7 +132,7 @@ def compile_changed(
         # Triton chooses when it is imported whether to interpret, so these processes start afresh.
         workers = min(8, os.cpu_count() or 1)
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            compiled = zip(changed, pool.map(compile_case, changed), strict=True)
+            compiled = zip(changed, pool.map(compile_one, changed), strict=True)
             fresh |= {case: described[case] | used for case, used in compiled}
     return [fresh[case] for case in described]
 
@@ -128,31 +142,9 @@ def _holds(known: dict[str, Any] | None, row: dict[str, Any]) -> bool:
     return known is not None and "error" not in known and known.items() >= row.items()
 
 
-def _launches(topic: str, dtype: str, d: int, chip: int) -> dict[str, "Launch"]:
+def launches_of(topic: str, dtype: str, d: int, chip: int) -> dict[str, "Launch"]:
+    """A topic's launches by name."""
     import torch
 
     module = importlib.import_module(f"benchmarks.launches.{topic}")
     return module.launches(getattr(torch, dtype), d, chip)
-
-
-def main() -> int:
-    """Returns: 0; 1 if a launch does not compile."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.static")
-    parser.add_argument("topics", nargs="*", help="compile only these, and keep no table")
-    parser.add_argument("--all", action="store_true", help="compile what has not changed, too")
-    options = parser.parse_args()
-    if unknown := set(options.topics) - set(topics()):
-        parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(topics())}")
-    os.environ["TRITON_INTERPRET"] = "0"  # before Triton is imported
-    known = {} if options.all else recorded()
-    rows = compile_changed(describe(options.topics or topics()), known)
-    print(format_table(rows))
-    if not options.topics:
-        TABLE.parent.mkdir(parents=True, exist_ok=True)
-        TABLE.write_text(as_json({"triton": version("triton")}, rows), encoding="utf-8")
-        print(f"kept in {TABLE}")
-    return int(any("error" in row for row in rows))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
