@@ -10,7 +10,7 @@ import time
 import pytest
 from built_site import HTML, ROOT, chapter_pages
 from run_here import comparable, exercises, stored
-from test_accessibility import OF_COLOUR, OPEN_FOLDS, violations
+from test_accessibility import IN_DARK, OF_COLOUR, OPEN_FOLDS, violations
 
 from tools.site.measure import FIRST_PAGE
 
@@ -195,7 +195,7 @@ def test_on_a_phone(open_page):
     assert size >= 16, "a phone zooms into smaller fields"
     assert violations(page) == before, "test_accessibility judges the page; here, what a press adds"
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_timeout(500)  # colours fade over
+    page.wait_for_function(IN_DARK)
     assert not violations(page, OF_COLOUR)
 
 
