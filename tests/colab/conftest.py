@@ -45,7 +45,8 @@ class Colab:
         self.site = Path(purelib)
         self._lend("pip")
         self.run("-m", "pip", "install", *QUICK, *(f"{n}=={v}" for n, v in COLAB.items()), *OLD)
-        self._lend("torch", *COLAB)
+        # Colab brings triton with a GPU; without one a set-up cell fetches it, which takes long.
+        self._lend("torch", "triton", *COLAB)
         self.environment = self._redirect(Book(ROOT))
 
     def run(self, *arguments):

@@ -194,5 +194,5 @@ def test_a_failing_cell_names_its_chapter_and_keeps_the_old_notebook(book, capsy
 def test_an_unknown_model(book, capsys):
     edit(book, "running_seconds: 2", "running_seconds: 2\nneeds: [maxilm]")
     assert notebooks.main([], book) == 1
-    message = "book/tiny.md: needs: 'maxilm' is not one of ['minilm', 'smollm2']"
+    message = "book/tiny.md: needs: 'maxilm' is not one of ['minilm', 'smollm2', 'triton']"
     assert message in capsys.readouterr().out

