@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_src.rope.checks import check_rotation
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
+from attention_src.triton_support.plan import Prepared, planned
 
 
 @triton.jit
@@ -148,7 +149,8 @@ def rope_forward(
         ValueError: shapes that do not fit; a dtype or device that kernels do not support
     Cost: reads q and k once and writes them once; reads cos and sin once per four heads.
     """
-    return _rotate(q, k, cos, sin, interleaved, 1.0)
+    q_out, k_out = _rotate(q, k, cos, sin, interleaved, 1.0)
+    return q_out, k_out
 
 
 @torch.library.custom_op("attention_src::rope_backward", mutates_args=())
@@ -168,20 +170,22 @@ def rope_backward(
         ValueError: as `rope_forward`
     Cost: as `rope_forward`.
     """
-    return _rotate(dq_out, dk_out, cos, sin, interleaved, -1.0)
+    dq, dk = _rotate(dq_out, dk_out, cos, sin, interleaved, -1.0)
+    return dq, dk
 
 
+@planned
 def _rotate(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, sign: float
-) -> tuple[Tensor, Tensor]:
+) -> Prepared:
     """Either direction, into new contiguous tensors."""
     _check(q, k, cos, sin)
     q_out, k_out = _empty_like(q), _empty_like(k)
-    rope_launch(
+    launch = rope_launch(
         q, k, q_out, k_out, cos.contiguous(), sin.contiguous(),
         interleaved=interleaved, sign=sign, capability=capability(q),
-    ).run()  # fmt: skip
-    return q_out, k_out
+    )  # fmt: skip
+    return (q_out, k_out), [launch]
 
 
 def _empty_like(x: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_src.shapes import shape
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
+from attention_src.triton_support.plan import Prepared, planned
 
 # The longest rows (a power of two) that 16 warps hold in registers: one number per score in the
 # forward, two in the backward. Shorter when interpreted, so that tests reach the long kernels.
@@ -183,11 +184,7 @@ def softmax_forward(x: Tensor) -> Tensor:
     Source: Milakov & Gimelshein 2018, arXiv:1805.02867, Algorithm 3 for long rows (their d is our
         l); short rows are fused as in Triton's tutorial 02.
     """
-    check_kernel_tensors(x=x)
-    _check_row(x, "x")
-    p = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    forward_launch(_rows(x), _rows(p), capability=capability(x)).run()
-    return p
+    return _forward(x)[0]
 
 
 @torch.library.custom_op("attention_src::softmax_backward", mutates_args=())
@@ -205,13 +202,25 @@ def softmax_backward(p: Tensor, dp: Tensor) -> Tensor:
     Cost: reads two numbers for each one it writes; four in rows above 16,384.
     Source: the Jacobian diag(p) - p p^T, multiplied by dp.
     """
+    return _backward(p, dp)[0]
+
+
+@planned
+def _forward(x: Tensor) -> Prepared:
+    check_kernel_tensors(x=x)
+    _check_row(x, "x")
+    p = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    return (p,), [forward_launch(_rows(x), _rows(p), capability=capability(x))]
+
+
+@planned
+def _backward(p: Tensor, dp: Tensor) -> Prepared:
     check_kernel_tensors(p=p, dp=dp)
     _check_row(p, "p")
     if p.shape != dp.shape:
         raise ValueError(f"dp has shape {shape(dp)} but p has shape {shape(p)}; make them equal")
     dx = torch.empty(p.shape, dtype=p.dtype, device=p.device)
-    backward_launch(_rows(p), _rows(dp), _rows(dx), capability=capability(p)).run()
-    return dx
+    return (dx,), [backward_launch(_rows(p), _rows(dp), _rows(dx), capability=capability(p))]
 
 
 def _check_row(x: Tensor, name: str) -> None:
@@ -225,13 +234,9 @@ def _rows(x: Tensor) -> Tensor:
 
 
 @softmax_forward.register_fake
-def _(x):
-    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
-
-
 @softmax_backward.register_fake
-def _(p, dp):
-    return torch.empty(p.shape, dtype=p.dtype, device=p.device)
+def _(x, dp=None):
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
 def _setup_context(ctx, inputs, output):

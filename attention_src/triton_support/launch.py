@@ -5,6 +5,7 @@ chip) and a torch operator that uses both. The description is a `Launch`: `run` 
 machine, `compile` compiles it for chips that this machine does not have.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ except ImportError as error:
     ) from error
 
 INTERPRETED = interpreter.interpreted()
+# Where kernels run: the interpreter works on a CPU's memory.
+DEVICES = ("cuda", "cpu") if INTERPRETED else ("cuda",)
 
 if isinstance(tl.max, triton.JITFunction) == INTERPRETED:
     raise RuntimeError(
@@ -57,16 +60,27 @@ class Launch:
         options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
         return options | (dict(maxnreg=self.max_registers) if self.max_registers else {})
 
-    def run(self) -> None:
-        """Start the kernel on its tensors' device; does nothing for an empty grid."""
+    def run(self) -> Any:
+        """Start the kernel on its tensors' device; does nothing for an empty grid.
+
+        Returns: the compiled kernel; None if it is interpreted or the grid is empty
+        """
         if 0 in self.grid:
-            return
-        device = next(x.device for x in self.arguments.values() if isinstance(x, Tensor))
-        if device.type == "cuda":
-            with torch.cuda.device(device):
-                self.kernel[self.grid](**self.arguments, **self.options())
-        else:
-            self.kernel[self.grid](**self.arguments, **self.options())
+            return None
+        with on_device_of(next(x for x in self.arguments.values() if isinstance(x, Tensor))):
+            return self.kernel[self.grid](**self.arguments, **self.options())
+
+
+def on_device_of(x: Tensor) -> AbstractContextManager:
+    """A context in which x's GPU is the current one, on which Triton starts kernels.
+
+    Args:
+        x: a tensor on any device
+    Returns: one that does nothing if x is on the current GPU, as is usual, or on none
+    """
+    if x.device.type != "cuda" or x.device.index == torch.cuda.current_device():
+        return nullcontext()
+    return torch.cuda.device(x.device)
 
 
 def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
@@ -92,7 +106,7 @@ def check_kernel_tensors(*, one_dtype: bool = True, **tensors: Tensor) -> None:
                 f"{name} has dtype torch.bfloat16, which Triton's interpreter silently multiplies "
                 "wrongly; use float16 or float32 there, or a GPU, or another impl"
             )
-    if reference.device.type != "cuda" and not (INTERPRETED and reference.device.type == "cpu"):
+    if reference.device.type not in DEVICES:
         place = f"in the interpreter: {first}.cpu()" if INTERPRETED else f"on cuda: {first}.cuda()"
         raise ValueError(
             f"{first} is on {reference.device}, but kernels run {place}, or choose another impl"

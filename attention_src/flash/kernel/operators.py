@@ -12,6 +12,7 @@ from attention_src.flash.kernel.forward import forward_launch
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
 from attention_src.triton_support.launch import capability, check_kernel_tensors
+from attention_src.triton_support.plan import Prepared, planned
 
 
 @torch.library.custom_op("attention_src::flash_forward", mutates_args=())
@@ -57,10 +58,15 @@ def flash_forward(
         Sinks: Xiao et al. 2023, arXiv:2309.17453.
     """
     options = (causal, window, sinks, scale, lookahead, softcap, slopes)
-    inputs = _checked(q, k, v, key_lengths, *options)
-    o, lse = _empty_outputs(q, v)
-    forward_launch(inputs, o, lse, capability=capability(q)).run()
+    o, lse = _forward(q, k, v, key_lengths, *options)
     return o, lse
+
+
+@planned
+def _forward(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Prepared:
+    inputs = _checked(q, k, v, *options)
+    outputs = _empty_outputs(q, v)
+    return outputs, [forward_launch(inputs, *outputs, capability=capability(q))]
 
 
 @torch.library.custom_op("attention_src::flash_backward", mutates_args=())
@@ -103,7 +109,15 @@ def flash_backward(
         loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij.
     """
     options = (causal, window, sinks, scale, lookahead, softcap, slopes)
-    inputs = _checked(q, k, v, key_lengths, *options)
+    dq, dk, dv, *_ = _gradients(q, k, v, o, lse, do, dlse, key_lengths, *options)
+    return dq, dk, dv
+
+
+@planned
+def _gradients(
+    q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, do: Tensor, dlse: Tensor, *options: Any
+) -> Prepared:
+    inputs = _checked(q, k, v, *options)
     for name, x in (("o", o), ("do", do)):
         check_shape(x, name, "[B, H, n_q, d_v]", (*q.shape[:3], v.shape[3]))
     for name, x in (("lse", lse), ("dlse", dlse)):
@@ -116,9 +130,9 @@ def flash_backward(
     n_padded = MAX_TILE_ROWS * -(-q.shape[2] // MAX_TILE_ROWS)
     lse_log2, delta = (lse.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
     chip = capability(q)
-    dq_launch(inputs, o, lse, do, dlse, lse_log2, delta, dq, capability=chip).run()
-    dkdv_launch(inputs, do, lse_log2, delta, dk, dv, capability=chip).run()
-    return dq, dk, dv
+    by_dq = dq_launch(inputs, o, lse, do, dlse, lse_log2, delta, dq, capability=chip)
+    by_dkdv = dkdv_launch(inputs, do, lse_log2, delta, dk, dv, capability=chip)
+    return (dq, dk, dv, lse_log2, delta), [by_dq, by_dkdv]
 
 
 def _checked(

@@ -33,6 +33,7 @@ from attention_src.kvcache.kernel.launch import (
 from attention_src.kvcache.kernel.merge import merge_launch
 from attention_src.shapes import check_scale
 from attention_src.triton_support.launch import INTERPRETED, Launch, capability
+from attention_src.triton_support.plan import Prepared, planned
 
 
 @torch.library.custom_op("attention_src::decode_contiguous", mutates_args=())
@@ -59,9 +60,7 @@ def decode_contiguous(
     Source: Dao et al. 2023, Flash-Decoding; each split is Dao et al. 2022, arXiv:2205.14135,
         Algorithm 1 for one query (their l, m are ours).
     """
-    check_contiguous(q, k, v, lengths)
-    launch = functools.partial(contiguous_launch, q, k, v, lengths)
-    return _decode(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
+    return _contiguous(q, k, v, lengths, scale, n_splits)[0]
 
 
 @torch.library.custom_op("attention_src::decode_paged", mutates_args=())
@@ -87,10 +86,7 @@ def decode_paged(
     Cost: as `decode_contiguous`, and 4 bytes of the block table for each page.
     Source: Kwon et al. 2023, arXiv:2309.06180, section 4.1 (their KV block is our page).
     """
-    check_paged(q, k_pages, v_pages, block_table, lengths)
-    launch = functools.partial(paged_launch, q, k_pages, v_pages, block_table, lengths)
-    capacity = paged_capacity(k_pages, block_table)
-    return _decode(launch, q, k_pages.shape[1], v_pages.shape[3], capacity, scale, n_splits)
+    return _paged(q, k_pages, v_pages, block_table, lengths, scale, n_splits)[0]
 
 
 @torch.library.custom_op("attention_src::decode_int8", mutates_args=())
@@ -115,16 +111,36 @@ def decode_int8(
     Source: Dao et al. 2023, Flash-Decoding; scales of each token as in Dettmers et al. 2022,
         arXiv:2208.07339, section 2.1 (absmax quantization of each row).
     """
+    return _int8(q, k, k_scale, v, v_scale, lengths, scale, n_splits)[0]
+
+
+@planned
+def _contiguous(q, k, v, lengths, scale, n_splits):
+    check_contiguous(q, k, v, lengths)
+    launch = functools.partial(contiguous_launch, q, k, v, lengths)
+    return _prepared(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
+
+
+@planned
+def _paged(q, k_pages, v_pages, block_table, lengths, scale, n_splits):
+    check_paged(q, k_pages, v_pages, block_table, lengths)
+    launch = functools.partial(paged_launch, q, k_pages, v_pages, block_table, lengths)
+    capacity = paged_capacity(k_pages, block_table)
+    return _prepared(launch, q, k_pages.shape[1], v_pages.shape[3], capacity, scale, n_splits)
+
+
+@planned
+def _int8(q, k, k_scale, v, v_scale, lengths, scale, n_splits):
     check_int8(q, k, k_scale, v, v_scale, lengths)
     launch = functools.partial(int8_launch, q, k, k_scale, v, v_scale, lengths)
-    return _decode(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
+    return _prepared(launch, q, k.shape[1], v.shape[3], k.shape[2], scale, n_splits)
 
 
-def _decode(
+def _prepared(
     launch: Callable[..., Launch], q: Tensor,
     n_kv_heads: int, d_v: int, capacity: int, scale: float, n_splits: int | None,
-) -> Tensor:  # fmt: skip
-    """Run a decode kernel and, if there is more than one split, the merge."""
+) -> Prepared:  # fmt: skip
+    """The output, and a decode kernel and, if there is more than one split, the merge."""
     batch, n_heads = q.shape[:2]
     scale = check_scale(scale, q.shape[3])
     if n_splits is None:
@@ -133,16 +149,14 @@ def _decode(
     check_splits(n_splits)
     o = q.new_empty(batch, n_heads, 1, d_v)
     if o.numel() == 0:
-        return o
+        return (o,), []
     chip = capability(q)
     if n_splits == 1:
-        launch(o, None, scale, capability=chip).run()
-        return o
+        return (o,), [launch(o, None, scale, capability=chip)]
     o_splits = q.new_empty(batch, n_heads, n_splits, d_v, dtype=torch.float32)
     lse_log2 = q.new_empty(batch, n_heads, n_splits, dtype=torch.float32)
-    launch(o_splits, lse_log2, scale, capability=chip).run()
-    merge_launch(o_splits, lse_log2, o).run()
-    return o
+    splits = launch(o_splits, lse_log2, scale, capability=chip)
+    return (o, o_splits, lse_log2), [splits, merge_launch(o_splits, lse_log2, o)]
 
 
 def _multiprocessors(q: Tensor) -> int:
