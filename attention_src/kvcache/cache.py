@@ -45,6 +45,19 @@ class KVCache(Cache):
         self._known_layout()
         return self._k.view(), self._v.view()
 
+    def storage(
+        self,
+    ) -> tuple[Float[Tensor, "B H_kv room d_k"], Float[Tensor, "B H_kv room d_v"]]:
+        """The storage of keys and values, without a copy. Its shape changes only when it doubles.
+
+        Returns: k [B, H_kv, room, d_k] and v [B, H_kv, room, d_v]: the held tokens, and then
+            numbers that may be anything
+        Raises:
+            ValueError: no append yet
+        """
+        self._known_layout()
+        return self._k.storage, self._v.storage
+
     @property
     def nbytes(self) -> int:
         """Bytes of the held tokens."""

@@ -158,8 +158,13 @@ class Growing:
 
         Returns: [..., n, d]
         """
+        return self.storage[..., : self.n, :]
+
+    @property
+    def storage(self) -> Tensor:
+        """What holds the rows, with room for the next ones, which may be anything."""
         assert self._storage is not None
-        return self._storage[..., : self.n, :]
+        return self._storage
 
     @property
     def nbytes(self) -> int:

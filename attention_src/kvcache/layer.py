@@ -1,5 +1,7 @@
 """Decoding: one query per head attends to a cache, whatever kind of cache it is."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -177,7 +179,7 @@ def _tiled(q: Tensor, cache: Cache, scale: float) -> Tensor:
     return o.to(q.dtype)
 
 
-def _triton(q: Tensor, cache: Cache, scale: float) -> Tensor:
+def _triton(q: Tensor, cache: Any, scale: float) -> Tensor:
     """Run the kernel for this cache on its storage."""
     from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 
@@ -186,5 +188,7 @@ def _triton(q: Tensor, cache: Cache, scale: float) -> Tensor:
         return decode_paged(q, *pages, cache.block_table, cache.lengths, scale)
     if isinstance(cache, QuantizedKVCache):
         return decode_int8(q, *cache.stored_int8(), cache.lengths, scale)
-    k, v = cache.stored() if isinstance(cache, WindowedKVCache) else cache.read()
+    # The whole storage of a contiguous cache has the same shape for many tokens, so they share one
+    # launch. The kernel reads up to the lengths.
+    k, v = cache.storage() if isinstance(cache, KVCache) else cache.stored()
     return decode_contiguous(q, k, v, cache.lengths, scale)
