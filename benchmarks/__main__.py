@@ -1,22 +1,21 @@
-"""Measure the kernels on this machine's GPU, print the tables, keep the results.
+"""Measure the kernels on this machine's GPU, print the tables, judge the goals, keep the results.
 
 python -m benchmarks                 every topic
 python -m benchmarks flash kvcache   some of them
+python -m benchmarks --goals         list the goals with their predictions, anywhere
 python -m benchmarks --smoke         run every script at tiny sizes, anywhere; measures nothing
 """
 
 import argparse
 import importlib
-import re
 import sys
 
 import torch
 
 from attention_src.triton_support import interpreter
+from benchmarks.goals import TOPICS, all_goals, count, judge
 from benchmarks.record import format_table, provenance, save
 from benchmarks.running import Bench
-
-TOPICS = ("softmax", "rope", "flash", "kvcache", "linear", "ssm")
 
 
 def main() -> int:
@@ -24,10 +23,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("topics", nargs="*", help=f"some of: {', '.join(TOPICS)}; none = all")
+    parser.add_argument("--goals", action="store_true", help="list the goals, measure nothing")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is measured")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(TOPICS)}")
+    topics = options.topics or TOPICS
+    goals = {topic: found for topic, found in all_goals().items() if topic in topics}
+    if options.goals:
+        print(format_table(judge(goals, {})))
+        return 0
     why_not = _why_not()
     if why_not and not options.smoke:
         print(f"{why_not} Nothing was measured or recorded.", file=sys.stderr)
@@ -35,37 +40,22 @@ def main() -> int:
     bench, source = Bench(options.smoke), provenance()
     if not options.smoke:
         print("\n".join(f"{name:15}{value}" for name, value in source.items()))
-    results = {topic: _run(topic, bench, source) for topic in options.topics or TOPICS}
+    results = {topic: _run(topic, bench, source) for topic in topics}
     if not options.smoke:
-        print(goals(results))
+        judged = judge(goals, results, source["chip"])
+        print(f"\nGoals\n{format_table(judged)}\n\n{count(judged)}")
+        if not options.topics:
+            print(f"kept in {save('goals', judged, source)}")
     failed = [row for rows in results.values() for row in rows if row["impl"] == "triton"]
     return int(any(row["error"] for row in failed))
 
 
-def goals(results: dict[str, list[dict]]) -> str:
-    """A summary: how many goals each topic met, and the rows that missed one.
-
-    Args:
-        results: rows by topic
-    Returns: text of several lines
-    """
-    lines = ["", "Goals"]
-    for topic, rows in results.items():
-        judged = [goal for row in rows for goal in row.get("goal", "").split(", ") if goal]
-        met = [goal for goal in judged if goal.endswith(": met")]
-        lines.append(f"{topic}: {len(met)} of {len(judged)} met")
-        if len(met) < len(judged):
-            unmet = [row for row in rows if re.search(": (missed|not)", row.get("goal", ""))]
-            lines.append(format_table(unmet))
-    return "\n".join(lines)
-
-
 def _run(topic: str, bench: Bench, source: dict) -> list[dict]:
     """Run one topic's script, print its table, and record it unless this is a smoke test."""
-    rows = importlib.import_module(f"benchmarks.{topic}").run(bench)
+    rows = importlib.import_module(f"benchmarks.topics.{topic}").run(bench)
     if bench.smoke:
         # Show what was tried; times, and all that is derived from them, are missing.
-        tried = [{k: v for k, v in row.items() if v is not None and k != "goal"} for row in rows]
+        tried = [{k: v for k, v in row.items() if v is not None} for row in rows]
         tried = [row | {"error": row.get("error", "ran")} for row in tried]
         print(f"\n{topic}: tried at tiny sizes, not measured\n{format_table(tried)}")
     else:

@@ -1,4 +1,4 @@
-"""What all benchmarks share: where they run, how they time a function, how they judge a result."""
+"""What all benchmarks share: where they run, how they time a function and check its result."""
 
 import time
 from collections.abc import Callable
@@ -115,21 +115,6 @@ def add_share(row: dict, copy: dict) -> dict:
     """The row with its rate as a share of a copy's, of_copy."""
     known = row["ms"] is not None and copy["ms"] is not None
     return row | dict(of_copy=row["gb_per_s"] / copy["gb_per_s"] if known else None)
-
-
-def add_goal(row: dict, at_least: float, measured: float | None) -> dict:
-    """The row with one more goal and whether it was met, as in "goal 1.3x: met".
-
-    Args:
-        row: from `Bench.row`; it may have goals already
-        at_least: the goal
-        measured: what to compare with it; None = not measured
-    """
-    verdict = "not measured"
-    if measured is not None:
-        verdict = "met" if measured >= at_least else "missed"
-    goals = [row["goal"]] if "goal" in row else []
-    return row | dict(goal=", ".join([*goals, f"goal {at_least:g}x: {verdict}"]))
 
 
 def faster(row: dict, other: dict) -> float | None:

@@ -215,7 +215,7 @@ def test_splits_fill_the_chip_and_are_not_too_small():
             assert splits == 1 or capacity / splits >= 128
             if splits * n_programs < 2 * 132 and splits < MAX_SPLITS:  # less than a wave
                 assert splits == max(1, capacity // 128)
-    # At the size of benchmarks/kvcache.py a few waves, so that the last one hardly matters.
+    # At the size of benchmarks/topics/kvcache.py a few waves, so that the last one hardly matters.
     assert choose_splits(64 * 8, 16_384, 132) == 3
     assert choose_splits(10_000, 16_384, 132) == 1
 

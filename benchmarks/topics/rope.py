@@ -1,14 +1,26 @@
 """Rotary positions on queries and keys against a copy of the same bytes, and against torch."""
 
+from itertools import product
+
 import torch
 from torch import Tensor
 
 from attention_src.rope.layer import apply_rotation, cos_sin
-from benchmarks.running import Bench, add_goal, add_rate, add_share
+from benchmarks.goals import Goal
+from benchmarks.running import Bench, add_rate, add_share
 
 GOAL = 0.85  # of the copy's bytes per second
 D, WIDTH, N = 128, 2048, 4096
 TOKENS = (16384, 65536)  # the smaller case moves little more than a chip's cache holds
+PAIRS = ("half-split", "interleaved")
+
+
+def goals() -> list[Goal]:
+    """One for each size, pairing and direction."""
+    return [
+        Goal(dict(tokens=n, pairs=pairs, direction=direction, impl="triton"), "of_copy", GOAL)
+        for n, pairs, direction in product(TOKENS, PAIRS, ("forward", "backward"))
+    ]
 
 
 def run(bench: Bench) -> list[dict]:
@@ -27,7 +39,7 @@ def _case(bench: Bench, tokens: int, interleaved: bool) -> list[dict]:
     q, k, dq, dk = (bench.randn(*shape) for _ in range(4))
     q.requires_grad_(), k.requires_grad_()
     cos, sin = cos_sin(torch.arange(n, device=bench.device), d)
-    labels = dict(tokens=tokens, pairs="interleaved" if interleaved else "half-split")
+    labels = dict(tokens=tokens, pairs=PAIRS[interleaved])
     n_bytes = 2 * (q.nbytes + k.nbytes) + cos.nbytes + sin.nbytes
 
     def rotate(impl: str) -> tuple[Tensor, Tensor]:
@@ -50,11 +62,5 @@ def _case(bench: Bench, tokens: int, interleaved: bool) -> list[dict]:
 
         for f, like in ((forward, expected), (backward, gradients)):
             row = bench.row(f, like=like, impl=impl, **labels, direction=f.__name__)
-            rows.append(_with_goal(row, n_bytes, copy))
+            rows.append(add_share(add_rate(row, n_bytes), copy))
     return rows
-
-
-def _with_goal(row: dict, n_bytes: int, copy: dict) -> dict:
-    """Add the rate, the share of the copy's rate and, for the kernel, whether it meets the goal."""
-    row = add_share(add_rate(row, n_bytes), copy)
-    return add_goal(row, GOAL, row["of_copy"]) if row["impl"] == "triton" else row
