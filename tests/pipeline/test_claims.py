@@ -26,6 +26,7 @@ BELONG = {
     "multihead": "000-40 000-41 000-42 001-08 001-09 001-10",
     "gradients": "003-12 004-07",
     "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
+    "gpu": "000-49 000-68",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
