@@ -101,8 +101,21 @@ class Cache(ABC):
 
     def _admit(self, k: Any, v: Any) -> tuple[Tensor, Tensor]:
         """Check k and v, fix the layout, and return both detached."""
-        self.batch, self.layout = self._check(k, v, self.layout)
+        if not self._fits(k, v):
+            self.batch, self.layout = self._check(k, v, self.layout)
         return k.detach(), v.detach()
+
+    def _fits(self, k: Any, v: Any) -> bool:
+        """Whether k and v are as before: a quick test, since every token asks each layer."""
+        known = self.layout
+        if known is None or not isinstance(k, Tensor) or not isinstance(v, Tensor):
+            return False
+        rows = (self.batch, known.H_kv, *k.shape[2:3])
+        return (
+            (k.shape, v.shape) == ((*rows, known.d_k), (*rows, known.d_v))
+            and k.dtype == v.dtype == known.dtype
+            and k.device == v.device == known.device
+        )
 
     def _check(self, k: Any, v: Any, known: Layout | None) -> tuple[int, Layout]:
         """Check k and v against each other and earlier appends; return batch size and layout."""
@@ -150,7 +163,7 @@ class Growing:
             if self._storage is not None:
                 storage[..., : self.n, :] = self.view()
             self._storage = storage
-        self._storage[..., self.n : n, :] = x
+        self._storage.narrow(-2, self.n, x.shape[-2]).copy_(x)
         self.n = n
 
     def view(self) -> Tensor:
@@ -158,7 +171,7 @@ class Growing:
 
         Returns: [..., n, d]
         """
-        return self.storage[..., : self.n, :]
+        return self.storage.narrow(-2, 0, self.n)
 
     @property
     def storage(self) -> Tensor:

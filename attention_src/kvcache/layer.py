@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.layer import attention, attention_lse
+from attention_src.attention.layer_scores import fused_attention
 from attention_src.kvcache.cache import (
     Cache,
     KVCache,
@@ -15,7 +16,7 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
-from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
+from attention_src.tensors import check_tensors, compute_dtype, kernel_takes, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
@@ -23,6 +24,7 @@ TILE = 256  # keys in a tile of impl "tiled"
 KERNEL_MAX_D = 256  # the widest d_k and d_v that the kernels take
 
 
+@without_autocast
 def decode_attention(
     q: Float[Tensor, "B H one d_k"],
     cache: Cache,
@@ -71,7 +73,10 @@ def decode_attention(
     if impl == "tiled":
         return _tiled(q, cache, scale)
     k, v = cache.read()
-    return attention(q, k, v, mask=_visible(cache, k.shape[-2]), scale=scale, impl=impl)
+    visible = _visible(cache, k.shape[-2])
+    if impl == "dense" or k.shape[-2] == 0:
+        return attention(q, k, v, mask=visible, scale=scale, impl=impl)
+    return fused_attention(q, k, v, visible, None, scale, is_causal=False)  # checked already
 
 
 def merge_partials(
@@ -112,10 +117,12 @@ def has_kernel(cache: Cache) -> bool:
 def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
     known = cache.layout
     assert known is not None
+    if not kernel_takes(q):
+        return False
     fits = max(known.d_k, known.d_v) <= KERNEL_MAX_D
     if isinstance(cache, QuantizedKVCache):
         fits = fits and known.d_v % 2 == 0
-    return kernel_takes(q) and has_kernel(cache) and fits
+    return has_kernel(cache) and fits
 
 
 def _check_query(q: Tensor, cache: Cache) -> None:

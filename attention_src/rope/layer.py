@@ -111,7 +111,8 @@ def apply_rotation(
         return rope_forward(q, k, cos, sin, interleaved)
     if cos.ndim == 3:
         cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2], the same for all heads
-    return _rotate(q, cos, sin, interleaved), _rotate(k, cos, sin, interleaved)
+    rotated = _rotate(torch.cat([q, k], dim=1), cos, sin, interleaved)
+    return rotated[:, : q.shape[1]], rotated[:, q.shape[1] :]
 
 
 def rotate(
