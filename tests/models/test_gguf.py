@@ -144,6 +144,15 @@ def test_blocks_equal_their_definition(read, block, seed, rows, blocks):
     np.testing.assert_array_equal(got, by_definition(block, raw).reshape(shape))
 
 
+@pytest.mark.parametrize("block", [0, 3, 8])
+def test_some_rows_are_those_of_the_whole(read, block):
+    raw = np.random.default_rng(block).integers(0, 60, 7 * 2 * BLOCKS[block].n_bytes, np.uint8)
+    shape = 7, 2 * BLOCKS[block].n_numbers
+    tensor = read(file_of((), [info("x", shape, block, 0)], raw.tobytes())).tensors["x"]
+    at = np.array([[6, 0, 3], [3, 3, 1]])
+    np.testing.assert_array_equal(tensor.rows(at), tensor.dequantize()[at])
+
+
 @pytest.mark.parametrize("name", ["token_embd", "output_norm", "blk.0.attn_q", "blk.29.ffn_down"])
 def test_the_real_file_equals_the_gguf_package(name):
     quants = pytest.importorskip("gguf.quants")

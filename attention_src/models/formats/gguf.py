@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, UInt8
+from jaxtyping import Float32, Int, UInt8
 
 from attention_src.models.formats.gguf_blocks import BLOCKS, Block
 
@@ -47,6 +47,20 @@ class Tensor:
         Returns: a new array of the tensor's shape
         """
         return self.block.dequantize(self.raw).reshape(self.shape)
+
+    @property
+    def raw_rows(self) -> UInt8[np.ndarray, "n_rows bytes_per_row"]:
+        """The bytes of each row, without a copy; a row holds whole blocks."""
+        return self.raw.reshape(math.prod(self.shape[:-1]), -1)
+
+    def rows(self, indices: Int[np.ndarray, "*axes"]) -> Float32[np.ndarray, "*axes d"]:
+        """Convert some rows of a matrix to float32.
+
+        Args:
+            indices: [...]  which rows
+        Returns: a new array [..., length of a row]
+        """
+        return self.block.dequantize(self.raw_rows[indices].ravel()).reshape(*indices.shape, -1)
 
 
 @dataclass(frozen=True)
