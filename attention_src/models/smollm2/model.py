@@ -28,6 +28,7 @@ from attention_src.models.smollm2.caches import make_caches
 from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import STOP, generate
 from attention_src.models.smollm2.inputs import check_ids, check_one_text, check_positions
+from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Config, Weights, load_weights
@@ -53,30 +54,49 @@ class SmolLM2:
         *,
         device: Any = "cpu",
         path: str | Path | None = None,
+        weights: str = "float",
     ) -> Model:
         """Load the installed weights and tokenizer; nothing is downloaded.
 
         Args:
             dtype: of weights and activations: float32, bfloat16 or float16
             device: where to put them
+            weights: "float": dequantised to dtype; "int4": the file's blocks of 4 and 8 bits, as
+                they are, on a CPU. Then products take and give bfloat16, and dtype stays float32.
+                Without a fast product for them, a warning says why and "float" is taken; `stored`
+                tells which it is.
             path: another GGUF file of the same architecture; None = the installed one
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
-            ValueError: another dtype, a device that is not available, an altered file
+            ValueError: another dtype, a device that is not available, an altered file; unknown
+                weights, or "int4" with another dtype or device
             FileNotFoundError: there is no file at path
-        Cost: a second; 538 MB in float32, half of that in the others. On a CPU float32 is usually
-            the fastest, and float16 by far the slowest.
+        Cost: a second; 538 MB in float32, half of that in the other dtypes, 102 MB as "int4". On a
+            CPU "int4" generates the fastest, then float32, and float16 by far the slowest. While
+            other programs keep the cores busy, fewer threads are faster: see
+            `experiments.speed.fastest_threads`.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
+        packed = keeps_blocks(weights, dtype, device)
         file = read_gguf(folder("smollm2") / FILE if path is None else path)
         config = Config.of(file.metadata)
         tokenizer = Tokenizer(file.metadata)
-        return cls(config, load_weights(file, config, dtype, device), tokenizer)
+        loaded = load_weights(file, config, dtype, device, packed=packed)
+        return cls(config, loaded, tokenizer)
+
+    def __repr__(self) -> str:
+        return f"SmolLM2(weights={self.stored}, {self.weights.nbytes / 1e6:.0f} MB, {self.device})"
+
+    @property
+    def stored(self) -> str:
+        """How the weights are held: "int4" or their dtype, such as "float32"."""
+        packed = isinstance(self.weights.unembedding, PackedMatrix)
+        return "int4" if packed else str(self.dtype).removeprefix("torch.")
 
     @property
     def dtype(self) -> torch.dtype:
-        """Dtype of weights and activations."""
+        """Dtype of weights and activations; float32 for "int4"."""
         return self.weights.final_norm.dtype
 
     @property

@@ -5,6 +5,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src.models.smollm2.int4 import PackedMatrix
+
 
 def rms_norm(
     x: Float[Tensor, "*rows d"], weight: Float[Tensor, "d"], epsilon: float
@@ -20,13 +22,11 @@ def rms_norm(
     Returns: [..., d] in x's dtype
     Source: Zhang & Sennrich 2019, arXiv:1910.07467, Eq. 4.
     """
-    wide = x.float()
-    y = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon)
-    return weight * y.to(x.dtype)
+    return F.rms_norm(x, x.shape[-1:], weight, epsilon)
 
 
 def project(
-    x: Float[Tensor, "*rows d_in"], w: Float[Tensor, "d_in d_out"]
+    x: Float[Tensor, "*rows d_in"], w: Float[Tensor, "d_in d_out"] | PackedMatrix
 ) -> Float[Tensor, "*rows d_out"]:
     """Compute x @ w, with gradients; in float32 on a CPU, by the fastest way there.
 
@@ -37,9 +37,11 @@ def project(
 
     Args:
         x: [..., d_in]
-        w: [d_in, d_out], of x's dtype
-    Returns: [..., d_out]
+        w: [d_in, d_out], of x's dtype, or packed
+    Returns: [..., d_out]; of a packed matrix in bfloat16, and without gradients
     """
+    if isinstance(w, PackedMatrix):
+        return w.multiply(x)
     d_in, d_out = w.shape
     if x.device.type != "cpu" or w.dtype != torch.float32:
         return x @ w
@@ -55,8 +57,8 @@ def project(
 
 def feed_forward(
     x: Float[Tensor, "*rows d_model"],
-    gate_up: Float[Tensor, "d_model two_d_ffn"],
-    down: Float[Tensor, "d_ffn d_model"],
+    gate_up: Float[Tensor, "d_model two_d_ffn"] | PackedMatrix,
+    down: Float[Tensor, "d_ffn d_model"] | PackedMatrix,
 ) -> Float[Tensor, "*rows d_model"]:
     """The feed-forward part, SwiGLU, on each token by itself.
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from attention_src.models.formats.gguf import GGUF
+from attention_src.models.formats.gguf import Tensor as FileTensor
+from attention_src.models.smollm2.int4 import PackedMatrix, fits, pack
 from attention_src.rope.reference import half_split_order
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -49,10 +51,8 @@ class Config:
         if metadata.get("general.architecture") != "llama":
             found = metadata.get("general.architecture")
             raise ValueError(f"metadata 'general.architecture' is {found!r}; it should be 'llama'")
-        n_heads, d_model = (
-            _size(metadata, "attention.head_count"),
-            _size(metadata, "embedding_length"),
-        )
+        d_model = _size(metadata, "embedding_length")
+        n_heads = _size(metadata, "attention.head_count")
         n_kv_heads = _size(metadata, "attention.head_count_kv")
         if d_model % (2 * n_heads) or n_heads % n_kv_heads:
             raise ValueError(
@@ -79,24 +79,25 @@ class Layer:
     """One layer's weights. H heads of width d; H_kv key/value heads."""
 
     attention_norm: Float[Tensor, "d_model"]
-    qkv: Float[Tensor, "d_model d_qkv"]  # d_qkv = (H + 2 H_kv) d
-    output: Float[Tensor, "d_heads d_model"]  # d_heads = H d
+    qkv: Float[Tensor, "d_model d_qkv"] | PackedMatrix  # d_qkv = (H + 2 H_kv) d
+    output: Float[Tensor, "d_heads d_model"] | PackedMatrix  # d_heads = H d
     ffn_norm: Float[Tensor, "d_model"]
-    gate_up: Float[Tensor, "d_model two_d_ffn"]
-    down: Float[Tensor, "d_ffn d_model"]
+    gate_up: Float[Tensor, "d_model two_d_ffn"] | PackedMatrix
+    down: Float[Tensor, "d_ffn d_model"] | PackedMatrix
 
 
 @dataclass
 class Weights:
     """All weights. The embedding is tied to the unembedding: column t is token t's vector."""
 
-    unembedding: Float[Tensor, "d_model n_vocabulary"]
+    unembedding: Float[Tensor, "d_model n_vocabulary"] | PackedMatrix
     layers: list[Layer]
     final_norm: Float[Tensor, "d_model"]
+    embedding: FileTensor | None = None  # for a packed unembedding, which gives no columns
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all weights."""
+        """Bytes of all weights, without what stays in the file."""
         parts = [getattr(layer, f.name) for layer in self.layers for f in fields(layer)]
         return sum(w.nbytes for w in [self.unembedding, self.final_norm, *parts])
 
@@ -107,35 +108,40 @@ class Weights:
             ids: [...]  token ids
         Returns: [..., d_model]
         """
+        if isinstance(self.unembedding, PackedMatrix):
+            assert self.embedding is not None
+            return torch.from_numpy(self.embedding.rows(ids.numpy()))
         columns = self.unembedding.index_select(1, ids.flatten())  # [d_model, n_ids]
         return columns.T.contiguous().view(*ids.shape, -1)
 
 
-def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) -> Weights:
-    """Dequantise a file's weights, one tensor at a time.
+def load_weights(
+    file: GGUF, config: Config, dtype: torch.dtype, device: Any, *, packed: bool = False
+) -> Weights:
+    """Dequantise a file's weights, one tensor at a time, or keep its 4-bit and 8-bit blocks.
 
     Args:
         file: with the tensors of a Llama model
         config: its sizes
         dtype: float32, bfloat16 or float16
         device: where to put the weights
+        packed: True = keep blocks as they are, for float32 on a CPU; other tensors are dequantised
     Returns: Weights
     Raises:
         ValueError: another dtype; a device that is not available; a tensor that is missing, has
             another shape, or is not used
-    Cost: 4 or 2 bytes for each of 134.5 million weights; while loading, one tensor is held twice.
+    Cost: 4 or 2 bytes for each of 134.5 million weights, or 102 MB packed; while loading, one
+        tensor is held twice.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype}; it should be one of {DTYPES}")
     check_device(device)
-    c, make = config, _Maker(file, dtype, device)
+    c, make = config, _Maker(file, dtype, device, packed)
     d_kv = c.n_kv_heads * c.d_head
 
     def layer(l: int) -> Layer:
         p = f"blk.{l}."
-        q, k = (
-            (f"{p}attn_{x}.weight", heads) for x, heads in (("q", c.n_heads), ("k", c.n_kv_heads))
-        )
+        q, k = (f"{p}attn_q.weight", c.n_heads), (f"{p}attn_k.weight", c.n_kv_heads)
         v = (f"{p}attn_v.weight", 0)
         gate, up = ((f"{p}ffn_{x}.weight", 0) for x in ("gate", "up"))
         return Layer(
@@ -151,6 +157,7 @@ def load_weights(file: GGUF, config: Config, dtype: torch.dtype, device: Any) ->
         unembedding=make.matrix([("token_embd.weight", 0)], c.d_model, [c.n_vocabulary]),
         layers=[layer(l) for l in range(c.n_layers)],
         final_norm=make.vector("output_norm.weight", c.d_model),
+        embedding=file.tensors["token_embd.weight"] if packed else None,
     )
     make.check_all_used()
     return weights
@@ -161,7 +168,6 @@ def check_device(device: Any) -> None:
 
     Args:
         device: as `torch.empty` takes it
-
     Raises:
         ValueError: it cannot; says why
     """
@@ -171,14 +177,16 @@ def check_device(device: Any) -> None:
         raise ValueError(f"device is {device!r}, which torch cannot use: {error}") from None
 
 
-def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
+def half_split(rows: Shaped[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarray:
     """Reorder rows of q or k from interleaved to half-split rotary pairs, in every head.
 
     Args:
-        rows: [n_heads * d, d_in]  a projection as GGUF stores it
-        n_heads: number of heads in those rows
+        rows: [n_heads * d, d_in]  a projection as GGUF stores it, or its bytes
+        n_heads: number of heads in those rows; 0 = leave them as they are
     Returns: [n_heads * d, d_in]
     """
+    if not n_heads:
+        return rows
     heads = rows.reshape(n_heads, -1, rows.shape[1])  # [n_heads, d, d_in]
     return heads[:, half_split_order(heads.shape[1])].reshape(rows.shape)
 
@@ -186,21 +194,26 @@ def half_split(rows: Float[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarra
 class _Maker:
     """Converts a file's tensors to torch and checks their shapes."""
 
-    def __init__(self, file: GGUF, dtype: torch.dtype, device: Any) -> None:
-        self.file, self.options = file, dict(dtype=dtype, device=device)
+    def __init__(self, file: GGUF, dtype: torch.dtype, device: Any, packed: bool) -> None:
+        self.file, self.options, self.packed = file, dict(dtype=dtype, device=device), packed
         self.used: set[str] = set()
 
     def vector(self, name: str, n: int) -> Tensor:
-        return torch.from_numpy(self._read(name, (n,))).to(**self.options)
+        return torch.from_numpy(self._find(name, (n,)).dequantize()).to(**self.options)
 
-    def matrix(self, parts: list[tuple[str, int]], d_in: int, d_outs: list[int]) -> Tensor:
+    def matrix(
+        self, parts: list[tuple[str, int]], d_in: int, d_outs: list[int]
+    ) -> Tensor | PackedMatrix:
         """[d_in, sum of d_outs] of parts (name, number of heads to reorder, 0 = none)."""
+        pairs = zip(parts, d_outs, strict=True)
+        found = [(self._find(name, (d_out, d_in)), n_heads) for (name, n_heads), d_out in pairs]
+        kinds = [tensor.block.name for tensor, _ in found]
+        if self.packed and fits(d_in, sum(d_outs), kinds):
+            rows = [half_split(tensor.raw_rows, n_heads) for tensor, n_heads in found]
+            return pack(np.concatenate(rows), kinds[0])
         w = torch.empty(d_in, sum(d_outs), **self.options)
-        for (name, n_heads), columns, d_out in zip(
-            parts, w.split(d_outs, dim=1), d_outs, strict=True
-        ):
-            rows = self._read(name, (d_out, d_in))
-            columns.copy_(torch.from_numpy(half_split(rows, n_heads) if n_heads else rows).T)
+        for (tensor, n_heads), columns in zip(found, w.split(d_outs, dim=1), strict=True):
+            columns.copy_(torch.from_numpy(half_split(tensor.dequantize(), n_heads)).T)
         return w
 
     def check_all_used(self) -> None:
@@ -209,7 +222,7 @@ class _Maker:
             if name not in self.used:
                 raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")
 
-    def _read(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    def _find(self, name: str, shape: tuple[int, ...]) -> FileTensor:
         if name not in self.file.tensors:
             raise ValueError(f"{self.file.path}: tensor {name!r} is missing")
         tensor = self.file.tensors[name]
@@ -219,7 +232,7 @@ class _Maker:
                 f"{self.file.path}: tensor {name!r} has shape {list(tensor.shape)}; it should be "
                 f"{list(shape)}"
             )
-        return tensor.dequantize()
+        return tensor
 
 
 def _size(metadata: dict[str, Any], key: str) -> int:

@@ -173,14 +173,17 @@ def pool_kv_heads(model: SmolLM2, n_kv_heads: int = 1) -> SmolLM2:
         n_kv_heads: number of heads that remain; divides 3
     Returns: a SmolLM2 that shares all other weights; its caches take n_kv_heads / 3 of the bytes
     Raises:
-        ValueError: n_kv_heads does not divide
+        ValueError: n_kv_heads does not divide; weights that were loaded as "int4"
     Source: Ainslie et al. 2023 (GQA), arXiv:2305.13245, section 2.1.
     """
+    if model.stored == "int4":
+        raise ValueError("model has weights in 4 bits, which have no mean; load them as 'float'")
     c = model.config
     group = check_groups(c.n_kv_heads, n_kv_heads)
     widths = [heads * c.d_head for heads in (c.n_heads, c.n_kv_heads, c.n_kv_heads)]
 
     def pooled(layer: Layer) -> Layer:
+        assert isinstance(layer.qkv, torch.Tensor)
         q, k, v = layer.qkv.split(widths, dim=1)
         k, v = (w.unflatten(1, (n_kv_heads, group, c.d_head)).mean(2).flatten(1) for w in (k, v))
         return replace(layer, qkv=torch.cat([q, k, v], dim=1))
