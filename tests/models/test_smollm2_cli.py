@@ -10,12 +10,12 @@ import torch
 from smollm2_support import shallow, weights_file
 
 from attention_src.models.smollm2 import __main__ as smollm2_cli
-from attention_src.models.smollm2.__main__ import TimedSmolLM2, fastest_threads, main
+from attention_src.models.smollm2.__main__ import TimedSmolLM2, main
 
 FRANCE = "The capital of France is"
 LAST = (
     r"\n\n\[first token after \d+\.\d\d s, then \d+\.\d tokens/s; "
-    r"cache {}, impl {}, threads \d+\]\n$"
+    r"weights float32, cache {}, impl {}, threads \d+\]\n$"
 )
 
 
@@ -24,8 +24,8 @@ def loaded(monkeypatch):
     """`main` with three layers that are loaded already; returns what it would have loaded."""
     ours, asked = shallow(), []
 
-    def load(cls, dtype, *, device):
-        asked.append((dtype, device))
+    def load(cls, dtype, *, device, weights):
+        asked.append((dtype, device, weights))
         return cls(ours.config, ours.weights, ours.tokenizer)
 
     monkeypatch.setattr(TimedSmolLM2, "load", classmethod(load))
@@ -54,7 +54,12 @@ def test_it_answers_with_all_options(loaded, capsys):
     answer = shallow().generate("Name a river.", 5, chat=True, cache="int8", impl="dense", **drawn)
     out = capsys.readouterr().out
     assert out.startswith(answer) and re.search(LAST.format("int8", "dense"), out)
-    assert loaded == [(torch.bfloat16, "cpu")]
+    assert loaded == [(torch.bfloat16, "cpu", "float")]
+
+
+def test_weights_in_4_bits_are_asked_for(loaded, capsys):
+    assert main([FRANCE, "--max-new-tokens", "2", "--weights", "int4"]) == 0
+    assert loaded == [(torch.float32, "cpu", "int4")]
 
 
 def test_text_comes_piece_by_piece(loaded, monkeypatch):
@@ -76,25 +81,6 @@ def test_every_cache_by_its_name(loaded, capsys, cache):
 def test_chat_says_the_answer_only(loaded, capsys):
     assert main(["What is 2 + 2?", "--chat", "--max-new-tokens", "12"]) == 0
     assert capsys.readouterr().out.startswith(shallow().generate("What is 2 + 2?", 12, chat=True))
-
-
-@pytest.mark.parametrize("fastest", [8, 7, 4, 1])
-def test_the_fastest_number_of_threads_is_found(fastest, monkeypatch):
-    now, ours = 0.0, 8
-
-    def set_threads(n):
-        nonlocal ours
-        ours = n
-
-    def work(x, weight):
-        nonlocal now
-        now += 1.0 if ours == fastest else 1.5
-
-    monkeypatch.setattr(torch, "get_num_threads", lambda: ours)
-    monkeypatch.setattr(torch, "set_num_threads", set_threads)
-    monkeypatch.setattr(smollm2_cli, "now_ms", lambda: now)
-    monkeypatch.setattr(smollm2_cli, "project", work)
-    assert fastest_threads(torch.ones(3, 5)) == fastest and ours == 8
 
 
 def test_the_number_of_threads_is_as_asked(loaded, capsys):

@@ -165,3 +165,22 @@ def test_steps_are_reported(capsys):
 def test_bad_input_names_the_argument(model, call, message, untyped):
     with pytest.raises(ValueError, match=message):
         call(model)
+
+
+@pytest.mark.parametrize("fastest", [8, 7, 4, 1])
+def test_the_fastest_number_of_threads_is_found(fastest, monkeypatch):
+    now, ours = 0.0, 8
+
+    def set_threads(n):
+        nonlocal ours
+        ours = n
+
+    def work(x, weight):
+        nonlocal now
+        now += 1.0 if ours == fastest else 1.5
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: ours)
+    monkeypatch.setattr(torch, "set_num_threads", set_threads)
+    monkeypatch.setattr(speed, "now_ms", lambda: now)
+    monkeypatch.setattr(speed, "project", work)
+    assert speed.fastest_threads(shallow()) == fastest and ours == 8

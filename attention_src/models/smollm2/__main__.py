@@ -12,10 +12,10 @@ import torch
 from attention_src.flash.layer import IMPLS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.caches import NAMES
-from attention_src.models.smollm2.parts import project
+from attention_src.models.smollm2.experiments.speed import fastest_threads
+from attention_src.models.smollm2.int4 import WEIGHTS
 from attention_src.timing import now_ms
 
-TRIAL_MS = 200.0  # long enough to meet the other programs
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -44,8 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     prompt, n = options.pop("prompt"), options.pop("max_new_tokens")
     threads = options.pop("threads")
     try:
-        model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], device=options.pop("device"))
-        threads = threads or fastest_threads(model.weights.layers[0].gate_up)
+        where: dict[str, Any] = {name: options.pop(name) for name in ("device", "weights")}
+        model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], **where)
+        threads = threads or fastest_threads(model)
         torch.set_num_threads(threads)
         # Printed with the first piece: by then no error can follow.
         unprinted = [] if options["chat"] else [prompt]
@@ -62,37 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     speed = _speed(start_ms, model.times_ms)
-    how = f"cache {options['cache']}, impl {options['impl']}, threads {threads}"
+    how = f"weights {model.stored}, cache {options['cache']}, impl {options['impl']}"
+    how += f", threads {threads}"
     print(f"\n\n[{speed}; {how}]")
     return 0
-
-
-def fastest_threads(weight: torch.Tensor) -> int:
-    """How many threads are fastest right now: time some products with each number.
-
-    The threads of a product wait for each other at its end. Where other programs keep the cores
-    busy, that wait is longer than the product, and fewer threads are faster.
-
-    Args:
-        weight: [d_in, d_out]  a matrix of the model, on the CPU
-    Returns: at least 1, at most torch's own number
-    Cost: TRIAL_MS for each number that is tried, at most four.
-    """
-    most = torch.get_num_threads()
-    if most == 1:
-        return 1
-    x = weight.new_ones(1, len(weight))
-    per_ms = {}
-    for threads in sorted({most, max(1, most - 1), max(1, most // 2), 1}, reverse=True):
-        torch.set_num_threads(threads)
-        project(x, weight)  # starts the threads
-        start_ms, n_products = now_ms(), 0
-        while now_ms() - start_ms < TRIAL_MS:
-            project(x, weight)
-            n_products += 1
-        per_ms[threads] = n_products / (now_ms() - start_ms)
-    torch.set_num_threads(most)
-    return max(per_ms, key=lambda threads: per_ms[threads])
 
 
 def _speed(start_ms: float, times_ms: list[float]) -> str:
@@ -133,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--top-p", type=float, metavar="P", help="draw among tokens that hold probability P")
     add("--seed", type=int, help="makes the drawing repeatable")
     add("--dtype", default="float32", choices=DTYPES, help="of the weights")
+    add("--weights", default="float", choices=WEIGHTS, help="int4: as the file has them; float")
     add("--device", default="cpu", help="where to compute: cpu or cuda")
     add("--threads", type=_positive, metavar="N", help="on a CPU; default: the fastest right now")
     return parser
