@@ -1,44 +1,72 @@
-"""SmolLM2 on attention_src against transformers, with the same float32 weights, on two threads.
+"""SmolLM2 on attention_src against transformers and llama.cpp, on two threads of a CPU.
 
-Both generate greedily, each with its own cache, alternately; the shortest time of several runs
-counts. Their results are compared before anything is timed. Run it on an otherwise idle machine.
+All generate greedily from the same file and prompts, each with its own cache, in turn; the shortest
+times of several runs count, those of decoding from the first token on. transformers and our
+"float32" have the same weights, and their results are compared before anything is timed. llama.cpp
+and our "int4" keep the file's blocks. Run it on an otherwise idle machine.
 
-python -m benchmarks.smollm2             measure, print the tables, keep the result
-python -m benchmarks.smollm2 --smoke     tiny sizes, nothing is kept
+python -m benchmarks.smollm2                   measure, print the tables, keep the result
+python -m benchmarks.smollm2 --llama PYTHON    with llama.cpp: of an environment that has
+                                               llama-cpp-python, which the course never needs
+python -m benchmarks.smollm2 --smoke           tiny sizes, nothing is kept
 """
 
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from attention_src.models.formats.gguf import GGUF, read_gguf
+from attention_src.models.corpus import TEXTS, load_text
+from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE, SmolLM2
-from attention_src.models.smollm2.experiments import corpus_ids
+from attention_src.models.smollm2.experiments import corpus_ids, perplexity
 from attention_src.models.smollm2.generate import generate_ids
-from attention_src.models.smollm2.parts import project
-from attention_src.timing import least_ms
+from attention_src.timing import now_ms
 from benchmarks.linear_cpu import processor
 from benchmarks.record import format_table, provenance, save
+from benchmarks.smollm2_parts import busy, floor, products, token
+from benchmarks.smollm2_peers import LlamaCpp, run_transformers, transformers_model
 
-CONTEXTS = (64, 512, 1024)
-NEW_TOKENS, REPEATS = 32, 7
-GOALS = {"prefill": 1.0, "decode": 1.2}  # times as fast as transformers, at least
-MAX_LOAD_S, MAX_PEAK_GB = 2.0, 1.0
+Run = Callable[[list[int], int], tuple[list[int], list[float]]]  # tokens, and times in ms
+
+THREADS, CONTEXTS, NEW_TOKENS, REPEATS = 2, (64, 512, 1024), 32, 7
+GOALS = [  # ours, the other, at least so many times as fast
+    ("float32", "transformers", dict(prefill=1.0, decode=1.2)),
+    ("int4", "float32", dict(decode=3.0)),
+    ("int4", "llama.cpp", dict(prefill=1.6, decode=1.0)),
+]
+LOAD_GOALS = {"float": (2.0, 1000), "int4": (1.0, 400)}  # seconds, MB above Python and torch
+WORSE = 1.01  # perplexity of int4 over that of float32, at most
 LOAD = """
-import resource, tokenizers
+import sys, numpy, torch
+from pathlib import Path
+
+def peak_mb():
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    import resource
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS
+
+torch.set_num_threads(2)
+torch.ones(64, 64) @ torch.ones(64, 64)
+before_mb = peak_mb()
+import tokenizers
 from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.experiments import corpus_ids
+from attention_src.models.smollm2.generate import generate_ids
 from attention_src.timing import now_ms
 start_ms = now_ms()
-SmolLM2.load()
-print((now_ms() - start_ms) / 1e3, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+model = SmolLM2.load(weights=sys.argv[1])
+load_s, loaded_mb = (now_ms() - start_ms) / 1e3, peak_mb()
+ids = corpus_ids(model, int(sys.argv[2]), "bread").tolist()
+generate_ids(model, [ids], 8, caches=model.new_caches())
+print(load_s, loaded_mb - before_mb, peak_mb() - before_mb)
 """
 
 
@@ -47,89 +75,56 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.smollm2", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is kept")
-    smoke = parser.parse_args(arguments).smoke
+    parser.add_argument("--llama", metavar="PYTHON", help="a Python that has llama-cpp-python")
+    options = parser.parse_args(arguments)
+    smoke = options.smoke
     contexts, n_new, repeats = ((8,), 2, 1) if smoke else (CONTEXTS, NEW_TOKENS, REPEATS)
-    torch.set_num_threads(2)
-    loading = [load(repeats)]
+    torch.set_num_threads(THREADS)
     path = folder("smollm2") / FILE
-    model, peer = SmolLM2.load(path=path), transformers_model(read_gguf(path))
-    check_equal(model, peer)
-    speed = [row for n in contexts for row in against(model, peer, n, n_new, repeats)]
-    tables = {"load": loading, "speed": speed, "floor": floor(model, repeats, speed)}
-    tables["products"] = products(model, (1, 8) if smoke else (1, 16, 64, 512), repeats)
+    loading = [row for w in LOAD_GOALS for row in load(w, contexts[-1], repeats)]
+    models = {"float32": SmolLM2.load(path=path), "int4": SmolLM2.load(path=path, weights="int4")}
+    peer = transformers_model(read_gguf(path))
+    check_equal(models["float32"], peer)
+    runs: dict[str, Run] = {name: partial(run_ours, model) for name, model in models.items()}
+    runs["transformers"] = partial(run_transformers, peer)
+    llama = LlamaCpp(options.llama, path, THREADS) if options.llama else None
+    if llama:
+        runs["llama.cpp"] = llama
+    ids = corpus_ids(models["float32"], contexts[-1], "bread").tolist()
+    timed = speed(runs, ids, contexts, n_new, repeats)
+    if llama:
+        llama.close()
+    n_text = 24 if smoke else None
+    tables = {"load": loading, "speed": timed, "goals": goals(timed)}
+    tables["quality"] = [quality(models, text, n_text) for text in TEXTS]
+    tables["token"] = [row for n in contexts for row in token(models, ids[:n], n_new, repeats)]
+    tables["floor"] = floor(models, repeats, timed)
+    tables["products"] = products(models, (1, 8) if smoke else (1, 16, 64, 512), repeats)
+    tables["busy"] = busy(models, ids[: contexts[0]], n_new, repeats, THREADS)
     for title, table in tables.items():
         print(f"\n{title}\n{format_table(table)}")
     if not smoke:
         import transformers
 
-        source = provenance() | dict(chip="cpu", processor=processor(), threads=2)
-        source |= dict(transformers=transformers.__version__)
+        source = provenance() | dict(chip="cpu", processor=processor(), threads=THREADS)
+        source["transformers"] = transformers.__version__
+        source["llama_cpp_python"] = llama.version if llama else "not installed"
         kept = [dict(table=title) | row for title, table in tables.items() for row in table]
         print(f"kept in {save('smollm2', kept, source)}")
 
 
-def load(repeats: int) -> dict:
-    """Load in fresh processes: the shortest time, the most memory."""
-    command, found = [sys.executable, "-c", LOAD], []
+def load(weights: str, context: int, repeats: int) -> list[dict]:
+    """Load and generate in fresh processes: the shortest time, the most memory."""
+    command, found = [sys.executable, "-c", LOAD, weights, str(context)], []
     for _ in range(repeats):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append([float(x) for x in done.stdout.split()])
-    load_s = min(seconds for seconds, _ in found)
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
-    peak_gb = max(peak for _, peak in found) * unit / 1e9
-    met = load_s <= MAX_LOAD_S and peak_gb <= MAX_PEAK_GB
-    goal = f"at most {MAX_LOAD_S:g} s and {MAX_PEAK_GB:g} GB: {'met' if met else 'missed'}"
-    return dict(load_s=load_s, peak_gb=peak_gb, goal=goal)
-
-
-def transformers_model(file: GGUF, attention: str = "sdpa") -> Any:
-    """transformers' LlamaForCausalLM with the file's weights; the rotary rows are reordered here.
-
-    Args:
-        file: of a Llama model
-        attention: transformers' implementation of it; "eager" returns weights
-    """
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    get = {key.removeprefix("llama."): value for key, value in file.metadata.items()}
-    heads = {"q": get["attention.head_count"], "k": get["attention.head_count_kv"]}
-    untyped: dict[str, Any] = dict(attn_implementation=attention)  # LlamaConfig does not declare it
-    config = LlamaConfig(
-        vocab_size=get["vocab_size"],
-        hidden_size=get["embedding_length"],
-        intermediate_size=get["feed_forward_length"],
-        num_hidden_layers=get["block_count"],
-        num_attention_heads=heads["q"],
-        num_key_value_heads=heads["k"],
-        max_position_embeddings=get["context_length"],
-        rms_norm_eps=get["attention.layer_norm_rms_epsilon"],
-        rope_parameters={"rope_type": "default", "rope_theta": get["rope.freq_base"]},
-        tie_word_embeddings=True,
-        pad_token_id=0,
-        **untyped,
-    )
-    names = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
-    names |= {f"attn_{x}": f"self_attn.{x}_proj" for x in "qkv"} | {
-        "attn_output": "self_attn.o_proj"
-    }
-    names |= {f"ffn_{x}": f"mlp.{x}_proj" for x in ("gate", "up", "down")}
-
-    def read(name: str) -> Tensor:
-        return torch.from_numpy(file.tensors[f"{name}.weight"].dequantize())
-
-    weights = {"model.norm.weight": read("output_norm")}
-    weights["model.embed_tokens.weight"] = weights["lm_head.weight"] = read("token_embd")
-    for l in range(config.num_hidden_layers):
-        for ours, theirs in names.items():
-            w = read(f"blk.{l}.{ours}")
-            if ours in ("attn_q", "attn_k"):  # pairs (2 i, 2 i + 1) -> (i, i + d/2)
-                w = w.unflatten(0, (heads[ours[-1]], -1, 2)).transpose(1, 2).reshape(w.shape)
-            weights[f"model.layers.{l}.{theirs}.weight"] = w
-    with torch.device("meta"):  # no time spent on random weights
-        model = LlamaForCausalLM(config).eval()
-    model.load_state_dict(weights, assign=True)
-    model.model.rotary_emb = type(model.model.rotary_emb)(config)  # its buffers are no weights
-    return model
+    times_s, loaded_mb, peak_mb = zip(*found, strict=True)
+    row = dict(load_s=min(times_s), loaded_mb=max(loaded_mb), peak_mb=max(peak_mb))
+    most_s, most_mb = LOAD_GOALS[weights]
+    met = row["load_s"] <= most_s and row["peak_mb"] <= most_mb
+    goal = f"at most {most_s:g} s and {most_mb} MB: {'met' if met else 'missed'}"
+    return [dict(weights=weights) | row | dict(goal=goal)]
 
 
 @torch.no_grad()
@@ -144,97 +139,68 @@ def check_equal(model: SmolLM2, peer: Any) -> None:
     assert error <= 2e-4, f"logits differ by {error}"
 
 
-def against(model: SmolLM2, peer: Any, n: int, n_new: int, repeats: int) -> list[dict]:
-    """A row for prefill, first token included, and one for decoding n_new more tokens."""
-    ids = corpus_ids(model, n, "bread")
-    options: dict[str, Any] = dict(do_sample=False, eos_token_id=None, pad_token_id=0)
+def run_ours(model: SmolLM2, ids: list[int], n_new: int) -> tuple[list[int], list[float]]:
+    """As `run_transformers`, with our model and a contiguous cache."""
+    start_ms, times_ms = now_ms(), []
+    [tokens] = generate_ids(
+        model, [ids], n_new, caches=model.new_caches(),
+        on_token=lambda _: times_ms.append(now_ms() - start_ms),
+    )  # fmt: skip
+    return tokens, times_ms
 
-    def ours(n_tokens: int) -> Any:
-        return generate_ids(model, [ids.tolist()], n_tokens, caches=model.new_caches())[0]
 
-    def theirs(n_tokens: int) -> Any:
-        with torch.no_grad():
-            made = peer.generate(ids[None], max_new_tokens=n_tokens, **options)
-        return made[0, n:].tolist()
-
-    assert ours(n_new) == theirs(n_new), "they generate different tokens"
-    times_ms = least_ms(
-        {
-            (name, n_tokens): partial(run, n_tokens)
-            for name, run in (("ours", ours), ("theirs", theirs))
-            for n_tokens in (1, 1 + n_new)
-        },
-        repeats,
-    )
+def speed(
+    runs: Mapping[str, Run], ids: list[int], contexts: tuple[int, ...], n_new: int, repeats: int
+) -> list[dict]:
+    """Rows for prefill, first token included, and for decoding n_new more tokens."""
     rows = []
-    for what in GOALS:
-        taken = {}
-        for name in ("ours", "theirs"):
-            first, whole = times_ms[name, 1], times_ms[name, 1 + n_new]
-            taken[name] = first if what == "prefill" else (whole - first) / n_new
-        tokens = n if what == "prefill" else 1
-        ratio = taken["theirs"] / taken["ours"]
-        rows.append(
-            dict(
-                what=what,
-                context=n,
-                ours_ms=taken["ours"],
-                theirs_ms=taken["theirs"],
-                ours_tokens_per_s=1e3 * tokens / taken["ours"],
-                theirs_tokens_per_s=1e3 * tokens / taken["theirs"],
-                times_as_fast=ratio,
-                goal=f"at least {GOALS[what]:g}: {'met' if ratio >= GOALS[what] else 'missed'}",
-            )
-        )
+    for n in contexts:
+        made = {name: run(ids[:n], n_new)[0] for name, run in runs.items()}  # to warm up
+        assert made["float32"] == made["transformers"], "they generate different tokens"
+        found: dict[str, list[list[float]]] = {name: [] for name in runs}
+        for _ in range(repeats):
+            for name, run in runs.items():
+                found[name].append(run(ids[:n], 1 + n_new)[1])
+        for name, times_ms in found.items():
+            prefill_ms = min(times[0] for times in times_ms)
+            decode_ms = min((times[-1] - times[0]) / n_new for times in times_ms)
+            for what, ms, tokens in (("prefill", prefill_ms, n), ("decode", decode_ms, 1)):
+                row = dict(what=what, context=n, by=name, ms=ms, tokens_per_s=1e3 * tokens / ms)
+                rows.append(row)
     return rows
 
 
-def products(model: SmolLM2, rows: tuple[int, ...], repeats: int) -> list[dict]:
-    """All matrix products of one pass, for each number of rows: `project` and torch's own."""
-    matrices = all_matrices(model)
-    stored = [m.T.contiguous() for m in matrices]  # [d_out, d_in], as nn.Linear has them
-    n_bytes, n_weights = sum(m.nbytes for m in matrices), sum(m.numel() for m in matrices)
-    found = []
-    for n in rows:
-        made = {d: torch.randn(1, n, d) for d in {m.shape[0] for m in matrices}}
-        x = [made[m.shape[0]] for m in matrices]
-        ways = {
-            "project": partial(multiply_all, project, x, matrices),
-            "x @ w": partial(multiply_all, torch.matmul, x, matrices),
-            "nn.Linear": partial(multiply_all, F.linear, x, stored),
-        }
-        for name, ms in least_ms(ways, repeats).items():
-            rate = dict(gb_per_s=n_bytes / ms / 1e6, gflop_per_s=2e-6 * n * n_weights / ms)
-            found.append(dict(rows=n, by=name, ms=ms, **rate))
-    return found
+def goals(timed: list[dict]) -> list[dict]:
+    """How many times as fast as its peers each of ours is, and whether that is enough."""
+    taken = {(row["what"], row["context"], row["by"]): row["ms"] for row in timed}
+    contexts, rows = sorted({row["context"] for row in timed}), []
+    for ours, other, wanted in GOALS:
+        for what, least in wanted.items():
+            for n in contexts:
+                row = dict(what=what, context=n, ours=ours, other=other)
+                if (what, n, other) not in taken:
+                    rows.append(row | dict(goal=f"at least {least:g}: not installed"))
+                    continue
+                ratio = taken[what, n, other] / taken[what, n, ours]
+                goal = f"at least {least:g}: {'met' if ratio >= least else 'missed'}"
+                rows.append(row | dict(times_as_fast=ratio, goal=goal))
+    return rows
 
 
-def multiply_all(multiply: Callable, inputs: list[Tensor], matrices: list[Tensor]) -> list[Tensor]:
-    """Multiply every input by its matrix."""
-    return [multiply(x, m) for x, m in zip(inputs, matrices, strict=True)]
-
-
-def floor(model: SmolLM2, repeats: int, speed: list[dict]) -> list[dict]:
-    """Compare the time of a token with that of reading every weight once."""
-    matrices = all_matrices(model)
-    n_bytes = sum(m.nbytes for m in matrices)
-    read = {"read every weight": lambda: [m.sum() for m in matrices]}
-    times_ms = least_ms(read, repeats)
-    least = times_ms["read every weight"]
-    for row in (row for row in speed if row["what"] == "decode"):
-        for name in ("ours", "theirs"):
-            times_ms[f"a token after {row['context']}, {name}"] = row[f"{name}_ms"]
-    return [
-        dict(step=name, ms=ms, gb_per_s=n_bytes / ms / 1e6, times_the_floor=ms / least)
-        for name, ms in times_ms.items()
-    ]
-
-
-def all_matrices(model: SmolLM2) -> list[Tensor]:
-    """Every matrix that a pass multiplies by, as [d_in, d_out]."""
-    layers = model.weights.layers
-    matrices = [m for layer in layers for m in (layer.qkv, layer.output, layer.gate_up, layer.down)]
-    return [*matrices, model.weights.unembedding]
+def quality(models: Mapping[str, SmolLM2], text: str, n: int | None) -> dict:
+    """Perplexity of the first n tokens of a text by both, and how often they expect the same."""
+    found, argmax = [], []
+    for model in (models["float32"], models["int4"]):
+        ids = model.encode(load_text(text))[:n]
+        logits = model.logits(ids)
+        nll = torch.nn.functional.cross_entropy(logits[:-1], ids[1:], reduction="none")
+        found.append(perplexity(nll))
+        argmax.append(logits.argmax(-1))
+    same = (argmax[0] == argmax[1]).float().mean().item()
+    ratio = found[1] / found[0]
+    goal = f"at most {WORSE:g}: {'met' if ratio <= WORSE else 'missed'}"
+    row = dict(text=text, tokens=len(ids), float32=found[0], int4=found[1], ratio=ratio)
+    return row | dict(same_argmax=same, goal=goal)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def text_ids(n, name="tide_mill"):
 def llama():
     """transformers' Llama, float32; eager, because only that returns its weights."""
     pytest.importorskip("transformers")
-    from benchmarks.smollm2 import transformers_model
+    from benchmarks.smollm2_peers import transformers_model
 
     return transformers_model(gguf(), "eager")
 
