@@ -14,7 +14,7 @@ from attention_src.rope.checks import check_precision, check_rotation
 from attention_src.rope.scaling import amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_impl, shape
-from attention_src.tensors import check_tensors, compute_dtype, kernel_takes
+from attention_src.tensors import KERNEL_DTYPES, check_tensors, compute_dtype, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "torch", "triton")
@@ -92,6 +92,36 @@ def apply_rotation(
         reads cos and sin once per four heads.
     """
     check_impl(impl, IMPLS)
+    if not _fits(q, k, cos, sin):
+        _check(q, k, cos, sin)
+    if impl == "triton" or (impl == "auto" and kernel_takes(q)):
+        from attention_src.rope.kernel import rope_forward
+
+        return rope_forward(q, k, cos, sin, interleaved)
+    if cos.ndim == 3:
+        cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2], the same for all heads
+    rotated = _rotate(torch.cat([q, k], dim=1), cos, sin, interleaved)
+    return rotated[:, : q.shape[1]], rotated[:, q.shape[1] :]
+
+
+def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
+    """Whether all agree, in the usual way: a quick test, since every token asks each layer."""
+    if not all(type(x) is Tensor for x in (q, k, cos, sin)) or q.ndim != 4 or k.ndim != 4:
+        return False
+    B, _, n, d = q.shape
+    return (
+        (k.shape[0], *k.shape[2:]) == (B, n, d)
+        and d > 0 == d % 2
+        and cos.shape == sin.shape == (n, d // 2)
+        and q.dtype == k.dtype in KERNEL_DTYPES
+        and cos.dtype == sin.dtype == torch.float32
+        and q.device == k.device == cos.device == sin.device
+        and not (cos.requires_grad or sin.requires_grad)
+    )
+
+
+def _check(q: Any, k: Any, cos: Any, sin: Any) -> None:
+    """Refuse what does not agree, and say what it is."""
     check_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
     dtype = compute_dtype(q)
@@ -105,14 +135,6 @@ def apply_rotation(
                 f"{name} is {x.dtype} on {x.device} but q is {q.dtype} on {q.device}; {name} "
                 f"should be {dtype} on {q.device}"
             )
-    if impl == "triton" or (impl == "auto" and kernel_takes(q)):
-        from attention_src.rope.kernel import rope_forward
-
-        return rope_forward(q, k, cos, sin, interleaved)
-    if cos.ndim == 3:
-        cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2], the same for all heads
-    rotated = _rotate(torch.cat([q, k], dim=1), cos, sin, interleaved)
-    return rotated[:, : q.shape[1]], rotated[:, q.shape[1] :]
 
 
 def rotate(
