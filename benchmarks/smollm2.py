@@ -139,6 +139,7 @@ def check_equal(model: SmolLM2, peer: Any) -> None:
     assert error <= 2e-4, f"logits differ by {error}"
 
 
+@torch.inference_mode()  # as `generate` does
 def run_ours(model: SmolLM2, ids: list[int], n_new: int) -> tuple[list[int], list[float]]:
     """As `run_transformers`, with our model and a contiguous cache."""
     start_ms, times_ms = now_ms(), []

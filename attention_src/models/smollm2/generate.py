@@ -53,7 +53,8 @@ def generate(
         total = max(map(len, prompts)) + max_new_tokens
         caches = model.new_caches(cache, batch=batch, max_tokens=total)
     options: dict[str, Any] = dict(choose=choose, stops=stops, caches=caches, impl=impl)
-    texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
+    with torch.inference_mode():  # nobody else sees its caches and logits
+        texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
     stream.close()
     return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
 
