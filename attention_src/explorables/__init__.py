@@ -1,5 +1,6 @@
 """Explorables: figures that the reader can change, without a kernel and without a network.
 
+    explorable("flash")     tiles to step through: what each row holds, and what is moved
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
     explorable("masking")   a mask to paint, and the weights that renormalise under it
@@ -22,11 +23,20 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables import gradient, masking, retrieval, scaling, sentence, softmax
+from attention_src.explorables import (
+    flash,
+    gradient,
+    masking,
+    retrieval,
+    scaling,
+    sentence,
+    softmax,
+)
 from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
+    "flash": flash.make,
     "gradient": gradient.make,
     "masking": masking.make,
     "retrieval": retrieval.make,

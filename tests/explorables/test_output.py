@@ -19,6 +19,7 @@ NAMES = list(MAKERS)
 GIVEN = {
     "softmax": {},
     "masking": {},
+    "flash": {},
     "gradient": {},
     "retrieval": {},
     "scaling": {},
@@ -44,7 +45,8 @@ def picture(name):
 
 
 def test_the_names():
-    assert NAMES == ["gradient", "masking", "retrieval", "scaling", "sentence", "softmax"]
+    others = ["gradient", "masking", "retrieval", "scaling", "sentence", "softmax"]
+    assert ["flash", *others] == NAMES
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
@@ -145,7 +147,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of gradient, masking, retrieval, scaling, sentence, softmax"
+    "name is 'maks'; it should be one of flash, gradient, masking, retrieval, scaling, sentence, "
+    "softmax"
 )
 TWO = ["a", "b"]
 BAD = [

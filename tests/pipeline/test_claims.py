@@ -27,6 +27,7 @@ BELONG = {
     "gradients": "003-12 004-07",
     "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
     "gpu": "000-49 000-68",
+    "flash": "000-47 000-48 002-01",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}

@@ -28,6 +28,7 @@ MASKING = content("masking", {}).given
 SOFTMAX = content("softmax", {}).given
 RETRIEVAL = content("retrieval", {}).given
 GRADIENT = content("gradient", {}).given
+FLASH = content("flash", {}).given
 SENTENCE = {
     "tokens": ["[CLS]", "the", "cat", "sat", "on", "the", "mat", "[SEP]"],
     "heads": {
@@ -44,6 +45,7 @@ GIVEN = {
     "retrieval": {},
     "gradient": {},
     "scaling": {},
+    "flash": {},
 }
 N = len(MASKING["tokens"])
 PRESETS = {
@@ -652,6 +654,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "retrieval": "Reset",
         "scaling": "Next query",
         "gradient": "Reset",
+        "flash": "To the end",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
@@ -662,6 +665,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "retrieval": "Output 7.96",
         "gradient": "Push on the query: length 10.4",
         "scaling": "bits",
+        "flash": "Moved 78; with the table 180",
     }
     assert words[name] in spoken.text_content()
 
