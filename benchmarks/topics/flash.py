@@ -67,7 +67,10 @@ def predicted(direction: str, d: int, causal: bool) -> float | None:
         causal: whether to take the causal forward kernel
     """
     if direction == "forward":
-        return hot_loop_speed(f"flash_forward {'causal' if causal else 'full'}", d)
+        full = hot_loop_speed("flash_forward specialized", d) or hot_loop_speed(
+            "flash_forward full", d
+        )
+        return hot_loop_speed("flash_forward causal", d) if causal else full
     dq, dkdv = hot_loop_speed("flash_dq", d), hot_loop_speed("flash_dkdv", d)
     return None if dq is None or dkdv is None else 5 / (3 / dq + 4 / dkdv)
 

@@ -9,6 +9,7 @@ from attention_src.attention.changes import check_softcap
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
 from attention_src.flash.kernel.config import HEAD_SIZES, MAX_TILE_ROWS, Inputs
 from attention_src.flash.kernel.forward import forward_launch
+from attention_src.flash.kernel.specialized import specialized_launch, takes
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
 from attention_src.triton_support.launch import capability, check_kernel_tensors
@@ -65,8 +66,9 @@ def flash_forward(
 @planned
 def _forward(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Prepared:
     inputs = _checked(q, k, v, *options)
-    outputs = _empty_outputs(q, v)
-    return outputs, [forward_launch(inputs, *outputs, capability=capability(q))]
+    outputs, chip = _empty_outputs(q, v), capability(q)
+    launch = specialized_launch if takes(inputs, chip) else forward_launch
+    return outputs, [launch(inputs, *outputs, capability=chip)]
 
 
 @torch.library.custom_op("attention_src::flash_backward", mutates_args=())
