@@ -5,6 +5,7 @@
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
+    explorable("rope")      a query and a key that turn with their positions, and their score
     explorable("scaling")   width, scale and number of keys: weights, entropy, slope
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
@@ -28,6 +29,7 @@ from attention_src.explorables import (
     gradient,
     masking,
     retrieval,
+    rope,
     scaling,
     sentence,
     softmax,
@@ -40,6 +42,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "gradient": gradient.make,
     "masking": masking.make,
     "retrieval": retrieval.make,
+    "rope": rope.make,
     "scaling": scaling.make,
     "sentence": sentence.make,
     "softmax": softmax.make,

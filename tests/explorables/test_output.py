@@ -13,6 +13,8 @@ import pytest
 
 from attention_src.attention.masks import causal_mask
 from attention_src.explorables import HERE, MAKERS, bundle, content, explorable, explorable_html
+from attention_src.rope.reference import rotate
+from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
 
 NAMES = list(MAKERS)
@@ -22,6 +24,7 @@ GIVEN = {
     "flash": {},
     "gradient": {},
     "retrieval": {},
+    "rope": {},
     "scaling": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
@@ -45,7 +48,7 @@ def picture(name):
 
 
 def test_the_names():
-    others = ["gradient", "masking", "retrieval", "scaling", "sentence", "softmax"]
+    others = ["gradient", "masking", "retrieval", "rope", "scaling", "sentence", "softmax"]
     assert ["flash", *others] == NAMES
 
 
@@ -125,6 +128,15 @@ def test_the_masking_picture_shows_the_reference_s_numbers():
     assert numbers == [f"{weight:.2f}" for weight in weights[mask]]
 
 
+def test_the_rope_picture_shows_that_only_the_distance_counts():
+    here, far, apart = (t for t in picture("rope") if t.startswith("score"))
+    assert here == far != apart
+    q, k = (np.array([content("rope", {}).given[name]]) for name in ("query", "key"))
+    angle = Frequencies([content("rope", {}).given["step"]])
+    expected = rotate(q, [5], scaling=angle)[0] @ rotate(k, [3], scaling=angle)[0]
+    assert here == f"score {expected:.2f}" and f"is {expected:.2f}," in content("rope", {}).alt
+
+
 def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append((data, raw)))
@@ -147,8 +159,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of flash, gradient, masking, retrieval, scaling, sentence, "
-    "softmax"
+    "name is 'maks'; it should be one of flash, gradient, masking, retrieval, rope, scaling, "
+    "sentence, softmax"
 )
 TWO = ["a", "b"]
 BAD = [
