@@ -1,0 +1,278 @@
+"""Grouped attention: right answers pass and may be kept, wrong ones do not and are named.
+
+In the table of wrong answers: code, and what the message must speak of ("" = any message).
+"""
+
+import numpy as np
+import pytest
+from worked import assert_rejected, assert_worked
+
+from attention_src.attention.reference import attention
+from attention_src.exercises.engine.checking import passed
+from attention_src.exercises.gqa import check_grouped_attention
+
+
+# The worked solution, in the words of the chapter.
+def grouped_attention(q, k, v, mask=None):
+    H, H_kv = q.shape[-3], k.shape[-3]
+    group = (*q.shape[:-3], H_kv, H // H_kv)  # [..., H_kv, r]
+    if mask is not None:  # to [..., H, n_q, n_k], then as q
+        mask = np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
+        mask = mask.reshape(*group, *mask.shape[-2:])
+    q = q.reshape(*group, *q.shape[-2:])  # [..., H_kv, r, n_q, d_k]
+    k, v = k[..., None, :, :], v[..., None, :, :]  # [..., H_kv, 1, n_k, d]
+    o = attention(q, k, v, mask=mask)  # [..., H_kv, r, n_q, d_v]
+    return o.reshape(*o.shape[:-4], H, *o.shape[-2:])
+
+
+def full_mask(q, k, mask):
+    return None if mask is None else np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
+
+
+# --- right -------------------------------------------------------------------------------------
+
+
+def head_by_head(q, k, v, mask=None):
+    r = q.shape[-3] // k.shape[-3]
+    full = full_mask(q, k, mask)
+    heads = [
+        attention(
+            q[..., h, :, :],
+            k[..., h // r, :, :],
+            v[..., h // r, :, :],
+            mask=None if full is None else full[..., h, :, :],
+        )
+        for h in range(q.shape[-3])
+    ]
+    return np.stack(heads, axis=-3)
+
+
+def by_rows(q, k, v, mask=None):
+    H, H_kv, n_q = q.shape[-3], k.shape[-3], q.shape[-2]
+    rows = (*q.shape[:-3], H_kv, H // H_kv * n_q)
+    full = full_mask(q, k, mask)
+    o = attention(
+        q.reshape(*rows, q.shape[-1]),
+        k,
+        v,
+        mask=None if full is None else full.reshape(*rows, k.shape[-2]),
+    )
+    return o.reshape(*q.shape[:-1], v.shape[-1])
+
+
+def weights(s, mask):
+    s = s if mask is None else np.where(mask, s, -np.inf)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(m > -np.inf, m, 0))
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1)
+
+
+def by_einsum(q, k, v, mask=None):
+    H, H_kv = q.shape[-3], k.shape[-3]
+    q5 = q.reshape(*q.shape[:-3], H_kv, H // H_kv, *q.shape[-2:])
+    s = np.einsum("...grqd,...gkd->...grqk", q5, k) / np.sqrt(q.shape[-1])
+    p = weights(s.reshape(*q.shape[:-1], k.shape[-2]), mask).reshape(s.shape)
+    o = np.einsum("...grqk,...gkd->...grqd", p, v)
+    return o.reshape(*q.shape[:-1], v.shape[-1])
+
+
+def group_by_group(q, k, v, mask=None):
+    o = np.zeros((*q.shape[:-1], v.shape[-1]))
+    r = q.shape[-3] // k.shape[-3]
+    full = full_mask(q, k, mask)
+    for g in range(k.shape[-3]):
+        mine = slice(g * r, (g + 1) * r)
+        same = (x[..., g : g + 1, :, :] for x in (k, v))
+        some = None if full is None else full[..., mine, :, :]
+        o[..., mine, :, :] = attention(q[..., mine, :, :], *same, mask=some)
+    return o
+
+
+def broadcast(q, k, v, mask=None):
+    """A view of stride 0, and then products of four axes or more."""
+    H_kv, r = k.shape[-3], q.shape[-3] // k.shape[-3]
+    k, v = (
+        np.broadcast_to(x[..., None, :, :], (*x.shape[:-3], H_kv, r, *x.shape[-2:])) for x in (k, v)
+    )
+    q5 = q.reshape(*k.shape[:-2], *q.shape[-2:])
+    s = q5 @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    p = weights(s, None if mask is None else full_mask(q, k, mask).reshape(s.shape))
+    return (p @ v).reshape(*q.shape[:-1], v.shape[-1])
+
+
+def in_torch(q, k, v, mask=None):
+    """By rows: torch copies what it broadcasts in a product."""
+    torch = pytest.importorskip("torch")
+    rows = torch.as_tensor(q).reshape(*q.shape[:-3], k.shape[-3], -1, q.shape[-1])
+    s = rows @ torch.as_tensor(k).mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        seen = torch.as_tensor(full_mask(q, k, mask).copy()).reshape(s.shape)
+        s = s.masked_fill(~seen, -torch.inf)
+    o = torch.nan_to_num(s.softmax(-1)) @ torch.as_tensor(v)
+    return o.reshape(*q.shape[:-1], v.shape[-1])
+
+
+RIGHT = {
+    "worked solution": grouped_attention,
+    "head by head": head_by_head,
+    "rows": by_rows,
+    "einsum": by_einsum,
+    "group by group": group_by_group,
+    "broadcast": broadcast,
+    "torch": in_torch,
+    "lists": lambda q, k, v, mask=None: grouped_attention(q, k, v, mask).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_answers_pass_and_may_be_kept(name):
+    assert check_grouped_attention(RIGHT[name]).status == "passed"
+    assert passed[RIGHT[name]] == "grouped_attention"
+
+
+def test_worked_solution_and_stub():
+    assert_worked("gqa", check_grouped_attention, grouped_attention)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(ValueError, match="should be a function"):
+        check_grouped_attention(3)
+
+
+# --- wrong -------------------------------------------------------------------------------------
+
+
+def dealt(rule, rule_v=None, attend=attention):
+    def answer(q, k, v, mask=None):
+        H, H_kv = q.shape[-3], k.shape[-3]
+        keys = [rule(h, H, H_kv) for h in range(H)]
+        values = [(rule_v or rule)(h, H, H_kv) for h in range(H)]
+        k, v = k[..., keys, :, :], v[..., values, :, :]
+        return attend(q, k, v, mask=full_mask(q, k, mask))
+
+    return answer
+
+
+def neighbours(h, H, H_kv):
+    return h // (H // H_kv)
+
+
+def tile(h, H, H_kv):
+    return h % H_kv
+
+
+def scaled(scale):
+    return lambda q, k, v, mask: attention(q, k, v, mask=mask, scale=scale(q, k, v))
+
+
+def unshifted(q, k, v, mask):
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    e = np.exp(s if mask is None else np.where(mask, s, -np.inf))
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l > 0, l, 1) @ v
+
+
+def minus_1e9(q, k, v, mask):
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    return weights(s if mask is None else np.where(mask, s, -1e9), None) @ v
+
+
+def regrouped_mask(q, k, v, mask=None):
+    """The mask's heads are dealt out as if they were tiled."""
+    if mask is not None and np.ndim(mask) > 2:
+        full = full_mask(q, k, mask)
+        H, H_kv = q.shape[-3], k.shape[-3]
+        order = [h % H_kv * (H // H_kv) + h // H_kv for h in range(H)]
+        mask = full[..., order, :, :]
+    return grouped_attention(q, k, v, mask)
+
+
+def in_place(q, k, v, mask=None):
+    o = grouped_attention(q, k, v, mask)
+    q *= 0
+    return o
+
+
+def five_axes(q, k, v, mask=None):
+    o = grouped_attention(q, k, v, mask)
+    return o.reshape(*o.shape[:-3], k.shape[-3], -1, *o.shape[-2:])
+
+
+def added(q, k, v, mask=None):
+    return five_axes(q, k, v, mask).sum(axis=-3)
+
+
+def one_softmax(q, k, v, mask=None):
+    """All queries of a group share one softmax."""
+    H, H_kv = q.shape[-3], k.shape[-3]
+    q5 = q.reshape(*q.shape[:-3], H_kv, H // H_kv, *q.shape[-2:])
+    s = q5 @ k[..., None, :, :].swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    e = np.exp(s - s.max(axis=(-3, -1), keepdims=True))
+    return (e / e.sum(axis=(-3, -1), keepdims=True) @ v[..., None, :, :]).reshape(
+        *q.shape[:-1], v.shape[-1]
+    )
+
+
+def wrong_order_of_rows(q, k, v, mask=None):
+    H, H_kv, n_q = q.shape[-3], k.shape[-3], q.shape[-2]
+    q5 = q.reshape(*q.shape[:-3], H_kv, n_q, H // H_kv, q.shape[-1]).swapaxes(-2, -3)
+    return grouped_attention(q5.reshape(q.shape), k, v, mask)
+
+
+WRONG = {
+    "tiled": (dealt(tile), "row of heads is tiled"),
+    "keys tiled": (dealt(tile, neighbours), "your keys are tiled"),
+    "values tiled": (dealt(neighbours, tile), "your values are tiled"),
+    "divided by H_kv": (dealt(lambda h, H, H_kv: min(h // H_kv, H_kv - 1)), "divide h by H_kv"),
+    "head 0": (dealt(lambda h, H, H_kv: 0), "key/value head 0"),
+    "last head": (dealt(lambda h, H, H_kv: H_kv - 1), ""),
+    "reversed": (dealt(lambda h, H, H_kv: H_kv - 1 - neighbours(h, H, H_kv)), ""),
+    "one too early": (dealt(lambda h, H, H_kv: min((h + 1) * H_kv // H, H_kv - 1)), ""),
+    "pairs": (dealt(lambda h, H, H_kv: min(h // 2, H_kv - 1)), ""),
+    "copies": (dealt(neighbours), "made a copy"),
+    "mean of heads": (
+        lambda q, k, v, mask=None: grouped_attention(
+            q, *(x.mean(axis=-3, keepdims=True) for x in (k, v)), mask
+        ),
+        "averaged",
+    ),
+    "no mask": (lambda q, k, v, mask=None: grouped_attention(q, k, v), "without its mask"),
+    "polarity": (
+        lambda q, k, v, mask=None: grouped_attention(q, k, v, None if mask is None else ~mask),
+        "True means",
+    ),
+    "mask's heads dealt out otherwise": (regrouped_mask, ""),
+    "not scaled": (dealt(neighbours, attend=scaled(lambda q, k, v: 1)), "not divided"),
+    "scaled by d_v": (
+        dealt(neighbours, attend=scaled(lambda q, k, v: v.shape[-1] ** -0.5)),
+        "root of d_v",
+    ),
+    "scaled by the group": (
+        lambda q, k, v, mask=None: grouped_attention(
+            q / np.sqrt(q.shape[-3] // k.shape[-3]), k, v, mask
+        ),
+        "",
+    ),
+    "overflow": (dealt(neighbours, attend=unshifted), ""),
+    "-1e9": (dealt(neighbours, attend=minus_1e9), ""),
+    "five axes": (five_axes, "still has an axis"),
+    "added": (added, "added up the heads"),
+    "one softmax for the group": (one_softmax, ""),
+    "rows mixed up": (wrong_order_of_rows, ""),
+    "in place": (in_place, "in place"),
+    "squeezed": (lambda q, k, v, mask=None: grouped_attention(q, k, v, mask).squeeze(), "shape"),
+    "other name": (lambda q, k, v, m=None: grouped_attention(q, k, v, m), "mask"),
+    "float32 inside": (
+        lambda q, k, v, mask=None: grouped_attention(
+            *(x.astype(np.float32) for x in (q, k, v)), mask
+        ).astype(float),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_answers_are_rejected_and_named(name):
+    answer, spoken_of = WRONG[name]
+    assert_rejected(check_grouped_attention, answer, spoken_of)
