@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,6 +18,17 @@ def test_a_launch_runs_on_its_tensors(poisoned, dtype):
     y = torch.empty_like(x)
     scale_launch(x, y, 3.0).run()
     assert torch.equal(y, 3 * x)
+
+
+def test_a_limit_of_registers_changes_no_answer():
+    x = torch.ones(37, device=DEVICE)
+    y = torch.zeros_like(x)
+    launch = scale_launch(x, y, 3.0)
+    assert "maxnreg" not in launch.options()
+    limited = replace(launch, max_registers=32)
+    assert limited.options() == launch.options() | dict(maxnreg=32)
+    limited.run()
+    assert (y == 3).all()
 
 
 def test_nothing_to_do():
