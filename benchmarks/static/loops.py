@@ -28,8 +28,8 @@ def head() -> dict[str, str]:
     from attention_src.triton_support.digest import source_digest
 
     paths = (Path(module.__file__ or "") for module in (inner_loop, issue_slots))
-    reader = source_digest("\n".join(path.read_text(encoding="utf-8") for path in paths))
-    return table.head() | {"reader": reader}
+    digests = (source_digest(path.read_text(encoding="utf-8")) for path in paths)
+    return table.head() | {"reader": " ".join(digests)}
 
 
 def describe(wanted: list[str]) -> dict[Case, dict[str, Any]]:
