@@ -93,9 +93,12 @@ def test_one_key(poisoned, dtype):
         check_sizes(inputs, **rule)
 
 
+WIDTHS = [(64, 64), (128, 128), (192, 128), (256, 256), (40, 96), (72, 72), (120, 104), (65, 66)]
+
+
 @needs_gpu
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("d_k, d_v", [(64, 64), (128, 128), (192, 128), (256, 256), (40, 96)])
+@pytest.mark.parametrize("d_k, d_v", WIDTHS)
 def test_budget_and_sharp_at_real_sizes(poisoned, dtype, d_k, d_v):
     for n_q, n_k in ((1000, 1537), (257, 4099)):
         for rule in [*RULES, dict(window=300, sinks=200), dict(causal=True, key_lengths=[900, 0])]:

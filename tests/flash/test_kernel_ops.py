@@ -8,14 +8,16 @@ from kernel_support import BACKEND, DEVICE, DTYPES, needs_gpu
 
 from attention_src.flash.kernel import flash_backward, flash_forward
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
-from attention_src.flash.kernel.config import (
+from attention_src.flash.kernel.config import Inputs
+from attention_src.flash.kernel.forward import forward_launch
+from attention_src.flash.kernel.tiles import (
+    DQ,
     MAX_TILE_ROWS,
-    Inputs,
+    Tiles,
     dkdv_tiles,
     dq_tiles,
     forward_tiles,
 )
-from attention_src.flash.kernel.forward import forward_launch
 from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import INTERPRETED
 from flash.oracle import arguments, results
@@ -131,7 +133,7 @@ def test_a_second_derivative_is_an_error_and_not_zero():
 @pytest.mark.parametrize("chip", CHIPS)
 def test_tiles_fit_together(chip):
     dtypes = (torch.float16, torch.bfloat16, torch.float32)
-    for dtype, d, changed in product(dtypes, (16, 64, 80, 128, 256), (False, True)):
+    for dtype, d, changed in product(dtypes, (16, 64, 72, 80, 128, 256), (False, True)):
         if (chip, dtype, d) == (75, torch.float32, 256):
             continue
         chosen = (forward_tiles, dq_tiles, dkdv_tiles)
@@ -147,6 +149,13 @@ def test_what_does_not_fit_a_chip_is_refused():
     for tiles in (dq_tiles, dkdv_tiles):
         with pytest.raises(ValueError, match=r"d is 192 in torch.float32.*sm_75.*at most 128"):
             tiles(torch.float32, 192, 75)
+
+
+def test_dk_and_dv_read_only_whole_blocks_of_dqs(monkeypatch):
+    monkeypatch.setitem(DQ, (90, 2), 3 * (Tiles(32, 64, 8, 3),))
+    assert dkdv_tiles(torch.float16, 72, 90)
+    with pytest.raises(ValueError, match="block_q is 64 for dk and dv; it should divide dq's 32"):
+        dkdv_tiles(torch.float16, 128, 90)
 
 
 def test_launches():

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from kernel_support import DEVICE, DTYPES, huge_tensor, needs_gpu, needs_interpreter
 
 from attention_src.flash.kernel import flash_backward, flash_forward
+from attention_src.flash.kernel.config import Inputs, common_arguments
+from attention_src.flash.kernel.tiles import forward_tiles
+from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import INTERPRETED
 from flash.oracle import arguments, results
 
@@ -82,6 +85,15 @@ def test_layouts_do_not_change_a_bit(poisoned, dtype):
         given = [lay_out(x, **layout) for x in (q, k, v, do)]
         assert not given[0].is_contiguous() and not given[3].is_contiguous()
         assert_equal(results(attend, *given, dlse.mT.contiguous().mT, window=19, sinks=3), expected)
+
+
+@pytest.mark.parametrize(("d", "step"), [(16, 1), (24, 8), (20, 4), (18, 2), (17, 1)])
+def test_strides_are_told_apart_by_what_divides_them(poisoned, d, step):
+    inputs = arguments((17, 19, d, d, 2, 1), torch.float32, batch=2)
+    q, k, v, *_ = inputs
+    given = Inputs(q, k, v, None, Visibility(17, 19), 0.1)
+    assert common_arguments(given, forward_tiles(q.dtype, d, 0), 0)["STEP"] == step
+    check_sizes(inputs, units=64, causal=True)
 
 
 def test_gradients_that_are_one_number_everywhere(poisoned):

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
     bounded,
+    in_steps,
     is_visible,
     key_count,
     key_spans,
@@ -16,7 +17,8 @@ from attention_src.flash.kernel.blocks import (
     store_tile,
     with_alibi,
 )
-from attention_src.flash.kernel.config import Inputs, common_arguments, dkdv_tiles, dq_tiles
+from attention_src.flash.kernel.config import Inputs, common_arguments
+from attention_src.flash.kernel.tiles import dkdv_tiles, dq_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
 LOG2E = tl.constexpr(math.log2(math.e))
@@ -35,8 +37,12 @@ def flash_dq_kernel(
     SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
     LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, STEP: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
+    stride_qb, stride_qh, stride_qn = in_steps(stride_qb, stride_qh, stride_qn, STEP)
+    stride_kb, stride_kh, stride_kn = in_steps(stride_kb, stride_kh, stride_kn, STEP)
+    stride_vb, stride_vh, stride_vn = in_steps(stride_vb, stride_vh, stride_vn, STEP)
+    stride_dob, stride_doh, stride_don = in_steps(stride_dob, stride_doh, stride_don, STEP)
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
     h_kv = h // (n_heads // n_kv_heads)
@@ -112,8 +118,13 @@ def flash_dkdv_kernel(
     SOFTCAP: tl.constexpr, ALIBI: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
     LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
+    GROUP: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, STEP: tl.constexpr,
+    INT64: tl.constexpr,
 ):  # fmt: skip
+    stride_qb, stride_qh, stride_qn = in_steps(stride_qb, stride_qh, stride_qn, STEP)
+    stride_kb, stride_kh, stride_kn = in_steps(stride_kb, stride_kh, stride_kn, STEP)
+    stride_vb, stride_vh, stride_vn = in_steps(stride_vb, stride_vh, stride_vn, STEP)
+    stride_dob, stride_doh, stride_don = in_steps(stride_dob, stride_doh, stride_don, STEP)
     # The first keys of a causal head are visible to the most queries: longest programs first.
     n_blocks = tl.cdiv(n_k, BLOCK_K)
     start_k = tl.program_id(0) % n_blocks * BLOCK_K
@@ -207,7 +218,7 @@ def dq_launch(
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
     arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
-    return Launch(flash_dq_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
+    return Launch(flash_dq_kernel, grid, arguments, *tiles[2:])
 
 
 def dkdv_launch(
@@ -235,4 +246,4 @@ def dkdv_launch(
     arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
     arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale, GROUP=inputs.group)
     grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
-    return Launch(flash_dkdv_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
+    return Launch(flash_dkdv_kernel, grid, arguments, *tiles[2:])

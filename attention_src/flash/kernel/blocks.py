@@ -24,6 +24,16 @@ def load_tile(
 
 
 @triton.jit
+def in_steps(stride_b, stride_h, stride_n, STEP: tl.constexpr):
+    """The same strides, all multiples of STEP, written so that the compiler sees it.
+
+    Only from rows that start at multiples of 16 bytes may 16 bytes be copied at once. Triton itself
+    looks only whether a stride is a multiple of 16 numbers.
+    """
+    return stride_b // STEP * STEP, stride_h // STEP * STEP, stride_n // STEP * STEP
+
+
+@triton.jit
 def store_tile(ptr, tile, start, n, BLOCK_N: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr):
     """Store a tile [BLOCK_N, BLOCK_D] as the rows from `start` on of a contiguous matrix [n, D]."""
     rows, columns = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)

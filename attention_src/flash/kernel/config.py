@@ -1,4 +1,4 @@
-"""How the flash kernels are launched: tile sizes for every chip, and the arguments they share."""
+"""What the flash kernels are given: their inputs, and the arguments that all of them take."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from attention_src.flash.kernel.tiles import MAX_TILE_ROWS, Tiles
 from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import triton
 
 HEAD_SIZES = range(16, 257)  # the widths d_k and d_v that the kernels take
-MAX_TILE_ROWS = 128
 LOG2E = math.log2(math.e)
 
 
@@ -49,54 +49,6 @@ class Inputs(NamedTuple):
     def changed(self) -> bool:
         """Whether scores are changed, by a softcap or by ALiBi."""
         return self.softcap > 0 or self.slopes is not None
-
-
-class Tiles(NamedTuple):
-    """Queries and keys in a block, warps in a program, loop iterations with loads in flight."""
-
-    block_q: int
-    block_k: int
-    num_warps: int
-    num_stages: int
-
-
-# Tiles by (chip, bytes of a number), for d up to 64, 128 and 256. Larger tiles read less, but their
-# accumulators must fit in registers, 255 a thread, and the tiles in shared memory. `python -m
-# benchmarks.static flash` shows both, and that nothing spills up to d = 128. A chip that is not
-# listed takes the row of the next older one. None: no tile fits.
-Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles | None]]
-FORWARD: Table = {
-    (75, 2): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
-    (75, 4): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
-    (80, 2): (Tiles(128, 64, 4, 2), Tiles(128, 32, 8, 2), Tiles(64, 32, 8, 1)),
-    (80, 4): (Tiles(32, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
-    (90, 2): (Tiles(128, 128, 8, 2), Tiles(128, 128, 8, 2), Tiles(128, 32, 8, 2)),
-    (90, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
-    (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2)),
-    (100, 4): (Tiles(64, 32, 4, 2), Tiles(32, 32, 8, 2), Tiles(16, 16, 8, 1)),
-}
-DQ: Table = {
-    (75, 2): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
-    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1), None),
-    (80, 2): (Tiles(128, 64, 8, 2), Tiles(128, 32, 8, 2), Tiles(32, 32, 8, 1)),
-    (80, 4): (Tiles(32, 32, 4, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
-    (90, 2): (Tiles(128, 64, 8, 3), Tiles(128, 64, 8, 3), Tiles(64, 64, 8, 2)),
-    (90, 4): (Tiles(64, 32, 4, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
-    (100, 2): (Tiles(128, 64, 8, 2), Tiles(128, 64, 8, 2), Tiles(64, 32, 8, 2)),
-    (100, 4): (Tiles(64, 32, 8, 2), Tiles(16, 32, 8, 2), Tiles(16, 16, 8, 1)),
-}
-DKDV: Table = {
-    (75, 2): (Tiles(16, 32, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
-    (75, 4): (Tiles(32, 32, 8, 1), Tiles(16, 32, 8, 1), None),
-    (80, 2): (Tiles(32, 128, 8, 2), Tiles(32, 64, 8, 2), Tiles(16, 32, 8, 1)),
-    (80, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
-    (90, 2): (Tiles(64, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 64, 8, 2)),
-    (90, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
-    (100, 2): (Tiles(64, 128, 8, 2), Tiles(64, 128, 8, 2), Tiles(32, 64, 8, 2)),
-    (100, 4): (Tiles(32, 32, 8, 2), Tiles(16, 16, 4, 2), Tiles(16, 16, 8, 1)),
-}
-# Small, so that small tests cross block borders; unequal, so that a swap of the two sides shows.
-INTERPRETED_Q, INTERPRETED_DKDV = Tiles(32, 16, 4, 1), Tiles(16, 32, 4, 1)
 
 
 def common_arguments(
@@ -140,6 +92,7 @@ def common_arguments(
         BLOCK_DV=triton.next_power_of_2(v.shape[3]),
         BLOCK_Q=tiles.block_q,
         BLOCK_K=tiles.block_k,
+        STEP=_step(**strided),
         INT64=any(_largest_offset(x, inputs.group) >= 2**31 for x in strided.values()),
     )
 
@@ -167,6 +120,15 @@ def _strides(**tensors: Tensor) -> dict[str, int]:
     }
 
 
+def _step(**tensors: Tensor) -> int:
+    """The largest of 1, 2, 4, 8 that divides all strides between rows, heads and sequences.
+
+    1 if even 16 does, which Triton sees without being told.
+    """
+    step = math.gcd(16, *(stride for x in tensors.values() for stride in x.stride()[:3]))
+    return step if step < 16 else 1
+
+
 def _largest_offset(x: Tensor, group: int) -> int:
     """Largest offset added to one base pointer, in elements; from 2³¹ on it needs 64 bits.
 
@@ -179,60 +141,3 @@ def _largest_offset(x: Tensor, group: int) -> int:
 def _precision(dtype: torch.dtype, capability: int) -> str:
     """How matrices are multiplied: float32 as three tf32 products, which keeps its precision."""
     return "tf32x3" if dtype == torch.float32 and capability >= 80 else "ieee"
-
-
-def forward_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
-    """The forward kernel's tiles.
-
-    Args:
-        dtype: of q, k and v
-        d: the larger of d_k and d_v, up to 256
-        capability: the chip; 0 in the interpreter
-        changed: whether scores are changed, which takes registers: a smaller tile, lest they spill
-    Returns: the tiles
-    """
-    return _tiles(FORWARD, dtype, d, capability, changed)
-
-
-def dq_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
-    """As `forward_tiles`, for dq.
-
-    block_q is a multiple of that for dk and dv, whose kernel reads what this one writes.
-
-    Raises:
-        ValueError: even the smallest tiles do not fit this chip
-    """
-    return _tiles(DQ, dtype, d, capability, changed)
-
-
-def dkdv_tiles(dtype: torch.dtype, d: int, capability: int, changed: bool = False) -> Tiles:
-    """As `dq_tiles`, for dk and dv."""
-    return _tiles(DKDV, dtype, d, capability, changed)
-
-
-def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int, changed: bool) -> Tiles:
-    """The tiles of the newest listed chip that is not newer than this one, for this width.
-
-    Raises:
-        ValueError: even the smallest tiles do not fit this chip
-    """
-    if capability == 0:
-        return INTERPRETED_DKDV if table is DKDV else INTERPRETED_Q
-    if capability >= 120:  # the matrix instructions and shared memory of sm_86
-        capability = 86
-    chip = max([known for known, _ in table if known <= capability], default=75)
-    tiles = table[chip, dtype.itemsize][0 if d <= 64 else 1 if d <= 128 else 2]
-    if tiles is None:
-        raise ValueError(
-            f"d is {d} in {dtype}, whose gradients do not fit sm_{capability}'s shared memory; it "
-            "should be at most 128 there. Choose another impl: 'tiled' or 'sdpa'"
-        )
-    # Half the side over which the kernel's loop runs. From sm_100 on, products of half precision
-    # have a memory of their own and leave the registers free.
-    if changed and not (chip >= 100 and dtype.itemsize == 2):
-        if table is DKDV:
-            tiles = tiles._replace(block_q=max(16, tiles.block_q // 2))
-        else:
-            tiles = tiles._replace(block_k=max(16, tiles.block_k // 2))
-        tiles = tiles._replace(num_warps=8)
-    return tiles

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_src.flash.kernel.blocks import (
     bounded,
+    in_steps,
     is_visible,
     key_count,
     key_spans,
@@ -16,7 +17,8 @@ from attention_src.flash.kernel.blocks import (
     store_tile,
     with_alibi,
 )
-from attention_src.flash.kernel.config import Inputs, common_arguments, forward_tiles
+from attention_src.flash.kernel.config import Inputs, common_arguments
+from attention_src.flash.kernel.tiles import forward_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
 LN2 = tl.constexpr(math.log(2))
@@ -32,8 +34,11 @@ def flash_forward_kernel(
     NEGATIVE: tl.constexpr, SOFTCAP: tl.constexpr, ALIBI: tl.constexpr,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, LOOKAHEAD: tl.constexpr, PRECISION: tl.constexpr,
     D_K: tl.constexpr, D_V: tl.constexpr, BLOCK_DK: tl.constexpr, BLOCK_DV: tl.constexpr,
-    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, INT64: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, STEP: tl.constexpr, INT64: tl.constexpr,
 ):  # fmt: skip
+    stride_qb, stride_qh, stride_qn = in_steps(stride_qb, stride_qh, stride_qn, STEP)
+    stride_kb, stride_kh, stride_kn = in_steps(stride_kb, stride_kh, stride_kn, STEP)
+    stride_vb, stride_vh, stride_vn = in_steps(stride_vb, stride_vh, stride_vn, STEP)
     b, h, start_q = query_block(n_q, n_heads, BLOCK_Q)
     q_ptr += b * stride_qb + h * stride_qh
     h_kv = h // (n_heads // n_kv_heads)
@@ -109,4 +114,4 @@ def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -
     # Not 0: hidden scores are −inf, and −inf * 0 is NaN.
     arguments["scale_log2"] = max(arguments["scale_log2"], torch.finfo(torch.float32).tiny)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
-    return Launch(flash_forward_kernel, grid, arguments, tiles.num_warps, tiles.num_stages)
+    return Launch(flash_forward_kernel, grid, arguments, *tiles[2:])

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from attention_src.attention.changes import check_softcap
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
-from attention_src.flash.kernel.config import HEAD_SIZES, MAX_TILE_ROWS, Inputs
+from attention_src.flash.kernel.config import HEAD_SIZES, Inputs
 from attention_src.flash.kernel.forward import forward_launch
 from attention_src.flash.kernel.specialized import specialized_launch, takes
+from attention_src.flash.kernel.tiles import MAX_TILE_ROWS
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
 from attention_src.triton_support.launch import capability, check_kernel_tensors
