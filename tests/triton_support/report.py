@@ -18,7 +18,7 @@ from attention_src.triton_support.compile import _TYPES, argument_types, compile
 from attention_src.triton_support.digest import launch_digest
 from attention_src.triton_support.launch import Launch
 from benchmarks import static
-from benchmarks.static import loops
+from benchmarks.static import loops, widths
 from triton_support.toy import arguments_launch, product_launch, scale_launch
 
 
@@ -145,6 +145,7 @@ report = dict(
     digests=digests(Path(sys.argv[1])),
     described=list(described.values()),
     loops=list(loops.describe(static.topics()).values()),
+    widths=list(widths.describe(static.topics()).values()),
     compiled=[described[case] | static.compile_case(case) for case in sample(described)],
 )
 print(json.dumps(report))

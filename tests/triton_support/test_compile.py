@@ -16,7 +16,7 @@ from attention_src.triton_support.compile import (
 )
 from attention_src.triton_support.launch import INTERPRETED
 from benchmarks import static
-from benchmarks.static import loops
+from benchmarks.static import loops, widths
 from triton_support.toy import ROOT, afresh, scale_launch
 
 TABLE = json.loads(static.TABLE.read_text(encoding="utf-8"))
@@ -72,6 +72,26 @@ def test_the_table_of_loops_describes_the_launches_of_today(report):
         name(now) for then, now in zip(*ours, strict=True) if not then.items() >= now.items()
     ], FIX
     assert not [name(row) for row in table if "error" in row]
+
+
+def test_the_table_of_widths_describes_the_launches_of_today(report):
+    rows = json.loads(widths.TABLE.read_text(encoding="utf-8"))["rows"]
+    now = report["widths"]
+    assert [name(row) for row in rows] == [name(row) for row in now], FIX
+    assert not [name(b) for a, b in zip(rows, now, strict=True) if not a.items() >= b.items()], FIX
+
+
+def test_where_flash_attention_spills():
+    """As flash/kernel/tiles.py says."""
+    rows = json.loads(widths.TABLE.read_text(encoding="utf-8"))["rows"]
+    assert {(row["chip"], row["d"]) for row in rows} == {
+        (chip, d) for chip in (75, 80, 90, 100) for d in range(16, 257 if chip == 90 else 129, 8)
+    }
+    spills = {(r["launch"], r["chip"], r["d"]): r["spill_bytes"] for r in rows if r["spill_bytes"]}
+    narrow = {at: size for at, size in spills.items() if at[2] <= 128}
+    assert narrow == {("flash_dq", 75, 24): 8, ("flash_dq", 75, 32): 8}
+    assert spills.keys() - narrow.keys() == {("flash_dkdv", 90, d) for d in range(136, 257, 8)}
+    assert max(spills.values()) == 192
 
 
 @same_triton
