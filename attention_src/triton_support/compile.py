@@ -98,7 +98,14 @@ def compile_launch(launch: Launch, capability: int) -> Compiled:
 
 
 def compile_code(launch: Launch, capability: int) -> list[Instruction]:
-    """The machine code of a launch's kernel for a chip; arguments as for `compile_launch`."""
+    """The machine code of a launch's kernel for a chip.
+
+    Args:
+        launch, capability: as for `compile_launch`
+    Returns: its instructions, in the order of their addresses
+    Raises:
+        ValueError: as `compile_launch`
+    """
     return disassemble(_compile(launch, capability).asm["cubin"])
 
 
