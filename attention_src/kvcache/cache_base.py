@@ -103,7 +103,9 @@ class Cache(ABC):
         """Check k and v, fix the layout, and return both detached."""
         if not self._fits(k, v):
             self.batch, self.layout = self._check(k, v, self.layout)
-        return k.detach(), v.detach()
+        if k.requires_grad or v.requires_grad:
+            return k.detach(), v.detach()
+        return k, v
 
     def _fits(self, k: Any, v: Any) -> bool:
         """Whether k and v are as before: a quick test, since every token asks each layer."""
@@ -156,14 +158,15 @@ class Growing:
         Args:
             x: [..., n, d]  of the same dtype, leading axes and d at each call
         """
-        n = self.n + x.shape[-2]
+        n_new = x.shape[-2]
+        n = self.n + n_new
         if self._storage is None or n > self._storage.shape[-2]:
             capacity = max(n, 2 * self.n)
             storage = x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
             if self._storage is not None:
                 storage[..., : self.n, :] = self.view()
             self._storage = storage
-        self._storage.narrow(-2, self.n, x.shape[-2]).copy_(x)
+        self._storage.narrow(-2, self.n, n_new).copy_(x)
         self.n = n
 
     def view(self) -> Tensor:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -57,7 +58,8 @@ def decode_attention(
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4. "tiled": Dao et al. 2023, Flash-Decoding.
     """
     check_impl(impl, IMPLS)
-    _check_query(q, cache)
+    if not _fits(q, cache):
+        _check_query(q, cache)
     scale = check_scale(scale, q.shape[-1])
     if impl == "triton" and not has_kernel(cache):
         raise ValueError(
@@ -76,6 +78,9 @@ def decode_attention(
     visible = _visible(cache, k.shape[-2])
     if impl == "dense" or k.shape[-2] == 0:
         return attention(q, k, v, mask=visible, scale=scale, impl=impl)
+    if visible is None and q.device.type == "cpu" and not q.sum().isnan():
+        grouped = q.shape[1] != k.shape[1]  # no mask and no NaN: nothing to correct afterwards
+        return F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
     return fused_attention(q, k, v, visible, None, scale, is_causal=False)  # checked already
 
 
@@ -123,6 +128,19 @@ def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
     if isinstance(cache, QuantizedKVCache):
         fits = fits and known.d_v % 2 == 0
     return has_kernel(cache) and fits
+
+
+def _fits(q: Any, cache: Any) -> bool:
+    """Whether q fits what the cache holds: a quick test, since every token asks each layer."""
+    if type(cache) is not KVCache or cache.layout is None or type(q) is not Tensor or q.ndim != 4:
+        return False
+    known, (B, H, n, d_k) = cache.layout, q.shape
+    return (
+        (B, n, d_k) == (cache.batch, 1, known.d_k)
+        and H > 0 == H % known.H_kv
+        and q.dtype == known.dtype
+        and q.device == known.device
+    )
 
 
 def _check_query(q: Tensor, cache: Cache) -> None:

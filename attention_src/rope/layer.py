@@ -106,7 +106,7 @@ def apply_rotation(
 
 def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
     """Whether all agree, in the usual way: a quick test, since every token asks each layer."""
-    if not all(type(x) is Tensor for x in (q, k, cos, sin)) or q.ndim != 4 or k.ndim != 4:
+    if {type(q), type(k), type(cos), type(sin)} != {Tensor} or q.ndim != 4 or k.ndim != 4:
         return False
     B, _, n, d = q.shape
     return (
@@ -236,8 +236,9 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Every pair of x rotated by its angle; in float32 at least, because cos and sin are."""
+    wide = x.to(torch.promote_types(x.dtype, cos.dtype))  # once, and not in each product
     # each [..., n, d/2]
-    x1, x2 = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    x1, x2 = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, dim=-1)
     y = x1 * cos - x2 * sin, x1 * sin + x2 * cos
     joined = torch.stack(y, dim=-1).flatten(-2) if interleaved else torch.cat(y, dim=-1)
     return joined.to(x.dtype)

@@ -80,6 +80,6 @@ def split_qkv(
     Returns: q [B, H, n, d_head]; k and v [B, H_kv, n, d_head]
     """
     c = config
-    heads = x.unflatten(-1, (-1, c.d_head)).transpose(1, 2)  # [B, H + 2 H_kv, n, d_head]
-    q, k, v = heads.split((c.n_heads, c.n_kv_heads, c.n_kv_heads), dim=1)
+    heads = x.view(*x.shape[:2], -1, c.d_head).transpose(1, 2)  # [B, H + 2 H_kv, n, d_head]
+    q, k, v = heads.split_with_sizes((c.n_heads, c.n_kv_heads, c.n_kv_heads), dim=1)
     return q, k, v

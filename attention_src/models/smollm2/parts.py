@@ -22,7 +22,11 @@ def rms_norm(
     Returns: [..., d] in x's dtype
     Source: Zhang & Sennrich 2019, arXiv:1910.07467, Eq. 4.
     """
-    return F.rms_norm(x, x.shape[-1:], weight, epsilon)
+    d = x.shape[-1]
+    if x.numel() != d or x.dtype != torch.float32 or not x.is_cpu or torch.is_grad_enabled():
+        return F.rms_norm(x, (d,), weight, epsilon)
+    row = x.view(d)  # one row: half the time of torch's function, which takes ten small steps
+    return (x * weight).mul_((float(row.dot(row)) / d + epsilon) ** -0.5)
 
 
 def project(
