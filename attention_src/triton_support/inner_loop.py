@@ -98,7 +98,12 @@ def disassemble(cubin: bytes) -> list[Instruction]:
 
 
 def parse(text: str) -> list[Instruction]:
-    """The instructions in a disassembler's output, where each takes two lines of 64 bits."""
+    """Read a disassembler's output, where each instruction takes two lines of 64 bits.
+
+    Args:
+        text: what nvdisasm prints
+    Returns: the instructions in the order of their addresses
+    """
     lines = text.splitlines()
     labels: dict[str, int] = {}
     pending: list[str] = []
@@ -134,7 +139,12 @@ def _instruction(address: int, text: str, high: int, labels: dict[str, int]) -> 
 
 
 def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
-    """The instructions between a jump backwards and its target, where no smaller loop is inside."""
+    """The loops inside which there is no smaller one.
+
+    Args:
+        code: as `disassemble` returns it
+    Returns: of each loop the instructions from the target of its jump backwards to the jump
+    """
     jumps = {(x.target, x.address) for x in code if x.target is not None}
     spans = sorted((first, last) for first, last in jumps if first < last)
     inner = [
@@ -148,6 +158,8 @@ def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
 def hot_loop(code: Sequence[Instruction]) -> list[Instruction]:
     """The innermost loop with the most matrix work; of several, the shortest, which needs no mask.
 
+    Args:
+        code: as `disassemble` returns it
     Returns: its instructions; without matrix work the longest loop, and without loops nothing
     """
     loops = innermost_loops(code)
@@ -158,12 +170,22 @@ def hot_loop(code: Sequence[Instruction]) -> list[Instruction]:
 
 
 def kind(name: str) -> str:
-    """The kind of an instruction, a key of KINDS, or "other"."""
+    """What an instruction is for.
+
+    Args:
+        name: of the instruction
+    Returns: a key of KINDS, or "other"
+    """
     return next((kind for kind, names in KINDS.items() if re.match(names, name)), "other")
 
 
 def matrix_flop(code: Iterable[Instruction], num_warps: int) -> int:
-    """FLOP of matrix instructions, which four warps (HGMMA) or one (HMMA) issue together."""
+    """FLOP of matrix instructions, which four warps (HGMMA) or one (HMMA) issue together.
+
+    Args:
+        code, num_warps: instructions of one warp; warps of a program
+    Returns: FLOP of all warps
+    """
     total = 0.0
     for x in code:
         if match := re.match(r"[HIQ]GMMA\.(\d+)x(\d+)x(\d+)", x.name):
@@ -176,7 +198,12 @@ def matrix_flop(code: Iterable[Instruction], num_warps: int) -> int:
 
 
 def copy_bytes(x: Instruction) -> int:
-    """Bytes that an asynchronous copy to shared memory moves for one warp; 0 for any other."""
+    """What an asynchronous copy to shared memory moves for one warp.
+
+    Args:
+        x: an instruction
+    Returns: bytes; 0 if it is no such copy
+    """
     if not x.name.startswith("LDGSTS") or x.never:
         return 0
     bits = re.search(r"\.(64|128)\b", x.name)
@@ -184,10 +211,14 @@ def copy_bytes(x: Instruction) -> int:
 
 
 def bytes_in_flight(loop: Sequence[Instruction], num_warps: int) -> int | None:
-    """The least bytes of copies under way at any exponential of the loop; None without copies.
+    """What is under way while the loop computes.
 
     LDGDEPBAR closes a group of copies, and DEPBAR.LE SB0, n waits until only the n newest groups
     are left. Where nothing is exponential, all floating-point and matrix instructions count.
+
+    Args:
+        loop, num_warps: as for `count`
+    Returns: the least bytes of copies under way at any exponential; None without copies
     """
     if not any(map(copy_bytes, loop)):
         return None

@@ -199,7 +199,14 @@ def cycles(
 def tflop_per_s(
     loop: Sequence[Instruction], capability: int, *, num_warps: int, blocks: int, **options: int
 ) -> float:
-    """The model's speed of a kernel that is all hot loop, calibrated; arguments as for `cycles`."""
+    """The model's speed of a kernel that is all hot loop, calibrated.
+
+    Args:
+        loop, capability, num_warps, blocks, options: as for `cycles`
+    Returns: TFLOP/s
+    Raises:
+        ValueError: as `cycles`
+    """
     chip = CHIPS[capability]
     taken = cycles(loop, capability, num_warps=num_warps, blocks=blocks, **options)
     flop = blocks * matrix_flop(loop, num_warps)

@@ -59,7 +59,10 @@ class Launch:
     groups: int = 1
 
     def options(self) -> dict[str, int]:
-        """What the compiler is told beside the arguments, by Triton's names."""
+        """What the compiler is told beside the arguments.
+
+        Returns: by Triton's names
+        """
         options = dict(num_warps=self.num_warps, num_stages=self.num_stages)
         return options | (dict(maxnreg=self.max_registers) if self.max_registers else {})
 

@@ -101,7 +101,11 @@ class Start:
         return self.compiled[(*self.launch.grid, 1, 1)[:3]]
 
     def run(self, tensors: list[Tensor]) -> None:
-        """Start the kernel on an operator's tensors: its arguments, then what it allocated."""
+        """Start the kernel.
+
+        Args:
+            tensors: the operator's arguments that are tensors, then what it allocated
+        """
         if self.compiled is None:
             given = {name: _seen_as(tensors[of], dtype) for name, _, of, dtype in self.tensors}
             replace(self.launch, arguments=self.launch.arguments | given).run()
@@ -127,7 +131,12 @@ class Plan:
     starts: tuple[Start, ...]
 
     def run(self, arguments: tuple) -> tuple[Tensor, ...]:
-        """Allocate, start, and return what was allocated."""
+        """Do what the first call did.
+
+        Args:
+            arguments: of the operator
+        Returns: the tensors that were allocated, written by the kernels
+        """
         new = tuple(torch.empty(shape, dtype=dtype, device=at) for shape, dtype, at in self.new)
         tensors = [x for x in (*arguments, *new) if isinstance(x, Tensor)]
         with on_device_of(tensors[0]):
