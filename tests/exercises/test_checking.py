@@ -111,6 +111,14 @@ def test_dtype_too_small_for_the_digits(check):
     assert "float16" in check.run(lambda x: (centred(x)).astype(np.float16)).message
 
 
+def test_a_large_whole_number_is_compared_to_the_last_digit():
+    places = Check(
+        "f", lambda x: x * 10**9, [Case("far", (np.arange(9),))], mistakes=[], hints=["?"] * 3
+    )
+    assert places.run(lambda x: x * 1e9).status == "passed"
+    assert places.run(lambda x: x * 10**9 + 1).status == "wrong"
+
+
 def test_a_mask_must_be_boolean():
     visible = Check("visible", lambda x: x > 0, [Case("a row", (np.array([1.0, -1.0]),))], [], [])
     assert visible.run(lambda x: x > 0).status == "passed"

@@ -106,6 +106,13 @@ CHAIN_TIME = Check(
         _case("one computes, one moves", [9000, 10], [40, 8, 4000], 100.0, 10.0),
         _case("arithmetic decides", [700, 900, 500], [2, 4, 8, 16], 100.0, 10.0),
         _case("no operations", [0, 0], [10, 50, 30], 100.0, 10.0),
+        _case(
+            "nine steps",
+            [10, 90, 20, 80, 30, 70, 40, 60, 50],
+            [4, 1, 7, 2, 9, 3, 8, 5, 6, 4],
+            10.0,
+            1.0,
+        ),
         _case("nothing is moved", [30, 70], [0, 0, 0], 100.0, 10.0),
     ],
     draw=_draw,

@@ -60,12 +60,12 @@ def in_base_2(s: Array) -> Array:
 
 def backwards(s: Array) -> Array:
     """As `by_rows`. Rows from the last to the first, sums from the right."""
-    return by_rows(s[::-1, ::-1])[::-1, ::-1]
+    return by_rows(s[::-1, ::-1])[::-1, ::-1].copy()
 
 
-def as_lists(s: Array) -> list:
-    """As `by_rows`. The reference, as lists."""
-    return list(reference.softmax(s).tolist())
+def by_columns(s: Array) -> Array:
+    """As `by_rows`. The reference, laid out column by column."""
+    return np.asfortranarray(reference.softmax(s))
 
 
 def _changed(change: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -105,6 +105,7 @@ _MISTAKES = [
 _CASES = {
     "the first tile": (0, 0, (5, 7), (7, 1), (2, 3)),
     "one further down, two to the right": (1, 2, (9, 11), (11, 1), (2, 3)),
+    "the same tile of a wider table": (0, 0, (5, 7), (20, 2), (2, 3)),
     "over the edges": (2, 1, (5, 5), (5, 1), (2, 3)),
     "a transposed table": (1, 0, (6, 5), (1, 6), (3, 4)),
     "every second row of a wider table": (0, 1, (4, 6), (40, 2), (2, 4)),

@@ -67,6 +67,17 @@ def by_properties(softmax):
                 assert abs(weights - by_loop(row[None])[0]).max() < 1e-5
 
 
+def by_torch(softmax):
+    torch = pytest.importorskip("torch")
+
+    def with_its_shape(s):
+        p = softmax(s)
+        assert p.shape == s.shape
+        return torch.as_tensor(p).numpy()
+
+    a_test()(with_its_shape)
+
+
 RIGHT_TESTS = {
     "default": a_test(),
     "other shapes": a_test(shapes=((1, 5), (7, 17), (3, 129))),
@@ -75,6 +86,7 @@ RIGHT_TESTS = {
     "properties": by_properties,
     "looser": a_test(atol=3e-5),
     "one shape": a_test(shapes=((7, 53),)),
+    "shapes and torch": by_torch,
 }
 WRONG_TESTS = {
     "powers of two": (a_test(shapes=((4, 8), (2, 64))), "of 14"),
@@ -201,6 +213,11 @@ WRONG = {
     "never written": (lambda s: np.full(len(s), np.nan), "nan"),
     "first row": (lambda s: lse(s)[:1].repeat(len(s)), "read row 0"),
     "short rows only": (lambda s: lse(s[:, :32]), ""),
+    "padded by -10,000": (
+        lambda s: lse(np.pad(s, ((0, 0), (0, s.shape[1] % 2)), constant_values=-1e4)),
+        "",
+    ),
+    "few rows only": (lambda s: np.where(np.arange(len(s)) < 3, lse(s), np.nan), "nan"),
     "float16": (lambda s: lse(s.astype(np.float16)).astype(np.float16), ""),
     "in place": (in_place, "in place"),
     "negative": (lambda s: -lse(s), "sign"),

@@ -126,6 +126,10 @@ WRONG_CHAIN = {
         lambda f, s, p, b: (chain_time(f[:2], s[:3], p, b)[0], chain_time(f, s, p, b)[1]),
         "",
     ),
+    "six steps at most": (
+        lambda f, s, p, b: (chain_time(f[:6], s[:7], p, b)[0], chain_time(f, s, p, b)[1]),
+        "",
+    ),
     "in place": (chain_in_place, "in place"),
     "kept by length": (chain_kept, ""),
     "peak and bandwidth exchanged": (lambda f, s, p, b: chain_time(f, s, b, p), ""),
@@ -206,6 +210,10 @@ def one_row_too_many(a, b, shape, strides, block):
     return at, tile(a, b, (shape[0] + 1, shape[1]), strides, block)[1]
 
 
+def tile_kept(a, b, shape, strides, block, kept={}):  # noqa: B006
+    return kept.setdefault((a, b, shape, block), tile(a, b, shape, strides, block))
+
+
 WRONG_TILE = {
     "strides exchanged": (lambda a, b, n, s, block: tile(a, b, n, s[::-1], block), "strides[0]"),
     "programs exchanged": (lambda a, b, *x: tile(b, a, *x), "tiles from above"),
@@ -215,6 +223,10 @@ WRONG_TILE = {
     "outside as -1": (_at(lambda at, inside: np.where(inside, at, -1)), ""),
     "one further": (_at(lambda at, inside: at + 1), ""),
     "float16": (_at(lambda at, inside: at.astype(np.float16)), ""),
+    "float32": (_at(lambda at, inside: at.astype(np.float32)), "8.1e+09"),
+    "by float32": (_at(lambda at, inside: at.astype(np.float32).astype(np.int64)), ""),
+    "one further if far": (_at(lambda at, inside: at + (abs(at) > 2**31)), ""),
+    "kept, whatever the strides": (tile_kept, ""),
     "flat": (lambda *x: tuple(part.ravel() for part in tile(*x)), "shape"),
     "zeros and ones": (_inside(lambda at, inside, shape: inside.astype(int)), "dtype bool"),
     "all inside": (_inside(lambda at, inside, shape: np.ones_like(inside)), ""),
