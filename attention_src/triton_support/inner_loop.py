@@ -38,8 +38,7 @@ class Instruction(NamedTuple):
 
     Args:
         address: in bytes from the kernel's start
-        name: with its modifiers: "HGMMA.64x128x16.F32.BF16"
-        operands: the rest of its text
+        name, operands: "HGMMA.64x128x16.F32.BF16", with modifiers; the rest of its text
         never: whether its condition is constantly false
         stall: cycles until this warp's next instruction
         sets: the scoreboards that are clear when its result is written, and its operands are read;
@@ -85,8 +84,7 @@ class InnerLoop:
 def disassemble(cubin: bytes) -> list[Instruction]:
     """The instructions of a compiled kernel.
 
-    Args:
-        cubin: what Triton compiles a kernel to
+    Args: cubin: what Triton compiles a kernel to
     Returns: in the order of their addresses
     """
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "nvdisasm"
@@ -100,8 +98,7 @@ def disassemble(cubin: bytes) -> list[Instruction]:
 def parse(text: str) -> list[Instruction]:
     """Read a disassembler's output, where each instruction takes two lines of 64 bits.
 
-    Args:
-        text: what nvdisasm prints
+    Args: text: what nvdisasm prints
     Returns: the instructions in the order of their addresses
     """
     lines = text.splitlines()
@@ -141,8 +138,7 @@ def _instruction(address: int, text: str, high: int, labels: dict[str, int]) -> 
 def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
     """The loops inside which there is no smaller one.
 
-    Args:
-        code: as `disassemble` returns it
+    Args: code: as `disassemble` returns it
     Returns: of each loop the instructions from the target of its jump backwards to the jump
     """
     jumps = {(x.target, x.address) for x in code if x.target is not None}
@@ -158,8 +154,7 @@ def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
 def hot_loop(code: Sequence[Instruction]) -> list[Instruction]:
     """The innermost loop with the most matrix work; of several, the shortest, which needs no mask.
 
-    Args:
-        code: as `disassemble` returns it
+    Args: code: as `disassemble` returns it
     Returns: its instructions; without matrix work the longest loop, and without loops nothing
     """
     loops = innermost_loops(code)
@@ -172,8 +167,7 @@ def hot_loop(code: Sequence[Instruction]) -> list[Instruction]:
 def kind(name: str) -> str:
     """What an instruction is for.
 
-    Args:
-        name: of the instruction
+    Args: name: of the instruction
     Returns: a key of KINDS, or "other"
     """
     return next((kind for kind, names in KINDS.items() if re.match(names, name)), "other")
@@ -200,8 +194,7 @@ def matrix_flop(code: Iterable[Instruction], num_warps: int) -> int:
 def copy_bytes(x: Instruction) -> int:
     """What an asynchronous copy to shared memory moves for one warp.
 
-    Args:
-        x: an instruction
+    Args: x: an instruction
     Returns: bytes; 0 if it is no such copy
     """
     if not x.name.startswith("LDGSTS") or x.never:
