@@ -9,7 +9,6 @@ from attention_src.attention.changes import check_softcap
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
 from attention_src.flash.kernel.config import HEAD_SIZES, Inputs
 from attention_src.flash.kernel.forward import forward_launch
-from attention_src.flash.kernel.specialized import specialized_launch, takes
 from attention_src.flash.kernel.tiles import MAX_TILE_ROWS
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
@@ -68,8 +67,7 @@ def flash_forward(
 def _forward(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Prepared:
     inputs = _checked(q, k, v, *options)
     outputs, chip = _empty_outputs(q, v), capability(q)
-    launch = specialized_launch if takes(inputs, chip) else forward_launch
-    return outputs, [launch(inputs, *outputs, capability=chip)]
+    return outputs, [forward_launch(inputs, *outputs, capability=chip)]
 
 
 @torch.library.custom_op("attention_src::flash_backward", mutates_args=())

@@ -5,6 +5,9 @@ hands them to the tensor memory accelerator, and the products and the softmax to
 warps: while one computes a softmax, the matrix units belong to the other. Triton 3.7 does that for
 one loop without branches on masks only; so this kernel takes what needs none (`takes`). The model
 gives it 589 TFLOP/s on an H100 where forward.py has 526 (benchmarks/results/loops.json).
+
+No GPU has run it yet, and groups of warps that wait for each other for ever would only show there.
+So `flash_forward` does not choose it; `make gpu` tests and measures it on a Hopper card.
 """
 
 import math
@@ -72,7 +75,7 @@ def flash_forward_specialized_kernel(
 
 
 def takes(inputs: Inputs, capability: int) -> bool:
-    """Whether this kernel can compute it, and by the model faster than the other.
+    """Whether this kernel can compute it, by the model faster than the other.
 
     Args:
         inputs: of the forward pass
