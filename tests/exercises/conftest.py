@@ -9,9 +9,9 @@ from attention_src.exercises.engine import limits
 
 if importlib.util.find_spec("torch"):
     # Its first watched tensor imports much: 3 s, or 13 s in a check that traces the memory.
-    import torch
+    import torch  # noqa: F401
 
-    limits._with_largest_tensor(lambda: torch.zeros(1))
+    limits.warm_up()
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pytest
 
-from attention_src.exercises.engine import designing, grading, ladder, limits
+from attention_src.exercises.engine import designing, grading, ladder, limits, running
 from attention_src.exercises.engine.cases import any_scores, any_shape, any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake
 from attention_src.exercises.engine.ladder import Ladder, Rung
@@ -62,6 +62,23 @@ def test_an_endless_loop_ends_and_leaves_no_timer():
     assert "had not ended after 0.3 seconds" in result.message
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_the_clock_begins_after_the_first_watched_tensor_s_imports(monkeypatch):
+    monkeypatch.setattr(running, "warm_up", lambda: time.sleep(0.6))
+    watched = make()
+    watched.cases = [Case("one row", (np.array([1.0, 2.0, 6.0]),), 10**6)]
+    watched.draw = None
+    assert watched.seconds < 0.6
+    assert watched.run(centred).status == "passed"
+
+
+def test_a_warm_watch_imports_nothing():
+    torch = pytest.importorskip("torch")
+    limits.warm_up()
+    before = len(sys.modules)
+    assert limits.with_peak(lambda: torch.ones(1000))[1] >= 4000
+    assert len(sys.modules) == before
 
 
 def test_somebody_else_s_timer_goes_on():

@@ -54,6 +54,7 @@ from attention_src.exercises.engine.answers import how_to_start, identical, kind
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
+from attention_src.exercises.engine.limits import warm_up
 from attention_src.exercises.engine.messages import Result, report, shown
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
@@ -119,7 +120,10 @@ class Check:
         return self.cases + drawn
 
     def _run(self, f: Callable) -> Result:
-        cases, end = self.all_cases(), time.monotonic() + TOTAL_SECONDS
+        cases = self.all_cases()
+        if any(case.max_bytes is not None for case in cases):
+            warm_up()
+        end = time.monotonic() + TOTAL_SECONDS
         outcomes: list[Outcome] = []
         failure = None
         for index, case in enumerate(cases):

@@ -95,6 +95,17 @@ def _with_trace(seconds: float, call: Callable[[], Any]) -> Any:
         sys.settrace(None)
 
 
+def warm_up() -> None:
+    """Let torch import what it takes to watch its tensors, before a clock runs.
+
+    The first time these are hundreds of modules; afterwards it takes no time. Without torch there
+    is nothing to do.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        _with_largest_tensor(lambda: torch.zeros(1))
+
+
 def with_peak(call: Callable[[], Any]) -> tuple[Any, int]:
     """Call a function and measure the most memory that it held at once.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.answers import identical, where_it_failed
-from attention_src.exercises.engine.limits import TooSlowError, with_peak, within
+from attention_src.exercises.engine.limits import TooSlowError, warm_up, with_peak, within
 
 
 class _Beginning(io.StringIO):
@@ -110,7 +110,8 @@ def _once(
 ) -> Outcome:
     args = copy.deepcopy(inputs)
     printed, peak = _Beginning(), 0
-
+    if max_bytes is not None:
+        warm_up()
     try:
         answer, peak = within(seconds, lambda: _quietly(f, args, printed, max_bytes))
     except KeyboardInterrupt:

@@ -36,6 +36,14 @@ def _with(factors: Any, maximum: Any = np.maximum) -> Any:
     return wrong
 
 
+def _first_on_ties(
+    m_a: Array, l_a: Array, acc_a: Array, m_b: Array, l_b: Array, acc_b: Array
+) -> Three:
+    m, l, acc = merged(m_a, l_a, acc_a, m_b, l_b, acc_b)
+    tie = m_a == m_b
+    return m, np.where(tie, l_a, l), np.where(tie[..., None], acc_a, acc)
+
+
 def _ones(m_a: Array, m_b: Array, m: Array) -> tuple[Array, Array]:
     return np.ones_like(m), np.ones_like(m)
 
@@ -72,9 +80,17 @@ def _divided(m_a: Array, l_a: Array, acc_a: Array, m_b: Array, l_b: Array, acc_b
 
 
 def _numbers(
-    seed: int, shape: tuple[int, ...], d_v: int, spread: float, blind: float = 0.0
+    seed: int,
+    shape: tuple[int, ...],
+    d_v: int,
+    spread: float,
+    blind: float = 0.0,
+    tied: float = 0.0,
 ) -> tuple[Array, ...]:
-    """Two partial results; `blind` is the share of rows in which one has seen no key."""
+    """Two partial results.
+
+    `blind` is the share of rows in which one has seen no key, `tied` that of equal maxima.
+    """
     rng = np.random.default_rng(seed)
     parts: list[Array] = []
     for _ in range(2):
@@ -83,15 +99,16 @@ def _numbers(
         empty = rng.random(shape) < blind
         parts += [np.where(empty, -np.inf, m), np.where(empty, 0, l)]
         parts.append(np.where(empty[..., None], 0, acc))
+    tie = (rng.random(shape) < tied) & np.isfinite(parts[0]) & np.isfinite(parts[3])
+    parts[3] = np.where(tie, parts[0], parts[3])
     return tuple(parts)
 
 
 def _draw(rng: np.random.Generator) -> tuple:
     shape = tuple(int(n) for n in rng.integers(1, 5, int(rng.integers(1, 4))))
     spread = float(rng.choice([0.3, 3.0, 300.0, 1e5]))
-    return _numbers(
-        int(rng.integers(10**6)), shape, int(rng.integers(1, 5)), spread, rng.choice([0.0, 0.4])
-    )
+    seed, d_v = int(rng.integers(10**6)), int(rng.integers(1, 5))
+    return _numbers(seed, shape, d_v, spread, rng.choice([0.0, 0.4]), rng.choice([0.0, 0.4]))
 
 
 _FIRST = (np.array([3.0]), np.array([1.5]), np.array([[20.0, 1.0]]))
@@ -108,6 +125,7 @@ MERGE = Check(
         Case("as many queries as d_v", _numbers(1, (3,), 3, 2.0)),
         Case("2 heads of 3 queries", _numbers(2, (2, 3), 4, 2.0)),
         Case("maxima far apart", _numbers(3, (4,), 2, 1e5)),
+        Case("equal maxima in some rows", _numbers(6, (9,), 2, 3.0, tied=0.5)),
         Case("the first has seen no key", (*_NONE, *_SECOND)),
         Case("the second has seen no key", (*_FIRST, *_NONE)),
         Case("neither has seen a key", (*_NONE, *_NONE)),
@@ -147,6 +165,12 @@ MERGE = Check(
             "l not rescaled",
             _l_left,
             "acc is right, but l was added as it is. It needs the same two factors.",
+        ),
+        Mistake(
+            "ties",
+            _first_on_ties,
+            "Where the two maxima are equal you return the first part alone. Equal maxima are no "
+            "sign of empty parts: both factors are then 1.",
         ),
         Mistake(
             "divided",

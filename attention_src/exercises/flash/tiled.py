@@ -88,6 +88,13 @@ def _falling(sign: float) -> tuple[Array, ...]:
     return np.ones((2, 1)), sign * 400 * np.arange(7.0)[:, None] - 1500, v
 
 
+def _near_ties(sign: float) -> tuple[Array, ...]:
+    """Seven scores within 5 of a million, or of minus a million."""
+    _, _, v = _numbers(10, 1, 7, 1, 2)
+    steps = np.array([3.1, 1.2, 2.3, 0.0, 4.7, 0.9, 3.6])[:, None]
+    return np.full((2, 1), 1e6), sign * (1 - 1e-6 * steps), v
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     n_q, n_k, d_k, d_v = (int(n) for n in rng.choice([1, 2, 3, 5, 8], 4))
     loud = float(rng.choice([0.3, 1.0, 30.0, 3e4]))
@@ -105,6 +112,8 @@ TILED = Check(
         Case("scores that rise by hundreds", (*_falling(1.0), 2)),
         Case("scores that fall by hundreds", (*_falling(-1.0), 2)),
         Case("large scores", (*_loud(4, 1e4, 3, 6, 2, 2), 2)),
+        Case("all scores near 1,000,000", (*_near_ties(1.0), 2)),
+        Case("all scores near −1,000,000", (*_near_ties(-1.0), 3)),
         Case(
             "40 queries, 20,000 keys, 100 at a time",
             (*_numbers(5, 40, 20_000, 8, 4), 100),

@@ -12,7 +12,7 @@ from attention_src.exercises.flash.graded import TILED_TEST
 from attention_src.exercises.flash.ladder import TRAFFIC
 
 PAGE = (BOOK / "flash.md").read_text(encoding="utf-8")
-TILES = ((2, 3), (3, 2), (16, 16))
+TILES = ((2, 3), (3, 2))
 
 
 @pytest.fixture(autouse=True)
@@ -104,17 +104,17 @@ def unseeded(tiled):
     rng = np.random.default_rng()
     drawn = [
         [rng.normal(size=s) for s in ((n_q, 5), (n_k, 5), (n_k, 2))]
-        for n_q, n_k in ((7, 10), (10, 7), (9, 11))
+        for n_q, n_k in ((7, 10), (10, 7))
     ]
-    a_test([*drawn, FALLING], tiles=((2, 3), (3, 2), (4, 4)))(tiled)
+    a_test([*drawn, FALLING], tiles=((2, 3), (3, 2)))(tiled)
 
 
 RIGHT_TESTS = [
     a_test(),
     a_test(scales=(1, 1000)),
-    a_test(tiles=((2, 3), (3, 2), (4, 4), (1, 1), (5, 4), (3, 20))),
-    a_test([numbers(10, 11), numbers(11, 10), numbers(11, 11), numbers(9, 5), FALLING]),
-    a_test([*NORMAL, numbers(7, 11, 3, 5, 1), FALLING]),
+    a_test(tiles=((2, 3), (5, 4), (3, 20))),
+    a_test([numbers(10, 11), numbers(9, 5), FALLING]),
+    a_test([numbers(7, 11, 3, 5, 1), NORMAL[1], FALLING]),
     by_weights,
     unseeded,
 ]

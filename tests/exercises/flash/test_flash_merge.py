@@ -169,6 +169,18 @@ def finite_minimum(*p):
     return my_merge(m_a, p[1], p[2], m_b, p[4], p[5])
 
 
+def first_on_ties(*p):
+    m, l, acc = my_merge(*p)
+    tie = p[0] == p[3]
+    return m, np.where(tie, p[1], l), np.where(tie[..., None], p[2], acc)
+
+
+def nothing_on_ties(m_a, m_b, m):
+    """A guard for −∞ − (−∞) that takes equal maxima for two parts without keys."""
+    same = m_a == m_b
+    return tuple(np.where(same, 0, np.exp(np.where(same, 0, x - m))) for x in (m_a, m_b))
+
+
 seen = {}
 
 
@@ -206,6 +218,8 @@ WRONG = {
     "no leading axes": (two_axes_only, ""),
     "mixed as outputs": (by_lse, ""),
     "−10,000 for −∞": (finite_minimum, ""),
+    "the first on ties": (first_on_ties, "ties"),
+    "nothing on ties": (variant(nothing_on_ties), ""),
     "kept by shape": (kept_by_shape, ""),
     "two things": (lambda *p: my_merge(*p)[1:], "should return (m, l, acc)"),
 }

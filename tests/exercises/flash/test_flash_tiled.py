@@ -194,6 +194,24 @@ def one_maximum(q, k, v, block):
     return acc / l, (top + np.log(l))[:, 0]
 
 
+def clipped(bound):
+    """Scores beyond ±bound are taken for it."""
+
+    def f(q, k, v, block):
+        s = np.clip(q @ k.T * q.shape[1] ** -0.5, -bound, bound)
+        m = s.max(axis=1, keepdims=True)
+        p = np.exp(s - m)
+        l = p.sum(axis=1, keepdims=True)
+        return p @ v / l, (m + np.log(l))[:, 0]
+
+    return lambda *a: f(*a) if len(a[1]) < 100 else my_tiled_attention(*a)
+
+
+def float32_throughout(q, k, v, block):
+    o, lse = my_tiled_attention(*(x.astype(np.float32) for x in (q, k, v)), block)
+    return o.astype(np.float32), lse.astype(np.float32)
+
+
 finished = lambda c: lambda m, l, acc: (acc / l, c(m, l)[:, 0])  # noqa: E731
 WRONG = {
     "acc not rescaled": (loop(keep=(True, False)), "acc not rescaled"),
@@ -210,6 +228,10 @@ WRONG = {
     "lse in base 2": (loop(finish=finished(lambda m, l: (m + np.log(l)) / np.log(2))), "base 2"),
     "lse with an axis": (loop(finish=lambda m, l, acc: (acc / l, m + np.log(l))), "shape"),
     "maximum starts at 0": (loop(start=0.0), "starts at 0"),
+    "maximum starts at −10⁵": (loop(start=-1e5), ""),
+    "scores clipped at 10⁵": (clipped(1e5), ""),
+    "scores clipped at 5·10⁵": (clipped(5e5), ""),
+    "float32 throughout": (float32_throughout, ""),
     "no maximum": (no_maximum, "no maximum"),
     "newest maximum": (loop(top=lambda m, new: new), ""),
     "one maximum": (one_maximum, ""),
