@@ -6,7 +6,7 @@ Its argument is a folder for the kernels that it writes.
 import importlib.util
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -14,7 +14,12 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import create_function_from_signature
 
-from attention_src.triton_support.compile import _TYPES, argument_types, compile_launch
+from attention_src.triton_support.compile import (
+    _TYPES,
+    argument_types,
+    compile_code,
+    compile_launch,
+)
 from attention_src.triton_support.digest import launch_digest
 from attention_src.triton_support.launch import Launch
 from benchmarks import static
@@ -128,6 +133,12 @@ def sample(described):
         yield (wanted or cases)[0]  # some kernels are for one chip only
 
 
+def delta(stages):
+    """The machine code of the delta rule, for a launch of so many stages."""
+    launch = static.launches_of("linear", "bfloat16", 64, 90)["delta_forward"]
+    return [str(x) for x in compile_code(replace(launch, num_stages=stages), 90)]
+
+
 products = {
     f"{dtype} {chip}": product(dtype, chip)
     for chip in (75, 80, 90, 100)
@@ -141,6 +152,7 @@ report = dict(
     crowded=product(torch.float32, 75, num_warps=1),
     refusal=refusal(scale, 70),
     unlike=[name for name, launch in every_launch() if by_us(launch) != by_triton(launch)],
+    delta_is_the_same=delta(1) == delta(4),
     types=by_us(arguments_launch(torch.empty(3, device="meta")))[0],
     digests=digests(Path(sys.argv[1])),
     described=list(described.values()),

@@ -217,6 +217,11 @@ def test_types_and_hints_are_those_that_triton_would_use(report):
     assert report["types"] == expected
 
 
+def test_the_delta_rule_loads_no_state_early(report):
+    """A load that a later stage began would not see what the chunk before stores."""
+    assert report["delta_is_the_same"]
+
+
 def test_refusals(report, untyped):
     assert report["refusal"] == "capability is 70; it should be one of [75, 80, 86, 90, 100]"
     if INTERPRETED:

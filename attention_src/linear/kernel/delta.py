@@ -36,7 +36,8 @@ def delta_forward_kernel(
     """A program computes BLOCK_V columns of one head's state.
 
     q, k and whole columns would not fit in registers. So the columns stay in `last`, which the
-    cache holds, and are loaded BLOCK_K rows at a time.
+    cache holds, and are loaded BLOCK_K rows at a time. No load may be moved ahead of the stores of
+    the chunk before, so these loops have one stage whatever the launch says.
     """
     program = tl.program_id(0).to(tl.int64)
     block_v, bh = program % n_blocks_v, program // n_blocks_v
@@ -49,13 +50,13 @@ def delta_forward_kernel(
     last_ptr += bh * d_k * d_v
     offs_v = block_v * BLOCK_V + tl.arange(0, BLOCK_V)
     below = tl.arange(0, BLOCK_T)[:, None] > tl.arange(0, BLOCK_T)[None, :]
-    for first in range(0, n, BLOCK_T):
+    for first in tl.range(0, n, BLOCK_T, num_stages=1):
         rows = first + tl.arange(0, BLOCK_T).to(tl.int64)
         overlap = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
         w = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
         held = tl.zeros([BLOCK_T, BLOCK_V], tl.float32)
         o = tl.zeros([BLOCK_T, BLOCK_V], tl.float32)
-        for start_k in range(0, d_k, BLOCK_K):
+        for start_k in tl.range(0, d_k, BLOCK_K, num_stages=1):
             offs_k = start_k + tl.arange(0, BLOCK_K).to(tl.int64)
             # [BLOCK_T, BLOCK_K], [BLOCK_K, BLOCK_V]  reads q and k, and the state from the cache
             q = load_tile(q_ptr, rows, offs_k, stride_qn, stride_qd, n, d_k)
@@ -83,7 +84,7 @@ def delta_forward_kernel(
         to_end = tl.sum(tl.where(last_row, between, 0.0), axis=0)  # [T]
         whole = tl.exp(tl.sum(g, axis=0))
         tl.debug_barrier()  # all threads have read the old state
-        for start_k in range(0, d_k, BLOCK_K):
+        for start_k in tl.range(0, d_k, BLOCK_K, num_stages=1):
             offs_k = start_k + tl.arange(0, BLOCK_K).to(tl.int64)
             k = load_tile(k_ptr, rows, offs_k, stride_kn, stride_kd, n, d_k)
             k = tl.trans((k * to_end[:, None]).to(k.dtype))
