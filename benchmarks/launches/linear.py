@@ -29,14 +29,14 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     def walk(channels: bool) -> tuple[torch.Tensor, dict[str, Any]]:
         """The states between chunks, and the options that the launches share."""
         chunk = chunk_size(dtype, capability, channels)
-        return empty(batch, n_heads, n // chunk, d, d), dict(chunk=chunk, **chip)
+        states = empty(batch, n_heads, n // chunk, d, d, dtype=torch.float32 if channels else dtype)
+        return states, dict(chunk=chunk, **chip)
 
-    gates = one.expand(-1, -1, -1, d)
     states, options = walk(False)
     more_states, more_options = walk(True)
     gated = (q, k, v, channels, more_states, o)
     return {
-        "chunk_states": states_launch(k, v, gates, start, states, last, **options),
+        "chunk_states": states_launch(k, v, one, start, states, last, **options),
         "chunk_outputs": outputs_launch(q, k, v, one, states, o, **options),
         "gated_outputs": gated_outputs_launch(*gated, **more_options),
         "gated_outputs of v": gated_outputs_launch(*gated, gates_of_v=True, **more_options),

@@ -1,4 +1,12 @@
-"""Other libraries' kernels, described as launches so that the same compiler compiles them."""
+"""Other libraries' kernels, described as launches so that the same compiler compiles them.
+
+fla's hot loops and ours, one gate, compare by instructions times warps for each FLOP: both take
+chunks of 64 and keep states in bfloat16. The work is not quite equal. fla's gates are summed by a
+kernel before, while ours sums them; ours takes any stride, and first and last states. In bfloat16,
+fla's share of our count:
+    states     sm_90: 0.99 at d = 128, 0.65 at 64;  sm_80: 0.85, 0.65
+    outputs    sm_90: 0.69 at d = 128;  sm_80: 0.69 (at 64 fla's loop is unrolled)
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple

@@ -22,14 +22,14 @@ def chunk_states_kernel(
     k_ptr, v_ptr, g_ptr, start_ptr, states_ptr, last_ptr,
     stride_kb, stride_kh, stride_kn, stride_kd, stride_vb, stride_vh, stride_vn, stride_vd,
     stride_gb, stride_gh, stride_gn, stride_gd,
-    n_heads, n, d_k, d_v, n_blocks_k, n_blocks_v,
-    GATES_OF_V: tl.constexpr, PRECISION: tl.constexpr,
-    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
+    n_heads, n, n_blocks_k, n_blocks_v,
+    d_k: tl.constexpr, d_v: tl.constexpr, n_gates: tl.constexpr, GATES: tl.constexpr,
+    PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_V: tl.constexpr,
 ):  # fmt: skip
     """A program computes a [BLOCK_K, BLOCK_V] tile of one head's state.
 
-    The gates belong to the channels of k, or of v with GATES_OF_V; one gate for all channels has
-    stride 0.
+    GATES: "k" or "v", to whose channels they belong, or "one" for all channels. That one scales v,
+    so that k goes to the matrix units as it was loaded.
     """
     program = tl.program_id(0).to(tl.int64)
     block_v, program = program % n_blocks_v, program // n_blocks_v
@@ -40,29 +40,29 @@ def chunk_states_kernel(
     g_ptr += b * stride_gb + h * stride_gh
     offs_k = block_k * BLOCK_K + tl.arange(0, BLOCK_K)
     offs_v = block_v * BLOCK_V + tl.arange(0, BLOCK_V)
+    offs_g = offs_k if GATES == "k" else offs_v if GATES == "v" else tl.arange(0, 1)
     mask = (offs_k < d_k)[:, None] & (offs_v < d_v)[None, :]
     at = offs_k[:, None] * d_v + offs_v[None, :]
     n_chunks = tl.cdiv(n, BLOCK_T)
     # [BLOCK_K, BLOCK_V]  reads the first state
     S = tl.load(start_ptr + bh * d_k * d_v + at, mask=mask, other=0.0)
     for chunk in range(0, n_chunks):
-        # [BLOCK_K, BLOCK_V]  writes a state in float32 for each chunk
-        tl.store(states_ptr + (bh * n_chunks + chunk) * d_k * d_v + at, S, mask=mask)
+        # [BLOCK_K, BLOCK_V]  writes a state for each chunk
+        at_chunk = (bh * n_chunks + chunk) * d_k * d_v + at
+        tl.store(states_ptr + at_chunk, S.to(states_ptr.dtype.element_ty), mask=mask)
         first = chunk * BLOCK_T
         rows = first + tl.arange(0, BLOCK_T).to(tl.int64)
-        # [BLOCK_T, BLOCK_K], [BLOCK_T, BLOCK_V]  reads k and v
+        # [BLOCK_T, BLOCK_K], [BLOCK_T, BLOCK_V]  reads k, v and twice the gates
         k = load_tile(k_ptr, rows, offs_k, stride_kn, stride_kd, n, d_k)
         v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
-        if GATES_OF_V:
-            g = load_gates(g_ptr, rows, offs_v, stride_gn, stride_gd, n, d_v)
-            to_end = decay_to_end(g_ptr, first, offs_v, stride_gn, stride_gd, n, d_v, BLOCK_T)
-            v = (v * to_end).to(v.dtype)
-            S *= decay_whole(g)[None, :]
-        else:
-            g = load_gates(g_ptr, rows, offs_k, stride_gn, stride_gd, n, d_k)
-            to_end = decay_to_end(g_ptr, first, offs_k, stride_gn, stride_gd, n, d_k, BLOCK_T)
+        g = load_gates(g_ptr, rows, offs_g, stride_gn, stride_gd, n, n_gates)
+        to_end = decay_to_end(g_ptr, first, offs_g, stride_gn, stride_gd, n, n_gates, BLOCK_T)
+        if GATES == "k":
             k = (k * to_end).to(k.dtype)
             S *= decay_whole(g)[:, None]
+        else:
+            v = (v * to_end).to(v.dtype)
+            S *= decay_whole(g)[None, :]
         S += tl.dot(tl.trans(k), v, input_precision=PRECISION)
     tl.store(last_ptr + bh * d_k * d_v + at, S, mask=mask)
 

@@ -55,16 +55,19 @@ def states_launch(
 
     Args:
         k, v: [B, H, n, d_k], [B, H, n, d_v]
-        g: [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates, any strides, also 0
+        g: [B, H, n, 1], [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates
         start: float32 [B, H, d_k, d_v]  the state before the first position
-        states: float32 [B, H, chunks, d_k, d_v], to be written
+        states: [B, H, chunks, d_k, d_v], to be written, in float32 or, with one gate, in k's dtype
         last: float32 [B, H, d_k, d_v], to be written
         chunk: positions in a chunk
         capability: of the chip
         gates_of_v: whether the gates belong to the channels of v
     Returns: the launch, not yet run
     """
+    gates = "one" if g.shape[-1] == 1 else "v" if gates_of_v else "k"
     block_k, block_v = _block(k, capability), _block(v, capability)
+    if gates == "one" and block_k == 64:  # more keys for each value that is scaled
+        block_k = min(128, _power(k.shape[-1]))
     blocks_k, blocks_v = triton.cdiv(k.shape[-1], block_k), triton.cdiv(v.shape[-1], block_v)
     return Launch(
         chunk_states_kernel,
@@ -72,9 +75,10 @@ def states_launch(
         _strided(k=k, v=v, g=g)
         | _sizes(k, v, blocks_v, capability)
         | dict(start_ptr=start, states_ptr=states, last_ptr=last, n_blocks_k=blocks_k)
-        | dict(GATES_OF_V=gates_of_v, BLOCK_T=chunk, BLOCK_K=block_k, BLOCK_V=block_v),
-        num_warps=_warps(k, capability),
-        num_stages=2,
+        | dict(n_gates=g.shape[-1], GATES=gates)
+        | dict(BLOCK_T=chunk, BLOCK_K=block_k, BLOCK_V=block_v),
+        num_warps=4 if gates == "one" else _warps(k, capability),
+        num_stages=3 if gates == "one" else 2,
     )
 
 
@@ -101,8 +105,8 @@ def outputs_launch(
         arguments
         | _sizes(k, v, blocks_v, capability)
         | dict(states_ptr=states, BLOCK_T=chunk, BLOCK_K=block_k, BLOCK_V=block_v),
-        num_warps=_warps(k, capability),
-        num_stages=2,
+        num_warps=8 if capability == 75 else 4,  # without matrix units more registers are needed
+        num_stages=3,
     )
 
 

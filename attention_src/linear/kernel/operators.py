@@ -45,7 +45,7 @@ def chunkwise_forward(
     Raises:
         ValueError: a dtype, device or shape that the kernels do not take
     Cost: for each head 2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP with chunk = 64; reads k and v
-        twice, q once; writes and reads a float32 state for every chunk.
+        twice, q once; writes and reads a state for every chunk, in q's dtype with one gate.
     Source: one gate: Dao & Gu 2024, arXiv:2405.21060, section 6; channels: Yang et al. 2023,
         arXiv:2312.06635, section 4.
     """
@@ -170,26 +170,17 @@ def _run(
     per_channel = log_gates.shape[-1] > 1
     chunk = chunk_size(q.dtype, capability(start), per_channel)
     size = (B, H, triton.cdiv(n, chunk), d_k, v.shape[-1])
-    states = torch.empty(size, dtype=torch.float32, device=start.device)
+    # With one gate a state is only multiplied by q, so it may already be rounded to q's dtype.
+    dtype = torch.float32 if per_channel else q.dtype
+    states = torch.empty(size, dtype=dtype, device=start.device)
     options: dict[str, Any] = dict(chunk=chunk, capability=capability(start))
-    wide = log_gates if per_channel else _for_all_channels(log_gates, d_k)
-    walk = states_launch(k, v, wide, start, states, last, gates_of_v=gates_of_v, **options)
+    walk = states_launch(k, v, log_gates, start, states, last, gates_of_v=gates_of_v, **options)
     walk.run()
     if per_channel:
         options["gates_of_v"] = gates_of_v
         gated_outputs_launch(q, k, v, log_gates, states, o, **options).run()
     else:
         outputs_launch(q, k, v, log_gates, states, o, **options).run()
-
-
-def _for_all_channels(log_gates: Any, d: int) -> Any:
-    """[B, H, n, 1] expanded to [B, H, n, d] with a stride of 0: nothing is copied."""
-    if not isinstance(log_gates, Backwards):
-        return log_gates.expand(-1, -1, -1, d)
-    expanded = Backwards(log_gates.base.expand(-1, -1, -1, d))
-    expanded.shape = torch.Size((*log_gates.shape[:3], d))
-    expanded.strides = (*log_gates.strides[:3], 0)
-    return expanded
 
 
 def _gate_gradients(
