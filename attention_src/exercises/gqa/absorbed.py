@@ -9,7 +9,7 @@ from attention_src.attention.reference import attention
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
 
 Array = np.ndarray
-LIMIT = 8 << 20  # bytes: the keys of all heads of the memory case take 16 MiB
+LIMIT = 8 << 20  # bytes: the keys of all heads take 16 MiB, those of one wide head too
 
 
 def _absorbed(q: Array, c: Array, w_uk: Array, w_uv: Array) -> Array:
@@ -86,6 +86,10 @@ ABSORBED_ATTENTION = Check(
         _case("one key", 7, (), (2, 3, 1, 2, 3, 4)),
         _case("16 heads, 4,096 keys: no room for them", 8, (), (16, 1, 4096, 32, 32, 16),
               max_bytes=LIMIT),
+        _case("wide keys, a narrow latent: no room for one head's", 9, (), (2, 1, 4096, 512, 2, 4),
+              max_bytes=LIMIT),
+        _case("wide values: no room for one head's", 10, (), (2, 1, 4096, 2, 512, 4),
+              max_bytes=LIMIT),
     ],
     draw=_draw,
     drawn=40,
@@ -93,7 +97,7 @@ ABSORBED_ATTENTION = Check(
         Mistake(
             "expanded",
             _expanded,
-            "You formed the keys and values of every head. Let each head's query meet c itself.",
+            "You formed keys or values of heads. Let each head's query meet c itself.",
         ),
         Mistake(
             "scaled by the latent's width",

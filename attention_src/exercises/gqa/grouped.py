@@ -63,6 +63,14 @@ _HEADS = _RNG.random((6, 3, 4)) < 0.6
 _ALL_AXES = _RNG.random((2, 6, 3, 4)) < 0.6
 _BLIND = np.array([[True, False, True], [False, False, False]])
 
+_ONE = np.ones((2, 1, 1))
+# Visible scores near -40,000: a mask that writes -1e4 in place of hidden ones uncovers them.
+_FAR_BELOW = Case(
+    "every score near -40,000, one key hidden",
+    (-200.0 * _ONE, np.array([[[201.0], [200.0], [200.01]]]), np.array([[[5.0], [1.0], [2.0]]]),
+     np.array([[False, True, True]])),
+)  # fmt: skip
+
 GROUPED_ATTENTION = Check(
     "grouped_attention",
     reference=_grouped_attention,
@@ -85,6 +93,7 @@ GROUPED_ATTENTION = Check(
         ),
         _case("two texts, a mask with all axes", 11, (2,), (6, 2, 3, 4, 2, 2), _ALL_AXES),
         _case("scores in the thousands", 12, (), (6, 2, 2, 3, 2, 2), spread=3000.0),
+        _FAR_BELOW,
         _case(
             "32 query heads, one key/value head: no room for copies",
             13,

@@ -178,6 +178,14 @@ def minus_1e9(q, k, v, mask):
     return weights(s if mask is None else np.where(mask, s, -1e9), None) @ v
 
 
+def minus_1e4(q, k, v, mask):
+    """Hidden keys get -1e4, and their weights are set to 0 afterwards."""
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    if mask is None:
+        return weights(s, None) @ v
+    return np.where(mask, weights(np.where(mask, s, -1e4), None), 0) @ v
+
+
 def regrouped_mask(q, k, v, mask=None):
     """The mask's heads are dealt out as if they were tiled."""
     if mask is not None and np.ndim(mask) > 2:
@@ -256,6 +264,7 @@ WRONG = {
     ),
     "overflow": (dealt(neighbours, attend=unshifted), ""),
     "-1e9": (dealt(neighbours, attend=minus_1e9), ""),
+    "-1e4": (dealt(neighbours, attend=minus_1e4), "40,000"),
     "five axes": (five_axes, "still has an axis"),
     "added": (added, "added up the heads"),
     "one softmax for the group": (one_softmax, ""),

@@ -44,9 +44,9 @@ def by_einsum(q, c, w_uk, w_uv):
 
 
 def head_by_head(q, c, w_uk, w_uv):
-    """Forms the keys and values of one head at a time, which there is room for."""
-    heads = [attention(q[..., h, :, :], c @ w_uk[h], c @ w_uv[h]) for h in range(len(w_uk))]
-    return np.stack(heads, axis=-3)
+    scale = q.shape[-1] ** -0.5
+    pairs = [(q[..., h, :, :] @ w_uk[h].T, w_uv[h]) for h in range(len(w_uk))]
+    return np.stack([attention(q_c, c, c, scale=scale) @ up for q_c, up in pairs], axis=-3)
 
 
 def rows(q, c, w_uk, w_uv):
@@ -117,6 +117,20 @@ def expanded(q, c, w_uk, w_uv):
     return attention(q, c @ w_uk, c @ w_uv)
 
 
+def one_head_at_a_time(up_keys, up_values):
+    def answer(q, c, w_uk, w_uv):
+        heads = []
+        for h in range(len(w_uk)):
+            qh = q[..., h, :, :]
+            k, asks = (c @ w_uk[h], qh) if up_keys else (c, qh @ w_uk[h].T)
+            v = c @ w_uv[h] if up_values else c
+            o = attention(asks, k, v, scale=q.shape[-1] ** -0.5)
+            heads.append(o if up_values else o @ w_uv[h])
+        return np.stack(heads, axis=-3)
+
+    return answer
+
+
 def unshifted(q, c, w_uk, w_uv):
     c = c[..., None, :, :]
     e = np.exp(q @ w_uk.swapaxes(-1, -2) @ c.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
@@ -154,7 +168,9 @@ WRONG = {
     "no scale": (with_scale(lambda q, c, w: 1.0), "not divided"),
     "scaled twice": (with_scale(lambda q, c, w: 1 / q.shape[-1]), ""),
     "scale of d_v": (with_scale(lambda q, c, w: w.shape[-1] ** -0.5), ""),
-    "expanded": (expanded, "keys and values of every head"),
+    "expanded": (expanded, "keys or values of heads"),
+    "keys of one head at a time": (one_head_at_a_time(True, False), "memory"),
+    "values of one head at a time": (one_head_at_a_time(False, True), "memory"),
     "not transposed": (not_transposed, ""),
     "keys' matrix for values": (lambda q, c, k, v: absorbed_attention(q, c, k, k), ""),
     "values' matrix for keys": (lambda q, c, k, v: absorbed_attention(q, c, v, v), ""),
