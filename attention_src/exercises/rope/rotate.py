@@ -81,6 +81,11 @@ ROTATE = Check(
         _case("far away", (2, 8), [100_000, 131_071]),
         _case("fractions and negative numbers", (3, 4), [-2.5, 0.25, 3.0]),
         _case("as many tokens as components", (6, 6), [0, 1, 2, 3, 4, 5]),
+        _case("the same places, another base", (6, 6), [0, 1, 2, 3, 4, 5], base=60.5),
+        _case("a base just above 1", (3, 6), [0, 3, 50], base=1.5),
+        _case("a wide head", (2, 256), [3, 7]),
+        _case("five axes", (1, 2, 1, 3, 2, 4), [3, 7]),
+        _case("a long text", (2100, 2), np.arange(2100)),
     ],
     draw=_draw,
     mistakes=[

@@ -115,6 +115,11 @@ def kept_by_shape(x, positions, base=10_000.0, kept={}):  # noqa: B006
     return kept.setdefault((x.shape, base), rotate(x, positions, base))
 
 
+def kept_by_place(x, positions, base=10_000.0, kept={}):  # noqa: B006
+    turn = kept.setdefault((x.shape[-1], tuple(positions)), base)
+    return rotate(x, positions, turn)
+
+
 WRONG_ROTATE = {
     "interleaved": (
         lambda x, positions, base=10_000.0: reference.rotate(
@@ -175,6 +180,28 @@ WRONG_ROTATE = {
     "in the input's dtype": (
         lambda x, positions, base=10_000.0: rotate(x.astype(np.float16), positions, base).astype(
             np.float32
+        ),
+        "",
+    ),
+    "kept by width and place": (kept_by_place, ""),
+    "whole base": (lambda x, positions, base=10_000.0: rotate(x, positions, int(base)), ""),
+    "base of 2 or more": (
+        lambda x, positions, base=10_000.0: rotate(x, positions, max(base, 2)),
+        "",
+    ),
+    "narrow heads": (
+        lambda x, positions, base=10_000.0: (
+            rotate(x, positions, base) if x.shape[-1] <= 128 else x.copy()
+        ),
+        "",
+    ),
+    "four axes at most": (
+        lambda x, positions, base=10_000.0: rotate(x, positions, base) if x.ndim < 5 else x.copy(),
+        "",
+    ),
+    "first 1,024 tokens": (
+        lambda x, positions, base=10_000.0: np.concatenate(
+            [rotate(x[..., :1024, :], positions[:1024], base), x[..., 1024:, :]], axis=-2
         ),
         "",
     ),
