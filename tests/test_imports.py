@@ -130,7 +130,8 @@ def modules(files):
 
 def without_torch():
     """Every module that should work where neither torch nor triton is installed."""
-    torch_rooms = {PACKAGE / "models" / "smollm2", PACKAGE / "triton_support"}
+    rooms = ("models/smollm2", "models/recall", "triton_support")
+    torch_rooms = {PACKAGE / room for room in rooms}
     return modules(
         path
         for path in FILES
