@@ -1,61 +1,85 @@
-"""What learners write by the end of Part II runs a real language model."""
+"""What learners write runs a real language model."""
 
-import numpy as np
 import pytest
 import torch
 from worked import run_exercise
 
-from attention_src.exercises.equation import check_attention
-from attention_src.exercises.mine import parts
-from attention_src.exercises.multihead import check_merge_heads, check_split_heads
-from attention_src.models.smollm2 import SmolLM2, forward
+from attention_src.attention.reference import attention
+from attention_src.exercises.mine import PARTS, parts
+from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.own.parts import Parts
 
-SOLUTIONS = [
-    ("equation", "ex:equation-line", check_attention, "my_attention"),
-    ("multihead", "ex:multihead-split", check_split_heads, "split_heads"),
-    ("multihead", "ex:multihead-merge", check_merge_heads, "merge_heads"),
-]
-
-
-@pytest.fixture
-def mine(tmp_path, monkeypatch):
-    """The worked solutions, kept as a learner keeps them."""
-    monkeypatch.setenv("MY_ATTENTION", str(tmp_path))
-    for chapter, label, check, name in SOLUTIONS:
-        solution = run_exercise(chapter, label)[name]
-        assert check(solution)
-        part = check.__name__.removeprefix("check_")
-        imports = "import numpy as np\n\n\n"
-        (tmp_path / f"{part}.py").write_text(
-            imports + source(chapter, name) + f"\n{part} = {name}\n"
-        )
-    return parts()
+# Where the book has the worked solution of each part, and its name there.
+SOLUTIONS = {
+    "softmax": ("softmax", "ex:softmax-implement", "my_softmax"),
+    "dot_scores": ("scores", "ex:scores-dot", "dot_scores"),
+    "attention": ("equation", "ex:equation-line", "my_attention"),
+    "project": ("projections", "ex:projections-project", "project"),
+    "masked_softmax": ("masking", "ex:masking-softmax", "my_masked_softmax"),
+    "split_heads": ("multihead", "ex:multihead-split", "split_heads"),
+    "merge_heads": ("multihead", "ex:multihead-merge", "merge_heads"),
+    "grouped_attention": ("gqa", "ex:gqa-grouped", "grouped_attention"),
+    "rotate": ("rope", "ex:rope-rotate", "rotate"),
+}
+COARSE = ("grouped_attention", "attention", "masked_softmax")
 
 
-def source(chapter, name):
-    """The solution's text, as the chapter prints it."""
-    from worked import BOOK
+@pytest.fixture(scope="module")
+def solutions():
+    """The worked solutions, by part; those that call attention get ours."""
+    return {
+        part: run_exercise(*place, attention=attention)[name]
+        for part, (*place, name) in SOLUTIONS.items()
+    }
 
-    page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
-    return f"def {name}(" + page.split(f"```python\ndef {name}(")[1].split("```")[0]
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """The model on a function that lies where `keep` puts it."""
+    folder = tmp_path_factory.mktemp("mine")
+    code = "def split_heads(x, n_heads):\n"
+    code += "    return x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-2, -3)\n"
+    (folder / "split_heads.py").write_text(code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_ATTENTION", str(folder))
+        return SmolLM2.load(parts=parts())
 
 
-def test_smollm2_runs_on_kept_functions(mine, monkeypatch):
-    model = SmolLM2.load()
-    ids = model.encode("Keys are compared with queries, and values are blended.")
-    expected = model.logits(ids)
-    calls = []
+@pytest.fixture(scope="module")
+def ours(loaded):
+    return SmolLM2(loaded.config, loaded.weights, loaded.tokenizer)
 
-    def attend(q, k, v, *, mask, causal, impl):
-        assert mask is None and causal
-        q, k, v = (x.numpy() for x in (q, k, v))
-        k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
-        calls.append(q.shape)
-        o = mine["attention"](q, k, v, np.tri(q.shape[-2], dtype=bool))
-        return torch.from_numpy(mine["split_heads"](mine["merge_heads"](o), q.shape[1]))
 
-    monkeypatch.setattr(forward, "attend", attend)
-    found = model.logits(ids)
-    assert len(calls) == model.config.n_layers
+def test_every_part_of_a_forward_pass_is_solved_in_the_book():
+    elsewhere = {"multihead_attention", "attention_backward", "append_and_read", "sample"}
+    assert set(SOLUTIONS) | elsewhere >= set(PARTS)
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 2, 3])
+def test_smollm2_runs_on_worked_solutions(solutions, ours, left_out):
+    """The coarse ones first; without them the finer ones do the work."""
+    own = {part: f for part, f in solutions.items() if part not in COARSE[:left_out]}
+    calls = {part: 0 for part in own}
+
+    def counted(part, f):
+        def call(*arguments):
+            calls[part] += 1
+            return f(*arguments)
+
+        return call
+
+    parts = Parts({part: counted(part, f) for part, f in own.items()})
+    model = SmolLM2(ours.config, ours.weights, ours.tokenizer, parts)
+    ids = ours.encode("Keys are compared with queries, and values are blended.")
+    expected, found = ours.logits(ids), model.logits(ids)
     assert (found - expected).abs().max() < 2e-3
     assert torch.equal(found.argmax(-1), expected.argmax(-1))
+    used = {"project", "split_heads", "merge_heads", "rotate"}
+    used |= {*COARSE[left_out : left_out + 1]} if left_out < 3 else {"softmax"}
+    used |= {"dot_scores"} if left_out >= 2 else set()
+    assert {part for part, n in calls.items() if n} == used
+
+
+def test_kept_functions_are_loaded_from_their_folder(loaded):
+    assert loaded.parts.whose()["split_heads"] == "yours, split_heads"
+    assert loaded.generate("The capital of France is", 1) == " Paris"

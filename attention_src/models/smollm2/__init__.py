@@ -11,6 +11,7 @@ caches       caches by name
 sampling     from logits to the next token
 generate     token after token
 trace        record a forward pass, or change it
+own          the same forward pass on NumPy functions that you wrote
 experiments  what single heads do, what smaller caches cost, how fast it is
 """
 

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from attention_src.kvcache.cache import Cache
 from attention_src.kvcache.layer import has_kernel
 from attention_src.models.smollm2.caches import check_padding
+from attention_src.models.smollm2.own.sampling import own_chooser
 from attention_src.models.smollm2.sampling import Choose, chooser, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size
@@ -47,6 +47,7 @@ def generate(
     stops = stop_ids(model.tokenizer, stop)
     batch = len(prompts)
     choose = chooser(temperature, top_k, top_p, seed, batch=batch, device=model.device)
+    choose = own_chooser(model.parts, choose, temperature, top_k, top_p, seed, batch=batch)
     stream = Stream(model.tokenizer, on_text)
     caches = None
     if cache is not None:
@@ -66,7 +67,7 @@ def generate_ids(
     *,
     choose: Choose = greedy,
     stops: frozenset[int] = frozenset(),
-    caches: list[Cache] | None = None,
+    caches: list[Any] | None = None,
     impl: str = "auto",
     on_token: Callable[[int], Any] | None = None,
 ) -> list[list[int]]:

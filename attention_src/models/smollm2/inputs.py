@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from attention_src.kvcache.cache import Cache
 from attention_src.models.smollm2.weights import Config
 
 
@@ -57,7 +56,7 @@ def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor
 
 
 def check_positions(
-    positions: Any, ids: Tensor, caches: Sequence[Cache] | None, config: Config
+    positions: Any, ids: Tensor, caches: Sequence[Any] | None, config: Config
 ) -> Shaped[Tensor, "*B_or_none n"]:
     """Check the positions of ids, or count on from what the caches have seen.
 

@@ -12,7 +12,8 @@ From a terminal:
     python -m attention_src.models.smollm2 "The capital of France is" --cache int8
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,9 @@ from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import STOP, generate
 from attention_src.models.smollm2.inputs import check_ids, check_one_text, check_positions
 from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
+from attention_src.models.smollm2.own.cache import make_own_caches
+from attention_src.models.smollm2.own.forward import forward as forward_on_parts
+from attention_src.models.smollm2.own.parts import Parts
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Config, Weights, load_weights
@@ -44,8 +48,16 @@ class SmolLM2:
     The weights are dequantised from a 4-bit file: in print, call the model SmolLM2 Q4_1.
     """
 
-    def __init__(self, config: Config, weights: Weights, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, config: Config, weights: Weights, tokenizer: Tokenizer, parts: Parts | None = None
+    ) -> None:
         self.config, self.weights, self.tokenizer = config, weights, tokenizer
+        self.parts = parts
+        if parts is not None and (self.stored, self.device.type) != ("float32", "cpu"):
+            raise ValueError(
+                f"parts are NumPy functions, but the weights are {self.stored} on {self.device}; "
+                "they should be float32 on a CPU"
+            )
 
     @classmethod
     def load(
@@ -55,6 +67,7 @@ class SmolLM2:
         device: Any = "cpu",
         path: str | Path | None = None,
         weights: str = "float",
+        parts: Mapping[str, Callable] | None = None,
     ) -> Model:
         """Load the installed weights and tokenizer; nothing is downloaded.
 
@@ -66,11 +79,14 @@ class SmolLM2:
                 Without a fast product for them, a warning says why and "float" is taken; `stored`
                 tells which it is.
             path: another GGUF file of the same architecture; None = the installed one
+            parts: name -> NumPy function, as `exercises.mine.parts()` returns them: run on these,
+                and on ours for the rest; see `own.parts.Parts`. float32 on a CPU, one text length
+                at a time; `experiments.own.report` says whose each part is. None = the fast way
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
             ValueError: another dtype, a device that is not available, an altered file; unknown
-                weights, or "int4" with another dtype or device
+                weights, or "int4" with another dtype or device; an unknown part
             FileNotFoundError: there is no file at path
         Cost: a second; 538 MB in float32, half of that in the other dtypes, 102 MB as "int4". On a
             CPU "int4" generates the fastest, then float32, and float16 by far the slowest. While
@@ -78,12 +94,13 @@ class SmolLM2:
             `experiments.speed.fastest_threads`.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
+        own = None if parts is None else Parts(parts)
         packed = keeps_blocks(weights, dtype, device)
         file = read_gguf(folder("smollm2") / FILE if path is None else path)
         config = Config.of(file.metadata)
         tokenizer = Tokenizer(file.metadata)
         loaded = load_weights(file, config, dtype, device, packed=packed)
-        return cls(config, loaded, tokenizer)
+        return cls(config, loaded, tokenizer, own)
 
     def __repr__(self) -> str:
         return f"SmolLM2(weights={self.stored}, {self.weights.nbytes / 1e6:.0f} MB, {self.device})"
@@ -136,7 +153,7 @@ class SmolLM2:
         self,
         ids: Any,
         *,
-        caches: Sequence[Cache] | None = None,
+        caches: Sequence[Any] | None = None,
         positions: Any = None,
         mask: Any = None,
         impl: str = "auto",
@@ -170,7 +187,8 @@ class SmolLM2:
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         positions = check_positions(positions, rows, caches, self.config)
         probe = Probe() if probe is None else probe
-        logits = forward(
+        run = forward if self.parts is None else partial(forward_on_parts, self.parts)
+        logits = run(
             self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
             scaling=scaling, probe=probe, last=last,
         )  # fmt: skip
@@ -223,7 +241,7 @@ class SmolLM2:
         *,
         batch: int = 1,
         max_tokens: int | None = None,
-    ) -> list[Cache]:
+    ) -> list[Any]:
         """Make empty caches, one per layer.
 
         Args:
@@ -236,6 +254,8 @@ class SmolLM2:
             ValueError: an unknown cache
         """
         n = self.config.max_tokens if max_tokens is None else max_tokens
+        if self.parts is not None:
+            return make_own_caches(cache, self.parts, self.config, batch, n)
         return make_caches(cache, self.config.n_layers, batch, n)
 
     def generate(
