@@ -1,15 +1,12 @@
-"""The learner's test of a tiled attention is graded; the ladder; the open exercise's numbers."""
-
-import inspect
+"""The learner's test of a tiled attention is graded."""
 
 import numpy as np
 import pytest
 from worked import BOOK, run_exercise
 
 from attention_src.attention.reference import attention
-from attention_src.exercises.flash import check_tiled_test, check_traffic
+from attention_src.exercises.flash import check_tiled_test
 from attention_src.exercises.flash.graded import TILED_TEST
-from attention_src.exercises.flash.ladder import TRAFFIC
 
 PAGE = (BOOK / "flash.md").read_text(encoding="utf-8")
 TILES = ((2, 3), (3, 2))
@@ -17,7 +14,7 @@ TILES = ((2, 3), (3, 2))
 
 @pytest.fixture(autouse=True)
 def first_try():
-    TRAFFIC.failures, TILED_TEST.failures = {}, 0
+    TILED_TEST.failures = 0
 
 
 def numbers(n_q, n_k, d_k=4, d_v=3, seed=0):
@@ -195,66 +192,3 @@ def test_poor_tests_are_told_what_they_miss(name):
         result = check_tiled_test(test)
     assert result.status == "wrong"
     assert words in " ".join(result.message.split())
-
-
-# --- the ladder, and the open exercise ---------------------------------------------------------
-
-
-def test_the_page_s_solution_climbs_every_rung():
-    solutions = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
-    [solution] = [code for code in solutions if "check_traffic(" in code]
-    names = {"check_traffic": check_traffic}
-    last = solution.rindex("check_traffic")
-    exec(solution[:last], names)
-    assert eval(solution[last:], names)
-
-
-def test_each_known_wrong_value_gets_its_reply():
-    assert list(inspect.signature(check_traffic).parameters) == [r.letter for r in TRAFFIC.rungs]
-    assert check_traffic().status == "not started"
-    for rung in TRAFFIC.rungs:
-        for reply in rung.replies:
-            result = check_traffic(**{rung.letter: reply.value()})
-            assert result.status == "wrong"
-            assert reply.message in " ".join(result.message.split())
-
-
-EXACT = (65536, 256, 32, 50331648, 16 / 3, (65536 / 3) ** 0.5)
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        EXACT,
-        tuple(np.float64(EXACT)),
-        tuple(np.array(x) for x in EXACT),
-        (2**16, 2**8, 2**5, 3 * 2**24, 5.33, 148),
-        (65536.0, 256.0, 32.0, 5.03e7, 5.333, 147.8),
-        (np.int64(65536), np.int32(256), 32, 50_331_648, 5.3333, 147.8),
-    ],
-)
-def test_right_rungs(answers):
-    assert check_traffic(*answers).status == "passed"
-
-
-@pytest.mark.parametrize(
-    "letter, value",
-    [
-        *(("a", x) for x in (131072, 64000, 65000, 128)),
-        *(("b", x) for x in (1024, 64, 250, 512)),
-        *(("c", x) for x in (128, 33, 8)),
-        *(("d", x) for x in (16777216, 100663296, 1572864)),
-        *(("e", x) for x in (0.1875, 1.333, 5)),
-        *(("f", x) for x in (256, 21845, 64, "148 wide")),
-    ],
-)
-def test_wrong_rungs(letter, value):
-    assert check_traffic(**{letter: value}).status == "wrong"
-
-
-def test_the_open_exercise_prints_what_the_page_says(capsys):
-    run_exercise("flash", "ex:flash-shape")
-    assert capsys.readouterr().out.split("\n")[:2] == [
-        "128 x 128: 224.0 KB; 140.5 17.4",
-        "(256, 16) 216.0 73.4 17.7",
-    ]

@@ -246,6 +246,5 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_rejected_and_named(name):
-    answer, words = WRONG[name]
     with np.errstate(all="ignore"):
-        assert_rejected(check_tiled_attention, answer, words)
+        assert_rejected(check_tiled_attention, *WRONG[name])
