@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
+
+pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding

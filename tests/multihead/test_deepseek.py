@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+pytest.importorskip("transformers")
 import torch
 from transformers import DeepseekV3Config
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import (

@@ -1,6 +1,8 @@
 """The module with the weights of transformers' Llama."""
 
 import pytest
+
+pytest.importorskip("transformers")
 import torch
 from transformers import DynamicCache, LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotaryEmbedding
