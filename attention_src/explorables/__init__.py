@@ -3,6 +3,7 @@
     explorable("flash")     tiles to step through: what each row holds, and what is moved
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
+    explorable("kvcache")   published models: what a text's keys and values take, and what fits
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("rope")      a query and a key that turn with their positions, and their score
@@ -27,6 +28,7 @@ from typing import Any
 from attention_src.explorables import (
     flash,
     gradient,
+    kvcache,
     masking,
     retrieval,
     rope,
@@ -40,6 +42,7 @@ HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
     "flash": flash.make,
     "gradient": gradient.make,
+    "kvcache": kvcache.make,
     "masking": masking.make,
     "retrieval": retrieval.make,
     "rope": rope.make,

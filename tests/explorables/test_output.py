@@ -23,6 +23,7 @@ GIVEN = {
     "masking": {},
     "flash": {},
     "gradient": {},
+    "kvcache": {},
     "retrieval": {},
     "rope": {},
     "scaling": {},
@@ -48,7 +49,16 @@ def picture(name):
 
 
 def test_the_names():
-    others = ["gradient", "masking", "retrieval", "rope", "scaling", "sentence", "softmax"]
+    others = [
+        "gradient",
+        "kvcache",
+        "masking",
+        "retrieval",
+        "rope",
+        "scaling",
+        "sentence",
+        "softmax",
+    ]
     assert ["flash", *others] == NAMES
 
 
@@ -159,8 +169,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of flash, gradient, masking, retrieval, rope, scaling, "
-    "sentence, softmax"
+    "name is 'maks'; it should be one of flash, gradient, kvcache, masking, retrieval, rope, "
+    "scaling, sentence, softmax"
 )
 TWO = ["a", "b"]
 BAD = [

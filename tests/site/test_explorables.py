@@ -47,6 +47,7 @@ GIVEN = {
     "rope": {},
     "scaling": {},
     "flash": {},
+    "kvcache": {},
 }
 N = len(MASKING["tokens"])
 PRESETS = {
@@ -657,6 +658,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "gradient": "Reset",
         "flash": "To the end",
         "rope": "Both +1",
+        "kvcache": "Start over",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
@@ -669,6 +671,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "scaling": "bits",
         "flash": "Moved 78; with the table 180",
         "rope": "at distance n − m = −2",
+        "kvcache": "room for 1 such text. One text takes 10.7 GB",
     }
     assert words[name] in spoken.text_content()
 
