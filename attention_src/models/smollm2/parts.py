@@ -1,5 +1,9 @@
 """What SmolLM2 computes besides attention: norms, projections and the feed-forward part."""
 
+import functools
+import platform
+from pathlib import Path
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -36,8 +40,9 @@ def project(
 
     One row uses each weight once, so the time is that of reading the weights. torch's
     matrix–vector product reaches a fraction of the bandwidth of two cores; two half sums, one per
-    core, come near it. For several rows, oneDNN's product, which torch uses for other dtypes and
-    for convolutions, beats MKL's. `benchmarks/smollm2.py` compares.
+    core, come near it. For several rows torch uses MKL, which is the fastest on Intel's processors;
+    on others oneDNN's product, which torch uses for other dtypes and for convolutions, beats it.
+    `benchmarks/smollm2.py` compares.
 
     Args:
         x: [..., d_in]
@@ -54,9 +59,19 @@ def project(
         return halves.sum(0).view(*x.shape[:-1], d_out)
     # oneDNN's operator has no gradient.
     learns = torch.is_grad_enabled() and (x.requires_grad or w.requires_grad)
-    if torch.backends.mkldnn.is_available() and not learns:
+    if torch.backends.mkldnn.is_available() and not learns and not made_by_intel():
         return torch.ops.mkldnn._linear_pointwise(x, w.T, None, "none", [], "")
     return x @ w
+
+
+@functools.cache
+def made_by_intel() -> bool:
+    """Whether this computer's processor says that Intel made it.
+
+    Returns: False where the system does not tell
+    """
+    linux = Path("/proc/cpuinfo")
+    return "GenuineIntel" in (linux.read_text() if linux.exists() else platform.processor())
 
 
 def feed_forward(

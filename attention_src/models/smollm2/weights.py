@@ -210,7 +210,7 @@ class _Maker:
         kinds = [tensor.block.name for tensor, _ in found]
         if self.packed and fits(d_in, sum(d_outs), kinds):
             rows = [half_split(tensor.raw_rows, n_heads) for tensor, n_heads in found]
-            return pack(np.concatenate(rows), kinds[0])
+            return pack(rows[0] if len(rows) == 1 else np.concatenate(rows), kinds[0])
         w = torch.empty(d_in, sum(d_outs), **self.options)
         for (tensor, n_heads), columns in zip(found, w.split(d_outs, dim=1), strict=True):
             columns.copy_(torch.from_numpy(half_split(tensor.dequantize(), n_heads)).T)
