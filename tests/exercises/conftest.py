@@ -15,6 +15,8 @@ if importlib.util.find_spec("torch"):
 
 
 @pytest.fixture(autouse=True)
-def first_try():
+def first_try(untyped):
+    """Untyped, as in a notebook: a check calls small functions a thousand times, and types would
+    take a third of its time. The package's functions are called with types by their own tests."""
     for check in every_check():
         check.failures = 0

@@ -1,5 +1,6 @@
 """What every chapter's worked solutions and wrong answers must do."""
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -15,6 +16,7 @@ from attention_src.exercises.engine.checking import Check
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
+@functools.cache  # asked for before each test
 def every_check():
     """The checks of all chapters."""
     found = {}
