@@ -3,7 +3,8 @@
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
     browser     chromium, one for the whole run
-    open_page   open_page("book/softmax.html", theme="dark", width=390) -> a playwright Page
+    new_page    new_page(theme="dark", width=390) -> an empty playwright Page
+    open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
 
 When a test ends, each page that it opened must have logged no error, must have asked no other host
 for anything, and must have been refused nothing. So every browser test is a test of that too.
@@ -55,23 +56,54 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def open_page(browser, site):
-    """A function: open_page(path, *, theme="light", width=1280, height=900, **context options)."""
-    log, contexts = Log(site), []
+@pytest.fixture(scope="session")
+def shared(browser):
+    """The context of all pages that need none of their own, and a session to erase what it keeps.
 
-    def visit(path, *, theme="light", width=1280, height=900, **options):
+    A new context takes Chromium more than half a second of work, a new page a tenth.
+    """
+    context = browser.new_context()
+    yield context, context.new_cdp_session(context.new_page())
+    context.close()
+
+
+@pytest.fixture
+def new_page(browser, shared):
+    """A function: new_page(*, theme="light", width=1280, height=900, **context options)."""
+    pages, contexts = [], []
+
+    def make(*, theme="light", width=1280, height=900, **options):
         if theme not in THEMES:
             raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
         size = {"width": width, "height": height}
-        contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
-        contexts[-1].set_default_navigation_timeout(120_000)  # a busy machine is not a bug
-        page = contexts[-1].new_page()
+        if options:
+            contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
+            page = contexts[-1].new_page()
+        else:
+            pages.append(page := shared[0].new_page())
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=theme)
+        page.set_default_navigation_timeout(120_000)  # a busy machine is not a bug
+        return page
+
+    yield make
+    origins = {page.evaluate("origin") for page in pages}
+    for each in pages + contexts:
+        each.close()
+    for origin in origins - {"null"}:  # that of files
+        shared[1].send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+
+
+@pytest.fixture
+def open_page(new_page, site):
+    """A function: open_page(path, **as new_page)."""
+    log = Log(site)
+
+    def visit(path, **options):
+        page = new_page(**options)
         log.watch(page)
         page.goto(f"{site}/{path}", wait_until="load")
         return page
 
     yield visit
-    for context in contexts:
-        context.close()
     assert not log.errors, "\n".join(log.errors)

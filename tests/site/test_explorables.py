@@ -5,7 +5,7 @@ First on a page of their own, which needs no built site, then on the pages of th
 
 import json
 import re
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -74,25 +74,21 @@ LIGHT_PAGES = {
 
 
 @pytest.fixture
-def show(browser, tmp_path):
+def show(new_page, tmp_path):
     """A function: show("softmax", "masking", width=390, ...) -> a page that holds these."""
-    contexts, errors = [], []
+    errors, files = [], count()
 
     def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
         head, body, scheme = page
         parts = "".join(explorable_html(name, **GIVEN[name]) for name in names)
-        file = tmp_path / f"page{len(contexts)}.html"
+        file = tmp_path / f"page{next(files)}.html"
         file.write_text(
             f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"
             f"<meta name='viewport' content='width=device-width'></head>"
             f"{body}<main><h1>Page</h1>{parts}<p class='after'>After</p></main></body></html>",
             encoding="utf-8",
         )
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
-        )
-        contexts.append(context)
-        opened = context.new_page()
+        opened = new_page(theme=scheme, width=width, **options)
         opened.on("pageerror", lambda error: errors.append(str(error)))
         opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
         opened.on(
@@ -103,8 +99,6 @@ def show(browser, tmp_path):
         return opened
 
     yield visit
-    for context in contexts:
-        context.close()
     assert not errors
 
 
@@ -790,17 +784,16 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
 
 
 @pytest.mark.parametrize("width", [390, 700, 1000])
-def test_the_picture_takes_no_more_room_than_what_replaces_it(browser, width):
+def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
     """A busy machine paints the picture before the script runs: the page must not jump then."""
     parts = "".join(explorable_html(name, **given) for name, given in GIVEN.items())
     still = re.sub(r"<script.*?</script>", "", parts, flags=re.S)
-    page = browser.new_page(viewport={"width": width, "height": 800})
+    page = new_page(width=width)
     page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
     for name in GIVEN:
         body = page.locator(f'[data-explorable="{name}"] .ae-body')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
-    page.close()
 
 
 def axe(page):

@@ -45,15 +45,13 @@ def small_site(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, small_site):
-    """visit("one", init="script", **options of a context) -> a page; page=… goes on in that one."""
-    log, contexts = Log(small_site), []
+def visit(new_page, small_site):
+    """visit("one", init="script", **as new_page) -> a page; page=… goes on in that one."""
+    log = Log(small_site)
 
-    def go(name, *, page=None, init=None, theme="light", width=1280, **options):
+    def go(name, *, page=None, init=None, **options):
         if page is None:
-            size = {"width": width, "height": 900}
-            contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
-            page = contexts[-1].new_page()
+            page = new_page(**options)
             log.watch(page)
             if init:
                 page.add_init_script(init)
@@ -61,8 +59,6 @@ def visit(browser, small_site):
         return page
 
     yield go
-    for context in contexts:
-        context.close()
     assert not log.errors, "\n".join(log.errors)
 
 
