@@ -31,6 +31,7 @@ BELONG = {
     "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
     "gpu": "000-49 000-68",
     "flash": "000-47 000-48 002-01",
+    "costs": "000-64 000-66 000-69 001-11 003-21 004-10 004-11",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
