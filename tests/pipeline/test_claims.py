@@ -32,6 +32,7 @@ BELONG = {
     "gpu": "000-49 000-68",
     "flash": "000-47 000-48 002-01",
     "costs": "000-64 000-66 000-69 001-11 003-21 004-10 004-11",
+    "ssm": "000-58 000-59",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
