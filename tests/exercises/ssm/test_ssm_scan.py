@@ -1,20 +1,15 @@
-"""A scan that goes on, and the ladder: right answers pass, wrong ones do not and are told why.
+"""A scan that goes on: right answers pass, wrong ones do not and are told why.
 
 In the table of wrong answers: code, and what the message must speak of ("" = any message).
 """
 
-import inspect
-
 import numpy as np
 import pytest
-from worked import BOOK, assert_rejected, assert_worked
+from worked import assert_rejected, assert_worked
 
-from attention_src.exercises.ssm import check_gate_ladder, check_scan_on
-from attention_src.exercises.ssm.gate import GATE
+from attention_src.exercises.ssm import check_scan_on
 from attention_src.exercises.ssm.scans import by_scan, scanning, swapped, write_held
 from attention_src.ssm.reference import selective_scan
-
-PAGE = (BOOK / "ssm.md").read_text(encoding="utf-8")
 
 
 # The worked solution, in the words of the chapter.
@@ -200,65 +195,3 @@ WRONG = {
 def test_wrong_answers_are_rejected_and_named(name):
     answer, spoken_of = WRONG[name]
     assert_rejected(check_scan_on, answer, spoken_of)
-
-
-# --- the ladder --------------------------------------------------------------------------------
-
-
-@pytest.fixture(autouse=True)
-def first_try():
-    GATE.failures = {}
-
-
-def test_the_page_s_solution_climbs_every_rung():
-    solutions = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
-    [solution] = [code for code in solutions if "check_gate_ladder(" in code]
-    names = {"np": np, "check_gate_ladder": check_gate_ladder}
-    last = solution.rindex("check_gate_ladder")
-    exec(solution[:last], names)
-    assert eval(solution[last:], names)
-
-
-def test_each_known_wrong_value_gets_its_reply():
-    letters = [rung.letter for rung in GATE.rungs]
-    assert list(inspect.signature(check_gate_ladder).parameters) == letters
-    assert check_gate_ladder().status == "not started"
-    for rung in GATE.rungs:
-        for reply in rung.replies:
-            result = check_gate_ladder(**{rung.letter: reply.value()})
-            assert result.status == "wrong"
-            assert reply.message in " ".join(result.message.split())
-
-
-BEST = (4.01815, 0.017986, 0.982014, 4.09174, 0.982014, 69.3147)
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        BEST,
-        tuple(np.float64(x) for x in BEST),
-        tuple(np.array(x) for x in BEST),
-        tuple(round(x, 3) for x in BEST),
-        (4.018, 0.018, 0.982, 4.092, 0.982, 69),
-        (np.log1p(np.exp(4)), 1 / (1 + np.exp(4)), 1 / (1 + np.exp(-4)), 4.0917, 0.98201, 69.3),
-    ],
-)
-def test_right_rungs(answers):
-    assert check_gate_ladder(*answers).status == "passed"
-
-
-@pytest.mark.parametrize(
-    ("letter", "value"),
-    [
-        *(("a", x) for x in (4, 1.745, 0.982, 54.6, "4.018")),
-        *(("b", x) for x in (0.982, 0.0183, 55.6, -4.018, 0.02)),
-        *(("c", x) for x in (0.018, 4.018, -0.982, 1.0)),
-        *(("d", x) for x in (0.2444, 4.018, 3.036, 4.0, np.nan)),
-        *(("e", x) for x in (0.018, 0.01815, 1.0)),
-        *(("f", x) for x in (100, 50, 0.693, 200, [69, 69])),
-    ],
-)
-def test_wrong_rungs(letter, value):
-    best = dict(zip("abcdef", BEST, strict=True))
-    assert check_gate_ladder(**best | {letter: value}).status == "wrong"
