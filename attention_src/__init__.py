@@ -13,7 +13,7 @@ Where to look, in the order in which one builds on the other:
     ssm         state space models: fixed, selective (Mamba), dual (Mamba-2)
     ring        one sequence over several devices
     models      real checkpoints on the parts above: minilm (NumPy), smollm2 (PyTorch); planted, a
-                tiny model with hand-written heads, whose truth is known
+                tiny model with hand-written heads, whose truth is known; recall, trained here
 
 In a topic, a file's name, or its folder's, says what it stands on:
 

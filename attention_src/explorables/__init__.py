@@ -4,6 +4,7 @@
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
     explorable("kvcache")   published models: what a text's keys and values take, and what fits
+    explorable("linear")    tokens that come one at a time: a growing cache beside a fixed state
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("rope")      a query and a key that turn with their positions, and their score
@@ -29,6 +30,7 @@ from attention_src.explorables import (
     flash,
     gradient,
     kvcache,
+    linear,
     masking,
     retrieval,
     rope,
@@ -43,6 +45,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "flash": flash.make,
     "gradient": gradient.make,
     "kvcache": kvcache.make,
+    "linear": linear.make,
     "masking": masking.make,
     "retrieval": retrieval.make,
     "rope": rope.make,

@@ -33,6 +33,7 @@ BELONG = {
     "flash": "000-47 000-48 002-01",
     "costs": "000-64 000-66 000-69 001-11 003-21 004-10 004-11",
     "ssm": "000-58 000-59",
+    "linear": "000-56 000-57 000-65 003-08 003-14 004-12",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}

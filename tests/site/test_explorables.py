@@ -48,6 +48,7 @@ GIVEN = {
     "scaling": {},
     "flash": {},
     "kvcache": {},
+    "linear": {},
 }
 N = len(MASKING["tokens"])
 PRESETS = {

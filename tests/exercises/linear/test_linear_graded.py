@@ -1,0 +1,158 @@
+"""The learner's test of chunks is graded, and the ladder knows its wrong rungs."""
+
+import numpy as np
+import pytest
+from worked import assert_rejected, run_exercise
+
+from attention_src.exercises.linear import check_chunk_test, check_room_ladder
+from attention_src.exercises.linear.graded import CHUNK_TEST
+
+SIZES = ((19, 4), (8, 3), (5, 16))
+
+
+@pytest.fixture(autouse=True)
+def first_try():
+    CHUNK_TEST.failures = 0
+
+
+def draw(n, d_k=6, d_v=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n, d)) for d in (d_k, d_k, d_v)]
+
+
+def wanted(q, k, v):
+    return np.tril(q @ k.T) @ v
+
+
+@pytest.mark.parametrize("one", CHUNK_TEST.wrong, ids=lambda one: one.name)
+def test_each_wrong_one_is_wrong(one):
+    off = []
+    for n, C in SIZES:
+        q, k, v = draw(n)
+        before = v.copy()
+        off += [abs(one.function(q, k, v, C) - wanted(q, k, before)).max(), abs(v - before).max()]
+    assert max(off) > 1e-2
+
+
+@pytest.mark.parametrize("one", CHUNK_TEST.right, ids=lambda one: one.name)
+def test_right_ones_are_right(one):
+    for n, C in SIZES:
+        q, k, v = draw(n)
+        assert abs(one.function(q, k, v, C) - wanted(q, k, v)).max() < 5e-5
+
+
+def a_test(sizes=SIZES, atol=1e-4, oracle=wanted, look=lambda o: o, changes=True, **shape):
+    """A learner's test, right by default, wrong in the way that an argument says."""
+
+    def my_chunk_test(form):
+        for n, C in sizes:
+            q, k, v = draw(n, **shape)
+            before = v.copy()
+            o = form(q, k, v, C)
+            assert np.allclose(look(o), look(oracle(q, k, before)), rtol=0, atol=atol)
+            assert not changes or np.array_equal(v, before)
+
+    return my_chunk_test
+
+
+def token_by_token(form):
+    q, k, v = draw(23)
+    state, before = 0, v.copy()
+    o = form(q, k, v, 5)
+    for t in range(23):
+        state = state + np.outer(k[t], before[t])
+        assert abs(o[t] - q[t] @ state).max() < 1e-4
+    assert (v == before).all()
+
+
+def by_prefixes(form):
+    """The output of a prefix is a prefix of the output, and the last row is a plain sum."""
+    q, k, v = draw(17)
+    before = v.copy()
+    whole = form(q, k, v, 3)
+    assert (v == before).all()
+    for n in range(1, 18):
+        part = form(q[:n].copy(), k[:n].copy(), v[:n].copy(), 3)
+        assert np.allclose(part, whole[:n], atol=1e-4)
+        assert np.allclose(part[-1], q[n - 1] @ (k[:n].T @ before[:n]), atol=1e-4)
+
+
+RIGHT = {
+    "worked solution": None,
+    "right": a_test(),
+    "one size": a_test(((19, 4),)),
+    "another draw": a_test(seed=5),
+    "token by token": token_by_token,
+    "prefixes": by_prefixes,
+    "chunks of 1 too": a_test(((9, 1), (19, 4))),
+    "loose": a_test(atol=1e-3),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_tests_pass(name):
+    given = RIGHT[name] or run_exercise("linear", "ex:linear-test")["my_chunk_test"]
+    assert check_chunk_test(given).status == "passed"
+
+
+def refuses_all(form):
+    form(*draw(19), 4)
+    raise AssertionError
+
+
+WRONG = {
+    "calls only": (lambda form: form(*draw(19), 4), "caught 0"),
+    "refuses all": (refuses_all, ""),
+    "one chunk": (a_test(((5, 16),)), "caught"),
+    "two chunks": (a_test(((8, 4),)), "caught"),
+    "three chunks": (a_test(((12, 4),)), "caught"),
+    "divides": (a_test(((20, 4),)), "caught"),
+    "chunks of 1": (a_test(((9, 1),)), "caught"),
+    "exact": (a_test(atol=0), ""),
+    "1e-9": (a_test(atol=1e-9), "float32"),
+    "far too loose": (a_test(atol=1e3), "caught"),
+    "shape only": (a_test(look=np.shape), "caught"),
+    "first row": (a_test(look=lambda o: o[0]), "caught"),
+    "inputs may change": (a_test(changes=False), "caught"),
+    "not causal": (a_test(oracle=lambda q, k, v: q @ k.T @ v), ""),
+    "divided": (a_test(oracle=lambda q, k, v: wanted(q, k, v) / len(q)), ""),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_tests_are_rejected(name):
+    answer, words = WRONG[name]
+    assert_rejected(check_chunk_test, answer, words)
+
+
+ANSWERS = dict(a=16384, b=64, c=128, d=4.0, e=64.0, f=64.0)
+
+
+def test_the_ladder_s_worked_solution():
+    names = run_exercise("linear", "ex:linear-room", check_room_ladder=check_room_ladder)
+    assert {x: names[x] for x in ANSWERS} == ANSWERS
+    assert check_room_ladder(**ANSWERS).status == "passed"
+    assert check_room_ladder().status == "not started"
+
+
+@pytest.mark.parametrize(
+    "rung, value, words",
+    [
+        ("a", 256, "row for each channel"),
+        ("b", 128, "a key and a value"),
+        ("b", 16384, "256 of them"),
+        ("c", 16384, "orthogonal keys"),
+        ("c", 64, "directions"),
+        ("d", 16, "variance"),
+        ("d", 0.25, "Turn it over"),
+        ("d", (2049 / 128) ** 0.5, "no crosstalk"),
+        ("e", 1 / 64, "turn it over"),
+        ("e", 8192, "width 1"),
+        ("f", 8192, "4 d²"),
+        ("f", 128, "two products"),
+        ("f", 1, "128 rows"),
+    ],
+)
+def test_the_ladder_names_a_wrong_rung(rung, value, words):
+    result = check_room_ladder(**(ANSWERS | {rung: value}))
+    assert result.status == "wrong" and words in " ".join(result.message.split())
