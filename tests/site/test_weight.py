@@ -17,14 +17,19 @@ FIRST_VISIT, NEXT_PAGE = 300_000, 100_000
 
 
 @pytest.fixture(scope="module")
-def earlier(browser, site):
+def context(shared):
+    return shared[0]
+
+
+@pytest.fixture(scope="module")
+def earlier(context, site):
     """Visits of the page before: the first, and the second for the first."""
-    return {page: visits(browser, site, page)[0] for page in (FIRST_PAGE, BOOK[1])}
+    return {page: visits(context, site, page)[0] for page in (FIRST_PAGE, BOOK[1])}
 
 
 @pytest.mark.parametrize("page", BOOK)
-def test_weight(page, browser, site, earlier):
-    (visit,) = visits(browser, site, page)
+def test_weight(page, context, site, earlier):
+    (visit,) = visits(context, site, page)
     first = sum(visit.bytes.values())
     following = visit.after(earlier[BOOK[1] if page == FIRST_PAGE else FIRST_PAGE])
     assert visit.foreign == []
@@ -32,15 +37,15 @@ def test_weight(page, browser, site, earlier):
     assert following <= NEXT_PAGE
 
 
-def test_a_page_takes_no_more_than_is_reckoned(browser, site, earlier):
+def test_a_page_takes_no_more_than_is_reckoned(context, site, earlier):
     (alone,), (_, second) = (
-        visits(browser, site, BOOK[1]),
-        visits(browser, site, FIRST_PAGE, BOOK[1]),
+        visits(context, site, BOOK[1]),
+        visits(context, site, FIRST_PAGE, BOOK[1]),
     )
     assert sum(second.bytes.values()) <= 1.02 * alone.after(earlier[FIRST_PAGE])
 
 
-def test_the_scale_counts_what_a_page_loads(browser, tmp_path):
+def test_the_scale_counts_what_a_page_loads(context, tmp_path):
     head, heavy = (
         '<!doctype html><link rel="icon" href="data:,">',
         '<script src="heavy.js"></script>',
@@ -53,9 +58,9 @@ def test_the_scale_counts_what_a_page_loads(browser, tmp_path):
     # Random, so that gzip can do no better than 6 bits of 8.
     (tmp_path / "heavy.js").write_text("//" + base64.b64encode(os.urandom(90_000)).decode())
     with serving(tmp_path) as base:
-        light, index = visits(browser, base, "light.html", "index.html")
-        heavy, cached = visits(browser, base, "heavy.html", "index.html")
-        (alone,) = visits(browser, base, "index.html")
+        light, index = visits(context, base, "light.html", "index.html")
+        heavy, cached = visits(context, base, "heavy.html", "index.html")
+        (alone,) = visits(context, base, "index.html")
     assert 90_000 < sum(alone.bytes.values()) < 95_000
     assert alone.after(light) > 90_000 and sum(index.bytes.values()) > 90_000
     assert alone.after(heavy) < 1_000, "what is cached does not come over the wire"

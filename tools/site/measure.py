@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from tools.site.server import serving
 
 if TYPE_CHECKING:  # weighing needs it, the command's help does not
-    from playwright.sync_api import Browser
+    from playwright.sync_api import BrowserContext
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
@@ -63,13 +63,13 @@ class Visit:
         return sum(size for address, size in self.bytes.items() if address not in before.bytes)
 
 
-def visits(browser: Browser, base: str, *pages: str) -> list[Visit]:
-    """Open pages one after the other, the first with an empty cache."""
-    context = browser.new_context()
-    context.set_default_navigation_timeout(120_000)  # a busy machine takes longer
+def visits(context: BrowserContext, base: str, *pages: str) -> list[Visit]:
+    """Open pages one after the other, the first with the cache emptied."""
     page = context.new_page()
+    page.set_default_navigation_timeout(120_000)  # a busy machine takes longer
     session = context.new_cdp_session(page)
     session.send("Network.enable")
+    session.send("Network.clearBrowserCache")
     addresses: dict[str, str] = {}
     made: list[Visit] = []
 
@@ -90,7 +90,7 @@ def visits(browser: Browser, base: str, *pages: str) -> list[Visit]:
         page.goto(f"{base}/{path}", wait_until="networkidle")
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_load_state("networkidle")
-    context.close()
+    page.close()
     return made
 
 
@@ -132,9 +132,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     with serving(options.html) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        context = browser.new_context()
         for page in options.pages or book:
             before = next(p for p in (FIRST_PAGE, *book) if p != page)
-            (visit,), (earlier,) = visits(browser, base, page), visits(browser, base, before)
+            (visit,), (earlier,) = visits(context, base, page), visits(context, base, before)
             print(
                 f"{page}: first visit {sum(visit.bytes.values()) / 1000:.0f} KB in "
                 f"{len(visit.bytes)} requests, next page {visit.after(earlier) / 1000:.0f} KB, "
