@@ -11,8 +11,9 @@ from smollm2_support import CLOSE, model, shallow, text_ids
 from attention_src.exercises.mine import PARTS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.experiments.own import report
+from attention_src.models.smollm2.own.answers import PartError
 from attention_src.models.smollm2.own.ours import OURS
-from attention_src.models.smollm2.own.parts import COARSER, UNUSED, PartError, Parts
+from attention_src.models.smollm2.own.parts import COARSER, UNUSED, Parts
 from attention_src.models.smollm2.trace import Ablation
 
 N = 13

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.models.smollm2.own.parts import PartError, Parts
+from attention_src.models.smollm2.own.answers import PartError
+from attention_src.models.smollm2.own.parts import COARSER, Parts
 
 Array = np.ndarray
 RIGHT = Parts({})
@@ -67,19 +68,36 @@ class SideBySide(Parts):
         return int(logits.argmax())
 
     def _each(self, part: str, *arguments: Any) -> Any:
-        """A part's answers for every text; what has three axes or more holds a row for each."""
-        answers = []
-        for b, parts in enumerate(self.variants):
-            rows = [a[b : b + 1] if np.ndim(a) >= 3 else a for a in arguments]
-            answers.append(self._try(b, parts, part, rows))
-        if isinstance(answers[0], list):
-            return [np.concatenate(column) for column in zip(*answers, strict=True)]
-        return np.concatenate(answers)
+        """A part's answers for every text; what has three axes or more holds a row for each.
 
-    def _try(self, b: int, parts: Parts, part: str, rows: list) -> Any:
+        Texts on our part are computed together, which is most of the speed.
+        """
+        B, work = len(self.variants), {part} | {n for n in COARSER if part in COARSER[n]}
+        apart = [b for b in range(B) if b in self.failed or work & self.variants[b].own.keys()]
+        if apart and part == "append_and_read":
+            apart = list(range(B))  # it writes in place, and what an index picks is a copy
+        together = [b for b in range(B) if b not in apart]
+        answers = [self._try(b, part, _rows(arguments, slice(b, b + 1))) for b in apart]
+        if together:
+            picked = arguments if not apart else _rows(arguments, together)
+            try:
+                answers.append(getattr(RIGHT, part)(*picked))
+            except PartError:  # of one of them; find out of which
+                answers += [self._try(b, part, _rows(arguments, slice(b, b + 1))) for b in together]
+        order = np.argsort(apart + together)
+        if isinstance(answers[0], list):
+            return [np.concatenate(column)[order] for column in zip(*answers, strict=True)]
+        return np.concatenate(answers)[order]
+
+    def _try(self, b: int, part: str, rows: list) -> Any:
         if b not in self.failed:
             try:
-                return getattr(parts, part)(*rows)
+                return getattr(self.variants[b], part)(*rows)
             except PartError as error:
                 self.failed[b] = str(error)
         return getattr(RIGHT, part)(*[np.zeros_like(a) if np.ndim(a) >= 3 else a for a in rows])
+
+
+def _rows(arguments: tuple, which: Any) -> list:
+    """The same texts of each argument that holds a row for each."""
+    return [a[which] if np.ndim(a) >= 3 else a for a in arguments]

@@ -1,10 +1,11 @@
-"""Which part of a forward pass is whose, and what a part's answer must be."""
+"""Which part of a forward pass is whose, and which does the work of which."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from attention_src.models.smollm2.own.answers import PartError, checked, kind, name_of
 from attention_src.models.smollm2.own.ours import OURS
 
 Array = np.ndarray
@@ -29,11 +30,6 @@ UNUSED = {
     "multihead_attention": "it projects and attends in one, and rotary models rotate in between",
     "attention_backward": "a forward pass has no gradients",
 }
-Choose = Callable[[Any], Any]
-
-
-class PartError(ValueError):
-    """A part raised an error, or gave an answer that cannot be right."""
 
 
 class Parts:
@@ -66,7 +62,7 @@ class Parts:
         """
         said = {name: "ours" for name in COARSER}
         for name in self.own:
-            said[name] = f"yours, {_name(self.own[name])}"
+            said[name] = f"yours, {name_of(self.own[name])}"
         for name in self.own:
             covering = [part for part in COARSER.get(name, ()) if part in self.own]
             why = f"{covering[0]} does its work" if covering else UNUSED.get(name)
@@ -203,21 +199,21 @@ class Parts:
         answer = self._call("sample", (logits, temperature, top_p, u))
         if not isinstance(answer, int | np.integer) or not 0 <= answer < len(logits):
             raise PartError(
-                f"{self._who('sample')} returned {_kind(answer)}; it should return a token id, "
+                f"{self._who('sample')} returned {kind(answer)}; it should return a token id, "
                 f"from 0 to {len(logits) - 1}"
             )
         return int(answer)
 
     def _one(self, name: str, arguments: tuple, shape: Shape) -> Array:
-        return self._checked(name, self._call(name, arguments), shape)
+        return checked(self._who(name), self._call(name, arguments), shape)
 
     def _several(self, name: str, arguments: tuple, shapes: list[Shape]) -> list[Array]:
         answer = self._call(name, arguments)
         if not isinstance(answer, tuple | list) or len(answer) != len(shapes):
             raise PartError(
-                f"{self._who(name)} returned {_kind(answer)}; it should return {len(shapes)} arrays"
+                f"{self._who(name)} returned {kind(answer)}; it should return {len(shapes)} arrays"
             )
-        return [self._checked(name, a, shape) for a, shape in zip(answer, shapes, strict=True)]
+        return [checked(self._who(name), a, shape) for a, shape in zip(answer, shapes, strict=True)]
 
     def _call(self, name: str, arguments: tuple) -> Any:
         f = self.own.get(name) or OURS[name]
@@ -228,36 +224,6 @@ class Parts:
             said = f"{type(error).__name__}: {error}"
             raise PartError(f"{self._who(name)} raised {said}") from error
 
-    def _checked(self, name: str, answer: Any, shape: Shape) -> Array:
-        """The answer as an array of floats, of the right shape and finite."""
-        x = answer if isinstance(answer, np.ndarray) else np.asarray(answer)
-        if x.dtype.kind != "f" or x.shape != shape:
-            raise PartError(
-                f"{self._who(name)} returned {_kind(answer)}; it should return real numbers of "
-                f"shape {list(shape)}"
-            )
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(x.astype(np.float32, copy=False))  # as the rest of the model is
-        if not finite.all():
-            n_bad = x.size - int(finite.sum())
-            raise PartError(
-                f"{self._who(name)} returned {n_bad} of {x.size} numbers that are NaN or infinite"
-            )
-        return x
-
     def _who(self, name: str) -> str:
         """A part in an error's words."""
-        return f"parts[{name!r}] ({_name(self.own[name])})" if name in self.own else f"our {name}"
-
-
-def _name(f: Callable) -> str:
-    return str(getattr(f, "__name__", repr(f)))
-
-
-def _kind(answer: Any) -> str:
-    """What an answer is, in a few words."""
-    if isinstance(answer, np.ndarray):
-        return f"an array of {answer.dtype}, shape {list(answer.shape)}"
-    if isinstance(answer, tuple | list):
-        return f"a {type(answer).__name__} of {len(answer)}"
-    return f"{type(answer).__name__} {answer!r:.40}"
+        return f"parts[{name!r}] ({name_of(self.own[name])})" if name in self.own else f"our {name}"
