@@ -1,5 +1,7 @@
 """Each planted head does what its role says, on many random texts."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,16 @@ MODEL = PlantedModel.load()
 SEEDS = range(25)
 REPEATED = [repeated(n, seed) for n in (2, 7, 15) for seed in SEEDS]
 REFRAINS = [refrain(n, seed) for n in (3, 7, 15) for seed in SEEDS]
+
+
+def run(tokens):
+    """The whole model's run, to which most tests compare another."""
+    return run_once("".join(tokens))
+
+
+@functools.cache
+def run_once(text):
+    return MODEL.run(list(text))
 
 
 def copies(tokens, trace):
@@ -28,14 +40,14 @@ def refrains(tokens, trace):
 def test_previous_token_head():
     at = MODEL.find("previous")
     for tokens in REPEATED:
-        p = MODEL.run(tokens).weights[at]
+        p = run(tokens).weights[at]
         assert (np.diag(p, k=-1) > 0.99).all()
 
 
 def test_induction_head_looks_at_what_followed():
     at = MODEL.find("induction")
     for tokens in REPEATED:
-        p, n = MODEL.run(tokens).weights[at], len(tokens) // 2
+        p, n = run(tokens).weights[at], len(tokens) // 2
         assert (p[1 : n + 1, 0] > 0.99).all()  # rests on START
         followed = [p[i, i - n + 1] for i in range(n + 1, len(tokens))]
         assert min(followed) > 0.99
@@ -49,7 +61,7 @@ def test_induction_shares_its_weight_among_several_matches():
 def test_guesses_are_right_and_need_both_heads_of_the_circuit():
     circuit = [MODEL.find("previous"), MODEL.find("induction")]
     for tokens in REPEATED:
-        assert copies(tokens, MODEL.run(tokens)) == 1
+        assert copies(tokens, run(tokens)) == 1
         for head in circuit:
             assert copies(tokens, MODEL.run(tokens, ablate=[head])) == 0
 
@@ -57,7 +69,7 @@ def test_guesses_are_right_and_need_both_heads_of_the_circuit():
 def test_the_flat_head_that_matters():
     at = MODEL.find("mean")
     for tokens in REFRAINS:
-        whole = MODEL.run(tokens)
+        whole = run(tokens)
         n = len(tokens)
         np.testing.assert_allclose(whole.weights[at], np.tri(n) / np.arange(1, n + 1)[:, None])
         assert refrains(tokens, whole) == 1
@@ -68,13 +80,13 @@ def test_the_flat_head_that_matters():
 @pytest.mark.parametrize("role", ["sink", "echo", "idle", "late"])
 def test_heads_that_do_nothing(role):
     for tokens in REPEATED + REFRAINS:
-        whole, without = MODEL.run(tokens), MODEL.run(tokens, ablate=[MODEL.find(role)])
+        whole, without = run(tokens), MODEL.run(tokens, ablate=[MODEL.find(role)])
         np.testing.assert_allclose(without.logits, whole.logits, atol=1e-6)
 
 
 def test_the_maps_of_heads_that_do_nothing_are_striking():
     for tokens in REPEATED:
-        trace = MODEL.run(tokens)
+        trace = run(tokens)
         n = len(tokens)
         weights = {role: trace.weights[MODEL.find(role)] for role in MODEL.truth.values()}
         assert (weights["sink"][:, 0] > 0.99).all()
@@ -95,13 +107,13 @@ def test_echo_and_late_write_much_and_sink_nothing():
 
 def test_the_steady_head_writes_the_same_everywhere():
     at = MODEL.find("steady")
-    written = [MODEL.run(tokens).outputs[at] for tokens in REPEATED + REFRAINS]
+    written = [run(tokens).outputs[at] for tokens in REPEATED + REFRAINS]
     assert np.ptp(np.concatenate(written), axis=0).max() < 1e-6
     for tokens in REPEATED:
         assert set(MODEL.run(tokens, ablate=[at]).guesses) == {"^"}
         constant = MODEL.run("^").heads[at][0]
         patched = MODEL.run(tokens, patch={at: constant})
-        np.testing.assert_allclose(patched.logits, MODEL.run(tokens).logits, atol=1e-6)
+        np.testing.assert_allclose(patched.logits, run(tokens).logits, atol=1e-6)
 
 
 def test_one_of_two_twins_is_enough():
@@ -121,7 +133,7 @@ def test_shuffled_heads_compute_the_same():
     places = set()
     for seed in range(5):
         model = PlantedModel.load(shuffle=seed)
-        np.testing.assert_allclose(model.run(tokens).logits, MODEL.run(tokens).logits)
+        np.testing.assert_allclose(model.run(tokens).logits, run(tokens).logits)
         assert sorted(model.truth.values()) == sorted(MODEL.truth.values())
         assert model.truth == PlantedModel.load(shuffle=seed).truth
         places.add(model.find("previous"))
@@ -131,7 +143,7 @@ def test_shuffled_heads_compute_the_same():
 def test_replaced_weights_and_patched_outputs_are_used():
     tokens = repeated(5)
     at, n = MODEL.find("induction"), 11
-    whole = MODEL.run(tokens)
+    whole = run(tokens)
     same = MODEL.run(tokens, replace={at: whole.weights[at]}, patch={(0, 0): whole.heads[0, 0]})
     np.testing.assert_allclose(same.logits, whole.logits, atol=1e-9)
     pinned = np.zeros((n, n))
