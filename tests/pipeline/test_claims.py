@@ -31,13 +31,10 @@ BELONG = {
     "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
     "gpu": "000-49 000-68",
     "flash": "000-47 000-48 002-01",
-<<<<<<< HEAD
     "costs": "000-64 000-66 000-69 001-11 003-21 004-10 004-11",
     "ssm": "000-58 000-59",
     "linear": "000-56 000-57 000-65 003-08 003-14 004-12",
-=======
     "longcontext": "000-67",
->>>>>>> cf7d2cd (Write the chapter on windows, sinks, blocks and rings)
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
