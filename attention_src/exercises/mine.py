@@ -24,7 +24,7 @@ from attention_src.exercises.engine.checking import passed
 PARTS = (
     *("softmax", "dot_scores", "attention", "project", "masked_softmax"),
     *("split_heads", "merge_heads", "multihead_attention", "attention_backward"),
-    *("grouped_attention", "rotate", "append_and_read"),
+    *("grouped_attention", "rotate", "append_and_read", "sample"),
 )
 
 

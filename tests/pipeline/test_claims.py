@@ -35,6 +35,7 @@ BELONG = {
     "ssm": "000-58 000-59",
     "linear": "000-56 000-57 000-65 003-08 003-14 004-12",
     "longcontext": "000-67",
+    "llm": "000-07 003-30 004-02",
 }
 LATER = ()
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
