@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from worked import BOOK
 
 from attention_src.attention.reference import attention
 from attention_src.exercises.llm import check_patients
@@ -78,21 +79,21 @@ def test_each_known_wrong_value_gets_its_reply():
 
 
 def test_the_page_s_suspects_are_the_patients():
-    from worked import run_exercise
+    page = (BOOK / "llm.md").read_text(encoding="utf-8")
+    solution = page.split("{solution-start} ex:llm-patients")[1].split("```python\n")[1]
 
-    pytest.importorskip("torch")
-    from attention_src.models.smollm2 import SmolLM2
-    from attention_src.models.smollm2.own.parts import Parts
+    def grouped(q, k, v, mask):
+        copies = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
+        return attention(q, *copies, mask=mask)
 
-    lm = SmolLM2.load()
-    given = dict(
-        lm=lm,
-        rotate=rotate,
-        grouped=lambda q, k, v, mask: attention(
-            q, *(np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v)), mask=mask
-        ),
-        tokens={"bread": lm.encode("Water is wet, and bread is made of flour, water and salt.")},
-        with_parts=lambda own: SmolLM2(lm.config, lm.weights, lm.tokenizer, Parts(own)),
-    )
-    names = run_exercise("llm", "ex:llm-patients", **given, check_patients=check_patients)
-    assert names["found"] == [2, 1, 3]
+    names = {"np": np, "rotate": rotate, "grouped": grouped}
+    exec(solution.split("found = []")[0], names)
+    inputs = {
+        "rotate": (draw()[0], np.arange(5), 100_000.0),
+        "grouped_attention": (*draw(), np.tri(5, dtype=bool)),
+    }
+    for name, number in RIGHT.items():
+        [(part, ill)] = patient(name).items()
+        [(suspected, suspect)] = names["suspects"][number - 1].items()
+        assert suspected == part
+        np.testing.assert_allclose(suspect(*inputs[part]), ill(*inputs[part]), atol=1e-12)
