@@ -50,11 +50,16 @@ def _ends(n: Array, y: Array) -> float:
                                             [y[0], y[-1]])))  # fmt: skip
 
 
+def _unweighted_line(n: Array, y: Array) -> float:
+    b, a = np.polyfit(n, y / n, 1)
+    return a / b
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     m = int(rng.integers(2, 9))
-    n = np.sort(rng.choice(np.arange(4, 400), m, replace=False)) * float(rng.choice([1, 16, 256]))
+    n = rng.choice(np.arange(4, 400), m, replace=False) * float(rng.choice([1, 16, 256]))
     cross = n.mean() * 10 ** rng.uniform(-0.7, 0.7)
-    y = 10 ** rng.uniform(-3, 6) * (cross * n + n**2)
+    y = 10 ** rng.uniform(-12, 6) * (cross * n + n**2)
     return n, y * np.exp(rng.normal(0, rng.choice([0.0, 0.02]), m))
 
 
@@ -74,6 +79,10 @@ CROSSING = Check(
         _case("lengths from 16 to 65,536, with noise", [16, 256, 4096, 65536], 2e5, 30, 0.03, 2),
         _case("it lies beyond all lengths", [100, 200, 300, 400], 8e3, 1, 0.001, 3),
         _case("milliseconds", [128, 512, 2048], 2e-4, 3e-7, 0.01, 4),
+        _case("lengths in no order", [512, 64, 2048, 128], 5000, 3, 0.01, 5),
+        _case("below 1 token", [1, 2, 3, 8], 0.5, 2),
+        _case("tiny costs", [64, 256, 1024], 1e-11, 2e-14, 0.01, 6),
+        _case("lengths from 1 to 100,000, with noise", [1, 10, 1000, 100_000], 30, 2, 0.03, 7),
     ],
     mistakes=[
         Mistake("upside down", lambda n, y: 1 / _crossing(n, y),
@@ -85,6 +94,8 @@ CROSSING = Check(
                 "Your fit has a constant as well. There are two terms, a n and b n²."),
         Mistake("half-way", _by_root,
                 "Your misses are divided by the root of y. Divide the columns and y by y itself."),
+        Mistake("y / n", _unweighted_line,
+                "You fitted y / n with equal weights. Those misses are not relative: divide by y."),
         Mistake("two points", _ends, "You used the first and the last length only."),
         Mistake("a alone", lambda n, y: two_terms(n, y)[0], "That is a. Where is a n = b n²?"),
     ],

@@ -166,6 +166,21 @@ FLOPS_TEST = TestCheck(
             "it counts one head",
         ),
         Implementation(
+            "one more",
+            with_pairs(_right_pairs, lambda d_k, d_v: 2 * (d_k + d_v) + 1),
+            "it counts one operation too many for each pair. Do you compare exactly?",
+        ),
+        Implementation(
+            "one addition fewer",
+            with_pairs(_right_pairs, lambda d_k, d_v: 2 * (d_k + d_v) - 2),
+            "it counts one addition too few in each product. Do you compare exactly?",
+        ),
+        Implementation(
+            "one ahead",
+            with_pairs(lambda n_q, n_k, c: sum(min(i + 2, n_k) if c else n_k for i in range(n_q))),
+            "query i sees keys up to i + 1, which is right for one more key than queries",
+        ),
+        Implementation(
             "softmax too",
             with_pairs(_right_pairs, lambda d_k, d_v: 2 * (d_k + d_v) + 5),
             "it adds the softmax, which the text leaves out",

@@ -74,7 +74,7 @@ COSTS = Ladder(
         ),
         Rung(
             "d",
-            "GB of one conversation's cache",
+            "GB of one text's cache",
             lambda: _cache() / 1e9,
             [
                 Reply(lambda: _cache(heads=H) / 1e9, "Keys and values have 8 heads."),
@@ -86,13 +86,14 @@ COSTS = Ladder(
         ),
         Rung(
             "e",
-            "conversations that fit beside the weights",
+            "texts that fit beside the weights",
             lambda: (CHIP.memory_bytes - WEIGHTS) // _cache(),
             [
                 Reply(lambda: CHIP.memory_bytes // _cache(), "The weights take room too."),
                 Reply(lambda: (CHIP.memory_bytes - WEIGHTS) // _cache(heads=H),
                       "Keys and values have 8 heads."),
                 Reply(lambda: -(-(CHIP.memory_bytes - WEIGHTS) // _cache()), "One fewer fits."),
+                Reply(lambda: (CHIP.memory_bytes - WEIGHTS) / _cache(), "Whole texts: round down."),
             ],
             hint="80 GB less 16 GB, divided by (d), rounded down.",
             rtol=0,

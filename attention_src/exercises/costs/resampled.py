@@ -69,7 +69,7 @@ def _steps(n: Array, times: Array, picks: Array) -> Array:
 def _make(
     rng: np.random.Generator, runs: int, m: int, draws: int, power: float, noise: float
 ) -> tuple:
-    n = np.sort(rng.choice(np.arange(2, 200), m, replace=False)) * 16.0
+    n = rng.choice(np.arange(2, 200), m, replace=False) * 16.0
     times = n**power * 10 ** rng.uniform(-7, 0) * np.exp(rng.normal(0, noise, (runs, m)))
     return n, times, rng.integers(0, runs, (draws, m))
 
@@ -89,6 +89,7 @@ SLOPES = Check(
         Case("two runs of three lengths, four draws", _FIRST),
         Case("one run, one draw", (np.array([10.0, 20.0]), np.array([[3.0, 12.0]]),
                                    np.array([[0, 0]]))),
+        Case("lengths in no order", (np.array([8.0, 1.0, 4.0]), _FIRST[1], _FIRST[2])),
         Case("as many runs as lengths", _make(np.random.default_rng(0), 4, 4, 6, 2.0, 0.1)),
         Case("five runs, forty draws", _make(np.random.default_rng(1), 5, 6, 40, 1.5, 0.3)),
     ],

@@ -73,9 +73,9 @@ def a_test(sizes=(SIZES,), causal=(False, True), look=lambda x: x, oracle=right)
 
 
 def by_hand(counter):
-    # 2 queries, 3 keys: 6 pairs, 5 of them causal; 2 (4 + 1) FLOP each, 3 heads.
-    assert counter(2, 3, 4, 1, 3, False) == 180
-    assert counter(2, 3, 4, 1, 3, True) == 150
+    # 2 queries, 4 keys: 8 pairs, 7 of them causal; 2 (4 + 1) FLOP each, 3 heads.
+    assert counter(2, 4, 4, 1, 3, False) == 240
+    assert counter(2, 4, 4, 1, 3, True) == 210
 
 
 def by_arrays(counter):
@@ -113,6 +113,15 @@ def test_right_tests_pass(name):
     assert check_flops_test(given).status == "passed"
 
 
+class Within(float):
+    """Equal if within ten per cent."""
+
+    def __eq__(self, other):
+        return abs(float(self) - float(other)) <= 0.1 * abs(float(other))
+
+    __hash__ = None
+
+
 def refuses(counter):
     counter(*SIZES, True)
     raise AssertionError
@@ -131,6 +140,8 @@ WRONG = {
     "whole numbers only": (lambda counter: a_test()(counter) or refuses_floats(counter), "float"),
     "rough": (a_test(look=lambda x: round(np.log10(x))), "caught"),
     "positive": (a_test(look=lambda x: x > 0), "caught 0"),
+    "ten per cent": (a_test(look=Within), "caught"),
+    "one key more": (a_test(((3, 4, 7, 2, 4),)), "caught"),
     "even": (a_test(look=lambda x: x % 2 == 0), "caught"),
     "another count": (a_test(oracle=lambda *x: right(*x) // 2), "refuses"),
     "hidden ones too": (a_test(oracle=lambda *x: right(*x[:-1], False)), "refuses"),

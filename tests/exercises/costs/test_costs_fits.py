@@ -15,9 +15,8 @@ from attention_src.exercises.costs.resampled import SLOPES
 # The worked solutions, in the words of the chapter.
 def my_crossing(n, y):
     columns = np.stack([n / y, n**2 / y], axis=1)  # [m, 2]
-    size = np.abs(columns).max(axis=0)
-    a, b = np.linalg.lstsq(columns / size, np.ones(len(n)), rcond=None)[0]
-    return (a / size[0]) / (b / size[1])
+    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0]
+    return a / b
 
 
 def my_slopes(n, times, picks):
@@ -37,10 +36,11 @@ def normal_equations(n, y):
     return a / b
 
 
-def plain_lstsq(n, y):
+def scaled_lstsq(n, y):
     columns = np.stack([n / y, n**2 / y], axis=1)
-    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0]
-    return a / b
+    size = np.abs(columns).max(axis=0)
+    a, b = np.linalg.lstsq(columns / size, np.ones(len(n)), rcond=None)[0]
+    return (a / size[0]) / (b / size[1])
 
 
 def a_line(n, y):  # y / n = a + b n, weighted
@@ -74,7 +74,7 @@ def by_two_terms(n, y):
 RIGHT_CROSSING = {
     "worked solution": my_crossing,
     "normal equations": normal_equations,
-    "plain lstsq": plain_lstsq,
+    "scaled lstsq": scaled_lstsq,
     "a line": a_line,
     "QR": by_qr,
     "lists": in_lists,
@@ -109,6 +109,11 @@ def by_neighbours(n, y):
     return float(np.mean((y / n)[:-1] / slopes - n[:-1]))
 
 
+def by_two_terms_weighted(n, y, weights):
+    a, b = two_terms(n, y, weights)
+    return a / b
+
+
 def from_exponent(n, y):
     share = np.polyfit(np.log(n), np.log(y), 1)[0] - 1
     return np.exp(np.log(n).mean()) * (1 - share) / share
@@ -137,6 +142,13 @@ WRONG_CROSSING = {
     "rounded": (lambda n, y: round(my_crossing(n, y)), ""),
     "absolute": (lambda n, y: my_crossing(n, y) + 1e-2, ""),
     "changes n": (changed, "in place"),
+    "sorts n alone": (lambda n, y: my_crossing(np.sort(n), y), ""),
+    "adds a little": (lambda n, y: my_crossing(n, y + 1e-9), ""),
+    "divides by a little more": (lambda n, y: by_two_terms_weighted(n, y, 1 / (y + 1e-9)), ""),
+    "gives up on tiny costs": (lambda n, y: 0.0 if y.min() <= 1e-8 else my_crossing(n, y), ""),
+    "at least one token": (lambda n, y: max(my_crossing(n, y), 1), ""),
+    "without the shortest": (lambda n, y: my_crossing(n[n > 1], y[n > 1]), ""),
+    "y / n": (lambda n, y: np.divide(*np.polyfit(n, y / n, 1)[::-1]), "equal weights"),
 }
 
 
@@ -239,6 +251,9 @@ WRONG_SLOPES = {
     "x on y": (lambda n, t, p: np.array([np.polyfit(np.log(y), np.log(n), 1)[0]
                                          for y in chosen(n, t, p)]), ""),
     "rounded": (lambda n, t, p: my_slopes(n, t, p).round(3), ""),
+    "sorts n alone": (lambda n, t, p: my_slopes(np.sort(n), t, p), ""),
+    "sorts n, not picks": (lambda n, t, p: my_slopes(np.sort(n), t[:, np.argsort(n)], p), ""),
+    "sorts times alone": (lambda n, t, p: my_slopes(n, t[:, np.argsort(n)], p), ""),
     "a column": (lambda n, t, p: my_slopes(n, t, p)[:, None], ""),
 }  # fmt: skip
 
