@@ -91,6 +91,17 @@ def _changes_v(q: Array, k: Array, v: Array, C: int) -> Array:
     return o
 
 
+def _changes_k(q: Array, k: Array, v: Array, C: int) -> Array:
+    o = parallel(q, k, v, C)
+    k *= 2
+    return o
+
+
+def _reversed_rows(q: Array, k: Array, v: Array, C: int) -> Array:
+    o = parallel(q, k, v, C)
+    return np.concatenate([o[t : t + C][::-1] for t in range(0, len(q), C)])
+
+
 def _not_causal(q: Array, k: Array, v: Array, C: int) -> Array:
     return np.asarray(q @ (k.T @ v))
 
@@ -147,6 +158,10 @@ CHUNK_TEST = TestCheck(
         Implementation("divided", _divided, "it divides by the sum of the weights"),
         Implementation("scaled", _scaled, "it divides by the root of d_k"),
         Implementation("changes v", _changes_v, "it overwrites the values that it was given"),
+        Implementation("changes k", _changes_k, "it overwrites the keys that it was given"),
+        Implementation(
+            "rows reversed", _reversed_rows, "each chunk's rows come out in reverse, sums unchanged"
+        ),
     ],
     hints=[
         "What should come out, computed the slow way? np.tril(q @ k.T) @ v.",

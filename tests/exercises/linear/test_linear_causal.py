@@ -138,7 +138,31 @@ def softmax(q, k, v):
     return e / e.sum(axis=1, keepdims=True) @ v
 
 
+def only_keys_through_phi(q, k, v):
+    w = np.tril(q @ elu1(k).T)
+    return w @ v / w.sum(axis=1, keepdims=True)
+
+
+def small_number_below(q, k, v):
+    w = np.tril(elu1(q) @ elu1(k).T)
+    return w @ v / (w.sum(axis=1, keepdims=True) + 1e-6)
+
+
+def in_float32(q, k, v):
+    return my_linear_attention(*(x.astype(np.float32) for x in (q, k, v)))
+
+
+def changes_queries(q, k, v):
+    o = my_linear_attention(q, k, v)
+    q += 1
+    return o
+
+
 WRONG = {
+    "queries without features": (only_keys_through_phi, ""),
+    "1e-6 below": (small_number_below, ""),
+    "float32": (in_float32, ""),
+    "changes queries": (changes_queries, ""),
     "not causal": (table(below=None), "sees all keys"),
     "own key hidden": (table(below=-1, divide=lambda o, l: o / np.where(l, l, 1)), "own key"),
     "not divided": (table(divide=lambda o, l: o), "did not divide"),

@@ -66,7 +66,14 @@ def with_loops(q, k, v, beta, state):
     return o, state
 
 
-RIGHT = [by_matrices, by_gradient, in_place_on_a_copy, package, by_torch, with_loops]
+def as_one_system(q, k, v, beta, state):
+    """What each token adds, from one triangular system."""
+    overlap = np.tril(beta[:, None] * (k @ k.T), -1)
+    added = np.linalg.solve(np.eye(len(k)) + overlap, beta[:, None] * (v - k @ state))
+    return q @ state + np.tril(q @ k.T) @ added, state + k.T @ added
+
+
+RIGHT = [as_one_system, by_matrices, by_gradient, in_place_on_a_copy, package, by_torch, with_loops]
 
 
 def test_worked_solution():
@@ -127,7 +134,27 @@ def first_beta(q, k, v, beta, state):
     return my_delta(q, k, v, 0 * beta + beta[0], state)
 
 
+def fades(q, k, v, beta, state):
+    o = np.empty(v.shape)
+    for t in range(len(q)):
+        state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
+        o[t] = q[t] @ state
+    return o, state
+
+
+def skips_repeats(q, k, v, beta, state):
+    beta = beta * [all((k[t] != k[s]).any() for s in range(t)) for t in range(len(k))]
+    return my_delta(q, k, v, beta, state)
+
+
+def in_float32(*given):
+    return my_delta(*(x.astype(np.float32) for x in given))
+
+
 WRONG = {
+    "fades": (fades, ""),
+    "skips repeats": (skips_repeats, ""),
+    "float32": (in_float32, ""),
     "sum": (rule(lambda k, v, b, s: np.outer(k, v)), "added k v"),
     "sum with beta": (rule(lambda k, v, b, s: b * np.outer(k, v)), "added β k v"),
     "no beta": (rule(lambda k, v, b, s: right(k, v, 1, s)), "left out β"),

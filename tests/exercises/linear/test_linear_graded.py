@@ -28,9 +28,9 @@ def wanted(q, k, v):
 def test_each_wrong_one_is_wrong(one):
     off = []
     for n, C in SIZES:
-        q, k, v = draw(n)
-        before = v.copy()
-        off += [abs(one.function(q, k, v, C) - wanted(q, k, before)).max(), abs(v - before).max()]
+        given, (q, k, v) = draw(n), draw(n)
+        off += [abs(one.function(*given, C) - wanted(q, k, v)).max()]
+        off += [abs(x - y).max() for x, y in zip(given, (q, k, v), strict=True)]
     assert max(off) > 1e-2
 
 
@@ -41,40 +41,39 @@ def test_right_ones_are_right(one):
         assert abs(one.function(q, k, v, C) - wanted(q, k, v)).max() < 5e-5
 
 
-def a_test(sizes=SIZES, atol=1e-4, oracle=wanted, look=lambda o: o, changes=True, **shape):
+def a_test(sizes=SIZES, atol=1e-4, oracle=wanted, look=lambda o: o, unchanged="qkv", **shape):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_chunk_test(form):
         for n, C in sizes:
             q, k, v = draw(n, **shape)
-            before = v.copy()
+            before = [x.copy() for x in (q, k, v)]
             o = form(q, k, v, C)
-            assert np.allclose(look(o), look(oracle(q, k, before)), rtol=0, atol=atol)
-            assert not changes or np.array_equal(v, before)
+            assert np.allclose(look(o), look(oracle(*before)), rtol=0, atol=atol)
+            for name, x, y in zip("qkv", (q, k, v), before, strict=True):
+                assert name not in unchanged or np.array_equal(x, y)
 
     return my_chunk_test
 
 
 def token_by_token(form):
-    q, k, v = draw(23)
-    state, before = 0, v.copy()
-    o = form(q, k, v, 5)
+    given, (q, k, v), state = draw(23), draw(23), 0
+    o = form(*given, 5)
     for t in range(23):
-        state = state + np.outer(k[t], before[t])
+        state = state + np.outer(k[t], v[t])
         assert abs(o[t] - q[t] @ state).max() < 1e-4
-    assert (v == before).all()
+    assert all(map(np.array_equal, given, (q, k, v)))
 
 
 def by_prefixes(form):
     """The output of a prefix is a prefix of the output, and the last row is a plain sum."""
-    q, k, v = draw(17)
-    before = v.copy()
-    whole = form(q, k, v, 3)
-    assert (v == before).all()
+    given, (q, k, v) = draw(17), draw(17)
+    whole = form(*given, 3)
+    assert all(map(np.array_equal, given, (q, k, v)))
     for n in range(1, 18):
         part = form(q[:n].copy(), k[:n].copy(), v[:n].copy(), 3)
         assert np.allclose(part, whole[:n], atol=1e-4)
-        assert np.allclose(part[-1], q[n - 1] @ (k[:n].T @ before[:n]), atol=1e-4)
+        assert np.allclose(part[-1], q[n - 1] @ (k[:n].T @ v[:n]), atol=1e-4)
 
 
 RIGHT = {
@@ -113,7 +112,11 @@ WRONG = {
     "far too loose": (a_test(atol=1e3), "caught"),
     "shape only": (a_test(look=np.shape), "caught"),
     "first row": (a_test(look=lambda o: o[0]), "caught"),
-    "inputs may change": (a_test(changes=False), "caught"),
+    "inputs may change": (a_test(unchanged=""), "caught"),
+    "keys may change": (a_test(unchanged="qv"), "caught 17"),
+    "values may change": (a_test(unchanged="qk"), "caught 17"),
+    "mean of all": (a_test(look=np.mean), "caught 17"),
+    "sums over rows": (a_test(look=lambda o: o.sum(axis=0)), "caught 17"),
     "not causal": (a_test(oracle=lambda q, k, v: q @ k.T @ v), ""),
     "divided": (a_test(oracle=lambda q, k, v: wanted(q, k, v) / len(q)), ""),
 }
