@@ -20,16 +20,10 @@ def per_text(model, tokens, bits):
 
 def choose(page, **settings):
     box = host(page, "kvcache")
-    labels = {
-        "model": "model",
-        "card": "card",
-        "n_cards": "how many",
-        "bits": "bits of a number in the cache",
-        "weightBits": "bits of a weight",
-    }
+    selects = ("model", "weightBits", "card", "n_cards", "bits")  # in their order
     for name, value in settings.items():
-        if name in labels:
-            box.get_by_label(labels[name], exact=True).select_option(str(value))
+        if name in selects:
+            box.locator("select").nth(selects.index(name)).select_option(str(value))
         else:
             label = {"tokens": "tokens in a text", "texts": "texts at once"}[name]
             box.get_by_label(label).fill(str(value.bit_length() - 1))

@@ -74,10 +74,12 @@ def one_of_a_block() -> Attend:
     """
     text = Text()
 
+    def seen(n: int, n_new: int) -> Array:
+        kept = sum(map(len, text.k[:-1]))
+        return np.tri(n_new, kept + n_new, kept, dtype=bool)
+
     def attend(q: Array, k: Array, v: Array) -> Array:
         n = text.n
-        seen = lambda n, n_new: np.tri(n_new, held() + n_new, held(), dtype=bool)  # noqa: E731
-        held = lambda: sum(map(len, text.k[:-1]))  # noqa: E731
         text.steps["mask"] = seen
         o = text.attend(q, k, v)
         if n:
