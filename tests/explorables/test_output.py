@@ -24,6 +24,7 @@ GIVEN = {
     "flash": {},
     "gradient": {},
     "kvcache": {},
+    "linear": {},
     "retrieval": {},
     "rope": {},
     "scaling": {},
@@ -169,8 +170,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of flash, gradient, kvcache, masking, retrieval, rope, "
-    "scaling, sentence, softmax"
+    "name is 'maks'; it should be one of flash, gradient, kvcache, linear, masking, retrieval, "
+    "rope, scaling, sentence, softmax"
 )
 TWO = ["a", "b"]
 BAD = [
