@@ -75,7 +75,6 @@ GATE = Ladder(
                 Reply(lambda: _softplus(-Z), "That is the step. What does exp(-dt) give?"),
             ],
             hint="1 - sigmoid(-4) = sigmoid(4).",
-            rtol=1e-3,
         ),
         Rung(
             "f",

@@ -108,6 +108,16 @@ STATE_TEST = TestCheck(
         Implementation("new token fades", scanning(fade="new"), "it writes first, then all fades"),
         Implementation("the future", backward, "it reads from the last token to the first"),
         Implementation("one dt", fixed("dt"), "all tokens take the first one's step"),
+        Implementation(
+            "one channel's dt",
+            lambda x, dt, A, B, C, h: scanning()(x, dt[:, :1] + 0 * dt, A, B, C, h),
+            "all channels take the first one's step",
+        ),
+        Implementation(
+            "step or no step",
+            lambda x, dt, A, B, C, h: scanning()(x, (dt > 0) + 0 * dt, A, B, C, h),
+            "each step that is not 0 counts as 1",
+        ),
         Implementation("one B", fixed("B"), "all tokens write where the first one does"),
         Implementation("one C", fixed("C"), "all tokens read where the first one does"),
         Implementation(

@@ -152,6 +152,8 @@ WRONG = {
     "from zero": (a_test(start=0.0), "caught"),
     "short": (a_test(n=3, pad=False), "caught"),
     "one number of state": (a_test(N=1), "caught"),
+    "one channel": (a_test(d=1), "caught"),
+    "steps of 0 and 1": (a_test(low=1.0, high=1.0), "caught"),
     "small steps": (a_test(low=1e-5, high=2e-5, atol=1e-3), "caught"),
     "too strict": (a_test(atol=1e-12), "float32"),
     "wrong oracle": (a_test(scanning(read="old")), "refuses"),
