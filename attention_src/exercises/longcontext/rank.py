@@ -59,6 +59,8 @@ def drive(f: Callable) -> Callable:
         given: list[Any] = [None] * n_ranks
         while any(o is None for o in done):
             passed_on = [_step(ranks, r, given[r], done) for r in range(n_ranks)]
+            if not sent.any():
+                _check_own(passed_on, (k, v, i))
             running = [o is None for o in done]
             if any(running) and not all(running):
                 raise ValueError("some ranks have returned while others still wait to be sent to")
@@ -86,6 +88,16 @@ def _step(ranks: list, r: int, given: Any, done: list) -> Any:
     if not isinstance(parts, tuple | list) or len(parts) != 3:
         raise ValueError("what is yielded should be three arrays: k, v, j")
     return tuple(np.array(part) for part in parts)
+
+
+def _check_own(passed_on: list, own: tuple[Array, ...]) -> None:
+    """What goes out first is one's own, in the order that the next rank expects."""
+    for r, parts in enumerate(passed_on):
+        for part, mine in zip(parts or (), own, strict=False):
+            if not np.array_equal(part, mine[r]):
+                raise ValueError(
+                    "what a rank sends first should be its own k, v and i, unchanged, in this order"
+                )
 
 
 def _only(**changes: Any) -> Callable:
@@ -148,15 +160,18 @@ def _case(
     n_local, d_k, d_v = sizes
     rng = np.random.default_rng(seed)
     q, k, v = (rng.normal(size=(n_ranks, n_local, d)) for d in (d_k, d_k, d_v))
-    i = np.array(order(n_ranks * n_local, n_ranks, placement)).reshape(n_ranks, n_local)
+    if placement == "shuffled":
+        i = rng.permutation(n_ranks * n_local).reshape(n_ranks, n_local)
+    else:
+        i = np.array(order(n_ranks * n_local, n_ranks, placement)).reshape(n_ranks, n_local)
     return Case(name, (spread * q, k, v, i))
 
 
 def _draw(rng: np.random.Generator) -> Case:
     n_ranks, d_k, d_v = (int(size) for size in rng.integers(1, 5, 3))
     n_local = 2 * int(rng.integers(1, 4))
-    placement = str(rng.choice(["zigzag", "contiguous"]))
-    spread = float(rng.choice([0.3, 3.0, 300.0]))
+    placement = str(rng.choice(["zigzag", "contiguous", "shuffled"]))
+    spread = float(rng.choice([0.3, 3.0, 3000.0]))
     seed = int(rng.integers(10**6))
     name = f"drawn: {n_ranks} ranks, {n_local} tokens each, {placement}"
     return _case(name, seed, n_ranks, (n_local, d_k, d_v), placement, spread)
@@ -172,7 +187,8 @@ ONE_RANK = Check(
         _case("four ranks, zigzag", 3, 4, (4, 3, 2), "zigzag"),
         _case("one rank alone", 4, 1, (3, 2, 2)),
         _case("one token each", 5, 5, (1, 2, 3)),
-        _case("scores in the hundreds", 6, 4, (4, 3, 2), "zigzag", 300.0),
+        _case("tokens in any order", 7, 3, (4, 2, 3), "shuffled"),
+        _case("scores in the thousands", 6, 4, (4, 3, 2), "zigzag", 3000.0),
     ],
     draw=_draw,
     drawn=8,

@@ -218,7 +218,45 @@ def plain_exp(o, lse, part, lse_part):
     return (a * o + b * part) / (a + b), np.log(np.exp(lse) + np.exp(lse_part))
 
 
+def swapped(q, k, v, i, n_ranks):
+    """Values first: ranks of one's own understand one another, others would not."""
+    o, lse, j = np.zeros((len(q), v.shape[1])), np.full(len(q), -np.inf), i
+    for step in range(n_ranks):
+        see = j <= i[:, None]
+        o, lse = join(o, lse, attention(q, k, v, mask=see), attention_lse(q, k, mask=see))
+        if step < n_ranks - 1:
+            v, k, j = yield v, k, j
+    return o
+
+
+def hidden_by(penalty):
+    """Hidden scores are made smaller, which is not enough where scores are large."""
+
+    def answer(q, k, v, i, n_ranks):
+        o, lse, j = np.zeros((len(q), v.shape[1])), np.full(len(q), -np.inf), i
+        for step in range(n_ranks):
+            s = q @ k.T / q.shape[1] ** 0.5 - penalty * (j > i[:, None])
+            m = s.max(axis=1)
+            p = np.exp(s - m[:, None])
+            l = p.sum(axis=1)
+            o, lse = join(o, lse, p @ v / l[:, None], m + np.log(l))
+            if step < n_ranks - 1:
+                k, v, j = yield k, v, j
+        return o
+
+    return answer
+
+
+def in_text_order(q, k, v, i, n_ranks):
+    o = yield from one_rank(q, k, v, i, n_ranks)
+    return o[np.argsort(i)]
+
+
 WRONG = {
+    "values first": (swapped, "in this order"),
+    "minus 1,000": (hidden_by(1e3), ""),
+    "minus 10,000": (hidden_by(1e4), ""),
+    "rows in the order of the text": (in_text_order, ""),
     "not causal": (ring(lambda i, j: j > -1 + 0 * i), "see later tokens"),
     "itself hidden": (ring(lambda i, j: j < i), "itself"),
     "no mask between ranks": (ring(lambda i, j: (j <= i) | (j[0] != i[0])), ""),

@@ -196,7 +196,25 @@ def clears(keys, values, n_seen, k_new, v_new, sinks):
     return held
 
 
+def in_float32(keys, values, n_seen, k_new, v_new, sinks):
+    k_new, v_new = k_new.astype(np.float32), v_new.astype(np.float32)
+    return rolling_append(keys, values, n_seen, k_new, v_new, sinks)
+
+
+def empties(keys, values, n_seen, k_new, v_new, sinks):
+    """Sets the slots to 0 that hold no token yet."""
+    held = rolling_append(keys, values, n_seen, k_new, v_new, sinks)
+    keys[..., len(held) :, :] = 0
+    return held
+
+
 WRONG = {
+    "float32": (in_float32, ""),
+    "free slots emptied": (empties, ""),
+    "positions as floats": (
+        elsewhere(lambda n, c, s: right_slot(n, c, s), lambda held: held.astype(float)),
+        "should be integers",
+    ),
     "rebound": (rebound, "not written to"),
     "values forgotten": (keys_twice, "value has to follow"),
     "keys forgotten": (values_only, ""),
