@@ -53,6 +53,7 @@ def test_the_names():
     others = [
         "gradient",
         "kvcache",
+        "linear",
         "masking",
         "retrieval",
         "rope",
