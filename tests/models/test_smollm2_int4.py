@@ -133,11 +133,18 @@ def test_without_the_product_floats_are_taken(monkeypatch):
 @pytest.mark.parametrize(("took_ms", "taken"), [(0.1, True), (5.7, False)])
 def test_a_slow_product_is_not_taken(took_ms, taken, monkeypatch):
     times_ms = {"4 bits": took_ms, "float32": 0.2}
-    monkeypatch.setattr(int4, "least_ms", lambda ways, repeats: times_ms)
+    threads, timed_on = torch.get_num_threads(), []
+
+    def least_ms(ways, repeats, clock):
+        timed_on.append((torch.get_num_threads(), clock))
+        return times_ms
+
+    monkeypatch.setattr(int4, "least_ms", least_ms)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert int4.keeps_blocks("int4", torch.float32, "cpu") is taken
         assert not int4.keeps_blocks("float", torch.float32, "cpu")
+    assert timed_on == [(1, "processor")] and torch.get_num_threads() == threads
     assert len(said) == (not taken) and all("takes 5.7 ms" in str(w.message) for w in said)
 
 
