@@ -654,6 +654,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "flash": "To the end",
         "rope": "Both +1",
         "kvcache": "Start over",
+        "linear": "All",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
@@ -667,6 +668,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "flash": "Moved 78; with the table 180",
         "rope": "at distance n − m = −2",
         "kvcache": "room for 1 such text. One text takes 10.7 GB",
+        "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
     }
     assert words[name] in spoken.text_content()
 
