@@ -1,4 +1,4 @@
-"""The running time of each notebook, measured while nbval runs it.
+"""The order of the test files, and the running time of each notebook while nbval runs it.
 
 A notebook that takes longer than its limit fails the run, with a line that names it.
 """
@@ -10,7 +10,15 @@ from collections import defaultdict
 import pytest
 
 LIMIT_SECONDS = 120  # with tests beside it; alone, the longest takes half of that
+# A file stays on one of two processes, so the longest begin first and none works alone at the end.
+FIRST = ("tests/site/test_run_here.py", "notebooks/", "tests/test_notebooks.py", "tests/site/")
 _seconds: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(
+        key=lambda item: next((i for i, x in enumerate(FIRST) if item.nodeid.startswith(x)), 9)
+    )
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -1,7 +1,8 @@
 """The numbers and labels of the book, computed by Sphinx, so that notebooks and site agree.
 
-Sphinx reads the sources, without running code, under its `dummy` builder, which writes nothing. The
-result is kept in _build/labels until a source changes.
+This is a Sphinx extension: every build of the book, that of the site too, keeps them in
+_build/labels. Where they are missing or older than a source, Sphinx reads the sources, without
+running code, under its `dummy` builder, which writes nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sphinx.application import Sphinx
+
 from tools.book import Book
 
 # What the numbers depend on.
@@ -19,16 +22,27 @@ _SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
 
 def load(book: Book) -> dict[str, Any]:
     """The book's numbers: labels, page titles, terms and citations, each by its name."""
-    folder = book.root / "_build" / "labels"
-    store = folder / "labels.json"
-    digest = _digest(book.root)
-    if store.exists():
-        kept = json.loads(store.read_text(encoding="utf-8"))
-        if kept["digest"] == digest:
-            return kept
-    numbers = {"digest": digest, **_ask_sphinx(book.root, folder)}
-    store.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
-    return numbers
+    kept = _kept(book.root)
+    if kept.get("digest") != _digest(book.root):
+        _ask_sphinx(book.root)
+        kept = _kept(book.root)
+    return kept
+
+
+def _store(root: Path) -> Path:
+    return root / "_build" / "labels" / "labels.json"
+
+
+def _kept(root: Path) -> dict[str, Any]:
+    store = _store(root)
+    return json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
+
+
+def _keep(app: Sphinx, env: Any) -> None:
+    root = Path(app.srcdir)
+    _store(root).parent.mkdir(parents=True, exist_ok=True)
+    numbers = {"digest": _digest(root), **_collect(env)}
+    _store(root).write_text(json.dumps(numbers, indent=1), encoding="utf-8")
 
 
 def _digest(root: Path) -> str:
@@ -39,9 +53,8 @@ def _digest(root: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _ask_sphinx(root: Path, folder: Path) -> dict[str, Any]:
+def _ask_sphinx(root: Path) -> None:
     from jupyter_book.config import get_final_config
-    from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     config, _ = get_final_config(
@@ -49,10 +62,10 @@ def _ask_sphinx(root: Path, folder: Path) -> dict[str, Any]:
         cli_config={"nb_execution_mode": "off", "latex_individualpages": False},
         sourcedir=root,
     )
-    found: dict[str, Any] = {}
+    folder = _store(root).parent
     folder.mkdir(parents=True, exist_ok=True)
     with patch_docutils(None), docutils_namespace():
-        app = Sphinx(
+        Sphinx(
             srcdir=root,
             confdir=None,
             outdir=folder / "out",
@@ -62,10 +75,7 @@ def _ask_sphinx(root: Path, folder: Path) -> dict[str, Any]:
             status=None,
             warning=None,  # `make book` shows warnings; the pipeline raises its own errors
             freshenv=True,
-        )
-        app.connect("env-check-consistency", lambda app, env: found.update(_collect(env)))
-        app.build()
-    return found
+        ).build()
 
 
 def _collect(env: Any) -> dict[str, Any]:
@@ -127,3 +137,8 @@ def _citation(citation: Any) -> dict[str, str]:
         "doc": citation.bibliography_key.docname,
         "id": citation.citation_id,
     }
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("env-check-consistency", _keep)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
