@@ -16,9 +16,7 @@ _seconds: defaultdict[str, float] = defaultdict(float)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: next((i for i, x in enumerate(FIRST) if item.nodeid.startswith(x)), 9)
-    )
+    items.sort(key=lambda item: [not item.nodeid.startswith(start) for start in FIRST])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -10,8 +10,10 @@ runs a kernel imports it in a cell, so that its file counts.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,14 @@ def _meaning(file: Path) -> bytes:
     """What counts of a file: of Python the syntax tree, of anything else the bytes."""
     if file.suffix != ".py":
         return file.read_bytes().replace(b"\r\n", b"\n")  # the same on every system
-    return _written(_without_words(ast.parse(file.read_text(encoding="utf-8")))).encode()
+    return _parsed(file.read_text(encoding="utf-8"), file)[0]
+
+
+@functools.cache  # most chapters reach the same files
+def _parsed(text: str, file: Path) -> tuple[bytes, frozenset[str]]:
+    """What counts of a Python file with this text, and the modules that it imports."""
+    tree = _without_words(ast.parse(text))
+    return _written(tree).encode(), _imported(tree, file)
 
 
 def _without_words(tree: ast.Module) -> ast.Module:
@@ -97,13 +106,13 @@ def reached_files(code: list[str]) -> list[Path]:
     Files beside a module that are not Python (the scripts of the explorables) count as well.
     """
     found: set[Path] = set()
-    todo = [file for cell in code for file in _imports(ast.parse(_plain(cell)), None)]
+    todo = [f for cell in code for f in _files(_imported(ast.parse(_plain(cell)), None))]
     while todo:
         file = todo.pop()
         if file in found:
             continue
         found.add(file)
-        todo += _imports(_without_words(ast.parse(file.read_text(encoding="utf-8"))), file)
+        todo += _files(_parsed(file.read_text(encoding="utf-8"), file)[1])
     beside = {f for file in found for f in file.parent.iterdir() if f.is_file()}
     data = {f for f in beside if f.suffix != ".py"}
     return sorted(found | data)
@@ -114,8 +123,8 @@ def _plain(cell: str) -> str:
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 
 
-def _imports(tree: ast.Module, file: Path | None) -> list[Path]:
-    """The files of the package that a piece of source code imports."""
+def _imported(tree: ast.Module, file: Path | None) -> frozenset[str]:
+    """The names of the package that a piece of source code imports."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -129,12 +138,12 @@ def _imports(tree: ast.Module, file: Path | None) -> list[Path]:
                 parents = place[: len(place) - node.level + 1]
                 base = ".".join([*parents, *filter(None, [base])])
             names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return [f for name in names if name.split(".")[0] == PACKAGE for f in _files(name)]
+    return frozenset(name for name in names if name.split(".")[0] == PACKAGE)
 
 
-def _files(module: str) -> list[Path]:
+def _files(names: Iterable[str]) -> list[Path]:
     """ "a.b.c" → those of a/__init__.py, a/b/__init__.py and a/b/c.py that exist."""
-    parts = module.split(".")
-    files = [REPOSITORY.joinpath(*parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
-    files.append(REPOSITORY.joinpath(*parts).with_suffix(".py"))
-    return [file for file in files if file.is_file()]
+    paths = {name.replace(".", "/") for name in names}
+    paths |= {str(parent) for path in paths for parent in Path(path).parents} - {"."}
+    files = {f"{path}{end}" for path in paths for end in (".py", "/__init__.py")}
+    return [REPOSITORY / file for file in sorted(files) if (REPOSITORY / file).is_file()]

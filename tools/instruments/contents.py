@@ -11,29 +11,36 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, SoupStrainer, Tag
 from sphinx.application import Sphinx
 
 from tools.book import Book
 
 FILE = "_static/learner/contents.js"
+_BOXES = re.compile(r"(^|\s)(exercise|predict)(\s|$)")
 
 
 def chapter(page: str, html: str) -> dict[str, Any]:
     """What a built page offers: `page` is its name, "book/softmax"."""
-    soup = BeautifulSoup(html, "html.parser")
-    for link in soup.select(".headerlink"):
-        link.decompose()
-    title = soup.find("h1")
+    title = _parsed(html.partition("</h1>")[0], SoupStrainer("h1")).find("h1")
+    boxes = _parsed(html, SoupStrainer("div", class_=_BOXES))
     return {
         "page": page,
         "title": _words(title) if title else page,
         "exercises": [
             {"id": str(box["id"]), "title": _words(box.select_one(".admonition-title") or box)}
-            for box in soup.select("div.exercise[id]")
+            for box in boxes.select("div.exercise[id]")
         ],
-        "predictions": [_prediction(page, box) for box in soup.select("div.predict[data-label]")],
+        "predictions": [_prediction(page, box) for box in boxes.select("div.predict[data-label]")],
     }
+
+
+def _parsed(html: str, part: SoupStrainer) -> BeautifulSoup:
+    """A part of a page, since the whole takes seconds, without the links beside headings."""
+    soup = BeautifulSoup(html, "html.parser", parse_only=part)
+    for link in soup.select(".headerlink"):
+        link.decompose()
+    return soup
 
 
 def _prediction(page: str, box: Tag) -> dict[str, str]:
