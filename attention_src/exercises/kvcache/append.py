@@ -72,6 +72,12 @@ def _case(
     return Case(name, _inputs(np.random.default_rng(3), lead, *sizes, *widths))
 
 
+def _stored_by_columns(name: str) -> Case:
+    """A reshape that joins the axes in front copies this storage."""
+    inputs = _inputs(np.random.default_rng(3), (2, 3), 6, 1, 2, 2, 3)
+    return Case(name, tuple(np.asfortranarray(x) if np.ndim(x) else x for x in inputs))
+
+
 def _inputs(
     rng: np.random.Generator, lead: tuple, capacity: int, length: int, n_new: int, *widths: int
 ) -> tuple:
@@ -149,6 +155,7 @@ APPEND_AND_READ = _Appending(
         _case("d_v above d_k", (5, 2, 2), (), (2, 3)),
         _case("heads", (5, 2, 1), (3,)),
         _case("texts and heads, several new tokens", (6, 1, 4), (2, 3)),
+        _stored_by_columns("texts and heads, the last axis farthest apart in memory"),
     ],
     draw=_draw,
     drawn=40,

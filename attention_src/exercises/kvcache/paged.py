@@ -87,6 +87,12 @@ def _case(name: str, *sizes: int, max_bytes: int | None = None, loud: float = 1.
     return Case(name, (loud * q, *rest), max_bytes)
 
 
+def _far_below(name: str) -> Case:
+    """All scores are below −30,000: a maximum that begins at 0 leaves no exponential."""
+    q, k_pages, *rest = _inputs(np.random.default_rng(11), 9, 2, 3, 2)
+    return Case(name, (-15_000 * (abs(q) / 4 + 0.5), abs(k_pages) + 1, *rest))
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     length, size, d_k, d_v, spare = (
         int(x) for x in rng.integers([0, 1, 1, 1, 0], [18, 7, 6, 6, 3])
@@ -106,6 +112,7 @@ PAGED_ATTENTION = Check(
         _case("five pages of three", 14, 3, 4, 2),
         _case("no token yet", 0, 2, 2, 3),
         _case("scores in the thousands", 9, 2, 3, 2, loud=3000.0),
+        _far_below("all scores far below 0"),
         _case("4,096 tokens: no room for copies", 4096, 32, 64, 64, max_bytes=LIMIT),
     ],
     draw=_draw,

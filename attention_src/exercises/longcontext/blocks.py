@@ -70,7 +70,7 @@ VISIBLE_BLOCKS = Check(
         Case("blocks of one token", (5, 1, 2, 1)),
         Case("one block holds all", (4, 9, 2, 0)),
         Case("a window wider than the text", (10, 3, 50, 0)),
-        Case("16,384 tokens: no room for a table of pairs", (16_384, 512, 4096, 4), 8 << 20),
+        Case("8,192 tokens: no room for a table of pairs", (8192, 256, 2048, 4), 8 << 20),
     ],
     draw=lambda rng: tuple(
         int(size)

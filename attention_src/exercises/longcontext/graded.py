@@ -132,6 +132,11 @@ WINDOW_TEST = TestCheck(
             "its window holds one key too few, unless it is 1",
         ),
         Implementation(
+            "at most four",
+            by_rule(lambda t, j, w, s: right(t, j, min(w, 4), s)),
+            "its window never holds more than four keys",
+        ),
+        Implementation(
             "both sides",
             by_rule(lambda t, j, w, s: (abs(t - j) < w) | ((j < s) & (j <= t))),
             "its window looks ahead as well",

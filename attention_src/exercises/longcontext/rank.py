@@ -48,12 +48,13 @@ def drive(f: Callable) -> Callable:
     Returns: a function of q, k, v [R, n_local, d] and i [R, n_local] that gives the output
         [R, n_local, d_v] and how often each rank sent, [R]
     Raises:
-        ValueError: ranks that do not send equally often, or never end
+        ValueError: ranks that do not send equally often, never end, or change what is theirs
     """
 
     def ring(q: Array, k: Array, v: Array, i: Array) -> tuple[Array, Array]:
         n_ranks = len(q)
-        ranks = [f(*(x[r].copy() for x in (q, k, v, i)), n_ranks) for r in range(n_ranks)]
+        own = [tuple(x[r].copy() for x in (q, k, v, i)) for r in range(n_ranks)]
+        ranks = [f(*own[r], n_ranks) for r in range(n_ranks)]
         done: list[Any] = [None] * n_ranks
         sent = np.zeros(n_ranks, dtype=int)
         given: list[Any] = [None] * n_ranks
@@ -69,6 +70,7 @@ def drive(f: Callable) -> Callable:
                 given = [passed_on[r - 1] for r in range(n_ranks)]
             if sent[0] > 3 * n_ranks + 3:
                 raise ValueError(f"each rank has sent {sent[0]} times, and none has returned")
+        _check_unchanged(own, (q, k, v, i))
         return np.stack(done), sent
 
     return ring
@@ -98,6 +100,13 @@ def _check_own(passed_on: list, own: tuple[Array, ...]) -> None:
                 raise ValueError(
                     "what a rank sends first should be its own k, v and i, unchanged, in this order"
                 )
+
+
+def _check_unchanged(own: list[tuple[Array, ...]], before: tuple[Array, ...]) -> None:
+    for r, arrays in enumerate(own):
+        for name, now, old in zip("qkvi", arrays, before, strict=True):
+            if not np.array_equal(now, old[r]):
+                raise ValueError(f"a rank changed its own {name} in place: work on a copy")
 
 
 def _only(**changes: Any) -> Callable:

@@ -107,13 +107,14 @@ def _case(
     n_seen: int,
     sinks: int,
     unit: float = 1.0,
+    free: float = -1.0,
 ) -> Case:
-    """sizes: capacity, d_k, d_v. Slots that hold no token yet hold −1."""
+    """sizes: capacity, d_k, d_v. Slots that hold no token yet hold `free`."""
     capacity, d_k, d_v = sizes
     rng = np.random.default_rng(seed)
     parts = [rng.integers(1, 100, (*lead, capacity, d)) * unit for d in (d_k, d_v)]
     for part in parts:
-        part[..., min(n_seen, capacity) :, :] = -1
+        part[..., min(n_seen, capacity) :, :] = free
     k_new, v_new = (rng.integers(1, 100, (*lead, d)) * unit for d in (d_k, d_v))
     return Case(name, (*parts, n_seen, k_new, v_new, sinks))
 
@@ -141,6 +142,7 @@ ROLLING_APPEND = Check(
         _case("room for 5, 2 sinks, twice round", 2, (), (5, 2, 1), 12, 2),
         _case("the first token", 3, (), (3, 2, 1), 0, 1),
         _case("room left", 4, (), (6, 1, 2), 3, 1),
+        _case("room left, with NaN in it", 4, (), (6, 1, 2), 3, 1, free=np.nan),
         _case("the last free slot", 5, (), (4, 2, 2), 3, 2),
         _case("one slot beside the sinks", 6, (), (3, 2, 1), 8, 2),
         _case("2 texts of 3 heads", 7, (2, 3), (4, 2, 5), 9, 1),

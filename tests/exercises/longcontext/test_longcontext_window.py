@@ -129,6 +129,7 @@ WRONG = {
     "one window, two sinks": (a_test(((3, 2),)), "caught"),
     "window of 1": (a_test(((1, 0),)), "caught"),
     "wider than the text": (a_test(((40, 2),)), "caught"),
+    "narrow windows only": (a_test(((3, 0), (3, 2), (2, 1)), n=6), "caught"),
     "short text": (a_test(n=3), "caught"),
     "shape only": (a_test(look=np.shape), "caught 0"),
     "last row of one size": (a_test(((3, 0),), look=lambda o: o[-1]), "caught"),
