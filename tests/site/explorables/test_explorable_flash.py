@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from test_explorables import FLASH, host, show, state  # noqa: F401
+from hosts import host, state
 
 from attention_src.attention.reference import attention
+from attention_src.explorables import content
 
+FLASH = content("flash", {}).given
 SCORES, VALUES = np.array(FLASH["scores"]), np.array(FLASH["values"], dtype=float)
 N, WIDTH = len(VALUES), FLASH["width"]
 
@@ -87,7 +89,7 @@ def assert_step_is_right(page, settings, step):
         (6, 6, "queries", False),
     ],
 )
-def test_each_step_is_the_reference_s(show, settings):  # noqa: F811
+def test_each_step_is_the_reference_s(show, settings):
     page = show("flash")
     box = choose(page, *settings)
     every = tiles(*settings)
@@ -105,7 +107,7 @@ def test_each_step_is_the_reference_s(show, settings):  # noqa: F811
     assert_step_is_right(page, settings, len(every) - 1)
 
 
-def test_what_the_chapter_says_about_it(show):  # noqa: F811
+def test_what_the_chapter_says_about_it(show):
     page = show("flash")
     box = choose(page, 2, 2, "queries", False)
     sums = []
@@ -122,7 +124,7 @@ def test_what_the_chapter_says_about_it(show):  # noqa: F811
     assert state(page, "flash")["moved"] == 324 > state(page, "flash")["table"] == 180
 
 
-def test_by_keyboard(show):  # noqa: F811
+def test_by_keyboard(show):
     page = show("flash")
     page.keyboard.press("Tab")
     for _ in range(3):
@@ -138,7 +140,7 @@ def test_by_keyboard(show):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [360, 1000])
-def test_nothing_is_cut_off_and_nothing_jumps(show, width):  # noqa: F811
+def test_nothing_is_cut_off_and_nothing_jumps(show, width):
     page = show("flash", width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     before = host(page, "flash").bounding_box()["height"]

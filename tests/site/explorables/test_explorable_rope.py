@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_explorables import host, show, state  # noqa: F401
+from hosts import host, state
 
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
@@ -25,7 +25,7 @@ def assert_rope_is_right(page):
         assert float(here) == pytest.approx(68 - 56.1 * now["score"] / most, abs=1e-6)
 
 
-def test_turned_hands_are_the_reference_s_rotation(show):  # noqa: F811
+def test_turned_hands_are_the_reference_s_rotation(show):
     page = show("rope")
     box = host(page, "rope")
     assert_rope_is_right(page)
@@ -38,7 +38,7 @@ def test_turned_hands_are_the_reference_s_rotation(show):  # noqa: F811
         assert_rope_is_right(page)
 
 
-def test_moving_both_keeps_the_score_and_moving_one_does_not(show):  # noqa: F811
+def test_moving_both_keeps_the_score_and_moving_one_does_not(show):
     page = show("rope")
     box = host(page, "rope")
     first = state(page, "rope")["score"]
@@ -55,7 +55,7 @@ def test_moving_both_keeps_the_score_and_moving_one_does_not(show):  # noqa: F81
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_the_turned_query_is_dragged(show, width):  # noqa: F811
+def test_the_turned_query_is_dragged(show, width):
     page = show("rope", width=width)
     dot = host(page, "rope").locator(".ae-asker").first.bounding_box()
     x, y = dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2
@@ -69,7 +69,7 @@ def test_the_turned_query_is_dragged(show, width):  # noqa: F811
     assert_rope_is_right(page)
 
 
-def test_rope_by_keyboard(show):  # noqa: F811
+def test_rope_by_keyboard(show):
     page = show("rope")
     for _ in range(6):  # four buttons, the choice of pairs, then the first slider
         page.keyboard.press("Tab")

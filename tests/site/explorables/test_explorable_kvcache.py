@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from test_explorables import host, show, state  # noqa: F401
+from hosts import host, state
 
 from attention_src.costs import kv_cache_bytes
 from attention_src.costs.roofline import CHIPS
@@ -47,7 +47,7 @@ def assert_right(page):
         assert f"room for {now['fits']:,.0f} such text" in said
 
 
-def test_every_model_on_several_cards(show):  # noqa: F811
+def test_every_model_on_several_cards(show):
     page = show("kvcache")
     assert len(MODELS) >= 8 and all(model.source for model in MODELS)
     turn = itertools.cycle(itertools.product(("H100 SXM", "T4"), (16, 4)))
@@ -77,7 +77,7 @@ def test_smollm2_is_as_its_file_says():
     assert ours.trained == config.max_tokens
 
 
-def test_the_start_and_start_over(show):  # noqa: F811
+def test_the_start_and_start_over(show):
     page = show("kvcache")
     assert_right(page)
     before = state(page, "kvcache")
@@ -88,7 +88,7 @@ def test_the_start_and_start_over(show):  # noqa: F811
     assert state(page, "kvcache") == before
 
 
-def test_by_keyboard(show):  # noqa: F811
+def test_by_keyboard(show):
     page = show("kvcache")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowDown")
@@ -103,7 +103,7 @@ def test_by_keyboard(show):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_nothing_is_cut_off_and_nothing_jumps(show, width):  # noqa: F811
+def test_nothing_is_cut_off_and_nothing_jumps(show, width):
     page = show("kvcache", width=width)
     before = host(page, "kvcache").bounding_box()["height"]
     for model in ("SmolLM2-135M", "DeepSeek-V3", "PaLM 540B"):

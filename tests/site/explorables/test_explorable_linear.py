@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_explorables import host, show, state  # noqa: F401
+from hosts import host, state
 
 from attention_src.attention.reference import attention
 from attention_src.explorables.linear import START, TOKENS
@@ -39,7 +39,7 @@ def assert_linear_is_right(page):
     assert now["stateBytes"] == 2 * np.size(now["state"])
 
 
-def test_both_memories_are_the_references(show):  # noqa: F811
+def test_both_memories_are_the_references(show):
     page = show("linear")
     box = host(page, "linear")
     assert_linear_is_right(page)
@@ -58,7 +58,7 @@ def test_both_memories_are_the_references(show):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_linear_by_keyboard(show, width):  # noqa: F811
+def test_linear_by_keyboard(show, width):
     page = show("linear", width=width)
     box = host(page, "linear")
     for seen in (4, 5):

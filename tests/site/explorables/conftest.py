@@ -1,0 +1,37 @@
+"""A fixture: show, a page of its own for explorables, which needs no built site."""
+
+from itertools import count
+
+import pytest
+from hosts import GIVEN, LIGHT_PAGES
+
+from attention_src.explorables import explorable_html
+
+
+@pytest.fixture
+def show(new_page, tmp_path):
+    """A function: show("softmax", "masking", width=390, ...) -> a page that holds these."""
+    errors, files = [], count()
+
+    def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
+        head, body, scheme = page
+        parts = "".join(explorable_html(name, **GIVEN[name]) for name in names)
+        file = tmp_path / f"page{next(files)}.html"
+        file.write_text(
+            f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"
+            f"<meta name='viewport' content='width=device-width'></head>"
+            f"{body}<main><h1>Page</h1>{parts}<p class='after'>After</p></main></body></html>",
+            encoding="utf-8",
+        )
+        opened = new_page(theme=scheme, width=width, **options)
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        opened.on(
+            "request",
+            lambda r: errors.append(r.url) if not r.url.startswith(("file:", "data:")) else None,
+        )
+        opened.goto(file.as_uri())
+        return opened
+
+    yield visit
+    assert not errors

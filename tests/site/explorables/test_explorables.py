@@ -1,0 +1,236 @@
+"""Every explorable: heard, seen without scripts, in light and dark, on any width, by axe-core."""
+
+import re
+
+import numpy as np
+import pytest
+from hosts import (
+    AXE,
+    DARK_PAGES,
+    GIVEN,
+    LIGHT_PAGES,
+    SENTENCE,
+    background,
+    cell,
+    host,
+    state,
+)
+
+from attention_src.explorables import content, explorable_html
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_changes_are_announced_once_the_reader_pauses(show, name):
+    page = show(name)
+    spoken = host(page, name).locator('[aria-live="polite"]')
+    buttons = {
+        "softmax": "All +1",
+        "masking": "padding",
+        "sentence": "on",
+        "retrieval": "Reset",
+        "scaling": "Next query",
+        "gradient": "Reset",
+        "flash": "To the end",
+        "rope": "Both +1",
+        "kvcache": "Start over",
+        "linear": "All",
+    }
+    host(page, name).get_by_text(buttons[name], exact=True).click()
+    page.wait_for_timeout(600)
+    words = {
+        "softmax": "apple 0.587",
+        "masking": "filler",
+        "sentence": "goes to “sat”",
+        "retrieval": "Output 7.96",
+        "gradient": "Push on the query: length 10.4",
+        "scaling": "bits",
+        "flash": "Moved 78; with the table 180",
+        "rope": "at distance n − m = −2",
+        "kvcache": "room for 1 such text. One text takes 10.7 GB",
+        "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
+    }
+    assert words[name] in spoken.text_content()
+
+
+def test_two_of_a_kind_on_one_page_do_not_meddle(show):
+    page = show("softmax", "masking", "softmax", "masking")
+    assert page.locator("[data-explorable][data-ready]").count() == 4
+    assert page.locator("[data-explorable] img").count() == 0
+    second = page.locator('[data-explorable="softmax"]').nth(1)
+    untouched = page.locator('[data-explorable="masking"]').nth(1).get_attribute("data-state")
+    first_state = page.locator('[data-explorable="softmax"]').nth(0).get_attribute("data-state")
+    second.get_by_label("Rule").select_option("hardmax")
+    cell(page, 3, 0).click()
+    assert page.locator('[data-explorable="softmax"]').nth(0).get_attribute("data-state") == (
+        first_state
+    )
+    assert page.locator('[data-explorable="masking"]').nth(1).get_attribute("data-state") == (
+        untouched
+    )
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
+    page = show(name, java_script_enabled=False)
+    image = page.locator("[data-explorable] img")
+    assert image.is_visible()
+    assert image.bounding_box()["height"] > 100
+    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+    assert page.locator("[data-explorable] :is(button, input, select)").count() == 0
+
+
+# What JupyterLab does to tables, pictures and paragraphs in an output.
+JUPYTERLAB = """
+.jp-RenderedHTMLCommon { font-size: 14px; line-height: 1.6 }
+.jp-RenderedHTMLCommon table { border-collapse: collapse; font-size: 12px; margin: 0 auto 1em }
+.jp-RenderedHTMLCommon :is(td, th, tr) { padding: 0.5em; border: none; text-align: right }
+.jp-RenderedHTMLCommon th { font-weight: bold }
+.jp-RenderedHTMLCommon tbody tr:nth-child(odd) { background: #fff }
+.jp-RenderedHTMLCommon tbody tr:nth-child(even) { background: #f5f5f5 }
+.jp-RenderedHTMLCommon tbody tr:hover { background: #e0f2ff }
+.jp-RenderedHTMLCommon p { text-align: left; margin: 0 0 1em }
+.jp-RenderedHTMLCommon :is(img, svg) { max-width: 100%; height: auto }
+"""
+LOOK = """() => [...document.querySelectorAll('.ae-body, .ae-body *')].map(e => {
+  const { backgroundColor, height, margin, padding, font, textAlign } = getComputedStyle(e);
+  return [e.tagName, e.className.baseVal ?? e.className,
+    backgroundColor, height, margin, padding, font, textAlign].join(' | ');
+})"""
+
+
+def test_jupyterlab_s_styles_change_nothing(show):
+    page = show("sentence", "softmax", "masking")
+    page.wait_for_timeout(200)
+    alone = page.evaluate(LOOK)
+    page.evaluate("document.querySelector('main').classList.add('jp-RenderedHTMLCommon')")
+    # As in JupyterLab: its own style sheet comes first.
+    page.evaluate(
+        "css => document.head.append(Object.assign(document.createElement('style'),"
+        " { textContent: css }))",
+        JUPYTERLAB,
+    )
+    page.wait_for_timeout(200)
+    changed = [pair for pair in zip(alone, page.evaluate(LOOK), strict=True) if pair[0] != pair[1]]
+    assert not changed, "\n".join("\n".join(pair) for pair in changed[:8])
+
+
+@pytest.mark.parametrize("where", DARK_PAGES)
+def test_dark_where_the_page_is_dark_and_light_where_it_is_light(show, where):
+    assert max(background(show("softmax", page=DARK_PAGES[where]), "softmax")) < 60
+    assert min(background(show("softmax", page=LIGHT_PAGES[where]), "softmax")) > 240
+
+
+@pytest.mark.parametrize("width", [320, 390, 700, 1280])
+def test_nothing_scrolls_sideways(show, width):
+    page = show(*GIVEN, width=width)
+    for _ in range(2):
+        host(page, "softmax").get_by_text("Add key").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll('.ae-body *')].filter(e => {
+          const box = e.getBoundingClientRect();
+          const room = e.closest('.ae-body').getBoundingClientRect();
+          const fits = box.left > room.left - 1 && box.right < room.right + 1;
+          return box.width && !fits && !e.closest('.ae-spoken');
+        }).map(e => e.outerHTML.slice(0, 90))"""
+    )
+    assert not outside
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_page_does_not_jump_when_the_script_mounts(show, width):
+    page = show(*GIVEN, width=width)
+    page.wait_for_timeout(300)
+    shift = page.evaluate(
+        """() => new Promise(done => {
+          let total = 0;
+          new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))
+            .observe({ type: "layout-shift", buffered: true });
+          setTimeout(() => done(total), 200);
+        })"""
+    )
+    assert shift == 0
+    heights = []
+    for name in GIVEN:
+        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
+        heights.append((body.bounding_box()["height"], reserved))
+    assert all(height == pytest.approx(reserved, abs=0.1) for height, reserved in heights)
+
+
+@pytest.mark.parametrize("width", [390, 700, 1000])
+def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
+    """A busy machine paints the picture before the script runs: the page must not jump then."""
+    parts = "".join(explorable_html(name, **given) for name, given in GIVEN.items())
+    still = re.sub(r"<script.*?</script>", "", parts, flags=re.S)
+    page = new_page(width=width)
+    page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
+    for name in GIVEN:
+        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
+        assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
+
+
+def axe(page):
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
+
+
+@pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing(show, pages, width):
+    page = show(*GIVEN, width=width, page=pages["site"])
+    page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
+    assert axe(page) == []
+    host(page, "softmax").get_by_label("Rule").select_option("sigmoid")
+    host(page, "softmax").get_by_text("Add key").click()
+    cell(page, 0, 0).click()
+    cell(page, 4, 4).focus()
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize("name", ["softmax", "masking"])
+def test_the_book_s_page_shows_the_picture_without_scripts(open_page, name):
+    page = open_page(f"book/{name}.html", java_script_enabled=False)
+    assert page.locator(f'[data-explorable="{name}"] img').is_visible()
+    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+
+
+def test_sentence_shows_the_head_and_the_word_that_one_picks(show):
+    page = show("sentence")
+    box = host(page, "sentence")
+    for head, weights in SENTENCE["heads"].items():
+        box.get_by_label("Head").select_option(head)
+        for i in range(8):
+            box.locator(".ae-word button").nth(i).click()
+            np.testing.assert_allclose(state(page, "sentence")["weights"], weights[i], atol=1e-4)
+            numbers = box.locator(".ae-number").all_text_contents()
+            assert numbers == [f"{weight:.2f}" for weight in weights[i]]
+            pressed = box.locator("button").evaluate_all("all => all.map(b => b.ariaPressed)")
+            assert pressed == ["true" if j == i else "false" for j in range(8)]
+    box.get_by_label("Head").select_option(next(iter(SENTENCE["heads"])))
+    box.get_by_text("mat", exact=True).focus()
+    page.keyboard.press("Enter")
+    assert box.locator(".ae-entropy").text_content() == "From “mat”, 100% goes to “the”."
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_a_weight_of_one_fills_its_bar(show, width):
+    page = show("sentence", width=width)
+    column = page.locator(".ae-column").nth(2).bounding_box()
+    assert page.locator(".ae-column .ae-fill").nth(2).bounding_box() == column
+    other = page.locator(".ae-column .ae-fill").nth(5).bounding_box()
+    assert other is None or min(other["width"], other["height"]) == 0
+
+
+def test_on_the_first_page(open_page):
+    page = open_page("book/intro.html")
+    box = host(page, "sentence")
+    tokens = box.locator(".ae-word button")
+    tokens.nth(2).click()
+    weights = state(page, "sentence")["weights"]
+    assert abs(sum(weights) - 1) < 0.01
+    assert box.locator(".ae-number").all_text_contents() == [f"{p:.2f}" for p in weights]
+    # Above the fold of a laptop.
+    assert box.bounding_box()["y"] + box.bounding_box()["height"] < 900
