@@ -72,6 +72,17 @@ def _draw(rng: np.random.Generator) -> tuple:
     return _inputs(rng, lead, sizes, float(rng.choice([0.3, 1.0, 30.0, 1000.0])))
 
 
+# Keys that nearly tie at a score of 9,000, where float32 is 0.001 coarse.
+_LOUD = Case(
+    "near ties at scores of 9,000 and -9,000",
+    (
+        np.full((2, 1, 1), 3000.0),
+        np.array([[3.0, 0.0], [3.0001, 5.0], [2.9999, -4.0]]),
+        np.array([[[1.0], [0.0]], [[-1.0], [0.0]]]),
+        np.array([[[0.0], [1.0]], [[0.0], [1.0]]]),
+    ),
+)
+
 ABSORBED_ATTENTION = Check(
     "absorbed_attention",
     reference=_absorbed,
@@ -84,6 +95,7 @@ ABSORBED_ATTENTION = Check(
         _case("two texts", 5, (2,), (3, 2, 4, 2, 5, 3)),
         _case("as many texts as heads", 6, (3,), (3, 2, 4, 2, 5, 3)),
         _case("one key", 7, (), (2, 3, 1, 2, 3, 4)),
+        _LOUD,
         _case("16 heads, 4,096 keys: no room for them", 8, (), (16, 1, 4096, 32, 32, 16),
               max_bytes=LIMIT),
         _case("wide keys, a narrow latent: no room for one head's", 9, (), (2, 1, 4096, 512, 2, 4),

@@ -70,6 +70,15 @@ _FAR_BELOW = Case(
     (-200.0 * _ONE, np.array([[[201.0], [200.0], [200.01]]]), np.array([[[5.0], [1.0], [2.0]]]),
      np.array([[False, True, True]])),
 )  # fmt: skip
+# Clipped scores, or those of float32, make near ties even; -1e4 added to a loud one hides nothing.
+_FAR_ABOVE = Case(
+    "every score near 40,000, one key hidden",
+    (200.0 * _ONE, *_FAR_BELOW.args[1:]),
+)
+_LOUD_HIDDEN = Case(
+    "the hidden key's score is 80,000 above the others",
+    (200.0 * _ONE, np.array([[[200.0], [-200.0], [-200.01]]]), *_FAR_BELOW.args[2:]),
+)
 
 GROUPED_ATTENTION = Check(
     "grouped_attention",
@@ -94,6 +103,8 @@ GROUPED_ATTENTION = Check(
         _case("two texts, a mask with all axes", 11, (2,), (6, 2, 3, 4, 2, 2), _ALL_AXES),
         _case("scores in the thousands", 12, (), (6, 2, 2, 3, 2, 2), spread=3000.0),
         _FAR_BELOW,
+        _FAR_ABOVE,
+        _LOUD_HIDDEN,
         _case(
             "32 query heads, one key/value head: no room for copies",
             13,

@@ -40,6 +40,7 @@ CONVERT = Check(
         Case("as many rows as columns", (_labelled(8, 2, 4), 2)),
         Case("heads of width 2: nothing moves", (_labelled(2, 3, 2), 3)),
         Case("numbers that float32 cannot hold", (1e300 * _labelled(2, 2, 4), 2)),
+        Case("three heads of width 128", (_labelled(1, 3, 128), 3)),
     ],
     draw=_draw,
     mistakes=[

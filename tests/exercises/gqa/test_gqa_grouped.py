@@ -71,6 +71,20 @@ def minus_1e4(q, k, v, mask):
     return np.where(mask, weights(np.where(mask, s, -1e4), None), 0) @ v
 
 
+def plus_minus_1e4(q, k, v, mask):
+    """-1e4 is added to hidden scores; a row that sees nothing gives 0."""
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    if mask is None:
+        return weights(s, None) @ v
+    sees = np.broadcast_to(mask, s.shape).any(axis=-1, keepdims=True)
+    return np.where(sees, weights(s + np.where(mask, 0, -1e4), None), 0) @ v
+
+
+def clipped(q, k, v, mask):
+    s = np.minimum(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, 1e4)
+    return weights(s, mask) @ v
+
+
 def regrouped_mask(q, k, v, mask=None):
     """The mask's heads are dealt out as if they were tiled."""
     if mask is not None and np.ndim(mask) > 2:
@@ -150,6 +164,14 @@ WRONG = {
     "overflow": (dealt(neighbours, attend=unshifted), ""),
     "-1e9": (dealt(neighbours, attend=minus_1e9), ""),
     "-1e4": (dealt(neighbours, attend=minus_1e4), "40,000"),
+    "-1e4 added": (dealt(neighbours, attend=plus_minus_1e4), "80,000"),
+    "clipped at 1e4": (dealt(neighbours, attend=clipped), "40,000"),
+    "float32 from end to end": (
+        lambda q, k, v, mask=None: grouped_attention(
+            *(x.astype(np.float32) for x in (q, k, v)), mask
+        ),
+        "40,000",
+    ),
     "five axes": (five_axes, "still has an axis"),
     "added": (added, "added up the heads"),
     "one softmax for the group": (one_softmax, ""),

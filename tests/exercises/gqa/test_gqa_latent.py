@@ -198,6 +198,10 @@ WRONG = {
         "",
     ),
     "in place": (in_place, "in place"),
+    "float32 from end to end": (
+        lambda *x: absorbed_attention(*(one.astype(np.float32) for one in x)),
+        "near ties",
+    ),
 }
 
 

@@ -37,10 +37,14 @@ def convert_by_heads(w, n_heads):
     return np.hstack(parts)
 
 
-def convert_by_order(w, n_heads):
+def convert_order(w, n_heads):
     d = w.shape[1] // n_heads
     order = reference.half_split_order(d)
-    return w[:, np.concatenate([h * d + order for h in range(n_heads)])]
+    return np.concatenate([h * d + order for h in range(n_heads)])
+
+
+def convert_by_order(w, n_heads):
+    return w[:, convert_order(w, n_heads)]
 
 
 def convert_by_matrix(w, n_heads):
@@ -110,6 +114,7 @@ WRONG = {
     "twice": (lambda w, h: to_half_split(to_half_split(w, h), h), ""),
     "float32": (lambda w, h: to_half_split(w, h).astype(np.float32), "float32 cannot hold"),
     "in place": (convert_in_place, "in place"),
+    "places in 8 bits": (lambda w, h: w[:, convert_order(w, h).astype(np.uint8)], "width 128"),
     "width of four": (
         lambda w, h: to_half_split(w, h) if w.shape[1] == 4 * h else w.copy(),
         "",

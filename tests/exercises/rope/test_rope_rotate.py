@@ -153,6 +153,17 @@ WRONG = {
         turned_by(lambda m, d, base: usual(m.astype(np.float16).astype(float), d, base)),
         "",
     ),
+    "float32 positions": (
+        turned_by(lambda m, d, base: usual(m.astype(np.float32).astype(float), d, base)),
+        "fractions far away",
+    ),
+    "another default": (lambda x, positions, base=100_000.0: rotate(x, positions, base), ""),
+    "first 2,500 tokens": (
+        lambda x, positions, base=10_000.0: rotate(
+            x, positions * (np.arange(len(positions)) < 2500), base
+        ),
+        "a long text",
+    ),
     "whole positions": (turned_by(lambda m, d, base: usual(m.astype(int), d, base)), ""),
     "added": (
         lambda x, positions, base=10_000.0: (
