@@ -52,6 +52,13 @@ def _case(name: str, seed: int, n: int, d_k: int, d_v: int, spread: float = 1.0,
     return Case(name, (spread * q, spread * k, v), **more)
 
 
+def _all_small(name: str) -> Case:
+    """All weights are near e^-190, which a small number below them would drown."""
+    rng = np.random.default_rng(6)
+    q, k = -rng.uniform(90, 100, (2, 5, 2))
+    return Case(name, (q, k, rng.normal(size=(5, 3))))
+
+
 def _draw(rng: np.random.Generator) -> tuple:
     n, d_k, d_v = (int(size) for size in rng.integers(1, (9, 6, 6)))
     spread = float(rng.choice([0.1, 1.0, 30.0]))
@@ -68,6 +75,7 @@ LINEAR_ATTENTION = Check(
         _case("one token", 2, 1, 3, 2),
         _case("width 1", 3, 6, 1, 1),
         _case("entries up to 100", 4, 7, 3, 2, 40.0),
+        _all_small("all entries near -100"),
         _case("1,024 tokens: no room for a table", 5, 1024, 8, 4, max_bytes=LIMIT),
     ],
     draw=_draw,

@@ -64,7 +64,14 @@ def _inputs(rng: np.random.Generator, n: int, d_k: int, d_v: int, unit: bool, tw
 
 def _draw(rng: np.random.Generator) -> tuple:
     n, d_k, d_v = (int(size) for size in rng.integers(1, (9, 6, 6)))
-    return _inputs(rng, n, d_k, d_v, bool(rng.random() < 0.6), bool(rng.random() < 0.4))
+    args = _inputs(rng, n, d_k, d_v, bool(rng.random() < 0.6), bool(rng.random() < 0.4))
+    args[3][rng.random(n) < 0.2] = rng.choice([0.0, 1.0])  # β
+    return args
+
+
+def _borders() -> tuple:
+    q, k, v, _, state = _inputs(np.random.default_rng(7), 5, 3, 2, True, True)
+    return q, k, v, np.array([0.5, 0.0, 1.0, 0.001, 0.0]), state
 
 
 _ALONE = (np.ones((1, 1)), np.ones((1, 1)), np.full((1, 1), 5.0), np.ones(1), np.full((1, 1), 2.0))
@@ -78,6 +85,7 @@ DELTA = Check(
         _case("keys shorter than 1", 2, 5, 3, 2, unit=False),
         _case("width 1 for values", 3, 6, 4, 1),
         Case("one token, width 1: replace 2 by 5", _ALONE),
+        Case("β of 0, 1 and 0.001", _borders()),
     ],
     draw=_draw,
     drawn=30,

@@ -106,6 +106,10 @@ def _not_causal(q: Array, k: Array, v: Array, C: int) -> Array:
     return np.asarray(q @ (k.T @ v))
 
 
+def _swapped(q: Array, k: Array, v: Array, C: int) -> Array:
+    return parallel(k, q, v, C)
+
+
 def _scaled(q: Array, k: Array, v: Array, C: int) -> Array:
     return parallel(q, k, v, C) * q.shape[1] ** -0.5
 
@@ -156,6 +160,9 @@ CHUNK_TEST = TestCheck(
         Implementation("fades", chunks(gamma=0.9), "its state fades from chunk to chunk"),
         Implementation("state twice", chunks(factor=2), "what the state says counts twice"),
         Implementation("divided", _divided, "it divides by the sum of the weights"),
+        Implementation(
+            "queries and keys swapped", _swapped, "its keys ask, and its queries answer"
+        ),
         Implementation("scaled", _scaled, "it divides by the root of d_k"),
         Implementation("changes v", _changes_v, "it overwrites the values that it was given"),
         Implementation("changes k", _changes_k, "it overwrites the keys that it was given"),

@@ -18,13 +18,13 @@ def train(
     mixer: str | Callable[[], nn.Module],
     seed: int,
     *,
-    steps: int = 300,
+    steps: int = 150,
     twice: bool | None = None,
     d_k: int = 8,
     texts: int = 32,
-    rate: float = 0.03,
+    rate: float = 0.05,
 ) -> Recall:
-    """Train one model, in a second or two. Weights and texts depend on the seed alone.
+    """Train one model, in about a second. Weights and texts depend on the seed alone.
 
     Args:
         mixer: a name from MIXERS, or what makes a module for `Recall`

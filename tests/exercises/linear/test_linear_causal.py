@@ -152,6 +152,34 @@ def in_float32(q, k, v):
     return my_linear_attention(*(x.astype(np.float32) for x in (q, k, v)))
 
 
+def sums_in_float32(q, k, v):
+    """Features in float64, sums in float32: the smallest weights become 0."""
+    state, z = np.zeros((k.shape[1], v.shape[1]), np.float32), np.zeros(k.shape[1], np.float32)
+    o = np.zeros(v.shape, np.float32)
+    for t, (q_t, k_t) in enumerate(zip(elu1(q), elu1(k), strict=True)):
+        k_t = k_t.astype(np.float32)
+        state, z = state + np.outer(k_t, v[t].astype(np.float32)), z + k_t
+        o[t] = q_t.astype(np.float32) @ state / (q_t.astype(np.float32) @ z)
+    return o
+
+
+def clipped(q, k, v):
+    return my_linear_attention(np.maximum(q, -50), np.maximum(k, -50), v)
+
+
+def by_torch_elu(q, k, v):
+    """expm1(x) + 1 has no digits left of e^x where x is far below 0."""
+    phi_q, phi_k = (torch.nn.functional.elu(torch.from_numpy(x)) + 1 for x in (q, k))
+    states = (phi_k[:, :, None] * torch.from_numpy(v)[:, None]).cumsum(0)
+    o = torch.einsum("nk,nkv->nv", phi_q, states)
+    return (o / (phi_q * phi_k.cumsum(0)).sum(1, keepdim=True)).numpy()
+
+
+def small_to_zero(q, k, v):
+    w = np.array([np.tril(elu1(q) @ elu1(k).T).sum(axis=1)]).T
+    return np.where(w > 1e-60, my_linear_attention(q, k, v), 0)
+
+
 def changes_queries(q, k, v):
     o = my_linear_attention(q, k, v)
     q += 1
@@ -162,6 +190,10 @@ WRONG = {
     "queries without features": (only_keys_through_phi, ""),
     "1e-6 below": (small_number_below, ""),
     "float32": (in_float32, ""),
+    "sums in float32": (sums_in_float32, ""),
+    "clipped at -50": (clipped, "near -100"),
+    "elu + 1, digits cancelled": (by_torch_elu, ""),
+    "small weights to 0": (small_to_zero, ""),
     "changes queries": (changes_queries, ""),
     "not causal": (table(below=None), "sees all keys"),
     "own key hidden": (table(below=-1, divide=lambda o, l: o / np.where(l, l, 1)), "own key"),

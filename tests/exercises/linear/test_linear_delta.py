@@ -147,6 +147,20 @@ def skips_repeats(q, k, v, beta, state):
     return my_delta(q, k, v, beta, state)
 
 
+def zero_beta_skipped(q, k, v, beta, state):
+    """A token that writes nothing reads nothing either."""
+    o, state = my_delta(q, k, v, beta, state)
+    return np.where(beta[:, None] == 0, 0, o), state
+
+
+def small_beta_dropped(q, k, v, beta, state):
+    return my_delta(q, k, v, np.where(beta < 0.01, 0, beta), state)
+
+
+def beta_kept_inside(q, k, v, beta, state):
+    return my_delta(q, k, v, np.clip(beta, 1e-2, 1 - 1e-2), state)
+
+
 def in_float32(*given):
     return my_delta(*(x.astype(np.float32) for x in given))
 
@@ -155,6 +169,9 @@ WRONG = {
     "fades": (fades, ""),
     "skips repeats": (skips_repeats, ""),
     "float32": (in_float32, ""),
+    "zero beta skipped": (zero_beta_skipped, "β of 0"),
+    "small beta dropped": (small_beta_dropped, "β of 0"),
+    "beta kept inside": (beta_kept_inside, ""),
     "sum": (rule(lambda k, v, b, s: np.outer(k, v)), "added k v"),
     "sum with beta": (rule(lambda k, v, b, s: b * np.outer(k, v)), "added β k v"),
     "no beta": (rule(lambda k, v, b, s: right(k, v, 1, s)), "left out β"),

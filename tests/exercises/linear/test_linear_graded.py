@@ -41,7 +41,9 @@ def test_right_ones_are_right(one):
         assert abs(one.function(q, k, v, C) - wanted(q, k, v)).max() < 5e-5
 
 
-def a_test(sizes=SIZES, atol=1e-4, oracle=wanted, look=lambda o: o, unchanged="qkv", **shape):
+def a_test(
+    sizes=SIZES, atol=1e-4, oracle=wanted, look=lambda o: o, unchanged="qkv", draw=draw, **shape
+):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_chunk_test(form):
@@ -94,6 +96,21 @@ def test_right_tests_pass(name):
     assert check_chunk_test(given).status == "passed"
 
 
+def all_ones(n):
+    """Keys that cannot be told from queries."""
+    return [np.ones((n, d)) for d in (3, 3, 2)]
+
+
+def no_queries(n):
+    q, k, v = draw(n)
+    return [0 * q, k, v]
+
+
+def against_itself(form):
+    """Two sizes of chunk agree, right or wrong."""
+    assert np.allclose(form(*draw(19), 4), form(*draw(19), 5), atol=1e-4)
+
+
 def refuses_all(form):
     form(*draw(19), 4)
     raise AssertionError
@@ -113,10 +130,14 @@ WRONG = {
     "shape only": (a_test(look=np.shape), "caught"),
     "first row": (a_test(look=lambda o: o[0]), "caught"),
     "inputs may change": (a_test(unchanged=""), "caught"),
-    "keys may change": (a_test(unchanged="qv"), "caught 17"),
-    "values may change": (a_test(unchanged="qk"), "caught 17"),
-    "mean of all": (a_test(look=np.mean), "caught 17"),
-    "sums over rows": (a_test(look=lambda o: o.sum(axis=0)), "caught 17"),
+    "keys may change": (a_test(unchanged="qv"), "caught 18"),
+    "values may change": (a_test(unchanged="qk"), "caught 18"),
+    "mean of all": (a_test(look=np.mean), "caught 18"),
+    "all ones": (a_test(draw=all_ones), "caught 18"),
+    "no features": (a_test(draw=no_queries), "caught"),
+    "last row": (a_test(look=lambda o: o[-1]), "caught"),
+    "against itself": (against_itself, "caught"),
+    "sums over rows": (a_test(look=lambda o: o.sum(axis=0)), "caught 18"),
     "not causal": (a_test(oracle=lambda q, k, v: q @ k.T @ v), ""),
     "divided": (a_test(oracle=lambda q, k, v: wanted(q, k, v) / len(q)), ""),
 }

@@ -64,7 +64,7 @@ def test_right_rungs(answers):
         *(("c", x) for x in (0.018, 4.018, -0.982, 1.0)),
         *(("d", x) for x in (0.2444, 4.018, 3.036, 4.0, np.nan)),
         *(("e", x) for x in (0.018, 0.01815, 1.0)),
-        *(("f", x) for x in (100, 50, 0.693, 200, [69, 69])),
+        *(("f", x) for x in (100, 50, 0.693, 200, 68, 71, [69, 69])),
     ],
 )
 def test_wrong_rungs(letter, value):
