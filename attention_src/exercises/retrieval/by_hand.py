@@ -29,9 +29,10 @@ BY_HAND = Ladder(
             replies=[
                 Reply(lambda: 4, "This is the ratio of the weights. The gap is its logarithm."),
                 Reply(lambda: -np.log(4), "Apple leads: the gap is positive."),
-                Reply(lambda: 0.6, "This is the difference of the weights."),
                 Reply(
-                    lambda: np.log10(4), "Use the natural logarithm: the weights are powers of e."
+                    lambda: np.log10(4),
+                    "0.6 is the difference of the weights, 0.602 the logarithm of their ratio to "
+                    "base 10. The weights are powers of e: take the natural logarithm.",
                 ),
                 Reply(lambda: np.log(0.8), "Compare the two weights: their ratio is 0.8 / 0.2."),
                 Reply(lambda: 2, "This is the logarithm to base 2; the weights are powers of e."),
