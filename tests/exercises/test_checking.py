@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from worked import every_check
+from worked import every
 
 from attention_src.exercises.engine import checking
 from attention_src.exercises.engine.checking import Case, Check, Mistake
@@ -224,7 +224,7 @@ def test_two_runs_say_the_same_and_are_quick(check):
     assert time.perf_counter() - begin < 1
 
 
-@pytest.mark.parametrize("check", every_check(), ids=lambda check: check.name)
+@pytest.mark.parametrize("check", every(Check), ids=lambda check: check.name)
 def test_every_declared_mistake_is_recognised(check):
     for mistake in check.mistakes:
         message = check.run(mistake.wrong).message

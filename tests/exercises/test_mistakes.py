@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from worked import every_check
+from worked import every
 
+from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.mine import PARTS
 from attention_src.exercises.mistakes import AS_PART, NOWHERE, _checks, declared
@@ -18,10 +19,10 @@ CAUSAL = np.tri(5, dtype=bool)
 
 def test_all_mistakes_of_all_checks_are_there():
     found = declared()
-    for check in every_check():
+    for check in every(Check):
         names = [mistake.name for mistake in found if mistake.exercise == check.name]
         assert names == [mistake.name for mistake in check.mistakes]
-    assert len(found) > sum(len(check.mistakes) for check in every_check())
+    assert len(found) > sum(len(check.mistakes) for check in every(Check))
 
 
 def test_a_mistake_has_a_part_or_a_reason():

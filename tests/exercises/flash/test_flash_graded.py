@@ -12,11 +12,6 @@ PAGE = (BOOK / "flash.md").read_text(encoding="utf-8")
 TILES = ((2, 3), (3, 2))
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    TILED_TEST.failures = 0
-
-
 def numbers(n_q, n_k, d_k=4, d_v=3, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.normal(size=shape) for shape in ((n_q, d_k), (n_k, d_k), (n_k, d_v))]

@@ -1,41 +1,9 @@
-"""The ladder of the cache: each rung's value passes, and each known wrong one gets its reply."""
-
-import inspect
+"""The ladder of the cache: right values in several forms pass, near misses do not."""
 
 import numpy as np
 import pytest
-from worked import BOOK
 
 from attention_src.exercises.gqa import check_cache_ladder
-from attention_src.exercises.gqa.cache import CACHE
-
-PAGE = (BOOK / "gqa.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def first_try():
-    CACHE.failures = {}
-
-
-def test_the_page_s_solution_climbs_every_rung():
-    solutions = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
-    [solution] = [code for code in solutions if "check_cache_ladder(" in code]
-    names = {"check_cache_ladder": check_cache_ladder}
-    last = solution.rindex("check_cache_ladder")
-    exec(solution[:last], names)
-    assert eval(solution[last:], names)
-
-
-def test_each_known_wrong_value_gets_its_reply():
-    letters = [rung.letter for rung in CACHE.rungs]
-    assert list(inspect.signature(check_cache_ladder).parameters) == letters
-    assert check_cache_ladder().status == "not started"
-    for rung in CACHE.rungs:
-        for reply in rung.replies:
-            result = check_cache_ladder(**{rung.letter: reply.value()})
-            assert result.status == "wrong"
-            assert reply.message in " ".join(result.message.split())
-
 
 BEST = (2048, 131072, 65536, 4, 1984, 4)
 

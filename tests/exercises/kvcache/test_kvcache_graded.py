@@ -12,11 +12,6 @@ from attention_src.rope.reference import rotate
 PORTIONS = (5, 1, 1, 4, 1, 8, 1, 11)
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    CACHE_TEST.failures = 0
-
-
 def whole(text):
     q, k = (rotate(x, np.arange(text.shape[1])) for x in text[:2])
     return attention(q, k, text[2], causal=True)

@@ -10,11 +10,6 @@ from attention_src.exercises.linear.graded import CHUNK_TEST
 SIZES = ((19, 4), (8, 3), (5, 16))
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    CHUNK_TEST.failures = 0
-
-
 def draw(n, d_k=6, d_v=3, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.normal(size=(n, d)) for d in (d_k, d_k, d_v)]
@@ -150,13 +145,6 @@ def test_wrong_tests_are_rejected(name):
 
 
 ANSWERS = dict(a=16384, b=64, c=128, d=4.0, e=64.0, f=64.0)
-
-
-def test_the_ladder_s_worked_solution():
-    names = run_exercise("linear", "ex:linear-room", check_room_ladder=check_room_ladder)
-    assert {x: names[x] for x in ANSWERS} == ANSWERS
-    assert check_room_ladder(**ANSWERS).status == "passed"
-    assert check_room_ladder().status == "not started"
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,6 @@ BIG = np.array([900.0, 902.0, 901.0])
 right = sampler()
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    SAMPLER_TEST.failures = 0
-
-
 def grid(logits=(FOUR, TIES, BIG), temperatures=(0, 0.5, 1, 2), tops=(0.35, 0.6, 0.8, 1), n=23):
     us = (np.arange(n) + 0.37) / n
     return [(x, t, p, u) for x in logits for t in temperatures for p in tops for u in us]

@@ -12,11 +12,6 @@ from attention_src.exercises.longcontext.graded import WINDOW_TEST
 SIZES = ((3, 0), (3, 2), (1, 0), (5, 1), (40, 3))
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    WINDOW_TEST.failures = 0
-
-
 def right(q, k, v, window, sinks):
     t, j = np.arange(len(q))[:, None], np.arange(len(q))
     return attention(q, k, v, mask=(j <= t) & ((t - j < window) | (j < sinks)))

@@ -10,11 +10,6 @@ from attention_src.exercises.projections.order import ORDER_TEST
 N = 40
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    ORDER_TEST.failures = 0
-
-
 def tokens(n=N, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 8))
 

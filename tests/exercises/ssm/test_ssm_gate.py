@@ -1,41 +1,9 @@
-"""The ladder on step sizes: each right value is accepted, each known wrong one gets its reply."""
-
-import inspect
+"""The ladder on step sizes: right values in several forms pass, near misses do not."""
 
 import numpy as np
 import pytest
-from worked import BOOK
 
 from attention_src.exercises.ssm import check_gate_ladder
-from attention_src.exercises.ssm.gate import GATE
-
-PAGE = (BOOK / "ssm.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def first_try():
-    GATE.failures = {}
-
-
-def test_the_page_s_solution_climbs_every_rung():
-    solutions = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
-    [solution] = [code for code in solutions if "check_gate_ladder(" in code]
-    names = {"np": np, "check_gate_ladder": check_gate_ladder}
-    last = solution.rindex("check_gate_ladder")
-    exec(solution[:last], names)
-    assert eval(solution[last:], names)
-
-
-def test_each_known_wrong_value_gets_its_reply():
-    letters = [rung.letter for rung in GATE.rungs]
-    assert list(inspect.signature(check_gate_ladder).parameters) == letters
-    assert check_gate_ladder().status == "not started"
-    for rung in GATE.rungs:
-        for reply in rung.replies:
-            result = check_gate_ladder(**{rung.letter: reply.value()})
-            assert result.status == "wrong"
-            assert reply.message in " ".join(result.message.split())
-
 
 BEST = (4.01815, 0.017986, 0.982014, 4.09174, 0.982014, 69.3147)
 

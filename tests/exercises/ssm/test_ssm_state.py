@@ -10,11 +10,6 @@ from attention_src.exercises.ssm.scans import scanning
 from attention_src.ssm.reference import selective_scan
 
 
-@pytest.fixture(autouse=True)
-def first_try():
-    STATE_TEST.failures = 0
-
-
 def draw(n=10, d=3, N=4, seed=0, pad=True, start=1.0, low=0.1, high=2.0):
     rng = np.random.default_rng(seed)
     x, dt = rng.normal(size=(n, d)), rng.uniform(low, high, (n, d))
