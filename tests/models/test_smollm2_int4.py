@@ -9,7 +9,6 @@ from smollm2_support import agreement, gguf, model, perplexity, text_ids, weight
 
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
-from attention_src.models.smollm2.experiments.memory import pool_kv_heads
 from attention_src.models.smollm2.parts import project
 
 ROUNDING = 2.0**-8  # of bfloat16
@@ -182,8 +181,3 @@ def test_a_cache_changes_little(packed, cache):
     parts = [packed.logits(part, caches=caches) for part in (ids[:37], *ids[37:].split(1))]
     whole = packed.logits(ids)
     assert (torch.cat(parts) - whole).norm() < 0.05 * whole.norm()
-
-
-def test_heads_in_4_bits_have_no_mean(packed):
-    with pytest.raises(ValueError, match="model has weights in 4 bits, which have no mean"):
-        pool_kv_heads(packed)

@@ -12,7 +12,7 @@ sampling     from logits to the next token
 generate     token after token
 trace        record a forward pass, or change it
 own          the same forward pass on NumPy functions that you wrote
-experiments  what single heads do, what smaller caches cost, how fast it is
+experiments  what each mistake does, whose parts it runs on, how many threads are fastest
 """
 
 from attention_src.models.smollm2.model import FILE, SmolLM2
