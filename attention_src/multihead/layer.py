@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_src.attention.changes import check_softcap
 from attention_src.flash.layer import IMPLS
 from attention_src.multihead.layer_cache import (
     attend,
@@ -14,18 +12,10 @@ from attention_src.multihead.layer_cache import (
     attend_with_weights,
     check_cache,
 )
-from attention_src.multihead.layer_checks import (
-    check_bias,
-    check_dropout,
-    check_head_sizes,
-    check_qk_norm,
-    check_tokens,
-    check_window,
-)
-from attention_src.multihead.layer_import import from_torch, from_transformers
+from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
-from attention_src.shapes import check_groups, check_impl, check_scale, check_size
+from attention_src.shapes import check_groups, check_impl, check_size
 
 __all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 
@@ -34,9 +24,9 @@ class MultiHeadAttention(nn.Module):
     """As `reference.multihead_attention`, with gradients, rotary positions and a cache.
 
         q, k, v = q_proj(x), k_proj(context), v_proj(context)
-        y = o_proj(merge(attention(rotate(norm(q)), rotate(norm(k)), v)))
+        y = o_proj(merge(attention(rotate(q), rotate(k), v)))
 
-    norm and rotate only if asked for.
+    rotate only if asked for.
 
     Args:
         d_model: width of x and of the result
@@ -45,28 +35,13 @@ class MultiHeadAttention(nn.Module):
         d_k: width of a query and a key; None = d_model / H
         d_v: width of a value; None = d_k
         rope: True rotates queries and keys by their positions; a `Rotary` says how
-        qk_norm: "head" normalises each query and each key to a root mean square of 1, and scales
-            their components by a learned gain [d_k]; "width" does so before the heads are split,
-            over all H * d_k components of q and H_kv * d_k of k; None = no norm
-        norm_eps: added to the mean square
-        bias: True = the four projections have a bias; or letters: "qkv" = all but o_proj
-        scale: of the scores; None = d_k ** -0.5
-        window: number of most recent keys visible, including the query's own; needs causal;
-            None = all
-        sinks: number of first keys that stay visible outside the window
-        softcap: bounds the scores: softcap tanh(s / softcap); None = no bound
-        sink_logits: whether each head has a learned score that belongs to no key: the parameter
-            sink_logits [H] adds exp(sink_logits[h]) to the denominator of each row
-        dropout: share of the weights that are set to 0, in training only
+        bias: whether the four projections have a bias
         impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
             in `flash.layer.flash_attention`
     Raises:
-        ValueError: sizes that do not divide, an odd d_k with rope, an option out of range, an
-            unknown impl
+        ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl
     Source: H_kv = 1: Shazeer 2019, arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023,
-        arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864. Norm of each head: Qwen3,
-        arXiv:2505.09388; of the whole width: OLMo 2, arXiv:2501.00656. softcap: Gemma 2,
-        arXiv:2408.00118. sink_logits: gpt-oss, arXiv:2508.10925.
+        arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864.
     """
 
     def __init__(
@@ -78,15 +53,7 @@ class MultiHeadAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         rope: bool | Rotary = False,
-        qk_norm: str | None = None,
-        norm_eps: float = 1e-6,
-        bias: bool | str = False,
-        scale: float | None = None,
-        window: int | None = None,
-        sinks: int = 0,
-        softcap: float | None = None,
-        sink_logits: bool = False,
-        dropout: float = 0.0,
+        bias: bool = False,
         impl: str = "auto",
     ):
         super().__init__()
@@ -98,22 +65,12 @@ class MultiHeadAttention(nn.Module):
             self.n_kv_heads = check_size(n_kv_heads, "n_kv_heads", at_least=1)
         check_groups(self.n_heads, self.n_kv_heads)
         self.rope = rotary_of(rope, self.d_k)
-        self.scale = None if scale is None else check_scale(scale, self.d_k)
-        self.window, self.sinks = check_window(window, sinks)
-        self.softcap, self.dropout = check_softcap(softcap), check_dropout(dropout)
         self.impl = impl
-        self.sink_logits = nn.Parameter(torch.zeros(self.n_heads)) if sink_logits else None
-        has_bias = check_bias(bias)
         q_width, k_width = self.n_heads * self.d_k, self.n_kv_heads * self.d_k
-        self.q_proj = nn.Linear(self.d_model, q_width, bias="q" in has_bias)
-        self.k_proj = nn.Linear(self.d_model, k_width, bias="k" in has_bias)
-        self.v_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_v, bias="v" in has_bias)
-        self.o_proj = nn.Linear(self.n_heads * self.d_v, self.d_model, bias="o" in has_bias)
-        self.qk_norm = check_qk_norm(qk_norm, norm_eps)
-        if qk_norm is not None:
-            whole = qk_norm == "width"
-            self.q_norm = nn.RMSNorm(q_width if whole else self.d_k, eps=norm_eps)
-            self.k_norm = nn.RMSNorm(k_width if whole else self.d_k, eps=norm_eps)
+        self.q_proj = nn.Linear(self.d_model, q_width, bias=bias)
+        self.k_proj = nn.Linear(self.d_model, k_width, bias=bias)
+        self.v_proj = nn.Linear(self.d_model, self.n_kv_heads * self.d_v, bias=bias)
+        self.o_proj = nn.Linear(self.n_heads * self.d_v, self.d_model, bias=bias)
 
     def forward(
         self,
@@ -148,17 +105,12 @@ class MultiHeadAttention(nn.Module):
         """
         self._check_arguments(x, context, causal, cache, positions)
         context = x if context is None else context
-        q, k = self.q_proj(x), self.k_proj(context)
-        if self.qk_norm == "width":
-            q, k = self.q_norm(q), self.k_norm(k)
-        q = self._split(q, self.n_heads)  # [B, H, n_q, d_k]
-        k = self._split(k, self.n_kv_heads)  # [B, H_kv, n_k, d_k]
+        q = self._split(self.q_proj(x), self.n_heads)  # [B, H, n_q, d_k]
+        k = self._split(self.k_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_k]
         v = self._split(self.v_proj(context), self.n_kv_heads)  # [B, H_kv, n_k, d_v]
-        if self.qk_norm == "head":
-            q, k = self.q_norm(q), self.k_norm(k)
         if self.rope is not None:
             q, k = self.rope(q, k, positions_of(positions, x.shape[1], cache))
-        options = dict(self._options(), mask=mask)
+        options: dict[str, Any] = dict(mask=mask, impl=self.impl)
         p = None
         if return_weights:
             o, p = attend_with_weights(q, k, v, cache, causal=causal, **options)
@@ -168,26 +120,6 @@ class MultiHeadAttention(nn.Module):
             o = attend_with_cache(q, k, v, cache, **options)
         y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))  # [B, n_q, d_model]
         return y if p is None else (y, p)
-
-    def _options(self) -> dict[str, Any]:
-        """How to attend: the arguments of `attend` that are not None."""
-        options: dict[str, Any] = dict(impl=self.impl, window=self.window, sinks=self.sinks)
-        options |= dict(scale=self.scale, softcap=self.softcap, sink_logits=self.sink_logits)
-        if self.training and self.dropout:
-            options["dropout"] = self.dropout
-        return {name: option for name, option in options.items() if option is not None}
-
-    @classmethod
-    def from_torch(cls, theirs: nn.MultiheadAttention, **options: Any) -> "MultiHeadAttention":
-        """As `layer_import.from_torch`: a module with the weights of torch's own."""
-        return from_torch(cls, theirs, **options)
-
-    @classmethod
-    def from_transformers(cls, theirs: Any, **options: Any) -> "MultiHeadAttention":
-        """As `layer_import.from_transformers`: a module with the weights of LlamaAttention & co."""
-        return from_transformers(cls, theirs, **options)
-
-    from_llama = from_transformers
 
     def _check_arguments(
         self, x: Tensor, context: Tensor | None, causal: bool, cache: Any, positions: Any
@@ -204,8 +136,6 @@ class MultiHeadAttention(nn.Module):
                     )
         if cache is not None:
             check_cache(cache, causal, x.shape[1])
-        elif self.window is not None and not causal:
-            raise ValueError("causal is False, but this module has a window; it should be True")
         if positions is not None and self.rope is None:
             raise ValueError("positions is given, but this module was made with rope=False")
 

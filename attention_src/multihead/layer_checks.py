@@ -1,6 +1,5 @@
 """What the modules of this topic check: their sizes, and the tokens they are given."""
 
-import math
 from typing import Any
 
 import torch
@@ -51,66 +50,3 @@ def check_tokens(x: Any, name: str, dtype: torch.dtype, d_model: int) -> None:
         raise ValueError(f"{name} is {what}; it should be a tensor of this module's {dtype}")
     if x.ndim != 3 or x.shape[-1] != d_model:
         raise ValueError(f"{name} has shape {shape(x)}; it should be [B, n, d_model={d_model}]")
-
-
-def check_bias(bias: Any) -> str:
-    """The projections that have a bias, as letters.
-
-    Args:
-        bias: True = all four, False = none, or letters out of "qkvo"
-    Returns: those letters
-    Raises:
-        ValueError: anything else
-    """
-    if isinstance(bias, bool):
-        return "qkvo" if bias else ""
-    if not isinstance(bias, str) or not set(bias) <= set("qkvo"):
-        raise ValueError(f"bias is {bias!r}; it should be True, False or letters out of 'qkvo'")
-    return bias
-
-
-def check_qk_norm(qk_norm: Any, norm_eps: Any) -> str | None:
-    """Check which norm queries and keys have.
-
-    Args:
-        qk_norm: None, "head" or "width"
-        norm_eps: at least 0
-    Returns: qk_norm
-    Raises:
-        ValueError: anything else
-    """
-    if qk_norm not in (None, "head", "width"):
-        raise ValueError(f"qk_norm is {qk_norm!r}; it should be None, 'head' or 'width'")
-    if not isinstance(norm_eps, int | float) or not 0 <= norm_eps < math.inf:
-        raise ValueError(f"norm_eps is {norm_eps!r}; it should be a number, at least 0")
-    return qk_norm
-
-
-def check_window(window: Any, sinks: Any) -> tuple[int | None, int]:
-    """Check a module's window.
-
-    Args:
-        window: at least 1, or None
-        sinks: at least 0; 0 without a window
-    Returns: both
-    Raises:
-        ValueError: a size out of range; sinks without a window
-    """
-    sinks = check_size(sinks, "sinks")
-    if window is None and sinks:
-        raise ValueError(f"sinks is {sinks}, but window is None, which hides nothing; give both")
-    return None if window is None else check_size(window, "window", at_least=1), sinks
-
-
-def check_dropout(dropout: Any) -> float:
-    """Check a share of weights to drop.
-
-    Args:
-        dropout: at least 0 and below 1
-    Returns: the share as a float
-    Raises:
-        ValueError: anything else
-    """
-    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; it should be at least 0 and below 1")
-    return float(dropout)

@@ -1,7 +1,6 @@
 """Latent attention with DeepSeek's norm and YaRN, against transformers' DeepseekV3Attention."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from attention_src.kvcache.cache import KVCache
 from attention_src.multihead.layer import MultiHeadLatentAttention, Rotary
 from attention_src.multihead.reference_latent import latent_attention
 from attention_src.rope.scaling import YaRN
+from attention_src.rope.scaling_by_parts import mscale
 
 H, D_MODEL, D_LATENT, D_ROPE, D_K, D_V = 3, 20, 10, 6, 7, 5
 BASE, FACTOR, CONTEXT = 1e4, 40.0, 64
@@ -46,6 +46,15 @@ def deepseek(parameters):
             weight.normal_(std=0.4)  # so that scores are of the order of 1
         theirs.kv_a_layernorm.weight.uniform_(0.5, 2)
     return theirs, config, DeepseekV3RotaryEmbedding(config)
+
+
+def scaling_of(parameters):
+    """Their scaling as ours: without mscale_all_dim no factor on all scores."""
+    if parameters["rope_type"] == "default":
+        return None
+    rotated, every = parameters.get("mscale"), parameters.get("mscale_all_dim")
+    ratio = mscale(FACTOR, rotated) / mscale(FACTOR, every) if rotated and every else None
+    return YaRN(FACTOR, CONTEXT, attention_factor=ratio, mscale_all_dim=every or 0.0)
 
 
 def run(theirs, rotary, x):
@@ -93,7 +102,7 @@ def tokens(n):
 )
 def test_agrees_with_deepseek(parameters):
     theirs, config, rotary = deepseek(parameters)
-    rope = replace(Rotary.of_config(config), interleaved=config.rope_interleave)
+    rope = Rotary(BASE, interleaved=config.rope_interleave, scaling=scaling_of(parameters))
     ours, x = ours_with(theirs, rope), tokens(11).requires_grad_()
     expected, p = run(theirs, rotary, x)
     (gradient,) = torch.autograd.grad(expected.sin().sum(), x)
