@@ -1,35 +1,9 @@
-"""The ladder on what a token costs: right numbers pass, wrong ones do not and are told why."""
-
-import inspect
+"""The ladder on what a token costs: right numbers in several forms pass, near misses do not."""
 
 import numpy as np
 import pytest
-from worked import BOOK
 
 from attention_src.exercises.kvcache import check_token_ladder
-from attention_src.exercises.kvcache.token import TOKEN
-
-PAGE = (BOOK / "kvcache.md").read_text(encoding="utf-8")
-
-
-def test_the_printed_solution_passes():
-    text = PAGE.split(":label: ex:kvcache-token\n")[1].split("{solution-end}")[0]
-    solution = text.split("```python\n")[1].split("```")[0].splitlines()
-    names = {"check_token_ladder": check_token_ladder}
-    exec("\n".join(solution[:-1]), names)
-    assert eval(solution[-1], names)
-
-
-def test_each_known_wrong_value_gets_its_reply():
-    letters = [rung.letter for rung in TOKEN.rungs]
-    assert list(inspect.signature(check_token_ladder).parameters) == letters
-    assert check_token_ladder().status == "not started"
-    for rung in TOKEN.rungs:
-        for reply in rung.replies:
-            result = check_token_ladder(**{rung.letter: reply.value()})
-            assert result.status == "wrong"
-            assert reply.message in " ".join(result.message.split())
-
 
 BEST = (4.776, 131072, 122070.3, 15.03, 4257.0, 6461.0)
 
