@@ -38,7 +38,8 @@ class Row:
     chapter, part, mistake: as given
     perplexity: on the passage; None if there is no number
     text: the prompt's continuation; "" if there is none
-    note: why there is no number; "no difference" if no token's nll moves; else ""
+    note: why there is no number; "no difference" if no token's nll moves; "chooses after the loss"
+        for the part sample, which no perplexity can show; else ""
     """
 
     chapter: str
@@ -113,7 +114,8 @@ class _Run:
                 yield Row(chapter, part, mistake, None, text, notes[b])
                 continue
             same = bool((nll[b] - self.right).abs().max() < SAME)
-            note = notes.get(b, "no difference" if same else "")
+            said = "no difference" if same else ""
+            note = notes.get(b, "chooses after the loss" if part == "sample" else said)
             yield Row(chapter, part, mistake, perplexity(nll[b]), text, note)
 
     def _stopped(self, variants: list[Parts]) -> dict[int, str]:
