@@ -6,7 +6,7 @@ import numpy as np
 
 from attention_src.exercises.engine.checking import Result
 from attention_src.exercises.engine.grading import Implementation, TestCheck
-from attention_src.exercises.llm.samplers import below, sampler, softmax
+from attention_src.exercises.llm.samplers import below, fewest, sampler, softmax
 
 Array = np.ndarray
 
@@ -73,15 +73,30 @@ def by_thresholds(logits: Array, temperature: float, top_p: float, u: float) -> 
     return order[min(int(place), stay - 1)]
 
 
+def off_by(share: float) -> Any:
+    """As `sample`, with running sums that are rounded: larger by a share of themselves.
+
+    Args:
+        share: such as 1e-6
+    Returns: a sampler
+    """
+
+    def kept(p: Array, top_p: float) -> int:
+        return len(p) if top_p >= 1 else int((np.cumsum(p)[:-1] * (1 + share) < top_p).sum()) + 1
+
+    return sampler(kept=kept, drawn=lambda total, u: (total * (1 + share) <= u).sum())
+
+
+_KEEP_AWAY = "keep u and top_p away from running sums by 1e-5"
 SAMPLER_TEST = TestCheck(
     "my_sampler_test",
     right=[
         Implementation("running sums", sampler(), "it follows the text"),
         Implementation("a loop", by_loop, "it goes token by token"),
         Implementation("searchsorted", by_thresholds, "it returns a NumPy integer"),
-        Implementation(
-            "float32", in_float32, "it computes in float32: keep u away from running sums by 1e-5"
-        ),
+        Implementation("float32", in_float32, f"it computes in float32: {_KEEP_AWAY}"),
+        Implementation("rounded up", off_by(1e-6), f"its sums are rounded up: {_KEEP_AWAY}"),
+        Implementation("rounded down", off_by(-1e-6), f"its sums are rounded down: {_KEEP_AWAY}"),
     ],
     wrong=[
         Implementation(
@@ -99,6 +114,11 @@ SAMPLER_TEST = TestCheck(
             sampler(scaled=lambda x, temperature: x / temperature**2),
             "it divides by the temperature twice",
         ),
+        Implementation(
+            "no temperature above 1",
+            sampler(scaled=lambda x, temperature: x / min(temperature, 1.0)),
+            "it takes temperatures above 1 for 1. Do you try one?",
+        ),
         Implementation("no top_p", sampler(kept=lambda p, top_p: len(p)), "it ignores top_p"),
         Implementation(
             "without the one that reaches top_p",
@@ -109,6 +129,11 @@ SAMPLER_TEST = TestCheck(
             "one too many",
             sampler(kept=lambda p, top_p: int((np.cumsum(p) < top_p).sum()) + 2),
             "it keeps one token too many",
+        ),
+        Implementation(
+            "never one alone",
+            sampler(kept=lambda p, top_p: max(fewest(p, top_p), 2)),
+            "it keeps two tokens where one reaches top_p by itself. Have you such a case?",
         ),
         Implementation(
             "not renormalised",

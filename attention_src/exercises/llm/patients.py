@@ -82,7 +82,7 @@ _TOO_LOUD = "With that one the perplexity would be in the thousands, and the tex
 
 def _rung(name: str) -> Rung:
     replies = [
-        Reply(lambda: 4, "That one would give a perplexity that is too good, below 15."),
+        Reply(lambda: 4, "That one would give a perplexity that is far too good, below 5."),
         Reply(lambda: 5, _TOO_LOUD),
         Reply(lambda: 6, _TOO_LOUD),
     ]

@@ -104,6 +104,26 @@ PERPLEXITY = Check(
             ),
         ),
         Case(
+            "a token of probability e^-800 that is counted",
+            (
+                np.array([[[0.0, 800.0], [1.0, 0.5], [0.0, 0.0]]]),
+                np.array([[0, 0, 1]]),
+                np.array([[False, True, True]]),
+            ),
+        ),
+        Case(
+            "a token of probability 1, to rounding",
+            (
+                np.array([[[800.0, 0.0], [0.0, 0.0], [0.0, 0.0]]]),
+                np.array([[0, 0, 0]]),
+                np.array([[False, True, True]]),
+            ),
+        ),
+        Case(
+            "logits near 20,000",
+            (np.array([[[20000.0, 20002.0]] * 2]), np.array([[0, 0]]), np.array([[True, True]])),
+        ),
+        Case(
             "logits near 5,000",
             (
                 np.array([[[5000.0, 5001.0, 4990.0], [5003.0, 5000.5, 5001.0]]]),

@@ -44,15 +44,17 @@ def _draw(rng: np.random.Generator) -> tuple:
             return args
 
 
-def _whole(seed: int, temperature: float, top_p: float, u: float) -> Case:
-    """A vocabulary of SmolLM2's size, with many tokens that nobody expects."""
+def _whole(seed: int, temperature: float, top_p: float, u: float, more: float = 14.0) -> Case:
+    """A vocabulary of SmolLM2's size: twenty tokens get more, nobody expects the rest."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=49152) * 2
-    logits[rng.integers(0, 49152, 20)] += 14
-    return Case(f"49,152 tokens, top_p {top_p}", (logits, temperature, top_p, u))
+    logits[rng.integers(0, 49152, 20)] += more
+    none = "" if more else " none stands out,"
+    return Case(f"49,152 tokens,{none} top_p {top_p}", (logits, temperature, top_p, u))
 
 
 FOUR = np.log([0.1, 0.4, 0.3, 0.2])
+THREE = np.repeat([0.0, 1.0, 2.0, 1.0], 25)
 TWICE = np.array([1.0, 3.0, 0.0, 3.0, 2.0])
 
 SAMPLE = Check(
@@ -69,6 +71,8 @@ SAMPLE = Check(
         Case("the same, temperature 2 and top_p 0.6", (FOUR, 2.0, 0.6, 0.9)),
         Case("temperature 0", (FOUR, 0.0, 1.0, 0.99)),
         Case("temperature 0, two largest", (TWICE, 0.0, 1.0, 0.9)),
+        Case("temperature 0, one token forbidden", (np.array([-np.inf, -5.0]), 0.0, 1.0, 0.5)),
+        Case("temperature 0, 100 tokens of three logits", (THREE, 0.0, 1.0, 0.5)),
         Case("two equal logits, a small u", (TWICE, 1.0, 1.0, 0.1)),
         Case("two equal logits, top_p takes one of them", (TWICE, 1.0, 0.3, 0.9)),
         Case("u = 0", (FOUR, 1.0, 1.0, 0.0)),
@@ -77,10 +81,18 @@ SAMPLE = Check(
         Case("a temperature of a thousandth", (np.array([40.0, 41.0, 40.9]), 1e-3, 1.0, 0.4)),
         Case("forbidden tokens, -inf", (np.array([-np.inf, 1.0, -np.inf, 2.0]), 1.0, 1.0, 0.9)),
         Case("one token allowed", (np.array([-np.inf, 1.0, -np.inf]), 0.7, 1.0, 0.9)),
+        Case("logits of 20,000", (np.array([20000.0, 20001.0]), 1.0, 1.0, 0.9)),
+        Case("the same, a small u", (np.array([20000.0, 20001.0]), 1.0, 1.0, 0.2)),
+        Case("forbidden, or -2,000,000,000", (np.array([-np.inf, -2e9]), 1.0, 1.0, 0.2)),
+        Case("top_p 0.955", (np.log([0.5, 0.46, 0.04]), 1.0, 0.955, 0.99)),
+        Case("a thousandth, near logits", (np.array([0.0, 0.001, 0.0004]), 1e-3, 1.0, 0.9)),
+        Case("a thousandth, less near", (np.array([0.0, 0.003]), 1e-3, 1.0, 0.93)),
+        Case("a temperature of a hundredth", (np.array([1.0, 1.005, 1.002]), 0.01, 1.0, 0.9)),
         Case("49 equal tokens, top_p 1", (np.zeros(49), 1.0, 1.0, 0.985)),
+        Case("100 tokens of three logits", (THREE, 1.0, 1.0, 0.513)),
+        Case("300 tokens, of five logits", (np.arange(300) * 7 % 5 / 2.0, 1.0, 0.9, 0.3001)),
         _whole(0, 1.0, 0.9, 0.5),
-        _whole(1, 0.7, 1.0, 0.99),
-        _whole(2, 1.0, 1.0, 0.2),
+        _whole(3, 1.0, 1.0, 0.50437, more=0.0),
     ],
     draw=_draw,
     drawn=120,
@@ -133,6 +145,21 @@ SAMPLE = Check(
             "turns ties round as well: argsort(-p, kind='stable').",
         ),
         Mistake(
+            "nearest",
+            sampler(drawn=lambda total, u: np.abs(total - u).argmin()),
+            "You take the running sum that lies nearest to u. Take the first that exceeds u.",
+        ),
+        Mistake(
+            "turned round",
+            sampler(drawn=lambda total, u: (total <= 1 - u).sum()),
+            "You use 1 - u for u: the same distribution, but not the same token.",
+        ),
+        Mistake(
+            "no shift",
+            sampler(weights=lambda x: np.exp(x) / np.exp(x).sum()),
+            "exp overflows above 709. Subtract the largest logit first: p does not change.",
+        ),
+        Mistake(
             "top_p before temperature",
             sampler(nucleus=lambda logits, temperature: softmax(logits)),
             "You look for the tokens that stay before the temperature is applied.",
@@ -140,6 +167,13 @@ SAMPLE = Check(
         Mistake(
             "place, not token",
             lambda logits, temperature, top_p, u: _place(logits, temperature, top_p, u),
+            "You return the place in the sorted order. Which token stands there?",
+        ),
+        Mistake(
+            "place, not token, but for temperature 0",
+            lambda logits, temperature, top_p, u: _place(
+                logits, temperature, top_p, u, greedy=True
+            ),
             "You return the place in the sorted order. Which token stands there?",
         ),
         Mistake(
@@ -157,9 +191,9 @@ SAMPLE = Check(
 )
 
 
-def _place(logits: Array, temperature: float, top_p: float, u: float) -> int:
+def _place(logits: Array, temperature: float, top_p: float, u: float, greedy: bool = False) -> int:
     if temperature == 0:
-        return 0
+        return int(np.argmax(logits)) if greedy else 0
     p = np.asarray(logits, dtype=np.float64) / temperature
     return _sample(-np.sort(-p), 1.0, top_p, u)
 

@@ -60,6 +60,8 @@ def by_shares(sample):
         (1.0, 0.8, [0, 4 / 9, 3 / 9, 2 / 9]),
         (0.5, 1.0, np.array([1, 16, 9, 4]) / 30),
         (0.5, 0.8, [0, 16 / 25, 9 / 25, 0]),
+        (2.0, 1.0, np.sqrt([1, 4, 3, 2]) / np.sqrt([1, 4, 3, 2]).sum()),
+        (1.0, 0.35, [0, 1, 0, 0]),
     ]:
         drawn = np.bincount([sample(FOUR, t, top_p, u) for u in us], minlength=4) / 200
         assert np.abs(drawn - wanted).max() < 0.02
@@ -86,7 +88,7 @@ RIGHT = {
     "backwards": a_test(CASES[::-1]),
     "shares": by_shares,
     "drawn anew": drawn_anew,
-    "no batch of 2": a_test([case for case in CASES if case[1] != 2]),
+    "no u below a half but for ties": a_test([c for c in CASES if c[3] > 0.5 or c[0] is not FOUR]),
 }
 
 
@@ -107,6 +109,21 @@ def only(**fixed):
     return [c for c in CASES if all(c[names.index(k)] in v for k, v in fixed.items())]
 
 
+def on_the_edge(sample):
+    a_test()(sample)
+    assert sample(FOUR, 1.0, 0.7, 0.9) == 2
+
+
+def on_u(sample):
+    a_test()(sample)
+    assert sample(FOUR, 1.0, 1.0, 0.7) == right(FOUR, 1.0, 1.0, 0.7)
+
+
+def alone(x, t, p, u):
+    """Whether one token stays."""
+    return t > 0 and len({right(x, t, p, i / 50) for i in range(50)}) == 1
+
+
 WRONG = {
     "refuses all": (raises, ""),
     "looks at nothing": (lambda sample: sample(FOUR, 1.0, 1.0, 0.5), "caught 0"),
@@ -121,7 +138,11 @@ WRONG = {
         lambda sample: [a for c in CASES if not 0 <= (a := sample(*c)) < len(c[0])] and None,
         "caught 0",
     ),
+    "no temperature above 1": (a_test(only(t=(0, 0.5, 1))), "caught"),
+    "two tokens or more": (a_test([c for c in CASES if not alone(*c)]), "caught"),
     "one u": (a_test([c for c in CASES if c[3] < 0.05]), "caught"),
+    "on a running sum": (on_the_edge, "rounded"),
+    "u on a running sum": (on_u, ""),
     "a wrong oracle": (a_test(oracle=sampler(renormalised=False)), ""),
     "returns False": (lambda sample: sample(FOUR, 0, 1, 0.5) == 2, "assert"),
     "Python's int": (

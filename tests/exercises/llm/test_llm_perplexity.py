@@ -114,6 +114,26 @@ def underflowing(logits, ids, counted):
     return np.exp((-np.log(q) * weight).sum() / weight.sum())
 
 
+def clipped(least):
+    """With probabilities that never fall below the least."""
+
+    def perplexity(logits, ids, counted):
+        p = np.maximum(np.exp(-losses(logits, ids)), least)
+        return np.exp(-np.log(p)[counted[:, 1:]].mean())
+
+    return perplexity
+
+
+def added(logits, ids, counted):
+    p = np.exp(-losses(logits, ids)) + 1e-30
+    return np.exp(-np.log(p)[counted[:, 1:]].mean())
+
+
+def without_zeros(logits, ids, counted):
+    loss = losses(logits, ids) * counted[:, 1:]
+    return np.exp(loss[loss != 0].mean())
+
+
 def over_texts(logits, ids, counted):
     x = logits - logits.max()
     log_p = x - np.log(np.exp(x).sum((0, 1), keepdims=True))
@@ -151,6 +171,20 @@ WRONG = {
     "sum": (lambda x, i, c: np.exp(losses(x, i)[c[:, 1:]].sum()), ""),
     "overflow": (overflowing, ""),
     "underflow": (underflowing, ""),
+    "1e-30 added": (added, ""),
+    "log of softmax": (lambda x, i, c: np.exp(-np.log(np.exp(-losses(x, i)))[c[:, 1:]].mean()), ""),
+    "losses above 100 clipped": (
+        lambda x, i, c: np.exp(np.minimum(losses(x, i), 100)[c[:, 1:]].mean()),
+        "",
+    ),
+    "a loss of 0 not counted": (without_zeros, ""),
+    "root of the product": (
+        lambda x, i, c: np.exp(-losses(x, i)[c[:, 1:]]).prod() ** (-1 / c[:, 1:].sum()),
+        "",
+    ),
+    "logits clipped": (lambda x, i, c: perplexity(np.clip(x, -1e4, 1e4), i, c), ""),
+    "clipped at 1e-30": (clipped(1e-30), ""),
+    "clipped at 1e-300": (clipped(1e-300), ""),
     "one maximum, one sum": (over_texts, ""),
     "first text": (lambda x, i, c: perplexity(x[:1], i[:1], c[:1]), ""),
     "in place": (in_place, "in place"),

@@ -12,6 +12,7 @@ from worked import assert_rejected, assert_worked
 from attention_src.exercises.engine.checking import passed
 from attention_src.exercises.llm import check_sample
 from attention_src.exercises.llm.graded import by_loop, by_thresholds
+from attention_src.exercises.llm.sample import SAMPLE, _clear
 from attention_src.exercises.llm.samplers import below, sampler, softmax
 from attention_src.exercises.mine import PARTS
 
@@ -27,6 +28,10 @@ def sample(logits, temperature, top_p, u):
     stay = len(p) if top_p == 1 else (total[:-1] < top_p).sum() + 1
     total = total[:stay] / total[stay - 1]
     return int(order[(total[:-1] <= u).sum()])
+
+
+def test_rounding_decides_in_no_case():
+    assert all(_clear(*case.args) for case in SAMPLE.all_cases())
 
 
 def test_worked_solution_and_stub():
@@ -102,6 +107,22 @@ def no_ties(p):
     return np.argsort(p, kind="stable")[::-1]
 
 
+def of_the_best(logits, k):
+    """Logits with all others than the k largest forbidden."""
+    return np.where(logits >= np.sort(logits)[-k:][0], logits, -np.inf)
+
+
+def half(logits):
+    return np.clip(logits, -6e4, 6e4).astype(np.float16).astype(float)
+
+
+def below_is_0(logits, temperature, top_p, u):
+    if temperature:
+        p = softmax(logits / temperature)
+        logits = np.where((p > 1e-4) | (p == p.max()), logits, -np.inf)
+    return sample(logits, temperature, top_p, u)
+
+
 def in_place(logits, temperature, top_p, u):
     answer = sample(logits, temperature, top_p, u)
     logits -= 1
@@ -160,12 +181,34 @@ WRONG = {
     "ties turned": (sampler(order=no_ties), "higher id"),
     "last of the largest": (sampler(greedy=lambda x: len(x) - 1 - np.argmax(x[::-1])), ""),
     "top_p first": (sampler(nucleus=lambda x, t: softmax(x)), "before the temperature"),
-    "u turned": (sampler(drawn=lambda total, u: (total <= 1 - u).sum()), ""),
+    "u turned": (sampler(drawn=lambda total, u: (total <= 1 - u).sum()), "1 - u"),
     "one further": (sampler(drawn=last_place), ""),
-    "no shift": (sampler(weights=lambda x: np.exp(x) / np.exp(x).sum()), ""),
+    "no shift": (sampler(weights=lambda x: np.exp(x) / np.exp(x).sum()), "overflows"),
     "greedy": (lambda x, t, p, u: int(np.argmax(x)), "always take"),
     "draws at 0": (lambda x, t, p, u: sample(x, t or 1.0, p, u), ""),
     "divides by 0": (lambda x, t, p, u: sampler()(x, max(t, 1e-3), p, u), ""),
+    "below 0.01 as 0": (lambda x, t, p, u: sample(x, 0 if t < 0.01 else t, p, u), ""),
+    "at least 0.05": (lambda x, t, p, u: sample(x, t and max(t, 0.05), p, u), ""),
+    "forbidden as 0": (lambda x, t, p, u: sample(np.where(x > -np.inf, x, 0), t, p, u), ""),
+    "forbidden as 0 at 0": (
+        lambda x, t, p, u: sample(x if t else np.where(x > -np.inf, x, 0), t, p, u),
+        "",
+    ),
+    "forbidden as -1e9": (lambda x, t, p, u: sample(np.maximum(x, -1e9), t, p, u), ""),
+    "clipped": (lambda x, t, p, u: sample(np.clip(x, -1e4, 1e4), t, p, u), ""),
+    "top_p of 0.95 is 1": (lambda x, t, p, u: sample(x, t, 1.0 if p >= 0.95 else p, u), ""),
+    "below 1e-4 is 0": (below_is_0, ""),
+    "float16": (lambda x, t, p, u: sample(half(x), t, p, u), ""),
+    "greedy by an unstable sort": (
+        sampler(greedy=lambda x: np.argsort(-x, kind="heapsort")[0]),
+        "",
+    ),
+    "nearest": (sampler(drawn=lambda total, u: np.abs(total - u).argmin()), "nearest"),
+    "unstable sort": (sampler(order=lambda p: np.argsort(-p, kind="heapsort")), ""),
+    "low temperatures as 0": (lambda x, t, p, u: sample(x, 0 if t < 0.1 else t, p, u), ""),
+    "top 1,000": (lambda x, t, p, u: sample(of_the_best(x, 1000), t, p, u), ""),
+    "top 10,000": (lambda x, t, p, u: sample(of_the_best(x, 10_000), t, p, u), ""),
+    "u to three digits": (lambda x, t, p, u: sample(x, t, p, round(u, 3)), ""),
     "in place": (in_place, "in place"),
     "draws itself": (unseeded, ""),
     "second softmax": (renormalised_by_softmax, ""),
@@ -187,6 +230,7 @@ def test_the_place_in_the_order_is_named():
         return list(order).index(sample(logits, temperature, top_p, u))
 
     assert_rejected(check_sample, place, "Which token")
+    assert_rejected(check_sample, lambda x, *how: (place if how[0] else sample)(x, *how), "Which")
 
 
 def test_it_draws_as_the_package_s_own_probabilities_say():
