@@ -79,13 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if missed else 0
 
 
-def read_list(path: Path = LIST, root: Path = REPOSITORY) -> list[Break]:
+def read_list() -> list[Break]:
     """The bugs, each checked against the file that it breaks."""
-    breaks = [Break(**entry) for entry in tomllib.loads(path.read_text("utf-8"))["break"]]
+    breaks = [Break(**entry) for entry in tomllib.loads(LIST.read_text("utf-8"))["break"]]
     for one in breaks:
-        one.broken((root / one.file).read_text("utf-8"))
+        one.broken((REPOSITORY / one.file).read_text("utf-8"))
         for tests in one.tests:
-            if not (root / tests).exists():
+            if not (REPOSITORY / tests).exists():
                 raise ValueError(f"{one.name}: {tests} does not exist")
     return breaks
 

@@ -1,4 +1,4 @@
-"""The quiz's syntax, the set-up cell's text, the check of the address."""
+"""The quiz's syntax, the set-up cell's text, the check of the address, the list of bugs."""
 
 import re
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tiny import make_book
 
-from tools import check_address, quiz
+from tools import break_tests, check_address, quiz
 from tools.book import Book
 from tools.notebook import setup_cell
 
@@ -82,3 +82,7 @@ def test_check_address_wants_owner_and_name(book, capsys):
     with pytest.raises(SystemExit):
         check_address.main(["else"], book.root)
     assert "OWNER/REPO" in capsys.readouterr().err
+
+
+def test_each_bug_of_the_list_has_its_line_and_its_tests():
+    assert len(break_tests.read_list()) >= 40
