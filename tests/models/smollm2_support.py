@@ -14,7 +14,7 @@ from attention_src.models.smollm2 import FILE, SmolLM2
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.weights import Weights
 
-N_LAYERS, N_HEADS, N_KV_HEADS, D_HEAD = 30, 9, 3, 64
+N_LAYERS, N_HEADS, D_HEAD = 30, 9, 64
 CLOSE = dict(atol=2e-4, rtol=0)  # of logits: 1e-4 is what 30 float32 layers round to
 
 

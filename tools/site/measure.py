@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HTML = Path(os.environ.get("SITE_HTML", ROOT / "_build" / "html"))
 FIRST_PAGE = "book/intro.html"
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+RUNS = 3
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -94,14 +95,14 @@ def visits(context: BrowserContext, base: str, *pages: str) -> list[Visit]:
     return made
 
 
-def lighthouse(url: str, runs: int = 3) -> dict[str, float] | None:
+def lighthouse(url: str) -> dict[str, float] | None:
     """Median score of each category, 0 to 100; None if npx or the browser is missing."""
     npx, browser = shutil.which("npx"), chromium()
     if npx is None or browser is None:
         return None
     scores: dict[str, list[int]] = {name: [] for name in CATEGORIES}
     with tempfile.TemporaryDirectory() as folder:
-        for run in range(runs):
+        for run in range(RUNS):
             report = Path(folder, f"{run}.json")
             subprocess.run(
                 [

@@ -72,12 +72,12 @@ def table(x, y):
     return (x @ y.T) / np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
 
 
-def comparing(atol=1e-5, keep=True, **sizes):
+def comparing(atol=1e-5, **sizes):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_cosine_test(cosines):
         x, y = sample(**sizes)
-        kept = (x.copy(), y.copy()) if keep else (x, y)
+        kept = x.copy(), y.copy()
         answer = np.asarray(cosines(x, y))
         assert answer.shape == (len(x), len(y))
         assert np.allclose(answer, table(*kept), atol=atol, rtol=0)
