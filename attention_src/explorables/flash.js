@@ -98,7 +98,8 @@ function build(host, given) {
   const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
   Object.assign(parts, { cells, numbers, speak: speaker(spoken) });
   set({});
-  const meters = h("div", { class: "ae-meters" }, ...parts.meter.map((one) => one.node));
+  const unit = h("p", { class: "ae-caption" }, "Numbers moved to the chip and from it:");
+  const meters = h("div", { class: "ae-meters" }, unit, ...parts.meter.map((one) => one.node));
   return [steps, choices, table, meters, parts.where, parts.sentence, parts.done, spoken];
 }
 
@@ -153,8 +154,9 @@ function draw(host, given, state, parts) {
     row.forEach((cell, j) => {
       const place = now.tiles.findIndex((tile) => inTile(tile, i, j));
       const hidden = place < 0 ? "skipped" : !now.sees(i, j) ? "hidden" : "";
-      const when = place >= state.step ? "waiting" : place === state.step - 1 ? "here" : "done";
-      cell.className = `ae-${hidden || when}${place === state.step - 1 ? " ae-on-chip" : ""}`;
+      const here = place >= 0 && place === state.step - 1;
+      const when = place >= state.step ? "waiting" : here ? "here" : "done";
+      cell.className = `ae-${hidden || when}${here ? " ae-on-chip" : ""}`;
       cell.style.setProperty("--weight", hidden ? 0 : Math.exp(scores[i][j] - now.m[i]) || 0);
       cell.textContent = hidden ? "·" : fixed(scores[i][j], 1);
     }),

@@ -94,6 +94,7 @@ def test_each_step_is_the_reference_s(show, settings):
     box = choose(page, *settings)
     every = tiles(*settings)
     assert_step_is_right(page, settings, 0)
+    assert box.locator(".ae-on-chip").count() == 0
     for step in range(1, len(every) + 1):
         box.get_by_text("Next tile").click()
         assert_step_is_right(page, settings, step)
