@@ -8,10 +8,9 @@ const PLANE = {
   origin: { x: 200, y: 120 },
   reach: { x: [-2.4, 2.4], y: [-2.4, 2.4] }, // where the turned query may be
 };
-const CHART = { width: 400, height: 150, left: 14, right: 386, middle: 68, unit: 17 };
+const CHART = { width: 400, height: 150, left: 30, right: 386, middle: 68, unit: 17 };
 const ABOUT = "Query and key as hands of a clock: thin where position 0 would be, bold where they are";
-const SEEN = 30; // distances to each side in the chart
-const LAST = 60; // the last position
+const LAST = 60; // the last position, and so the largest distance to each side in the chart
 const SLOWER = 4; // how many times slower each further pair turns
 const PAIRS = [1, 2, 3, 4];
 
@@ -94,7 +93,7 @@ function draw(host, state, parts) {
   parts.choice.value = state.pairs;
   showSlider(parts.m, state.m, String(state.m));
   showSlider(parts.n, state.n, String(state.n));
-  showSlider(parts.step, state.step, fixed(state.step, 2));
+  showSlider(parts.step, state.step, `${fixed(state.step, 2)} rad`);
   parts.score.textContent = `Score ${fixed(now.score, 3)} at distance n − m = ${fixed(offset, 0)}`;
   const lap = (2 * Math.PI) / state.step;
   parts.sentence.textContent =
@@ -134,33 +133,34 @@ function drawHands(svg, { query, key, m, n }, { turnedQuery, turnedKey }) {
   );
 }
 
-// The score from SEEN positions before the query to SEEN after it: a curve, a dot a position.
+// The score from LAST positions before the query to LAST after it: a curve, a dot a position.
 function drawChart(svg, state, offset, score) {
   const { left, right, middle, unit, height } = CHART;
-  const x = (o) => left + ((o + SEEN) / (2 * SEEN)) * (right - left);
+  const x = (o) => left + ((o + LAST) / (2 * LAST)) * (right - left);
   const most = Math.hypot(...state.query) * Math.hypot(...state.key) || 1;
   const y = (s) => middle - (s / most) * 3.3 * unit;
   const point = (o) => `${x(o).toFixed(1)},${y(scoreAt(o, state)).toFixed(1)}`;
-  const curve = Array.from({ length: 40 * SEEN + 1 }, (_, i) => point(i / 20 - SEEN));
-  const dots = Array.from({ length: 2 * SEEN + 1 }, (_, i) => {
-    const o = i - SEEN;
-    return h("circle", { class: "ae-dot", cx: x(o), cy: y(scoreAt(o, state)), r: 2.4 });
+  const curve = Array.from({ length: 40 * LAST + 1 }, (_, i) => point(i / 20 - LAST));
+  const dots = Array.from({ length: 2 * LAST + 1 }, (_, i) => {
+    const o = i - LAST;
+    return h("circle", { class: "ae-dot", cx: x(o), cy: y(scoreAt(o, state)), r: 1.7 });
   });
   const axis = h("line", { class: "ae-axis", x1: left, x2: right, y1: y(0), y2: y(0) });
-  const ticks = [-SEEN, -SEEN / 2, 0, SEEN / 2, SEEN].map((o) =>
+  const ticks = [-LAST, -LAST / 2, 0, LAST / 2, LAST].map((o) =>
     h(
       "text",
       { class: "ae-tick", x: x(o), y: height - 4, "text-anchor": "middle" },
       o ? fixed(o, 0) : "n − m = 0",
     ),
   );
-  const shown = Math.min(Math.max(offset, -SEEN), SEEN);
-  const here = { cx: x(shown), cy: y(shown === offset ? score : 0), r: 6 };
+  const zero = { class: "ae-tick", x: left - 6, y: y(0) + 4, "text-anchor": "end" };
+  const here = { cx: x(offset), cy: y(score), r: 6 };
   svg.replaceChildren(
     axis,
     h("path", { class: "ae-curve", d: `M${curve.join("L")}` }),
     ...dots,
     ...ticks,
+    h("text", zero, "0"),
     h("circle", { class: "ae-asker", ...here }),
   );
 }

@@ -21,8 +21,7 @@ def assert_rope_is_right(page):
     # The dot of the present distance is drawn where the curve says that score is.
     most = np.linalg.norm(now["query"]) * np.linalg.norm(now["key"])
     here = host(page, "rope").locator(".ae-waves .ae-asker").get_attribute("cy")
-    if abs(now["offset"]) <= 30:
-        assert float(here) == pytest.approx(68 - 56.1 * now["score"] / most, abs=1e-6)
+    assert float(here) == pytest.approx(68 - 56.1 * now["score"] / most, abs=1e-6)
 
 
 def test_turned_hands_are_the_reference_s_rotation(show):
