@@ -165,7 +165,7 @@ function drawState(table, state) {
   );
   const columns = state[0].map((_, c) => th(c < 3 ? `value ${c + 1}` : "weights", "col"));
   const head = h("tr", {}, th("channel", "col"), ...columns);
-  table.replaceChildren(h("caption", {}, "State: as many numbers as at first"), h("thead", {}, head), h("tbody", {}, ...body));
+  table.replaceChildren(h("caption", {}, "State: always this size"), h("thead", {}, head), h("tbody", {}, ...body));
 }
 
 function drawAnswers(table, { asked, rule }, found) {
