@@ -18,7 +18,7 @@ export function count({ models, cards }, { model, card, n_cards, tokens, texts, 
 
 // 10737418240 → "10.7 GB": three digits.
 export function bytes(x) {
-  const [unit, size] = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find(
+  const [unit, size] = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find(
     ([, s]) => x >= s,
   ) ?? ["bytes", 1];
   const value = x / size;
@@ -74,7 +74,7 @@ function build(host, given) {
   };
   const line = (label, name, kind = "") =>
     h("tr", {}, h("th", { scope: "row", class: kind }, label), cell(name));
-  parts.allLabel = h("th", { scope: "row", class: "ae-k" });
+  parts.allLabel = h("th", { scope: "row", class: "ae-k ae-kv-of-cache" });
   const table = h(
     "table",
     { class: "ae-kv-table" },
@@ -85,8 +85,8 @@ function build(host, given) {
       line("one token leaves", "token"),
       line("one text takes", "text"),
       h("tr", {}, parts.allLabel, cell("all")),
-      line("the weights take", "weights", "ae-kv-weights"),
-      line("the memory holds", "memory"),
+      line("the weights take", "weights", "ae-kv-of-weights"),
+      line("the memory holds", "memory", "ae-kv-of-memory"),
     ),
   );
   parts.bar = ["weights", "cache", "card"].map((kind) => h("div", { class: `ae-kv-${kind}` }));
@@ -120,7 +120,7 @@ function draw(host, given, state, parts) {
   const [forWeights, forCache, border] = parts.bar;
   forWeights.style.width = `${(100 * weights) / widest}%`;
   forCache.style.width = `${(100 * all) / widest}%`;
-  border.style.left = `calc(${(100 * memory) / widest}% - 2px)`;
+  border.style.left = `max(0px, ${(100 * memory) / widest}% - 2px)`;
   parts.answer.textContent = answer(state, now);
   const kept = chosen.heads
     ? `${chosen.heads} ${chosen.heads === 1 ? "head" : "heads"} × 2 × ${chosen.width}`
