@@ -60,12 +60,14 @@ def make() -> Explorable:
 
     Returns: what the page is made from
     """
+    sizes = {model.name: 2 * model.numbers * TOKENS / 1e9 for model in _pictured()}
+    most, least = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     return Explorable(
         given(),
         _picture(),
         SIZE,
-        "Bars: gigabytes that the caches of one text of 32,768 tokens take in six models, from 137 "
-        "GB for LLaMA-65B's kind with 96 layers to less than 1 GB.",
+        "Bars: gigabytes that the caches of one text of 32,768 tokens take in six models, from "
+        f"{sizes[most]:.0f} GB for {most} to {sizes[least]:.1f} GB for {least}.",
         "An interactive figure: choose a model, a card, the length and number of texts and the "
         "bits of a number, and see what the cache takes. It needs JavaScript; here are six models.",
     )
@@ -86,9 +88,13 @@ def given() -> dict[str, Any]:
     }
 
 
+def _pictured() -> list[Model]:
+    return [model for model in MODELS if model.name in PICTURED]
+
+
 def _picture() -> str:
     """A bar for each of six models, at 16 bits."""
-    shown = [model for model in MODELS if model.name in PICTURED]
+    shown = _pictured()
     most = max(2 * model.numbers * TOKENS for model in shown)
     parts = [words(0, 16, "one text of 32,768 tokens, 16 bits a number: GB of cache")]
     for i, model in enumerate(shown):

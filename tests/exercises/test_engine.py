@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -182,26 +181,6 @@ def test_answers_kept_from_call_to_call():
     check.draw = None
     seen.extend([0] * 59)
     assert "met a case again" in check.run(by_call).message
-
-
-@pytest.mark.parametrize("tracing", [False, True])
-def test_memory_is_seen_in_torch_and_under_tracemalloc(tracing):
-    torch = pytest.importorskip("torch")
-    case = Case("long", (np.arange(1000.0),), max_bytes=1_000_000)
-    check = Check("sum", lambda x: x.sum() * x, [case], [], [])
-    if tracing:
-        tracemalloc.start()
-    try:
-        assert check.run(lambda x: x.sum() * x)
-        assert (
-            "MB of memory"
-            in check.run(lambda x: np.outer(x, np.ones(1000)).sum() / 1000 * x).message
-        )
-        t = torch.tensor
-        wide = check.run(lambda x: (t(x)[:, None] + t(x) * 0).sum(0)[0] * t(x))
-        assert "MB of memory" in wide.message
-    finally:
-        tracemalloc.stop()
 
 
 def test_messages_are_short_and_narrow():

@@ -134,17 +134,22 @@ def _with_largest_tensor(call: Callable[[], Any]) -> tuple[Any, int]:
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return call(), 0
-    sizes = [0]
+    sizes, tree_leaves = [0], torch.utils._pytree.tree_leaves
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(
             self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
+            given = {at for at, _ in storages(args)}
             made = operation(*args, **(kwargs or {}))
-            for tensor in made if isinstance(made, tuple | list) else [made]:
-                if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
-                    sizes.append(tensor.untyped_storage().nbytes())
+            # A view of what was there, of a learner's NumPy array for instance, is nothing new.
+            sizes.extend(size for at, size in storages(made) if at not in given)
             return made
+
+    def storages(values: Any) -> list[tuple[int, int]]:
+        tensors = (x for x in tree_leaves(values) if isinstance(x, torch.Tensor))
+        found = (x.untyped_storage() for x in tensors if x.layout == torch.strided)
+        return [(storage.data_ptr(), storage.nbytes()) for storage in found]
 
     with Watch():
         return call(), max(sizes)
