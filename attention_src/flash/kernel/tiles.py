@@ -22,8 +22,9 @@ class Tiles(NamedTuple):
 # stages, copies are under way during the softmax. At most 128 registers let two programs of 8 warps
 # share a multiprocessor. `python -m benchmarks.static flash` shows all this. In bfloat16 nothing
 # spills at multiples of 8 up to 128 (benchmarks/results/widths.json), except 8 bytes a thread of dq
-# on sm_75, at d = 24 and 32; above 128, dk and dv spill up to 192 on sm_90. A chip that is not
-# listed takes the row of the next older one. None: no tile fits.
+# on sm_75, at d = 24 and 32. Above 128, nothing does on sm_80 and sm_100; dk and dv spill up to 192
+# bytes on sm_90 and 912 on sm_75, where dq spills up to 320. A chip that is not listed takes the
+# row of the next older one. None: no tile fits.
 Table = dict[tuple[int, int], tuple[Tiles, Tiles, Tiles | None]]
 FORWARD: Table = {
     (75, 2): (Tiles(32, 32, 8, 1), Tiles(32, 32, 8, 1), Tiles(16, 16, 8, 1)),
