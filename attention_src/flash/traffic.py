@@ -78,25 +78,6 @@ def hbm_bytes(
     return dtype_bytes * (counter.loaded + counter.written)
 
 
-def peak_bytes(n_q: int, n_k: int, d: int, *, dtype_bytes: int = 2, method: str) -> int:
-    """Peak bytes that one head's forward pass holds in HBM.
-
-        both      dtype_bytes 2 (n_q + n_k) d      q, k, v, o
-        standard  + dtype_bytes 2 n_q n_k          s and p
-        flash     + dtype_bytes 2 n_q              l and m
-
-    Args:
-        n_q, n_k, d, dtype_bytes, method: as for `hbm_bytes`
-    Returns: bytes
-    Raises:
-        ValueError: as `hbm_bytes`
-    Source: Dao et al. 2022, arXiv:2205.14135, Algorithms 0 and 1, Theorem 1.
-    """
-    n_q, n_k, d, dtype_bytes = _checked(n_q, n_k, d, dtype_bytes, method)
-    temporary = 2 * n_q * n_k if method == "standard" else 2 * n_q
-    return dtype_bytes * (2 * (n_q + n_k) * d + temporary)
-
-
 def flash_blocks(d: int, *, sram_bytes: int, dtype_bytes: int = 2) -> tuple[int, int]:
     """The number of queries and keys in a tile of FlashAttention.
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.costs import attention_bytes
-from attention_src.flash.traffic import Counter, flash_blocks, hbm_bytes, peak_bytes
+from attention_src.flash.traffic import Counter, flash_blocks, hbm_bytes
 
 SIZES = st.integers(0, 300)
 
@@ -38,9 +38,6 @@ def test_by_hand():
     # q 2 and k 3 in, s 6 out; s in, p out; p in, v 3 in, o 2 out.
     standard = 2 + 3 + 6 + 6 + 6 + 6 + 3 + 2
     assert hbm_bytes(2, 3, 1, sram_bytes=8, dtype_bytes=1, method="standard") == standard
-    # q 2, k 3, v 3, o 2; and s 6, p 6, or l 2, m 2.
-    assert peak_bytes(2, 3, 1, dtype_bytes=1, method="standard") == 10 + 12
-    assert peak_bytes(2, 3, 1, dtype_bytes=1, method="flash") == 10 + 4
 
 
 def test_the_blocks_of_algorithm_1_fill_the_sram():
@@ -76,13 +73,6 @@ def test_sram_for_everything_leaves_the_lower_bound_and_the_statistics():
     assert hbm_bytes(n, n, d, sram_bytes=10**6, method="flash") == least + statistics_and_zeros
 
 
-def test_peak_grows_linearly_without_the_scores():
-    peaks = [peak_bytes(n, n, 64, method="flash") for n in (1024, 2048, 4096)]
-    assert peaks[2] - peaks[1] == 2 * (peaks[1] - peaks[0])
-    square = [peak_bytes(n, n, 64, method="standard") for n in (4096, 8192)]
-    assert square[1] > 3.8 * square[0]
-
-
 def test_counter():
     counter = Counter()
     counter.load(3, 5)
@@ -100,7 +90,6 @@ BAD = [
     (lambda: hbm_bytes(8, 8, 4, dtype_bytes=0, **GOOD), "dtype_bytes is 0"),
     (lambda: hbm_bytes(8, 8, 64, sram_bytes=511, method="flash"), "sram_bytes is 511.*least 512"),
     (lambda: hbm_bytes(8, 8, 64, sram_bytes=-1, method="standard"), "sram_bytes is -1"),
-    (lambda: peak_bytes(8, 8, 4, method="dense"), "method is 'dense'"),
     (lambda: flash_blocks(0, sram_bytes=100), "d is 0"),
 ]
 

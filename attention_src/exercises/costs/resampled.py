@@ -57,10 +57,6 @@ def _mixed_bases(n: Array, times: Array, picks: Array) -> Array:
     return _slopes(n, times, picks) / np.log(2)
 
 
-def _average(n: Array, times: Array, picks: Array) -> float:
-    return float(_slopes(n, times, picks).mean())
-
-
 def _steps(n: Array, times: Array, picks: Array) -> Array:
     y = np.log(times[picks, np.arange(len(n))])
     return (np.diff(y) / np.diff(np.log(n))).mean(axis=1)

@@ -4,7 +4,7 @@ from typing import Any
 
 from attention_src.exercises.engine.checking import Result
 from attention_src.exercises.engine.ladder import Ladder, Reply, Rung
-from attention_src.ring.reference import bytes_sent, work
+from attention_src.ring.reference import bytes_sent
 
 N, R, H, H_KV, D = 131_072, 8, 32, 8, 128
 FLOPS, BYTES_A_SECOND = 400e12, 50e9
@@ -13,12 +13,6 @@ OWN = 2 * N // R * H_KV * 2 * D  # bytes of one rank's keys and values in one la
 
 def _sent(n_kv_heads: int = H_KV) -> int:
     return bytes_sent(N, R, D, D, n_kv_heads=n_kv_heads)
-
-
-def _busy() -> float:
-    """The share of the time in which the ranks of a contiguous causal ring work."""
-    pairs = work(4096, R, placement="contiguous")
-    return float(pairs.sum() / R / pairs.max(axis=1).sum())
 
 
 RING = Ladder(

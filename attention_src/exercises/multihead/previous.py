@@ -12,7 +12,6 @@ from attention_src.exercises.engine.designing import DesignCheck
 
 N_LETTERS, N_PLACES = 4, 8
 LETTER = slice(0, N_LETTERS)
-PLACE = slice(N_LETTERS, N_LETTERS + N_PLACES)
 FREE = slice(N_LETTERS + N_PLACES, 2 * N_LETTERS + N_PLACES)
 D_MODEL = FREE.stop
 NEAR = 0.01
