@@ -10,13 +10,21 @@ from collections import defaultdict
 import pytest
 
 LIMIT_SECONDS = 120  # with tests beside it; alone, the longest takes half of that
-# A file stays on one of two processes, so the longest begin first and none works alone at the end.
-FIRST = ("tests/site/test_run_here.py", "notebooks/", "tests/test_notebooks.py", "tests/site/")
+# A file stays on one of two processes, so the longest of the site begin before its others, or one
+# process works alone at the end. The site comes last: a browser no longer answers once other tests
+# have run event loops in its process.
+LONG = ("tests/site/test_run_here.py", "tests/site/test_accessibility.py")
 _seconds: defaultdict[str, float] = defaultdict(float)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: [not item.nodeid.startswith(start) for start in FIRST])
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, bool, bool]:
+    """False comes before True: notebooks, other tests, the site with its longest files first."""
+    file = item.nodeid.split("::")[0]
+    return file.startswith("tests/site/"), file.startswith("tests/"), file not in LONG
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
