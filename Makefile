@@ -11,8 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|transformers[/\\]models)[/\\]' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null 2>&1 || true
 MODELS := attention_src/models/minilm/weights.txt attention_src/models/smollm2/weights.txt
 PORT ?= 8000
-# xdist uses whole files, because a notebook's cells must stay in one kernel, in the order that
-# conftest.py gives.
+# xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test lab notebooks check gpu bench static
@@ -65,7 +64,7 @@ test notebooks: export OPENBLAS_NUM_THREADS = 1
 test notebooks: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
-	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tests/sanitize.cfg notebooks tests
+	@$(BIN)/python -m tools.run_tests
 
 lab: .venv/all
 	@# JupyterLab shows stored figures only in notebooks that this user trusts.
@@ -126,7 +125,7 @@ breaks: .venv/all
 
 # weekly: 200 new examples a property, instead of the same 40, and every notebook in Colab's versions.
 weekly: .venv/all book
-	@$(PYTEST) --hypothesis-profile=weekly tests
+	@$(BIN)/python -m tools.run_tests --hypothesis-profile=weekly
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""The order of the test files, and the running time of each notebook while nbval runs it.
+"""The running time of each notebook while nbval runs it.
 
 A notebook that takes longer than its limit fails the run, with a line that names it.
 """
@@ -10,21 +10,7 @@ from collections import defaultdict
 import pytest
 
 LIMIT_SECONDS = 120  # with tests beside it; alone, the longest takes half of that
-# A file stays on one of two processes, so the longest of the site begin before its others, or one
-# process works alone at the end. The site comes last: a browser no longer answers once other tests
-# have run event loops in its process.
-LONG = ("tests/site/test_run_here.py", "tests/site/test_accessibility.py")
 _seconds: defaultdict[str, float] = defaultdict(float)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=_place)
-
-
-def _place(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """False comes before True: notebooks, other tests, the site with its longest files first."""
-    file = item.nodeid.split("::")[0]
-    return file.startswith("tests/site/"), file.startswith("tests/"), file not in LONG
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -19,12 +19,21 @@ from built_site import HTML, THEMES, Log, site_pages
 from tools.site.measure import FLAGS, chromium
 from tools.site.server import serving
 
+# Their tests take seconds each, and each opens its own page. The tests of any other file share what
+# is made once for all of them, a small site for example, and stay in one process.
+APART = {"test_run_here.py", "test_accessibility.py"}
 
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
+        if here not in item.path.parents:
+            continue
+        if {"browser", "open_page"} & set(item.fixturenames):
             item.add_marker(pytest.mark.browser)
+        if item.path.name not in APART:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,63 @@
+"""Run every test: notebooks and package, then the site in its browsers.
+
+    python -m tools.run_tests [options of pytest]
+
+Each part has a process for each of two cores: more would only wait for each other. In the first a
+whole file goes to a process, because a notebook's cells must stay in one kernel; in the second
+tests/site/conftest.py says which tests share one. The parts are apart because a browser no longer
+answers once other tests have run event loops in its process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+SITE = "tests/site"
+NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with"
+RUNS = (
+    f"-n 2 --dist loadfile --no-loadscope-reorder --ignore={SITE} "
+    f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",
+    f"-n 2 --dist loadgroup {SITE}",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run both parts, also if the first fails, and print the sum in the last line."""
+    extra = sys.argv[1:] if arguments is None else arguments
+    total: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        for run in RUNS:
+            command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *run.split()]
+            status = subprocess.run([*command, *extra]).returncode
+            total += outcome(status, counts(report))
+            report.unlink(missing_ok=True)
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    return int(total["failed"] > 0)
+
+
+def outcome(status: int, found: Counter[str]) -> Counter[str]:
+    """What a run counts as: one that failed without a failed test, killed or too slow, has one."""
+    return found + Counter(failed=1) if status and not found["failed"] else found
+
+
+def counts(report: Path) -> Counter[str]:
+    """Passed, failed and skipped tests of a JUnit report; one failed if there is no report."""
+    if not report.is_file():
+        return Counter(failed=1)
+    found: Counter[str] = Counter()
+    for suite in ElementTree.parse(report).iter("testsuite"):
+        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        skipped = int(suite.get("skipped", 0))
+        passed = int(suite.get("tests", 0)) - failed - skipped
+        found.update(passed=passed, failed=failed, skipped=skipped)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
