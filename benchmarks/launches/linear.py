@@ -6,6 +6,7 @@ import torch
 
 from attention_src.linear.kernel.launch import (
     chunk_size,
+    decays_launch,
     delta_launch,
     gated_outputs_launch,
     outputs_launch,
@@ -33,11 +34,13 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
         return states, dict(chunk=chunk, **chip)
 
     states, options = walk(False)
+    decays = empty(batch, n_heads, 2 * n, 1)  # of whole chunks
     more_states, more_options = walk(True)
     gated = (q, k, v, channels, more_states, o)
     return {
-        "chunk_states": states_launch(k, v, one, start, states, last, **options),
-        "chunk_outputs": outputs_launch(q, k, v, one, states, o, **options),
+        "chunk_decays": decays_launch(one, decays, chunk=options["chunk"]),
+        "chunk_states": states_launch(k, v, decays, start, states, last, **options),
+        "chunk_outputs": outputs_launch(q, k, v, decays, states, o, **options),
         "gated_outputs": gated_outputs_launch(*gated, **more_options),
         "gated_outputs of v": gated_outputs_launch(*gated, gates_of_v=True, **more_options),
         "delta_forward": delta_launch(q, k, v, one[..., 0], one[..., 0], o, last, **chip),

@@ -81,6 +81,8 @@ def compile_case(case: Case) -> dict[str, Any]:
         registers=used.registers, spill_bytes=used.spill_bytes, blocks=blocks
     )
     row |= launch.options()
+    if case.topic == "linear":  # some loops are unrolled: then there is all of the code instead
+        row["code"] = used.instructions
     if not loop:
         return row
     row |= asdict(count(loop, launch.num_warps * launch.groups))

@@ -5,7 +5,7 @@
 What position i adds depends on what earlier positions of its chunk added: a triangular system.
 """
 
-from attention_src.linear.kernel.tiles import decay_between, decay_from_start, load_tile
+from attention_src.linear.kernel.tiles import decay_between, load_tile, log2_from_start
 from attention_src.triton_support.launch import tl, triton
 
 
@@ -68,8 +68,9 @@ def delta_forward_kernel(
             o += tl.dot(q, S, input_precision=PRECISION)
         beta = tl.load(beta_ptr + rows * stride_betan, mask=rows < n, other=0.0).to(tl.float32)
         g = tl.load(g_ptr + rows * stride_gn, mask=rows < n, other=0.0).to(tl.float32)
-        between = decay_between(g, BLOCK_T)  # [T, T]
-        from_start = decay_from_start(g[:, None])  # [T, 1]
+        high, low = log2_from_start(g)  # [T]
+        between = decay_between(high, low, BLOCK_T)  # [T, T]
+        from_start = tl.exp2(high)[:, None]
         # [BLOCK_T, BLOCK_V]  reads v; added replaces what the state holds for the keys
         v = load_tile(v_ptr, rows, offs_v, stride_vn, stride_vd, n, d_v)
         target = beta[:, None] * (v.to(tl.float32) - from_start * held)

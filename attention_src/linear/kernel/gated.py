@@ -36,7 +36,7 @@ def gated_outputs_kernel(
     v_ptr += b * stride_vb + h * stride_vh
     g_ptr += b * stride_gb + h * stride_gh
     o_ptr += b * stride_ob + h * stride_oh
-    offs_k = tl.arange(0, BLOCK_K).to(tl.int64)
+    offs_k = tl.arange(0, BLOCK_K)
     offs_v = block_v * BLOCK_V + tl.arange(0, BLOCK_V)
     # [BLOCK_K, BLOCK_V]  reads the state before the chunk
     states_ptr += (bh * n_chunks + chunk) * d_k * d_v
@@ -60,7 +60,7 @@ def gated_outputs_kernel(
         else:
             w = tl.zeros([BLOCK_T, BLOCK_T], tl.float32)
             for start in range(0, d_k, BLOCK_C):  # q and k again, from the cache
-                offs_c = start + tl.arange(0, BLOCK_C).to(tl.int64)
+                offs_c = start + tl.arange(0, BLOCK_C)
                 q_c = load_tile(q_ptr, rows, offs_c, stride_qn, stride_qd, n, d_k)
                 k_c = load_tile(k_ptr, rows, offs_c, stride_kn, stride_kd, n, d_k)
                 g_c = load_gates(g_ptr, rows, offs_c, stride_gn, stride_gd, n, d_k)

@@ -5,7 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.linear.kernel.chunks import chunk_outputs_kernel, chunk_states_kernel
+from attention_src.linear.kernel.chunks import (
+    chunk_decays_kernel,
+    chunk_outputs_kernel,
+    chunk_states_kernel,
+)
 from attention_src.linear.kernel.delta import delta_forward_kernel
 from attention_src.linear.kernel.gated import gated_outputs_kernel
 from attention_src.triton_support.launch import Launch, triton
@@ -47,6 +51,23 @@ class Backwards:
 Rows = Tensor | Backwards
 
 
+def decays_launch(g: Rows, decays: Tensor, *, chunk: int) -> Launch:
+    """Describe the sums of log gates in each chunk, with one gate for each position.
+
+    Args:
+        g: [B, H, n, 1]  log gates
+        decays: float32 [B, H, chunks 2 chunk, 1], to be written. For each chunk: log2 of the decay
+            from its start to each position; then what rounding to float32 dropped of each
+        chunk: positions in a chunk
+    Returns: the launch, not yet run
+    """
+    B, H, n, _ = g.shape
+    arguments = _strided(g=g) | dict(decays_ptr=decays, n_heads=H, n=n, BLOCK_T=chunk)
+    del arguments["stride_gd"]
+    grid = (B * H * triton.cdiv(n, chunk),)
+    return Launch(chunk_decays_kernel, grid, arguments, num_warps=1)
+
+
 def states_launch(
     k: Rows, v: Rows, g: Rows, start: Tensor, states: Tensor, last: Tensor,
     *, chunk: int, capability: int, gates_of_v: bool = False,
@@ -55,7 +76,8 @@ def states_launch(
 
     Args:
         k, v: [B, H, n, d_k], [B, H, n, d_v]
-        g: [B, H, n, 1], [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates
+        g: [B, H, n, d_k], or with gates_of_v [B, H, n, d_v]  log gates; with one gate the decays
+            that `decays_launch` wrote
         start: float32 [B, H, d_k, d_v]  the state before the first position
         states: [B, H, chunks, d_k, d_v], to be written, in float32 or, with one gate, in k's dtype
         last: float32 [B, H, d_k, d_v], to be written
@@ -83,28 +105,30 @@ def states_launch(
 
 
 def outputs_launch(
-    q: Rows, k: Rows, v: Rows, g: Rows, states: Tensor, o: Rows, *, chunk: int, capability: int
-) -> Launch:
+    q: Rows, k: Rows, v: Rows, decays: Tensor, states: Tensor, o: Rows,
+    *, chunk: int, capability: int,
+) -> Launch:  # fmt: skip
     """Describe the outputs with one gate for each position.
 
     Args:
         q: [B, H, n, d_k]
         k, v, chunk, capability: as for `states_launch`
-        g: [B, H, n, 1]  log gates
+        decays: as `decays_launch` wrote them
         states: as `states_launch` wrote them
         o: [B, H, n, d_v], to be written
     Returns: the launch, not yet run
     """
     block_k, block_v = _block(k, capability), _block(v, capability)
+    if block_v == 64:  # more values for each pair of q and k, and for each decay
+        block_v = min(128, _power(v.shape[-1]))
     blocks_v = triton.cdiv(v.shape[-1], block_v)
-    arguments = _strided(q=q, k=k, v=v, g=g, o=o)
-    del arguments["stride_gd"]
     return Launch(
         chunk_outputs_kernel,
         (q.shape[0] * q.shape[1] * states.shape[2] * blocks_v,),
-        arguments
+        _strided(q=q, k=k, v=v, o=o)
         | _sizes(k, v, blocks_v, capability)
-        | dict(states_ptr=states, BLOCK_T=chunk, BLOCK_K=block_k, BLOCK_V=block_v),
+        | dict(decays_ptr=decays, states_ptr=states)
+        | dict(BLOCK_T=chunk, BLOCK_K=block_k, BLOCK_V=block_v),
         num_warps=8 if capability == 75 else 4,  # without matrix units more registers are needed
         num_stages=3,
     )

@@ -1,6 +1,6 @@
 """Chunkwise linear attention and the delta rule as torch operators, with gradients.
 
-The same two kernels compute all gradients. With S_t = g_t S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, the
+The same kernels compute all gradients. With S_t = g_t S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, the
 gradient R_t of S_t obeys R_t = g_{t+1} R_{t+1} + q_t do_t^T: the same recurrence, from the end.
 
     dq_t = S_t do_t       (do, v, k) as q, k, v: forwards, on the transposed state
@@ -18,6 +18,7 @@ from attention_src.linear.kernel.launch import (
     WIDEST,
     Backwards,
     chunk_size,
+    decays_launch,
     delta_launch,
     gated_outputs_launch,
     outputs_launch,
@@ -165,7 +166,7 @@ delta_forward.register_autograd(_backward_delta, setup_context=_save_delta)
 def _run(
     q: Any, k: Any, v: Any, log_gates: Any, start: Tensor, o: Any, last: Tensor, *, gates_of_v: bool
 ) -> None:
-    """Launch both kernels: states, then outputs. Sequences may be reversed views."""
+    """Launch the kernels: decays, states, outputs. Sequences may be reversed views."""
     B, H, n, d_k = k.shape
     per_channel = log_gates.shape[-1] > 1
     chunk = chunk_size(q.dtype, capability(start), per_channel)
@@ -174,13 +175,16 @@ def _run(
     dtype = torch.float32 if per_channel else q.dtype
     states = torch.empty(size, dtype=dtype, device=start.device)
     options: dict[str, Any] = dict(chunk=chunk, capability=capability(start))
-    walk = states_launch(k, v, log_gates, start, states, last, gates_of_v=gates_of_v, **options)
-    walk.run()
     if per_channel:
         options["gates_of_v"] = gates_of_v
+        states_launch(k, v, log_gates, start, states, last, **options).run()
         gated_outputs_launch(q, k, v, log_gates, states, o, **options).run()
     else:
-        outputs_launch(q, k, v, log_gates, states, o, **options).run()
+        in_chunks = (B, H, size[2] * 2 * chunk, 1)
+        decays = torch.empty(in_chunks, dtype=torch.float32, device=start.device)
+        decays_launch(log_gates, decays, chunk=chunk).run()
+        states_launch(k, v, decays, start, states, last, **options).run()
+        outputs_launch(q, k, v, decays, states, o, **options).run()
 
 
 def _gate_gradients(
