@@ -67,8 +67,8 @@ def without_autocast(function: Callable) -> Any:
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> Any:
-        given = (*arguments, *options.values())
-        device = next((x.device.type for x in given if isinstance(x, Tensor)), "cpu")
+        first = next(filter(torch.is_tensor, (*arguments, *options.values())), None)
+        device = "cpu" if first is None else first.device.type
         # "meta", for example, has no autocast.
         if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
             return function(*arguments, **options)

@@ -110,11 +110,12 @@ class Cache(ABC):
     def _fits(self, k: Any, v: Any) -> bool:
         """Whether k and v are as before: a quick test, since every token asks each layer."""
         known = self.layout
-        if known is None or not isinstance(k, Tensor) or not isinstance(v, Tensor):
+        if known is None or not (type(k) is type(v) is Tensor and k.ndim == 4):
             return False
-        rows = (self.batch, known.H_kv, *k.shape[2:3])
+        rows = self.batch, known.H_kv, k.shape[2]
         return (
-            (k.shape, v.shape) == ((*rows, known.d_k), (*rows, known.d_v))
+            k.shape == (*rows, known.d_k)
+            and v.shape == (*rows, known.d_v)
             and k.dtype == v.dtype == known.dtype
             and k.device == v.device == known.device
         )

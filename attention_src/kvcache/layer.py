@@ -1,5 +1,6 @@
 """Decoding: one query per head attends to a cache, whatever kind of cache it is."""
 
+import math
 from typing import Any
 
 import torch
@@ -78,7 +79,7 @@ def decode_attention(
     visible = _visible(cache, k.shape[-2])
     if impl == "dense" or k.shape[-2] == 0:
         return attention(q, k, v, mask=visible, scale=scale, impl=impl)
-    if visible is None and q.device.type == "cpu" and not q.sum().isnan():
+    if visible is None and q.is_cpu and not math.isnan(q.sum().item()):
         grouped = q.shape[1] != k.shape[1]  # no mask and no NaN: nothing to correct afterwards
         return F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
     return fused_attention(q, k, v, visible, None, scale, is_causal=False)  # checked already

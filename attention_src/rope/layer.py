@@ -106,11 +106,11 @@ def apply_rotation(
 
 def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
     """Whether all agree, in the usual way: a quick test, since every token asks each layer."""
-    if {type(q), type(k), type(cos), type(sin)} != {Tensor} or q.ndim != 4 or k.ndim != 4:
+    if not (type(q) is type(k) is type(cos) is type(sin) is Tensor and q.ndim == k.ndim == 4):
         return False
-    B, _, n, d = q.shape
+    (B, _, n, d), (B_k, _, n_k, d_k) = q.shape, k.shape
     return (
-        (k.shape[0], *k.shape[2:]) == (B, n, d)
+        (B_k, n_k, d_k) == (B, n, d)
         and d > 0 == d % 2
         and cos.shape == sin.shape == (n, d // 2)
         and q.dtype == k.dtype in KERNEL_DTYPES
@@ -235,10 +235,11 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Every pair of x rotated by its angle; in float32 at least, because cos and sin are."""
-    wide = x.to(torch.promote_types(x.dtype, cos.dtype))  # once, and not in each product
+    """Every pair of x rotated by its angle, in float32 at least."""
+    wide = x if x.dtype == torch.float64 else x.float()  # once, and not in each product
     # each [..., n, d/2]
     x1, x2 = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, dim=-1)
-    y = x1 * cos - x2 * sin, x1 * sin + x2 * cos
+    # x1 cos - x2 sin and x2 cos + x1 sin: addcmul multiplies and adds in one step
+    y = torch.addcmul(x1 * cos, x2, sin, value=-1), torch.addcmul(x2 * cos, x1, sin)
     joined = torch.stack(y, dim=-1).flatten(-2) if interleaved else torch.cat(y, dim=-1)
-    return joined.to(x.dtype)
+    return joined.type_as(x)

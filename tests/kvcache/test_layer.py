@@ -313,6 +313,16 @@ def test_a_cache_without_a_kernel_is_never_read_in_another_way(cache):
             decode_attention(q, ready, impl="triton")
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_nan_in_a_query_stays_in_its_head(dtype):
+    q, k, v = (torch.randn(1, H, n, 4).to(dtype) for H, n in ((6, 1), (2, 5), (2, 5)))
+    q[0, 1, 0, 2] = torch.nan
+    cache = KVCache()
+    cache.append(k, v)
+    bad = decode_attention(q, cache).isnan()[0, :, 0]  # torch's function alone gives 0
+    assert bad[1].all() and not bad[[0, 2, 3, 4, 5]].any()
+
+
 def test_auto_is_sdpa_on_a_cpu():
     q, k, v = make_qkv(1, 5, 4, dtype=torch.float32)
     for make in MAKERS.values():
