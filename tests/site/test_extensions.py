@@ -33,6 +33,11 @@ SVG = """<?xml version="1.0"?>
 # ---- Equations
 
 
+@pytest.fixture(autouse=True)
+def our_node():
+    site_math.use_our_node()  # as the extension does: not every computer has a Node of its own
+
+
 def test_macros_are_set_in_the_course_colours():
     out = site_math.render(r"\Q\K^\top", display=False)
     for name in "qk":
