@@ -130,7 +130,7 @@ FLOPS = Ladder(
 def check_flops_ladder(
     a: Any = ..., b: Any = ..., c: Any = ..., d: Any = ..., e: Any = ..., f: Any = ...
 ) -> Result:
-    """Check the rungs of "Two for each weight".
+    """Check the rungs of "What one token costs".
 
     Args:
         a, b, c, d, e, f: the learner's numbers; `...` = not answered yet

@@ -77,7 +77,7 @@ def patient(name: str) -> dict[str, Callable]:
     return dict(_PATIENTS[name][1])
 
 
-_TOO_LOUD = "With that one the perplexity would be in the thousands, and the text no English."
+_TOO_LOUD = "With that one the perplexity would be above a thousand, and the text no English."
 
 
 def _rung(name: str) -> Rung:

@@ -106,7 +106,7 @@ SOFT_LOOKUP = Check(
     hints=[
         "Three lines: scores [n], weights [n], output [d_v].",
         "s = k @ q / temperature; then the two lines of `weights`, on s.",
-        "weights(k @ q / temperature) @ v",
+        "s = k @ q / temperature; e = np.exp(s - s.max()); e / e.sum() @ v",
     ],
     draw=_draw,
 )

@@ -110,7 +110,8 @@ KERNEL_REGRESSION = Check(
     hints=[
         "A table of scores [n_q, n]: x[:, None] is a column, places a row.",
         "Then the same two lines as `weights`, over axis 1, and a product with heights.",
-        "s = -((x[:, None] - places) ** 2) / (2 * h**2); weights(s) @ heights",
+        "s = -((x[:, None] - places) ** 2) / (2 * h**2); "
+        "e = np.exp(s - s.max(axis=1, keepdims=True)); e @ heights / e.sum(axis=1)",
     ],
     draw=_draw,
 )

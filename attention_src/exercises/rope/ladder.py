@@ -7,7 +7,7 @@ from attention_src.exercises.engine.ladder import Ladder, Reply, Rung
 from attention_src.exercises.engine.messages import Result
 
 D, PAIRS = 64, 32
-BASE, FAR_BASE, TRAINED, FACTOR = 10_000.0, 100_000.0, 8192, 4.0
+BASE, FAR_BASE, LENGTH, FACTOR = 10_000.0, 100_000.0, 2048, 4.0
 
 
 def wavelength(i: float, base: float) -> float:
@@ -21,8 +21,8 @@ def wavelength(i: float, base: float) -> float:
     return 2 * math.pi * base ** (i / PAIRS)
 
 
-def _unturned(base: float) -> int:
-    return int(sum(wavelength(i, base) > TRAINED for i in range(PAIRS)))
+def _unturned(base: float, length: int = LENGTH) -> int:
+    return int(sum(wavelength(i, base) > length for i in range(PAIRS)))
 
 
 def _base_for(length: float) -> float:
@@ -59,13 +59,14 @@ WAVELENGTHS = Ladder(
         ),
         Rung(
             "c",
-            "pairs of SmolLM2 that never complete a turn in training",
+            "pairs of SmolLM2 that do not complete a turn in 2,048 positions",
             lambda: _unturned(FAR_BASE),
             replies=[
                 Reply(lambda: PAIRS - _unturned(FAR_BASE), "So many do complete a turn."),
                 Reply(lambda: _unturned(BASE), "That is for base 10,000. SmolLM2 has 100,000."),
+                Reply(lambda: _unturned(FAR_BASE, 8192), "That is for 8,192 positions."),
             ],
-            hint="For which i is 2 pi 100000 ** (i / 32) above 8192?",
+            hint="For which i is 2 pi 100000 ** (i / 32) above 2048?",
             rtol=1e-9,
         ),
         Rung(

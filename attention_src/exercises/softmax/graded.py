@@ -84,7 +84,7 @@ SOFTMAX_TEST = TestCheck(
         Implementation(
             "sum over the first axis",
             _shifted_by(_row_maximum, axis=0),
-            "it sums over the queries, which looks right for one row of equal scores",
+            "it sums over the queries, which a one-dimensional row does not show",
         ),
         Implementation(
             "sum over everything",

@@ -14,8 +14,8 @@ SHAPE = (N_LAYERS, N_HEADS, D_HEAD)
 def shuffled(model: MiniLM, seed: int) -> MiniLM:
     """The model with the entries of each weight matrix of its layers in random order.
 
-    The same shape, the same sizes of weights, the same tokens and places, nothing learned: a
-    baseline that is less easy to beat than fresh small weights, whose maps are uniform.
+    The same shape, the same sizes of weights, nothing learned but the embeddings, biases and norms:
+    a baseline that is less easy to beat than fresh small weights, whose maps are uniform.
 
     Args:
         model: MiniLM

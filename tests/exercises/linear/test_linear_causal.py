@@ -23,8 +23,7 @@ def my_linear_attention(q, k, v):
     o = np.empty(v.shape)
     for t, (q_t, k_t) in enumerate(zip(phi(q), phi(k), strict=True)):
         state, z = state + np.outer(k_t, v[t]), z + k_t
-        l = q_t @ z  # 0 only where both features underflow
-        o[t] = q_t @ state / l if l else 0
+        o[t] = q_t @ state / (q_t @ z)
     return o
 
 

@@ -59,13 +59,14 @@ def deaf(q, k, v, i, n_ranks):
     return attention(q, k, v, mask=i <= i[:, None])
 
 
-def home(q, k, v, i, n_ranks):
-    o, lse = np.zeros((len(q), v.shape[1])), np.full(len(q), -np.inf)
+def counted(q, k, v, i, n_ranks):
+    """Counts the places that come, as if ranks held their tokens in order."""
+    o, lse, j = np.zeros((len(q), v.shape[1])), np.full(len(q), -np.inf), i
     for step in range(n_ranks):
-        see = i <= i[:, None]
+        see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
         o, lse = join(o, lse, attention(q, k, v, mask=see), attention_lse(q, k, mask=see))
         if step < n_ranks - 1:
-            k, v, _ = yield k, v, i
+            k, v, j = yield k, v, j
     return o
 
 
@@ -194,7 +195,7 @@ WRONG = {
     "itself hidden": (ring(lambda i, j: j < i), "itself"),
     "no mask between ranks": (ring(lambda i, j: (j <= i) | (j[0] != i[0])), ""),
     "own only": (deaf, "never use what comes"),
-    "places at home": (home, "your own positions"),
+    "places counted": (counted, ""),
     "own sent": (ring(sends=lambda own, here: own), "your own keys each time"),
     "added": (ring(joins=added), "average of its own"),
     "averaged": (averaged, "not evenly"),
