@@ -4,13 +4,16 @@ import os
 import socket
 import struct
 
-COUNTS = 200  # offset of bytes sent, and sent again, in Linux's struct tcp_info, since 4.19
+# Offsets in Linux's struct tcp_info, since 4.19
+WAITING = 144  # bytes which the system has taken and not yet sent
+COUNTS = 200  # bytes sent, and sent again
 
 
 def bytes_through_sockets() -> int | None:
     """Bytes that this process has sent through the TCP connections which are open now.
 
-    What had to be sent again is counted once. Take the difference of two calls.
+    What the system holds until the other side can take it counts as sent; what had to be sent again
+    counts once. Take the difference of two calls.
 
     Returns: a number of bytes; None where the system does not count
     """
@@ -30,5 +33,6 @@ def _sent(descriptor: int) -> int | None:
         return None
     if len(info) < COUNTS + 16:
         return None
+    (waiting,) = struct.unpack_from("=I", info, WAITING)
     sent, again = struct.unpack_from("=QQ", info, COUNTS)
-    return int(sent - again)
+    return int(sent - again + waiting)

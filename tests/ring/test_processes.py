@@ -62,6 +62,22 @@ def test_bytes_are_counted():
             assert bytes_through_sockets() - before == 100_000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts")
+def test_bytes_that_wait_for_a_slow_reader_are_counted():
+    with socket.socket() as listener, socket.socket() as here:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        here.connect(listener.getsockname())
+        with listener.accept()[0]:  # it never reads
+            before = bytes_through_sockets()
+            here.setblocking(False)
+            taken = here.send(b"x" * 100_000)
+            assert taken > 4 * 4096
+            assert bytes_through_sockets() - before == taken
+
+
 def _read(connection, n):
     while n > 0:
         n -= len(connection.recv(1 << 16))
