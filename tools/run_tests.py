@@ -22,7 +22,7 @@ NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-saniti
 RUNS = (
     f"-n 2 --dist loadfile --no-loadscope-reorder --ignore={SITE} "
     f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",
-    f"-n 2 --dist loadgroup {SITE}",
+    f"-n 2 --dist loadscope {SITE}",
 )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from built_site import HTML, THEMES, Log, site_pages
+from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.measure import FLAGS, chromium
 from tools.site.server import serving
@@ -24,16 +25,26 @@ from tools.site.server import serving
 APART = {"test_run_here.py", "test_accessibility.py"}
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
+class Scheduling(LoadScopeScheduling):
+    """What goes to one process: a file, or a test of a file whose tests are apart.
+
+    xdist's own groups have no effect: pytest 9.2 no longer reads the marks of xdist 3.8.
+    """
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        return nodeid if Path(file).name in APART else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     for item in items:
-        if here not in item.path.parents:
-            continue
-        if {"browser", "open_page"} & set(item.fixturenames):
+        if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
             item.add_marker(pytest.mark.browser)
-        if item.path.name not in APART:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")
