@@ -17,6 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 .PHONY: help book serve test lab notebooks check gpu bench static
 .PHONY: newest lowest colab breaks weekly clean
 .NOTPARALLEL:  # one pip at a time in .venv
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
 help:
 	@echo "make book       build the site into _build/html"
