@@ -104,6 +104,19 @@ def test_half_precision_is_rounded_once(make, impl, dtype):
     assert (np.abs(o - right) <= 1.01 * torch.finfo(dtype).eps / 2 * np.abs(right) + 1e-6).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("H_kv", [1, 2, 6])
+@pytest.mark.parametrize("B", [1, 3])
+def test_queries_share_a_head_in_16_bits(B, H_kv, dtype):
+    q, k, v = (
+        torch.randn(B, h, n, d).to(dtype) for h, n, d in ((6, 1, 8), (H_kv, 40, 8), (H_kv, 40, 4))
+    )
+    cache = fill(KVCache(), k, v)
+    o = decode_attention(q, cache, impl="sdpa")
+    assert o.shape == (B, 6, 1, 4) and o.dtype == dtype
+    assert np.abs(o.double().numpy() - exact(q, cache)).max() < 4 * torch.finfo(dtype).eps
+
+
 @every_cache
 @every_impl
 def test_logits_of_1e4(make, impl):
