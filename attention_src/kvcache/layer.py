@@ -96,8 +96,8 @@ def _on_cpu(
     head see all keys, so they can as well be several rows of that head, which is faster.
     """
     (B, H), H_kv = q.shape[:2], k.shape[1]
-    if H == H_kv or q.element_size() > 2:
-        return F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=H != H_kv)
+    if H_kv == H or q.element_size() > 2:
+        return F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=H_kv != H)
     rows = q.reshape(B, H_kv, H // H_kv, -1)
     return F.scaled_dot_product_attention(rows, k, v, scale=scale).reshape(B, H, 1, -1)
 
