@@ -7,7 +7,9 @@ import math
 import os
 import re
 import struct
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,6 +169,28 @@ def test_the_real_file_equals_the_gguf_package(name):
     for code, block in BLOCKS.items():
         kind = GGMLQuantizationType(code)
         assert (kind.name, GGML_QUANT_SIZES[kind]) == (block.name, (block.n_numbers, block.n_bytes))
+
+
+def test_what_is_released_is_read_again(read):
+    x = np.arange(32, dtype="<f4")
+    file = read(file_of((), [info("x", (32,), F32, 0)], x.tobytes()))
+    for _ in range(2):
+        np.testing.assert_array_equal(file.tensors["x"].dequantize(), x)
+        file.release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how much is in memory")
+def test_released_memory_is_given_back():
+    def resident_kb():
+        return int(Path("/proc/self/status").read_text().split("RssFile:")[1].split()[0])
+
+    file = read_gguf(real().path)
+    before = resident_kb()
+    for tensor in file.tensors.values():
+        tensor.raw.max()
+    read, whole = resident_kb() - before, file.path.stat().st_size / 1024
+    file.release()
+    assert read > 0.8 * whole and resident_kb() - before < 0.2 * whole
 
 
 def test_the_real_files_tensors_fill_it_to_its_end():

@@ -6,6 +6,7 @@ file.tensors["blk.0.attn_q.weight"].dequantize()  # float32 [576, 576]
 """
 
 import math
+import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ MAX_AXES = 4
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q"}
 SCALARS[12] = "d"
 STRING, ARRAY = 8, 9
+LENGTH = struct.Struct("<Q")  # of a string, in bytes
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,20 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GGUF:
-    """A file's metadata (names to numbers, strings and lists) and its tensors by name."""
+    """A file's metadata (names to numbers, strings and lists) and its tensors by name.
+
+    mapped: the file; None = the tensors lie elsewhere
+    """
 
     path: Path
     metadata: dict[str, Any]
     tensors: dict[str, Tensor]
+    mapped: mmap.mmap | None = None
+
+    def release(self) -> None:
+        """Give back the memory of all that was read; tensors stay usable, and are read anew."""
+        if self.mapped is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+            self.mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def read_gguf(path: str | Path) -> GGUF:
@@ -88,7 +99,9 @@ def read_gguf(path: str | Path) -> GGUF:
     path = Path(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty")
-    reader = _Reader(path, np.memmap(path, dtype=np.uint8, mode="r"))
+    with path.open("rb") as opened:
+        mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    reader = _Reader(path, np.frombuffer(mapped, np.uint8))
     n_tensors, n_entries = _header(reader)
     metadata = {}
     for i in range(n_entries):
@@ -97,7 +110,7 @@ def read_gguf(path: str | Path) -> GGUF:
             raise reader.error(f"metadata key {i}", f"is {key!r}, which came before")
         metadata[key] = _value(reader, f"metadata {key!r}")
     infos = [_tensor_info(reader, i) for i in range(n_tensors)]
-    return GGUF(path, metadata, _tensors(reader, infos, metadata))
+    return GGUF(path, metadata, _tensors(reader, infos, metadata), mapped)
 
 
 class _Reader:
@@ -105,17 +118,17 @@ class _Reader:
 
     def __init__(self, path: Path, raw: np.ndarray) -> None:
         self.path, self.raw, self.at = path, raw, 0
-        self.view = memoryview(raw.view(np.ndarray).data)
+        self.view = memoryview(raw.data)
 
     def error(self, field: str, what: str) -> ValueError:
         return ValueError(f"{self.path}: {field}, before byte {self.at}, {what}")
 
-    def take(self, n_bytes: int, field: str) -> memoryview:
+    def take(self, n_bytes: int, field: str, of: str = "") -> memoryview:
         """The next n_bytes; ValueError if the file ends before."""
-        if n_bytes > len(self.raw) - self.at:
+        if n_bytes > len(self.view) - self.at:
             raise ValueError(
-                f"{self.path}: {field} needs {n_bytes} bytes from byte {self.at} on, but the file "
-                f"ends at byte {len(self.raw)}: it was cut off or altered"
+                f"{self.path}: {of}{field} needs {n_bytes} bytes from byte {self.at} on, but the "
+                f"file ends at byte {len(self.view)}: it was cut off or altered"
             )
         self.at += n_bytes
         return self.view[self.at - n_bytes : self.at]
@@ -128,7 +141,9 @@ class _Reader:
         return self.scalars(letter, 1, field)[0]
 
     def string(self, field: str) -> str:
-        text = self.take(self.number("Q", f"the length of {field}"), field)
+        """A text after its length; a tokenizer has a hundred thousand, so no step too many."""
+        [n_bytes] = LENGTH.unpack(self.take(LENGTH.size, field, "the length of "))
+        text = self.take(n_bytes, field)
         try:
             return str(text, "utf-8")
         except UnicodeDecodeError:

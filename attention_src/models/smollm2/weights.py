@@ -6,6 +6,7 @@ q and k are ordered for half-split rotary pairs, (i, i + 32); the file has inter
 (2 i, 2 i + 1).
 """
 
+import functools
 import math
 from dataclasses import dataclass, fields
 from typing import Any
@@ -95,6 +96,12 @@ class Weights:
     final_norm: Float[Tensor, "d_model"]
     embedding: FileTensor | None = None  # for a packed unembedding, which gives no columns
 
+    @functools.cached_property
+    def packed(self) -> bool:
+        """Whether every matrix is packed."""
+        matrices = [w for x in self.layers for w in (x.qkv, x.output, x.gate_up, x.down)]
+        return all(isinstance(w, PackedMatrix) for w in [self.unembedding, *matrices])
+
     @property
     def nbytes(self) -> int:
         """Bytes of all weights, without what stays in the file."""
@@ -140,6 +147,7 @@ def load_weights(
     d_kv = c.n_kv_heads * c.d_head
 
     def layer(l: int) -> Layer:
+        file.release()  # what earlier layers read
         p = f"blk.{l}."
         q, k = (f"{p}attn_q.weight", c.n_heads), (f"{p}attn_k.weight", c.n_kv_heads)
         v = (f"{p}attn_v.weight", 0)
@@ -160,6 +168,7 @@ def load_weights(
         embedding=file.tensors["token_embd.weight"] if packed else None,
     )
     make.check_all_used()
+    file.release()
     return weights
 
 
