@@ -1,12 +1,14 @@
 """The contiguous cache. Import the other caches from here too."""
 
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int16
 from torch import Tensor
 
 from attention_src.kvcache.cache_base import Cache, Growing
 from attention_src.kvcache.cache_paged import OutOfPages, PagedKVCache
 from attention_src.kvcache.cache_quantized import QuantizedKVCache
 from attention_src.kvcache.cache_windowed import WindowedKVCache
+from attention_src.shapes import check_size
 
 __all__ = [
     "Cache",
@@ -38,6 +40,22 @@ class KVCache(Cache):
         self._k.append(k)
         self._v.append(v)
 
+    def extend(self, n: int) -> None:
+        """Add the next n tokens of every sequence; the caller then writes their rows.
+
+        So a compiled loop puts a key where it belongs, in rows len - n to len - 1 of `storage` or
+        `storage_bits`, which may hold anything before.
+
+        Args:
+            n: number of new tokens
+        Raises:
+            ValueError: no append yet; n is no whole number, or negative
+        """
+        self._known_layout()
+        n = check_size(n, "n", at_least=0)
+        self._k.extend(n)
+        self._v.extend(n)
+
     def read(
         self,
     ) -> tuple[Float[Tensor, "B H_kv held d_k"], Float[Tensor, "B H_kv held d_v"]]:
@@ -57,6 +75,23 @@ class KVCache(Cache):
         """
         self._known_layout()
         return self._k.storage, self._v.storage
+
+    def storage_bits(
+        self,
+    ) -> tuple[Int16[np.ndarray, "B H_kv room d_k"], Int16[np.ndarray, "B H_kv room d_v"]]:
+        """As `storage`, for numbers of 16 bits on a CPU: their bits, for code that is not torch's.
+
+        Returns: k and v, int16, in the same memory
+        Raises:
+            ValueError: no append yet; another size of numbers, or another device
+        """
+        known = self._known_layout()
+        if known.dtype.itemsize != 2 or known.device.type != "cpu":
+            raise ValueError(
+                f"the cache holds {known.dtype} on {known.device}; it should hold numbers of 16 "
+                "bits on a CPU"
+            )
+        return self._k.bits, self._v.bits
 
     @property
     def nbytes(self) -> int:

@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int, Int32, Shaped
+from jaxtyping import Float, Int, Int16, Int32, Shaped
 from torch import Tensor
 
 from attention_src.shapes import check_shape, shape
@@ -152,6 +153,7 @@ class Growing:
     def __init__(self) -> None:
         self.n = 0
         self._storage: Tensor | None = None
+        self._bits: np.ndarray | None = None
 
     def append(self, x: Shaped[Tensor, "B H_kv n d"]) -> None:
         """Add rows at the end.
@@ -159,15 +161,24 @@ class Growing:
         Args:
             x: [..., n, d]  of the same dtype, leading axes and d at each call
         """
-        n_new = x.shape[-2]
-        n = self.n + n_new
-        if self._storage is None or n > self._storage.shape[-2]:
-            capacity = max(n, 2 * self.n)
-            storage = x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
-            if self._storage is not None:
-                storage[..., : self.n, :] = self.view()
-            self._storage = storage
-        self._storage.narrow(-2, self.n, n_new).copy_(x)
+        n_new, d = x.shape[-2:]
+        if self._storage is None:
+            self._storage = x.new_empty(*x.shape[:-2], 0, d)
+        self.extend(n_new)
+        self.storage.narrow(-2, self.n - n_new, n_new).copy_(x)
+
+    def extend(self, n_new: int) -> None:
+        """Add rows at the end, for the caller to write; not before the first append.
+
+        Args:
+            n_new: how many; they may hold anything
+        """
+        n, held = self.n + n_new, self.storage
+        if n > held.shape[-2]:
+            room = max(n, 2 * self.n)
+            grown = held.new_empty(*held.shape[:-2], room, held.shape[-1])
+            grown[..., : self.n, :] = held[..., : self.n, :]
+            self._storage, self._bits = grown, None
         self.n = n
 
     def view(self) -> Tensor:
@@ -182,6 +193,13 @@ class Growing:
         """What holds the rows, with room for the next ones, which may be anything."""
         assert self._storage is not None
         return self._storage
+
+    @property
+    def bits(self) -> Int16[np.ndarray, "B H_kv room d"]:
+        """The storage of 16-bit numbers as int16, their bits, in the same memory."""
+        if self._bits is None:
+            self._bits = self.storage.view(torch.int16).numpy()
+        return self._bits
 
     @property
     def nbytes(self) -> int:

@@ -228,6 +228,40 @@ def test_growth_copies_little():
     assert (cache.read()[0] == 1).all() and cache.allocated_nbytes == 2 * 1024 * 2 * 4
 
 
+def test_rows_that_are_written_later():
+    k, v = (torch.randn(2, 3, 9, d).bfloat16() for d in (4, 6))
+    for bits in (False, True):
+        cache = KVCache()
+        cache.append(k[:, :, :2], v[:, :, :2])
+        for start, n in ((2, 1), (3, 0), (3, 5), (8, 1)):  # the storage doubles on the way
+            cache.extend(n)
+            assert len(cache) == cache.n_seen == start + n
+            rows = slice(start, start + n)
+            for x, storage, by_bits in zip(
+                (k, v), cache.storage(), cache.storage_bits(), strict=True
+            ):
+                if bits:
+                    by_bits[:, :, rows] = x[:, :, rows].view(torch.int16).numpy()
+                else:
+                    storage[:, :, rows] = x[:, :, rows]
+        assert all(torch.equal(x, y) for x, y in zip(cache.read(), (k, v), strict=True))
+        cache.append(k, v)
+        assert torch.equal(cache.read()[0], torch.cat([k, k], dim=2))
+
+
+def test_rows_that_cannot_be_added(untyped):
+    cache = KVCache()
+    with pytest.raises(ValueError, match="the cache has seen no append yet"):
+        cache.extend(1)
+    cache.append(ONE, ONE)
+    for n, message in ((-1, "n is -1; it should be at least 0"), (1.5, "n is 1.5; it should be")):
+        with pytest.raises(ValueError, match=message):
+            cache.extend(n)
+    assert len(cache) == ONE.shape[2]
+    with pytest.raises(ValueError, match=r"holds torch.float32 on cpu; .* numbers of 16 bits"):
+        cache.storage_bits()
+
+
 def test_a_window_never_grows():
     cache = WindowedKVCache(6, sinks=2)
     sizes = set()
