@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
@@ -67,6 +68,8 @@ def greedy(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
         logits: [B, n_vocabulary]
     Returns: int64 [B]  token ids
     """
+    if logits.is_cpu:  # NumPy's takes a tenth of the time
+        return torch.from_numpy(np.argmax(logits.detach().numpy(), axis=-1))
     return logits.argmax(dim=-1)
 
 
