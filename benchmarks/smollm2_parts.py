@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_src.models.smollm2 import SmolLM2, parts
+from attention_src.models.smollm2.compiled.token import compiled_loops
 from attention_src.models.smollm2.experiments.speed import fastest_threads
 from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import generate_ids
@@ -28,6 +30,11 @@ STEPS = {  # what the forward pass calls, and how the table names it
     "attend_with_cache": "attention and cache",
     "feed_forward": "silu and gate",
     "project": "products",
+}
+COMPILED = {  # the same for one token on packed weights
+    "add_norm": "norms",
+    "attend": "rotation, attention and cache",
+    "gate": "silu and gate",
 }
 SPIN = "while True: pass"
 
@@ -50,7 +57,7 @@ def token(models: Mapping[str, SmolLM2], ids: list[int], n_new: int, repeats: in
 
 def _parts_ms(model: SmolLM2, ids: list[int], n_new: int) -> dict[str, float]:
     """Milliseconds of n_new passes, by part; each without the parts that it calls."""
-    spent = dict.fromkeys(["products", "unembedding", *STEPS.values(), "the rest"], 0.0)
+    spent: dict[str, float] = defaultdict(float)
     nested = 0.0
 
     def timed(function: Callable, part: str) -> Callable:
@@ -59,8 +66,8 @@ def _parts_ms(model: SmolLM2, ids: list[int], n_new: int) -> dict[str, float]:
             outer, nested, start_ms = nested, 0.0, now_ms()
             result = function(*arguments, **options)
             took = now_ms() - start_ms
-            last = part == "products" and arguments[1] is model.weights.unembedding
-            spent["unembedding" if last else part] += took - nested
+            last = any(x is model.weights.unembedding for x in arguments)
+            spent["unembedding" if last and part == "products" else part] += took - nested
             nested = outer + took
             return result
 
@@ -72,10 +79,15 @@ def _parts_ms(model: SmolLM2, ids: list[int], n_new: int) -> dict[str, float]:
         for name, part in STEPS.items():
             stack.enter_context(patch.object(FORWARD, name, timed(getattr(FORWARD, name), part)))
         stack.enter_context(patch.object(parts, "project", timed(project, "products")))
+        multiply = timed(PackedMatrix.multiply_rows, "products")
+        stack.enter_context(patch.object(PackedMatrix, "multiply_rows", multiply))
+        for name, part in COMPILED.items() if compiled_loops() else ():
+            loop = timed(getattr(compiled_loops(), name), part)
+            stack.enter_context(patch.object(compiled_loops(), name, loop))
         logits = timed(model.logits, "the rest")
         for _ in range(n_new):
             new = logits(new, caches=caches, last=True).argmax(-1)
-    return spent
+    return dict(spent)
 
 
 def products(models: Mapping[str, SmolLM2], rows: tuple[int, ...], repeats: int) -> list[dict]:

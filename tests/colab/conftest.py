@@ -46,7 +46,7 @@ class Colab:
         self._lend("pip")
         self.run("-m", "pip", "install", *QUICK, *(f"{n}=={v}" for n, v in COLAB.items()), *OLD)
         # Colab brings triton with a GPU; without one a set-up cell fetches it, which takes long.
-        self._lend("torch", "triton", *COLAB)
+        self._lend("torch", "triton", "numba", *COLAB)
         self.environment = self._redirect(Book(ROOT))
 
     def run(self, *arguments):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from smollm2_support import llama, model, shallow
 
+from attention_src.models.smollm2 import SmolLM2
 from benchmarks import smollm2 as benchmark
 from benchmarks import smollm2_parts as parts
 from benchmarks import smollm2_peers as peers
@@ -89,6 +90,16 @@ def test_parts_of_a_token_are_its_whole_time():
     spent = parts._parts_ms(shallow(), [5, 6, 7], 2)
     assert set(spent) == {*parts.STEPS.values(), "unembedding", "the rest"}
     assert all(ms > 0 for ms in spent.values())
+
+
+def test_parts_of_a_compiled_token():
+    pytest.importorskip("numba")
+    lm = SmolLM2.load(weights="int4")
+    if lm.stored != "int4":
+        pytest.skip("no fast product of 4 bits")
+    spent = parts._parts_ms(lm, [5, 6, 7], 2)
+    wanted = {*parts.COMPILED.values(), "products", "unembedding", "the rest"}
+    assert set(spent) == wanted and all(ms > 0 for ms in spent.values())
 
 
 def test_products_are_those_of_one_pass():

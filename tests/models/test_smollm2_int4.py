@@ -18,8 +18,9 @@ ROUNDING = 2.0**-8  # of bfloat16
 def packed():
     """SmolLM2 with the file's blocks."""
     weights_file()
-    if int4.obstacle() is not None:
-        pytest.skip(int4.obstacle())
+    reason = int4.obstacle()
+    if reason is not None:
+        pytest.skip(reason)
     return SmolLM2.load(weights="int4")
 
 

@@ -4,6 +4,7 @@ forward      the forward pass: read this first
 model        the class SmolLM2: load, logits, generate, trace
 weights      sizes and weights, from the file to the forward pass's layout
 int4         matrices in the file's own 4-bit blocks
+compiled     one new token by those matrices, in a few compiled calls a layer
 parts        norms, projections, the feed-forward part
 inputs       token ids and positions, checked
 tokenizer    text to ids and back, the format of a chat

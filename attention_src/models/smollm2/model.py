@@ -26,6 +26,11 @@ from attention_src.kvcache.cache import Cache
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2.caches import make_caches
+from attention_src.models.smollm2.compiled.token import (
+    next_token_logits,
+    takes,
+    warn_without_numba,
+)
 from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import STOP, generate
 from attention_src.models.smollm2.inputs import check_ids, check_one_text, check_positions
@@ -77,7 +82,8 @@ class SmolLM2:
             weights: "float": dequantised to dtype; "int4": the file's blocks of 4 and 8 bits, as
                 they are, on a CPU. Then products take and give bfloat16, and dtype stays float32.
                 Without a fast product for them, a warning says why and "float" is taken; `stored`
-                tells which it is.
+                tells which it is. What one new token needs between products is compiled by numba;
+                without it, a warning says that torch's operations are taken.
             path: another GGUF file of the same architecture; None = the installed one
             parts: name -> NumPy function, as `exercises.mine.parts()` returns them: run on these,
                 and on ours for the rest; see `own.parts.Parts`. float32 on a CPU, one text length
@@ -89,13 +95,17 @@ class SmolLM2:
                 weights, or "int4" with another dtype or device; an unknown part
             FileNotFoundError: there is no file at path
         Cost: a second; 538 MB in float32, half of that in the other dtypes, 102 MB as "int4". On a
-            CPU "int4" generates the fastest, then float32, and float16 by far the slowest. While
+            CPU "int4" generates the fastest, then float32, and float16 by far the slowest. With
+            "int4", the first new token imports numba: half a second and 110 MB; on its first use
+            on a computer, numba compiles for some seconds and keeps the result. While
             other programs keep the cores busy, fewer threads are faster: see
             `experiments.speed.fastest_threads`.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
         own = None if parts is None else Parts(parts)
         packed = keeps_blocks(weights, dtype, device)
+        if packed:
+            warn_without_numba()
         file = read_gguf(folder("smollm2") / FILE if path is None else path)
         config = Config.of(file.metadata)
         tokenizer = Tokenizer(file.metadata)
@@ -186,12 +196,15 @@ class SmolLM2:
         check_impl(impl, IMPLS)
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         positions = check_positions(positions, rows, caches, self.config)
-        probe = Probe() if probe is None else probe
-        run = forward if self.parts is None else partial(forward_on_parts, self.parts)
-        logits = run(
-            self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
-            scaling=scaling, probe=probe, last=last,
-        )  # fmt: skip
+        plain = impl == "auto" and all(x is None for x in (mask, scaling, probe))
+        if takes(self.config, self.weights, rows, caches, plain=plain):
+            logits = next_token_logits(self.config, self.weights, rows, positions, caches)
+        else:
+            run = forward if self.parts is None else partial(forward_on_parts, self.parts)
+            logits = run(
+                self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
+                scaling=scaling, probe=Probe() if probe is None else probe, last=last,
+            )  # fmt: skip
         return logits if ids.ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:
