@@ -99,7 +99,7 @@ static: .venv/all
 # Run weekly. newest: the newest release of every dependency. Notebooks are run but their outputs are
 # not compared, because a new version may print differently.
 newest: .venv/created
-	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch
+	@$(PIP) --upgrade pytest pytest-xdist hypothesis nbval ipykernel beartype tokenizers transformers torch numba
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
 	@$(COMPILE)

@@ -1,7 +1,10 @@
 """The contiguous cache. Import the other caches from here too."""
 
+from typing import Any
+
 import numpy as np
-from jaxtyping import Float, Int16
+import torch
+from jaxtyping import Float, Int16, Shaped
 from torch import Tensor
 
 from attention_src.kvcache.cache_base import Cache, Growing
@@ -30,6 +33,12 @@ class KVCache(Cache):
 
     def __init__(self) -> None:
         self._k, self._v = Growing(), Growing()
+        self._viewed: tuple = (None, None)  # the storage that the bits are of
+        self._bits: tuple = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the bits: those of a copy would not be of its own storage."""
+        return self.__dict__ | {"_viewed": (None, None)}
 
     def __len__(self) -> int:
         return self._k.n
@@ -40,21 +49,35 @@ class KVCache(Cache):
         self._k.append(k)
         self._v.append(v)
 
-    def extend(self, n: int) -> None:
-        """Add the next n tokens of every sequence; the caller then writes their rows.
+    def reserve(self, n: int) -> None:
+        """Make room for n more tokens of every sequence, for a caller that writes them itself.
 
-        So a compiled loop puts a key where it belongs, in rows len - n to len - 1 of `storage` or
-        `storage_bits`, which may hold anything before.
+        So a compiled loop puts a key where it belongs: into row len of `storage` or `storage_bits`.
+        Then `extend` counts it.
 
         Args:
-            n: number of new tokens
+            n: number of tokens to come
         Raises:
             ValueError: no append yet; n is no whole number, or negative
         """
         self._known_layout()
         n = check_size(n, "n", at_least=0)
-        self._k.extend(n)
-        self._v.extend(n)
+        self._k.reserve(n)
+        self._v.reserve(n)
+
+    def extend(self, n: int) -> None:
+        """Count n more tokens of every sequence, which a caller wrote into the next n rows.
+
+        Args:
+            n: number of written tokens
+        Raises:
+            ValueError: no append yet; n is no whole number, negative, or beyond the reserved room
+        """
+        room = self.storage()[0].shape[2] - len(self)
+        if check_size(n, "n", at_least=0) > room:
+            raise ValueError(f"n is {n}, but there is room for {room} more tokens; call reserve")
+        self._k.n += n
+        self._v.n += n
 
     def read(
         self,
@@ -91,7 +114,10 @@ class KVCache(Cache):
                 f"the cache holds {known.dtype} on {known.device}; it should hold numbers of 16 "
                 "bits on a CPU"
             )
-        return self._k.bits, self._v.bits
+        k, v = self.storage()
+        if self._viewed[0] is not k or self._viewed[1] is not v:  # the first time, or it doubled
+            self._viewed, self._bits = (k, v), (_bits(k), _bits(v))
+        return self._bits
 
     @property
     def nbytes(self) -> int:
@@ -102,3 +128,7 @@ class KVCache(Cache):
     def allocated_nbytes(self) -> int:
         """Bytes of the storage."""
         return self._k.allocated_nbytes + self._v.allocated_nbytes
+
+
+def _bits(x: Shaped[Tensor, "*axes"]) -> Int16[np.ndarray, "*axes"]:
+    return x.view(torch.int16).numpy()

@@ -4,9 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int, Int16, Int32, Shaped
+from jaxtyping import Float, Int, Int32, Shaped
 from torch import Tensor
 
 from attention_src.shapes import check_shape, shape
@@ -153,7 +152,6 @@ class Growing:
     def __init__(self) -> None:
         self.n = 0
         self._storage: Tensor | None = None
-        self._bits: np.ndarray | None = None
 
     def append(self, x: Shaped[Tensor, "B H_kv n d"]) -> None:
         """Add rows at the end.
@@ -164,22 +162,22 @@ class Growing:
         n_new, d = x.shape[-2:]
         if self._storage is None:
             self._storage = x.new_empty(*x.shape[:-2], 0, d)
-        self.extend(n_new)
-        self.storage.narrow(-2, self.n - n_new, n_new).copy_(x)
+        self.reserve(n_new)
+        self.storage.narrow(-2, self.n, n_new).copy_(x)
+        self.n += n_new
 
-    def extend(self, n_new: int) -> None:
-        """Add rows at the end, for the caller to write; not before the first append.
+    def reserve(self, n_new: int) -> None:
+        """Make room for more rows; not before the first append.
 
         Args:
-            n_new: how many; they may hold anything
+            n_new: how many
         """
         n, held = self.n + n_new, self.storage
         if n > held.shape[-2]:
             room = max(n, 2 * self.n)
             grown = held.new_empty(*held.shape[:-2], room, held.shape[-1])
             grown[..., : self.n, :] = held[..., : self.n, :]
-            self._storage, self._bits = grown, None
-        self.n = n
+            self._storage = grown
 
     def view(self) -> Tensor:
         """Everything appended, without a copy; not before the first append.
@@ -193,13 +191,6 @@ class Growing:
         """What holds the rows, with room for the next ones, which may be anything."""
         assert self._storage is not None
         return self._storage
-
-    @property
-    def bits(self) -> Int16[np.ndarray, "B H_kv room d"]:
-        """The storage of 16-bit numbers as int16, their bits, in the same memory."""
-        if self._bits is None:
-            self._bits = self.storage.view(torch.int16).numpy()
-        return self._bits
 
     @property
     def nbytes(self) -> int:

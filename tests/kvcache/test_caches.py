@@ -1,6 +1,8 @@
 """Every cache against its NumPy reference, and what all caches have in common."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -228,38 +230,63 @@ def test_growth_copies_little():
     assert (cache.read()[0] == 1).all() and cache.allocated_nbytes == 2 * 1024 * 2 * 4
 
 
-def test_rows_that_are_written_later():
+@pytest.mark.parametrize("bits", [False, True])
+def test_rows_that_the_caller_writes(bits):
     k, v = (torch.randn(2, 3, 9, d).bfloat16() for d in (4, 6))
-    for bits in (False, True):
-        cache = KVCache()
-        cache.append(k[:, :, :2], v[:, :, :2])
-        for start, n in ((2, 1), (3, 0), (3, 5), (8, 1)):  # the storage doubles on the way
-            cache.extend(n)
-            assert len(cache) == cache.n_seen == start + n
-            rows = slice(start, start + n)
-            for x, storage, by_bits in zip(
-                (k, v), cache.storage(), cache.storage_bits(), strict=True
-            ):
-                if bits:
-                    by_bits[:, :, rows] = x[:, :, rows].view(torch.int16).numpy()
-                else:
-                    storage[:, :, rows] = x[:, :, rows]
-        assert all(torch.equal(x, y) for x, y in zip(cache.read(), (k, v), strict=True))
-        cache.append(k, v)
-        assert torch.equal(cache.read()[0], torch.cat([k, k], dim=2))
+    cache = KVCache()
+    cache.append(k[:, :, :2], v[:, :, :2])
+    for start, n in ((2, 1), (3, 0), (3, 5), (8, 1)):  # the storage doubles on the way
+        cache.reserve(n)
+        rows = slice(start, start + n)
+        for x, storage in zip(
+            (k, v), cache.storage_bits() if bits else cache.storage(), strict=True
+        ):
+            x = x[:, :, rows]
+            storage[:, :, rows] = x.view(torch.int16).numpy() if bits else x
+        assert len(cache) == start
+        cache.extend(n)
+        assert len(cache) == cache.n_seen == start + n
+    assert all(torch.equal(x, y) for x, y in zip(cache.read(), (k, v), strict=True))
+    cache.append(k, v)
+    assert torch.equal(cache.read()[0], torch.cat([k, k], dim=2))
+
+
+def test_a_copys_bits_are_its_own():
+    cache = KVCache()
+    cache.append(*torch.zeros(2, 1, 1, 4, 2, dtype=torch.bfloat16))
+    cache.storage_bits()[0][:] = 1
+    for copied in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert torch.equal(copied.read()[0], cache.read()[0])
+        copied.storage_bits()[0][:] = 2
+        changed = copied.read()[0].view(torch.int16), cache.read()[0].view(torch.int16)
+        assert (changed[0] == 2).all() and (changed[1] == 1).all()
 
 
 def test_rows_that_cannot_be_added(untyped):
     cache = KVCache()
-    with pytest.raises(ValueError, match="the cache has seen no append yet"):
-        cache.extend(1)
+    for add in (cache.reserve, cache.extend):
+        with pytest.raises(ValueError, match="the cache has seen no append yet"):
+            add(1)
     cache.append(ONE, ONE)
-    for n, message in ((-1, "n is -1; it should be at least 0"), (1.5, "n is 1.5; it should be")):
-        with pytest.raises(ValueError, match=message):
-            cache.extend(n)
+    for add in (cache.reserve, cache.extend):
+        for n, message in ((-1, "n is -1; it should be at least 0"), (1.5, "n is 1.5; it should")):
+            with pytest.raises(ValueError, match=message):
+                add(n)
+    with pytest.raises(ValueError, match="n is 1, but there is room for 0 more tokens"):
+        cache.extend(1)
     assert len(cache) == ONE.shape[2]
     with pytest.raises(ValueError, match=r"holds torch.float32 on cpu; .* numbers of 16 bits"):
         cache.storage_bits()
+
+
+def test_an_append_that_fails_counts_nothing():
+    with torch.inference_mode():
+        cache = KVCache()
+        for _ in range(3):  # there is room for a fourth
+            cache.append(ONE, ONE)
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        cache.append(ONE, ONE)
+    assert len(cache) == 3 and cache.read()[1].shape[2] == 3
 
 
 def test_a_window_never_grows():

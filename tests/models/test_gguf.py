@@ -182,7 +182,7 @@ def test_what_is_released_is_read_again(read):
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how much is in memory")
 def test_released_memory_is_given_back():
     def resident_kb():
-        return int(Path("/proc/self/status").read_text().split("RssFile:")[1].split()[0])
+        return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
 
     file = read_gguf(real().path)
     before = resident_kb()

@@ -78,7 +78,7 @@ class GGUF:
     mapped: mmap.mmap | None = None
 
     def release(self) -> None:
-        """Give back the memory of all that was read; tensors stay usable, and are read anew."""
+        """Let the system take back the memory of all that was read; tensors are then read anew."""
         if self.mapped is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
             self.mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -118,7 +118,7 @@ class _Reader:
 
     def __init__(self, path: Path, raw: np.ndarray) -> None:
         self.path, self.raw, self.at = path, raw, 0
-        self.view = memoryview(raw.data)
+        self.view = raw.data
 
     def error(self, field: str, what: str) -> ValueError:
         return ValueError(f"{self.path}: {field}, before byte {self.at}, {what}")

@@ -97,8 +97,8 @@ class SmolLM2:
         Cost: a second; 538 MB in float32, half of that in the other dtypes, 102 MB as "int4". On a
             CPU "int4" generates the fastest, then float32, and float16 by far the slowest. With
             "int4", the first new token imports numba: half a second and 110 MB; on its first use
-            on a computer, numba compiles for some seconds and keeps the result. While
-            other programs keep the cores busy, fewer threads are faster: see
+            on a computer, numba compiles for some seconds and keeps the result. While other
+            programs keep the cores busy, fewer threads are faster: see
             `experiments.speed.fastest_threads`.
         Source: Allal et al. 2025, arXiv:2502.02737; Touvron et al. 2023, arXiv:2302.13971 (Llama).
         """
@@ -182,7 +182,8 @@ class SmolLM2:
             mask: bool, broadcasts to [B, H, n, n_k], True = may attend, in addition to the causal
                 mask; n_k includes the cached tokens
             impl: of attention: "dense", "sdpa", "tiled", "triton" or "auto", see
-                `multihead.layer_cache`
+                `multihead.layer_cache`; "auto" also lets one token on "int4" weights take
+                `compiled.token`
             scaling: of the rotation: None, or one of `rope.scaling`
             probe: reads or changes the heads' outputs, see `trace`
             last: True = logits of the last token only

@@ -6,7 +6,6 @@ q and k are ordered for half-split rotary pairs, (i, i + 32); the file has inter
 (2 i, 2 i + 1).
 """
 
-import functools
 import math
 from dataclasses import dataclass, fields
 from typing import Any
@@ -96,7 +95,7 @@ class Weights:
     final_norm: Float[Tensor, "d_model"]
     embedding: FileTensor | None = None  # for a packed unembedding, which gives no columns
 
-    @functools.cached_property
+    @property
     def packed(self) -> bool:
         """Whether every matrix is packed."""
         matrices = [w for x in self.layers for w in (x.qkv, x.output, x.gate_up, x.down)]

@@ -1,4 +1,4 @@
-"""One new token on weights in 4 bits, between torch's products in compiled loops.
+"""One new token from weights in 4 bits: torch's products, and compiled loops between them.
 
 token  the forward pass for it, and when it is taken
 loops  what numba compiles
