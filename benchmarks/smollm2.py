@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from attention_src.models.corpus import TEXTS, load_text
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE, SmolLM2
+from attention_src.models.smollm2.compiled.token import compiled_loops
 from attention_src.models.smollm2.experiments import corpus_ids, perplexity
 from attention_src.models.smollm2.generate import generate_ids
 from attention_src.timing import now_ms
@@ -109,6 +111,7 @@ def main(arguments: list[str] | None = None) -> None:
         source = provenance() | dict(chip="cpu", processor=processor(), threads=THREADS)
         source["transformers"] = transformers.__version__
         source["llama_cpp_python"] = llama.version if llama else "not installed"
+        source["numba"] = version("numba") if compiled_loops() else "not used"
         kept = [dict(table=title) | row for title, table in tables.items() for row in table]
         print(f"kept in {save('smollm2', kept, source)}")
 

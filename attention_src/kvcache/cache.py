@@ -28,7 +28,7 @@ class KVCache(Cache):
 
     `read` returns views of the storage. The storage doubles when it is full, so appending a token
     takes constant time on average. `nbytes` counts the held tokens, as `costs.kv_cache_bytes` does;
-    `allocated_nbytes` counts the storage, about twice as much at most.
+    `allocated_nbytes` counts the storage, about twice as much at most, or what `reserve` asked for.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class KVCache(Cache):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the bits: those of a copy would not be of its own storage."""
-        return self.__dict__ | {"_viewed": (None, None)}
+        return self.__dict__ | {"_viewed": (None, None), "_bits": ()}
 
     def __len__(self) -> int:
         return self._k.n
@@ -46,8 +46,11 @@ class KVCache(Cache):
     def append(self, k: Float[Tensor, "B H_kv n d_k"], v: Float[Tensor, "B H_kv n d_v"]) -> None:
         """As `Cache.append`."""
         k, v = self._admit(k, v)
-        self._k.append(k)
-        self._v.append(v)
+        self._viewed, self._bits = (None, None), ()  # would keep storage that has been left
+        self._k.write(k)
+        self._v.write(v)
+        self._k.n += k.shape[2]  # only now: writing v may fail as well
+        self._v.n += v.shape[2]
 
     def reserve(self, n: int) -> None:
         """Make room for n more tokens of every sequence, for a caller that writes them itself.
@@ -74,7 +77,8 @@ class KVCache(Cache):
             ValueError: no append yet; n is no whole number, negative, or beyond the reserved room
         """
         room = self.storage()[0].shape[2] - len(self)
-        if check_size(n, "n", at_least=0) > room:
+        n = check_size(n, "n", at_least=0)
+        if n > room:
             raise ValueError(f"n is {n}, but there is room for {room} more tokens; call reserve")
         self._k.n += n
         self._v.n += n

@@ -159,12 +159,20 @@ class Growing:
         Args:
             x: [..., n, d]  of the same dtype, leading axes and d at each call
         """
+        self.write(x)
+        self.n += x.shape[-2]
+
+    def write(self, x: Shaped[Tensor, "B H_kv n d"]) -> None:
+        """Put rows behind the last, without counting them.
+
+        Args:
+            x: as for `append`
+        """
         n_new, d = x.shape[-2:]
         if self._storage is None:
             self._storage = x.new_empty(*x.shape[:-2], 0, d)
         self.reserve(n_new)
         self.storage.narrow(-2, self.n, n_new).copy_(x)
-        self.n += n_new
 
     def reserve(self, n_new: int) -> None:
         """Make room for more rows; not before the first append.
@@ -172,11 +180,11 @@ class Growing:
         Args:
             n_new: how many
         """
-        n, held = self.n + n_new, self.storage
-        if n > held.shape[-2]:
+        n, old = self.n + n_new, self.storage
+        if n > old.shape[-2]:
             room = max(n, 2 * self.n)
-            grown = held.new_empty(*held.shape[:-2], room, held.shape[-1])
-            grown[..., : self.n, :] = held[..., : self.n, :]
+            grown = old.new_empty(*old.shape[:-2], room, old.shape[-1])
+            grown[..., : self.n, :] = old[..., : self.n, :]
             self._storage = grown
 
     def view(self) -> Tensor:

@@ -221,6 +221,8 @@ def frequencies(
 
 def _positions(positions: Any, device: Any = None) -> Tensor:
     """positions as a float64 tensor, checked; device None = keep theirs."""
+    if device is None and isinstance(positions, Tensor):
+        device = positions.device  # else as_tensor moves them to torch's default device
     positions = torch.as_tensor(positions, device=device)
     check_precision(positions.dtype)
     if positions.dtype == torch.bool or positions.is_complex():

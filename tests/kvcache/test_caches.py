@@ -254,7 +254,9 @@ def test_rows_that_the_caller_writes(bits):
 def test_a_copys_bits_are_its_own():
     cache = KVCache()
     cache.append(*torch.zeros(2, 1, 1, 4, 2, dtype=torch.bfloat16))
+    n_bytes = len(pickle.dumps(cache))
     cache.storage_bits()[0][:] = 1
+    assert len(pickle.dumps(cache)) == n_bytes  # nothing twice
     for copied in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
         assert torch.equal(copied.read()[0], cache.read()[0])
         copied.storage_bits()[0][:] = 2
@@ -287,6 +289,22 @@ def test_an_append_that_fails_counts_nothing():
     with pytest.raises(RuntimeError, match="inference tensor"):
         cache.append(ONE, ONE)
     assert len(cache) == 3 and cache.read()[1].shape[2] == 3
+
+
+@pytest.mark.parametrize("failing", ["_k", "_v"])
+def test_keys_are_counted_with_their_values(failing, monkeypatch):
+    def full(n_new):
+        raise MemoryError
+
+    cache = KVCache()
+    cache.append(ONE, ONE)
+    with monkeypatch.context() as patched:
+        patched.setattr(getattr(cache, failing), "reserve", full)
+        with pytest.raises(MemoryError):
+            cache.append(2 * ONE, 2 * ONE)
+    assert len(cache) == 1
+    cache.append(3 * ONE, 3 * ONE)
+    assert [x[0, 0, :, 0].tolist() for x in cache.read()] == [[1, 3], [1, 3]]
 
 
 def test_a_window_never_grows():

@@ -16,7 +16,7 @@ from attention_src.models.smollm2.generate import (
     stop_ids,
     visible_columns,
 )
-from attention_src.models.smollm2.sampling import chooser, probabilities
+from attention_src.models.smollm2.sampling import chooser, greedy, probabilities
 from attention_src.models.smollm2.tokenizer import Tokenizer
 
 
@@ -40,6 +40,15 @@ def by_definition(logits, temperature, top_k, top_p):
     out = np.zeros_like(p)
     out[kept] = p[kept] / p[kept].sum()
     return out, gap
+
+
+def test_greedy_is_that_of_torch(untyped):
+    """Of the same ids in every dtype, for a row as for several, the first of equals, and NaN."""
+    rows = torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, 1.0, torch.nan, 5.0]])
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        for logits in (rows.to(dtype), rows[0].to(dtype)):
+            ids = greedy(logits)
+            assert ids.dtype == torch.int64 and ids.tolist() == logits.argmax(-1).tolist()
 
 
 quarters = st.integers(-60, 60).map(lambda n: n / 4)  # equal ones are equal in any precision

@@ -3,6 +3,7 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 from smollm2_support import model, perplexity, text_ids, weights_file
@@ -10,10 +11,12 @@ from smollm2_support import model, perplexity, text_ids, weights_file
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
 from attention_src.models.smollm2.compiled import token
+from attention_src.models.smollm2.sampling import greedy
 from attention_src.models.smollm2.trace import Probe
 from attention_src.rope.scaling import PositionInterpolation
 
 pytest.importorskip("attention_src.models.smollm2.compiled.loops", exc_type=ImportError)
+numba = pytest.importorskip("numba")
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +101,13 @@ def test_an_interrupted_pass_is_refused(packed, monkeypatch):
 
 
 def test_another_default_device_changes_nothing(packed):
+    ids = text_ids(9)
     with torch.device("meta"):
-        row, bits = token._row(4)
-    assert row.device.type == "cpu" and bits.shape == (4,)
+        got, _ = token_by_token(packed, ids, 7)
+        chosen = greedy(got)
+        matrix = int4.pack(np.zeros((16, 20), np.uint8), "Q4_1")
+    assert torch.equal(got, token_by_token(packed, ids, 7)[0])
+    assert torch.equal(chosen, got.argmax(-1)) and matrix.codes.device.type == "cpu"
 
 
 # When it is taken.
@@ -175,11 +182,13 @@ def test_a_cache_of_another_shape_is_refused_as_before(packed, compiled, shape, 
 
 
 @pytest.fixture
-def anew():
-    """Loops are looked for again, now and afterwards."""
-    token.compiled_loops.cache_clear()
+def anew(monkeypatch):
+    """Loops are imported again, now and afterwards."""
+    token._import_loops.cache_clear()
+    monkeypatch.delitem(sys.modules, f"{token.__package__}.loops")
+    monkeypatch.delattr(sys.modules[token.__package__], "loops")
     yield
-    token.compiled_loops.cache_clear()
+    token._import_loops.cache_clear()
 
 
 def test_without_numba_the_forward_pass_is_taken(packed, compiled, anew, monkeypatch):
@@ -198,9 +207,43 @@ def test_loading_floats_says_nothing_of_numba(monkeypatch):
     assert SmolLM2.load().stored == "float32"
 
 
-def test_a_numba_that_cannot_be_used_is_told_once(packed, compiled, anew, monkeypatch):
-    monkeypatch.setitem(sys.modules, "attention_src.models.smollm2.compiled.loops", None)
-    monkeypatch.delattr(sys.modules["attention_src.models.smollm2.compiled"], "loops")
-    with pytest.warns(UserWarning, match="numba cannot be used, and each new token") as said:
+@pytest.mark.parametrize("error", [ImportError, RuntimeError, TypeError, OSError])
+def test_a_numba_that_cannot_be_used_is_told_once(error, packed, compiled, anew, monkeypatch):
+    def broken(*_, **__):
+        raise error("no room")
+
+    monkeypatch.setattr(numba, "njit", broken)
+    message = "numba cannot be used, and each new token .*: no room"
+    with pytest.warns(UserWarning, match=message) as said:
         token_by_token(packed, text_ids(7), 5)
     assert not compiled and len(said) == 1
+
+
+def test_a_numba_that_does_not_compile_is_not_used(anew, monkeypatch):
+    """Python itself would take seconds for a token."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    with pytest.warns(UserWarning, match="numba cannot be used, .*: NUMBA_DISABLE_JIT is set"):
+        assert token.compiled_loops() is None
+
+
+def test_a_numba_installed_later_is_found(anew, monkeypatch):
+    with monkeypatch.context() as without:
+        without.setattr(token, "has_numba", lambda: False)
+        assert token.compiled_loops() is None
+    assert token.compiled_loops() is not None
+
+
+def test_a_replaced_matrix_is_multiplied_by(packed, compiled, monkeypatch):
+    """By the forward pass, whichever it is and though the others stay packed."""
+    ids, layer = text_ids(3), packed.weights.layers[7]
+    right = packed.logits(ids)
+    for name in ("qkv", "output", "gate_up", "down"):
+        old = getattr(layer, name)
+        dense = old.multiply(torch.eye(old.d_in)).float()
+        with monkeypatch.context() as patched:
+            patched.setattr(layer, name, dense)
+            logits, _ = token_by_token(packed, ids, 2)
+        assert (logits - right[2:]).norm() < 0.05 * right[2:].norm()
+    assert not compiled
+    token_by_token(packed, ids, 2)
+    assert len(compiled) == 1

@@ -107,11 +107,13 @@ def pack(rows: UInt8[np.ndarray, "d_out n_bytes"], kind: str) -> PackedMatrix:
         )
     n_halves = 2 if kind == "Q8_0" else 1
     d_in = rows.shape[1] // n_bytes * GROUP
-    codes = torch.empty(len(rows), n_halves * d_in // 2, dtype=torch.uint8)
-    pairs = torch.empty(n_halves * d_in // GROUP, len(rows), 2, dtype=torch.bfloat16)
+    cpu = torch.device("cpu")  # whatever torch's default is
+    codes = torch.empty(len(rows), n_halves * d_in // 2, dtype=torch.uint8, device=cpu)
+    n_blocks = n_halves * d_in // GROUP
+    pairs = torch.empty(n_blocks, len(rows), 2, dtype=torch.bfloat16, device=cpu)
     for start in range(0, len(rows), ROWS):  # int32 codes of all rows would take 226 MB
         some = slice(start, start + ROWS)
-        code, pair = split(torch.tensor(rows[some]).unflatten(1, (-1, n_bytes)))
+        code, pair = split(torch.tensor(rows[some], device=cpu).unflatten(1, (-1, n_bytes)))
         codes[some] = torch._convert_weight_to_int4pack_for_cpu(code.flatten(1).int(), 1)
         pairs[:, some] = pair.transpose(0, 1)
     return PackedMatrix(codes, pairs, d_in, n_halves)
@@ -162,7 +164,7 @@ def obstacle() -> str | None:
     if not hasattr(torch, "_weight_int4pack_mm_for_cpu"):
         return f"torch {torch.__version__} has no 4-bit product for CPUs"
     packed = pack(np.zeros((1024, 20 * 18), np.uint8), "Q4_1")
-    x, w = torch.ones(1, 576), torch.ones(576, 1024)
+    x, w = (torch.ones(*shape, device="cpu") for shape in ((1, 576), (576, 1024)))
     rows = x.bfloat16()
     ways: dict[str, Any] = {"4 bits": lambda: packed.multiply_rows(rows), "float32": lambda: x @ w}
     threads = torch.get_num_threads()

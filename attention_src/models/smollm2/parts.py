@@ -46,11 +46,13 @@ def project(
 
     Args:
         x: [..., d_in]
-        w: [d_in, d_out], of x's dtype, or packed
+        w: [d_in, d_out], of x's dtype, or packed; or float32 where a packed one made x
     Returns: [..., d_out]; of a packed matrix in bfloat16, and without gradients
     """
     if isinstance(w, PackedMatrix):
         return w.multiply(x)
+    if x.dtype == torch.bfloat16 and w.dtype == torch.float32:
+        x = x.float()  # a packed matrix made it
     d_in, d_out = w.shape
     if x.device.type != "cpu" or w.dtype != torch.float32:
         return x @ w

@@ -134,6 +134,7 @@ RIGHT_TESTS.append(locked)
 
 @pytest.mark.parametrize("test", RIGHT_TESTS)
 def test_right_tests_pass(test):
+    np.random.seed(0)  # for the one that seeds nothing: of 1,000 draws, 25 do not overflow
     assert check_attention_test(test).status == "passed"
 
 

@@ -11,7 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import config, njit
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]  # as Python they take seconds for a token
+    raise ImportError("NUMBA_DISABLE_JIT is set")
 
 # Sums in any order, which vectors of numbers need; unlike fastmath=True this keeps inf and NaN.
 OPTIONS: dict[str, Any] = dict(

@@ -77,18 +77,21 @@ def takes(
     return fits and compiled_loops() is not None
 
 
-@functools.cache
 def compiled_loops() -> Any:
     """The module `loops`, imported when first needed: that takes half a second, and more memory.
 
-    Returns: None without numba; where it is installed but cannot be used, a warning tells why
+    Returns: None without numba, which may still be installed later; where it is installed but
+        cannot be used, one warning tells why
     """
-    if not has_numba():
-        return None
+    return _import_loops() if has_numba() else None
+
+
+@functools.cache
+def _import_loops() -> Any:
     try:
         from attention_src.models.smollm2.compiled import loops
     except Exception as error:  # too old for NumPy or the loops; no folder or room for its code
-        warnings.warn(f"numba cannot be used, and {SLOWER}: {error}", stacklevel=2)
+        warnings.warn(f"numba cannot be used, and {SLOWER}: {error}", stacklevel=3)
         return None
     return loops
 
