@@ -10,7 +10,7 @@ import torch
 from attention_src.models import install
 from attention_src.models.corpus import load_text
 from attention_src.models.formats.gguf import read_gguf
-from attention_src.models.smollm2 import FILE, SmolLM2
+from attention_src.models.smollm2 import FILE, SmolLM2, int4
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.weights import Weights
 
@@ -42,6 +42,16 @@ def model():
     """Ours, float32."""
     weights_file()
     return SmolLM2.load()
+
+
+@functools.cache
+def packed_model():
+    """Ours with the file's blocks, where this computer multiplies by them fast."""
+    weights_file()
+    reason = int4.obstacle()
+    if reason is not None:
+        pytest.skip(reason)
+    return SmolLM2.load(weights="int4")
 
 
 @functools.cache

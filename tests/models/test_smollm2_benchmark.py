@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from smollm2_support import llama, model, shallow
+from smollm2_support import llama, model, packed_model, shallow
 
-from attention_src.models.smollm2 import SmolLM2
 from benchmarks import smollm2 as benchmark
 from benchmarks import smollm2_parts as parts
 from benchmarks import smollm2_peers as peers
@@ -94,10 +93,7 @@ def test_parts_of_a_token_are_its_whole_time():
 
 def test_parts_of_a_compiled_token():
     pytest.importorskip("numba")
-    lm = SmolLM2.load(weights="int4")
-    if lm.stored != "int4":
-        pytest.skip("no fast product of 4 bits")
-    spent = parts._parts_ms(lm, [5, 6, 7], 2)
+    spent = parts._parts_ms(packed_model(), [5, 6, 7], 2)
     wanted = {*parts.COMPILED.values(), "products", "unembedding", "the rest"}
     assert set(spent) == wanted and all(ms > 0 for ms in spent.values())
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from smollm2_support import agreement, gguf, model, perplexity, text_ids, weights_file
+from smollm2_support import agreement, gguf, model, packed_model, perplexity, text_ids
 
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
@@ -17,11 +17,7 @@ ROUNDING = 2.0**-8  # of bfloat16
 @pytest.fixture(scope="module")
 def packed():
     """SmolLM2 with the file's blocks."""
-    weights_file()
-    reason = int4.obstacle()
-    if reason is not None:
-        pytest.skip(reason)
-    return SmolLM2.load(weights="int4")
+    return packed_model()
 
 
 def blocks(kind, d_out, d_in, seed=0):

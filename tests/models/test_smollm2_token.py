@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from smollm2_support import model, perplexity, text_ids, weights_file
+from smollm2_support import model, packed_model, perplexity, text_ids
 
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
@@ -22,11 +22,7 @@ numba = pytest.importorskip("numba")
 @pytest.fixture(scope="module")
 def packed():
     """SmolLM2 with the file's blocks."""
-    weights_file()
-    reason = int4.obstacle()
-    if reason is not None:
-        pytest.skip(reason)
-    return SmolLM2.load(weights="int4")
+    return packed_model()
 
 
 # The whole pass.
