@@ -15,7 +15,7 @@ PORT ?= 8000
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test lab notebooks check gpu bench static
-.PHONY: newest lowest colab breaks weekly clean
+.PHONY: elsewhere newest lowest colab breaks weekly clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
@@ -28,6 +28,7 @@ help:
 	@echo "make check      lint, types, import rules, links, numbers in prose: under a minute"
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
+	@echo "make elsewhere  run notebooks and numerical tests as on four other processors"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
 
@@ -61,8 +62,8 @@ serve: book
 	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
 # Two processes on two cores: more threads in NumPy and torch would only wait for each other.
-test notebooks: export OPENBLAS_NUM_THREADS = 1
-test notebooks: export OMP_NUM_THREADS = 1
+test notebooks elsewhere: export OPENBLAS_NUM_THREADS = 1
+test notebooks elsewhere: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
 	@$(BIN)/python -m tools.run_tests
@@ -95,6 +96,11 @@ bench:
 # STATIC=--all compiles every kernel again.
 static: .venv/all
 	@$(BIN)/python -m benchmarks.static $(STATIC)
+
+# Run weekly, and before a release. elsewhere: notebooks and numerical tests as on four other processors;
+# CPUS="Haswell Zen" tries those alone.
+elsewhere: .venv/all
+	@$(BIN)/python -m tools.elsewhere $(CPUS)
 
 # Run weekly. newest: the newest release of every dependency. Notebooks are run but their outputs are
 # not compared, because a new version may print differently.

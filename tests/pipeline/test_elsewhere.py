@@ -1,0 +1,45 @@
+"""The variables of make elsewhere really switch what they should, on a processor that can."""
+
+import os
+
+import pytest
+
+from tools import elsewhere
+
+SAYS = {
+    "Sandybridge": "OpenBLAS Sandybridge, NumPy X86_V2, torch DEFAULT",
+    "Haswell": "OpenBLAS Haswell, NumPy X86_V3, torch AVX2",
+    "Zen": "OpenBLAS Haswell, NumPy X86_V3, torch AVX2, oneMKL, CNR COMPATIBLE",
+    "SkylakeX": "OpenBLAS SkylakeX, NumPy X86_V3 X86_V4, torch AVX512",
+}
+
+
+@pytest.mark.parametrize("name", elsewhere.PROCESSORS)
+def test_the_libraries_choose_as_on_that_processor(name):
+    if not elsewhere.can_pretend(name):
+        pytest.skip(f"this processor has no {elsewhere.NEEDS[name]}")
+    environment = {**os.environ, **elsewhere.PROCESSORS[name], "OPENBLAS_CORETYPE": name}
+    assert elsewhere.chosen(environment).startswith(SAYS[name])
+
+
+def test_a_processor_that_this_one_cannot_be_is_left_out(monkeypatch, capsys):
+    monkeypatch.setattr(elsewhere, "NEEDS", dict.fromkeys(elsewhere.PROCESSORS, "no such flag"))
+    monkeypatch.setattr(elsewhere, "run", lambda *_: pytest.fail("it was run"))
+    assert elsewhere.main([]) == 0
+    said = capsys.readouterr().out
+    assert "Haswell: not tried" in said and "0 passed, 0 failed, 4 skipped" in said
+
+
+def test_the_sum_of_all_runs_is_the_last_line(monkeypatch, capsys):
+    tried = []
+
+    def run(environment, extra):
+        tried.append((environment["OPENBLAS_CORETYPE"], extra))
+        return elsewhere.Counter(passed=3, failed=len(tried) - 1)
+
+    monkeypatch.setattr(elsewhere, "can_pretend", lambda name: True)
+    monkeypatch.setattr(elsewhere, "chosen", lambda environment: "")
+    monkeypatch.setattr(elsewhere, "run", run)
+    assert elsewhere.main(["Zen", "Haswell", "-k", "softmax"]) == 1
+    assert tried == [("Zen", ["-k", "softmax"]), ("Haswell", ["-k", "softmax"])]
+    assert capsys.readouterr().out.endswith("\n6 passed, 1 failed, 0 skipped\n")
