@@ -1,9 +1,9 @@
 '''A check runs a learner's function on small cases and prints one message.
 
-The status is "not started", "wrong" or "passed". To write a check, declare a reference, a few named
-cases (the first that fails is reported, so simplest first, and the first lopsided: no square matrix
-that a transposed answer fits), common mistakes, and hints, gentlest first. `draw` makes more cases
-from a seeded generator; the smallest that fails is reported if all named ones are right:
+The status is "not started", "wrong", "too slow" or "passed". To write a check, declare a reference,
+named cases (the first that fails is reported, so simplest first, and the first lopsided: no square
+matrix that a transposed answer fits), common mistakes, and hints, gentlest first. `draw` makes more
+cases from a seeded generator; the smallest that fails is reported if all named ones are right:
 
     >>> import numpy as np
     >>> from attention_src.exercises.engine.checking import Case, Check, Mistake
@@ -41,7 +41,6 @@ precision of the case's inputs: float16, float32, or float64 for everything else
 import contextlib
 import copy
 import inspect
-import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -54,14 +53,14 @@ from attention_src.exercises.engine.answers import how_to_start, identical, kind
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
-from attention_src.exercises.engine.limits import warm_up
-from attention_src.exercises.engine.messages import Result, report, shown
+from attention_src.exercises.engine.limits import Clock, warm_up
+from attention_src.exercises.engine.messages import Result, report, shown, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
 __all__ = ["Case", "Check", "Mistake", "Result"]
 # The functions that passed, and which check: `exercises.mine` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
-TOTAL_SECONDS = 15.0  # after that no more cases are drawn; the named ones are always tried
+TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
 
 
 @dataclass
@@ -79,7 +78,7 @@ class Check:
         note: note(*inputs, *answer's parts as arrays) -> a sentence on a wrong value, or ""
         draw: draw(generator) -> a case's arguments, or a Case; None = named cases only
         drawn: how many to draw
-        seconds: how long one call may take
+        seconds: of processor time that one call may take
         failures: failed runs since the last pass
     """
 
@@ -123,11 +122,11 @@ class Check:
         cases = self.all_cases()
         if any(case.max_bytes is not None for case in cases):
             warm_up()
-        end = time.monotonic() + TOTAL_SECONDS
+        clock = Clock(TOTAL_SECONDS)
         outcomes: list[Outcome] = []
         failure = None
         for index, case in enumerate(cases):
-            if index >= len(self.cases) and time.monotonic() > end:
+            if index >= len(self.cases) and clock.over():
                 break
             if index == len(self.cases) and all(outcome.nothing for outcome in outcomes):
                 break
@@ -142,10 +141,10 @@ class Check:
         if failure:
             if outcomes[failure[0]].error is None:
                 self.failures += 1
-            return report("wrong", self._explain(failure, cases, outcomes))
-        stale = self._stale(f, named)
-        if stale:
-            return report("wrong", [f"{self.name}: wrong. {stale}"])
+            status = "too slow" if outcomes[failure[0]].timed_out else "wrong"
+            return report(status, self._explain(failure, cases, outcomes))
+        if (stale := self._stale(f, named)) is not None:
+            return stale
         self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
             passed[f] = self.name
@@ -178,22 +177,23 @@ class Check:
             )
         return (index, problem, ()) if problem else None
 
-    def _stale(self, f: Callable, named: list[Outcome]) -> str:
-        """Whether calls disturb one another, in words; "" if they don't."""
+    def _stale(self, f: Callable, named: list[Outcome]) -> Result | None:
+        """What to say if calls disturb one another; None if they don't."""
         for before in named:
             now = self._arrays(before.answer)
             if not all(map(identical, now, before.parts)):
-                return (
-                    "A later call changed an answer that was given earlier: all calls return the "
-                    "same array. Make a new one in each."
-                )
+                said = "A later call changed an answer that was given earlier: all calls return "
+                said += "the same array. Make a new one in each."
+                return report("wrong", [f"{self.name}: wrong. {said}"])
         for case in self.cases:
-            if self._failure(0, case, self._attempt(f, case)):
-                return (
-                    f"It gave another answer when it met a case again ({case.name}). Does it "
-                    "keep something from call to call?"
-                )
-        return ""
+            again = self._attempt(f, case)
+            if again.timed_out:
+                return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
+            if self._failure(0, case, again):
+                said = f"It gave another answer when it met a case again ({case.name}). Does it "
+                said += "keep something from call to call?"
+                return report("wrong", [f"{self.name}: wrong. {said}"])
+        return None
 
     def _note(self, case: Case, outcome: Outcome) -> str:
         try:
@@ -217,8 +217,9 @@ class Check:
     def _explain(self, failure: tuple, cases: list[Case], outcomes: list[Outcome]) -> list[str]:
         """The whole message for the first case that failed."""
         index, problem, row = failure
-        case = cases[index]
-        lines = [f"{self.name}: wrong, in case {index + 1} of {len(cases)} ({case.name})"]
+        case, late = cases[index], outcomes[index].timed_out
+        said = "too slow to judge here" if late else "wrong"
+        lines = [f"{self.name}: {said}, in case {index + 1} of {len(cases)} ({case.name})"]
         lines += [
             shown(name, value, row, 6 // len(case.args))
             for name, value in zip(self._inputs, case.args, strict=True)
@@ -229,8 +230,7 @@ class Check:
             for text in outcomes[index].printed.split("\n")[:2]
             if text
         ]
-        mistake = self._mistake(index, cases, outcomes)
-        if mistake:
+        if mistake := self._mistake(index, cases, outcomes):
             lines.append(f"Likely cause ({mistake.name}): {mistake.message}")
         for number, hint in enumerate(self.hints[: self.failures], start=1):
             lines.append(f"Hint {number} of {len(self.hints)}: {hint}")

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import Result, report
+from attention_src.exercises.engine.messages import Result, report, too_slow
 from attention_src.exercises.engine.running import attempt, check_callable
 
 
@@ -67,8 +67,10 @@ class DesignCheck:
                     return report(
                         "not started", [f"{self.name}: not started. Fill in the cell above."]
                     )
+                where = f", for n = {inputs[0]}" if inputs else ""
+                if outcome.timed_out:
+                    return too_slow(self.name, where, outcome.where)
                 problem = outcome.where or self.problem(*inputs, *outcome.parts)
                 if problem:
-                    where = f", for n = {inputs[0]}" if inputs else ""
                     return report("wrong", [f"{self.name}: wrong{where}.", problem])
             return report("passed", [f"{self.name}: passed{self.praise(*outcome.parts)}"])

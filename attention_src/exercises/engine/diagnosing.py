@@ -8,6 +8,7 @@ A named cause that is not the cause sends a learner the wrong way. So a mistake 
 - if the learner's answer in the reported case is NaN, inf or an exception, which have many causes:
   it does the same as the learner on every case.
 
+What did not end in time says nothing, on a slow machine even less: it never explains anything.
 Cases in float16 or float32 count only if one of them is reported: there, two ways to write the same
 mistake may overflow at different scores.
 """
@@ -47,6 +48,8 @@ def explains(
         if low and i != reported:
             continue
         made = wrong(i)
+        if yours.timed_out or made.timed_out:  # nobody knows what the answer would have been
+            return False
         if i == reported and by_values and not _differs(made, right[i], cases[i], rtol):
             return False
         if i == reported and not by_values and _effects(made) != _effects(yours):

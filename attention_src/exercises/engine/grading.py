@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import Result, report
+from attention_src.exercises.engine.messages import Result, report, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
 REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
@@ -71,7 +71,7 @@ class TestCheck:
         right: implementations that the test must accept
         wrong: implementations that it must refuse
         hints: shown one by one from the third failing try
-        seconds: how long the test may take on one implementation
+        seconds: of processor time that the test may take on one implementation
         failures: failed runs since the last pass; a test that crashes or hangs costs none
     """
 
@@ -101,6 +101,8 @@ class TestCheck:
                 "not started",
                 [f"{self.name}: not started. Your test should call the function that it gets."],
             )
+        if begun.timed_out:  # not once more
+            return self._too_slow(begun, "a right implementation")
         refused = self._accepts_the_right(test, calls)  # false if there, as every failed result
         return self._catches_the_wrong(test, calls) if refused is None else refused
 
@@ -121,6 +123,8 @@ class TestCheck:
             if outcome.error is None:
                 continue
             where = outcome.where.replace("Your function", "Your test")
+            if outcome.timed_out:
+                return self._too_slow(outcome, about)
             if not issubclass(outcome.error, AssertionError):
                 return report("wrong", [f"{self.name}: wrong. It stumbles over {about}.", where])
             reason = f"Yet it is right: {_ended(implementation.why)}"
@@ -137,8 +141,7 @@ class TestCheck:
         for implementation in self.wrong:
             outcomes.append(self._try(test, implementation, calls))
             if outcomes[-1].timed_out:
-                where = outcomes[-1].where.replace("Your function", "Your test")
-                return report("wrong", [f"{self.name}: wrong. It hangs on wrong code.", where])
+                return self._too_slow(outcomes[-1], "a wrong implementation")
         if any(map(_is_false, outcomes)):
             return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
         pairs = list(zip(self.wrong, outcomes, strict=True))
@@ -168,6 +171,11 @@ class TestCheck:
                 crashed[0].where.replace("Your function", "Your test"),
             ]
         return self._wrong(lines, next(w for w, _ in pairs if w not in caught))
+
+    def _too_slow(self, outcome: Outcome, about: str) -> Result:
+        """A try that says nothing: neither about the test nor about what it tests."""
+        where = outcome.where.replace("Your function", "Your test")
+        return too_slow(self.name, f", on {about}", where)
 
     def _wrong(self, lines: list[str], slipped: Implementation | None = None) -> Result:
         """A failing try: it counts, and brings a hint."""

@@ -19,7 +19,8 @@ class Result:
     """What a check found. It is true if the answer passed, so that `assert check(f)` works.
 
     Args:
-        status: "not started", "unfinished" (a ladder with rungs left), "wrong" or "passed"
+        status: "not started", "unfinished" (a ladder with rungs left), "wrong", "passed", or
+            "too slow": it took too long to be judged, and is neither wrong nor passed
         message: what was printed
     """
 
@@ -47,6 +48,18 @@ def report(status: str, lines: list[str]) -> Result:
     message = printable("\n".join(map(_wrapped, "\n".join(lines).split("\n"))))
     print(message)
     return Result(status, message)
+
+
+def too_slow(name: str, where: str, problem: str) -> Result:
+    """Print that an answer could not be judged, because it took too long.
+
+    Args:
+        name: of the exercise
+        where: it did, as ", on wrong code"; may be empty
+        problem: an outcome's `where`
+    Returns: status "too slow" and message, as printed
+    """
+    return report("too slow", [f"{name}: too slow to judge here{where}.", problem])
 
 
 def _wrapped(line: str) -> str:

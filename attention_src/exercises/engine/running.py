@@ -13,6 +13,12 @@ import numpy as np
 from attention_src.exercises.engine.answers import identical, where_it_failed
 from attention_src.exercises.engine.limits import TooSlowError, warm_up, with_peak, within
 
+_TOO_SLOW = (
+    "  Your function had not ended after {time}. Does a loop never stop?\n"
+    "  If every loop ends and it waits for nothing, it is neither right nor wrong so far: make it "
+    "faster, or close other programs, and run the check again."
+)
+
 
 class _Beginning(io.StringIO):
     """The first 1,000 characters of what is written; a message shows no more."""
@@ -46,7 +52,8 @@ class Outcome:
     Args:
         answer: what it returned; None if it raised
         parts: copies of its arrays, which later calls cannot change; empty if there are none
-        error: the type of what it raised; None if it returned
+        error: the type of what it raised; TooSlowError if it did not end in time; None if it
+            returned
         where: lines that say what it raised and where, or why its answer cannot be read
         nothing: it returned None or `...`, or raised NotImplementedError
         changed: indices of the inputs that it changed in place
@@ -67,7 +74,7 @@ class Outcome:
 
     @property
     def timed_out(self) -> bool:
-        """True if it did not end in time."""
+        """True if it did not end in time, which says nothing about its answer."""
         return self.error is not None and issubclass(self.error, TooSlowError)
 
     @property
@@ -96,7 +103,7 @@ def attempt(
         inputs: its positional arguments
         read: makes arrays of its answer; raises ValueError if it cannot
         max_bytes: how much memory it may hold at once; None = any, not measured
-        seconds: how long it may take
+        seconds: of processor time that it may take
     Returns: what happened; whatever f raises is recorded, except a real KeyboardInterrupt
     """
     outcome = _once(f, inputs, read, max_bytes, seconds)
@@ -114,17 +121,14 @@ def _once(
         warm_up()
     try:
         answer, peak = within(seconds, lambda: _quietly(f, args, printed, max_bytes))
+        parts, said = _read(read, answer, seconds)
     except KeyboardInterrupt:
         raise
     except BaseException as raised:  # SystemExit too: exit() must not end the notebook's kernel
-        said = (
-            f"  Your function had not ended after {seconds:g} seconds. Does a loop never stop?"
-            if isinstance(raised, TooSlowError)
-            else where_it_failed(f, raised)
-        )
+        late = isinstance(raised, TooSlowError)
+        said = _TOO_SLOW.format(time=raised) if late else where_it_failed(f, raised)
         blank = isinstance(raised, NotImplementedError)
         return Outcome(error=type(raised), where=said, nothing=blank, printed=printed.getvalue())
-    parts, said = _read(read, answer, seconds)
     return Outcome(
         answer=answer,
         parts=parts,
@@ -150,7 +154,7 @@ def _read(read: Callable, answer: Any, seconds: float) -> tuple[list[np.ndarray]
     """Copies of the answer's arrays, safe from later calls; or the reason why there are none."""
     try:
         return within(seconds, lambda: [np.array(part) for part in read(answer)]), ""
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TooSlowError):
         raise
     except ValueError as error:
         return [], f"  {error}"
