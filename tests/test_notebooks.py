@@ -6,6 +6,7 @@ that are not text.
 
 import configparser
 import json
+import os
 import re
 import subprocess
 import sys
@@ -145,21 +146,29 @@ def test_only_timings_are_kept_from_comparison():
         assert re.sub(rule["regex"], rule["replace"], other) == other
 
 
-def test_a_slow_notebook_fails_the_run(tmp_path):
-    """The root's conftest.py adds up what nbval measured; here the limit is 0 seconds."""
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not count children's time")
+@pytest.mark.parametrize(
+    ("clock", "fails", "processes"),
+    [("thread_time", True, []), ("thread_time", True, ["-n", "2"]), ("monotonic", False, [])],
+)
+def test_a_notebook_that_computes_too_long_fails_the_run(tmp_path, clock, fails, processes):
+    """Here the limit is 4 s and a kernel computes for 5, or sleeps for 5."""
     source = (ROOT / "conftest.py").read_text("utf-8")
-    assert "LIMIT_SECONDS = 120 " in source
+    assert "LIMIT_SECONDS = 180 " in source
+    text = source.replace("LIMIT_SECONDS = 180", "LIMIT_SECONDS = 4")
+    (tmp_path / "conftest.py").write_text(text, "utf-8")
+    cell = f"import time\nwhile time.{clock}() < end:\n    "
+    cell += "pass" if fails else "time.sleep(0.1)"
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell("1 + 1", execution_count=1)],
+        cells=[
+            nbformat.v4.new_code_cell(f"import time; end = time.{clock}() + 5", execution_count=1),
+            nbformat.v4.new_code_cell(cell, execution_count=2),
+        ],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
-    notebook.cells[0].outputs = [
-        nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1)
-    ]
     nbformat.write(notebook, tmp_path / "tiny.ipynb")
-    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "tiny.ipynb"]
-    text = source.replace("LIMIT_SECONDS = 120", "LIMIT_SECONDS = 0")
-    (tmp_path / "conftest.py").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env"]
+    command += [*processes, "tiny.ipynb"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ran.returncode == 1 and "1 passed" in ran.stdout, ran.stdout + ran.stderr
-    assert "is over 0 s" in ran.stdout
+    assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode == fails and ("s of processor time is over 4 s" in ran.stdout) == fails

@@ -18,7 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 SITE = "tests/site"
-NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with"
+NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-sanitize-with"
 RUNS = (
     f"-n 2 --dist loadfile --no-loadscope-reorder --ignore={SITE} "
     f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",

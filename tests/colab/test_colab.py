@@ -64,7 +64,7 @@ def test_the_notebook_installs_the_course_and_runs_to_its_end(chapter, bare, tmp
             cell.outputs, cell.execution_count = [], None
     before = bare.versions()
     NotebookClient(
-        notebook, timeout=300, kernel_name="colab", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=1800, kernel_name="colab", resources={"metadata": {"path": tmp_path}}
     ).execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code)

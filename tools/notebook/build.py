@@ -22,7 +22,7 @@ from tools.book import Book, Chapter
 from tools.notebook import numbers, setup_cell
 from tools.notebook.portable import Portable
 
-CELL_TIMEOUT = 300  # seconds
+CELL_TIMEOUT = 1800  # seconds, by the clock: only a cell that hangs takes so long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
 VEILED: dict[str, Any] = {
     "jupyter": {"outputs_hidden": True},
