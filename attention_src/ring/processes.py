@@ -20,7 +20,7 @@ if __name__ == "__main__":
 """
 
 
-def on_ranks(f: Callable[[], Any], n_ranks: int, *, timeout: float = 120) -> list[Any]:
+def on_ranks(f: Callable[[], Any], n_ranks: int, *, timeout: float = 900) -> list[Any]:
     """Call a function in each of several new processes, which can reach one another.
 
         torchrun --standalone --nproc-per-node R script.py
