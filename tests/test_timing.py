@@ -66,7 +66,7 @@ def test_the_least_of_runs_in_turn():
 
 
 def test_sleeping_takes_as_long_as_it_takes():
-    assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 500
+    assert 5 <= measure(lambda: time.sleep(0.005), repeats=3).median_ms < 4000
 
 
 def test_the_processor_sleeps_when_nothing_is_computed():

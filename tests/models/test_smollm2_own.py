@@ -190,7 +190,7 @@ def test_coarse_parts_do_the_work_of_finer_ones():
 
 
 def test_the_report_compares_with_ours():
-    right = report(on(model(), attention=plain_attention), max_new_tokens=4)
+    right = report(on(model(), attention=plain_attention), max_new_tokens=4, seconds=1e4)
     assert right.text == right.ours and right.in_time and right.difference < 2e-3
     assert "attention            yours, plain_attention\n" in str(right)
     assert "logit: below 0.01\ntext: ' girl named" in str(right) and "ours:" not in str(right)

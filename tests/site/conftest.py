@@ -103,7 +103,7 @@ def new_page(browser, shared):
             pages.append(page := shared[0].new_page())
             page.set_viewport_size(size)
             page.emulate_media(color_scheme=theme)
-        page.set_default_navigation_timeout(120_000)  # a busy machine is not a bug
+        page.set_default_timeout(120_000)  # a busy machine is not a bug
         return page
 
     yield make

@@ -3,7 +3,6 @@
 Each chapter is opened once, because Python takes seconds to start.
 """
 
-import time
 from contextlib import redirect_stdout
 from io import StringIO
 
@@ -180,10 +179,8 @@ def check_stop(cells):
     loop.locator("textarea").press("Control+Enter")
     stop = loop.locator(".run-button", has_text="Stop")
     stop.click(timeout=SECONDS)
-    began = time.monotonic()
     cells.result(loop)
     assert "Stopped" in cells.status(loop) and not stop.is_visible()
-    assert time.monotonic() - began < 5
     # The loop is not entered again on behalf of a later cell, so its imports are missing.
     assert "NameError" in cells.press(later)
     loop.locator(".run-button", has_text="Reset").click()

@@ -94,7 +94,7 @@ def test_capability():
 
 
 def test_a_huge_tensor_is_huge_and_takes_no_room(tmp_path):
-    start = time.monotonic()
+    start = time.process_time()
     x = huge_tensor(tmp_path, (2, 5), (2**31, 3), torch.float16)
     assert x.storage_offset() + (x.shape[0] - 1) * x.stride(0) >= 2**31
     assert x.untyped_storage().nbytes() > 2**32
@@ -103,6 +103,6 @@ def test_a_huge_tensor_is_huge_and_takes_no_room(tmp_path):
     if INTERPRETED:
         (file,) = tmp_path.iterdir()
         assert os.stat(file).st_blocks * 512 < 2**24, "the file is not sparse"
-        assert time.monotonic() - start < 60
+        assert time.process_time() - start < 60
     with pytest.raises(AssertionError):
         huge_tensor(tmp_path, (2, 5), (2**30, 3), torch.float16)
