@@ -149,7 +149,11 @@ def test_only_timings_are_kept_from_comparison():
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not count children's time")
 @pytest.mark.parametrize(
     ("clock", "fails", "processes"),
-    [("thread_time", True, []), ("thread_time", True, ["-n", "2"]), ("monotonic", False, [])],
+    [
+        ("thread_time", True, []),
+        ("thread_time", True, ["-n", "2", "--dist", "loadfile"]),
+        ("monotonic", False, []),
+    ],
 )
 def test_a_notebook_that_computes_too_long_fails_the_run(tmp_path, clock, fails, processes):
     """Here the limit is 4 s and a kernel computes for 5, or sleeps for 5."""
