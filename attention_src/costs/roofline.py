@@ -123,26 +123,28 @@ _HOPPER = _tera(fp16=989.4, bf16=989.4, tf32=494.7, fp32=66.9, int8=1978.9)
 #   H100   H100 Tensor Core GPU Architecture white paper, table 2, SXM5; data sheet (3.35 TB/s)
 #   H200   H200 data sheet, SXM column; the same chip as H100 with more and faster memory
 #   B200   Blackwell Architecture Technical Brief, HGX B200, one of eight; DGX B200 data sheet
+# memory_bytes: a data sheet's GB of memory are 2^30 bytes. An H100's 80 GB are 5 stacks of 16 GiB,
+#   of which nvidia-smi reports 81,559 MiB; of an H200's 141 GB it reports 143,771 MiB.
 # shared_bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 CHIPS = MappingProxyType(
     {
-        "T4": Chip("T4", 75, _tera(fp16=65, fp32=8.1, int8=130), 320e9, 16 * 10**9, 64 << 10),
+        "T4": Chip("T4", 75, _tera(fp16=65, fp32=8.1, int8=130), 320e9, 16 << 30, 64 << 10),
         "A100": Chip(
             "A100 SXM 80 GB",
             80,
             _tera(fp16=312, bf16=312, tf32=156, fp32=19.5, int8=624),
             2.039e12,
-            80 * 10**9,
+            80 << 30,
             163 << 10,
         ),
-        "H100": Chip("H100 SXM", 90, _HOPPER, 3.35e12, 80 * 10**9, 227 << 10),
-        "H200": Chip("H200 SXM", 90, _HOPPER, 4.8e12, 141 * 10**9, 227 << 10),
+        "H100": Chip("H100 SXM", 90, _HOPPER, 3.35e12, 80 << 30, 227 << 10),
+        "H200": Chip("H200 SXM", 90, _HOPPER, 4.8e12, 141 << 30, 227 << 10),
         "B200": Chip(
             "B200 SXM",
             100,
             _tera(fp16=2250, bf16=2250, tf32=1100, fp32=80, int8=4500),
             8e12,
-            180 * 10**9,
+            180 << 30,
             227 << 10,
         ),
     }

@@ -95,7 +95,7 @@ COSTS = Ladder(
                 Reply(lambda: -(-(CHIP.memory_bytes - WEIGHTS) // _cache()), "One fewer fits."),
                 Reply(lambda: (CHIP.memory_bytes - WEIGHTS) / _cache(), "Whole texts: round down."),
             ],
-            hint="80 GB less 16 GB, divided by (d), rounded down.",
+            hint="80 GiB are 85.9 GB. Less 16 GB, divided by (d), rounded down.",
             rtol=0,
         ),
         Rung(
