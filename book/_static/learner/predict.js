@@ -41,22 +41,30 @@
         else hint.textContent = advice;
       });
     }
-    forget.addEventListener("click", () => {
+    const reopen = () => {
       box.classList.remove("answered");
       replies.forEach((reply) => reply.classList.remove("chosen"));
       radios.forEach((radio) => { radio.checked = false; });
       forget.hidden = true;
       said.textContent = "";
       hint.textContent = advice;
+    };
+    forget.addEventListener("click", () => {
+      reopen();
       radios[0].focus({ preventScroll: true });
       forgotten();
     });
-    if (known) {
-      const choice = known.choice ?? replies.findIndex((_, i) => isRight(i));
+    // Show the answer that is stored, where another one is shown; also told when that changes.
+    const agree = (stored) => {
+      if (!stored === !box.classList.contains("answered")) return;
+      if (!stored) return reopen();
+      const choice = stored.choice ?? replies.findIndex((_, i) => isRight(i));
       if (!radios[choice]) return; // the question was changed since
       radios[choice].checked = true;
-      show(verdict(known));
-    }
+      show(verdict(stored));
+    };
+    agree(known);
+    return agree;
   };
   const verdict = ({ choice, sure, right }) => {
     if (choice === null) return "Shown, not counted.";
@@ -71,6 +79,7 @@
     }
   };
   const { predictions } = course.load();
+  const asked = new Map();
   for (const box of document.querySelectorAll(".predict")) {
     const label = box.dataset.label;
     const answered = (given) => {
@@ -82,8 +91,13 @@
       course.change((data) => { delete data.predictions[label]; });
       lift();
     };
-    ask(box, predictions[label], answered, forgotten);
+    asked.set(label, ask(box, predictions[label], answered, forgotten));
   }
   lift();
+  addEventListener("storage", () => { // another tab of this browser
+    const given = course.load().predictions;
+    for (const [label, agree] of asked) agree(given[label]);
+    lift();
+  });
   course.ask = ask;
 })();
