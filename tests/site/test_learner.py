@@ -155,6 +155,22 @@ def test_answers_stay_until_they_are_forgotten(visit):
     assert not first.locator("input:checked").count()
 
 
+def test_answers_reach_another_tab(visit):
+    page, other = visit("one"), visit("one")
+    predict(page, "pr:shift", 2, "Guess")
+    box = other.locator("[data-label='pr:shift']")
+    box.get_by_text("It was a guess, and it was not so.").wait_for()
+    assert veils(other) == [True] * 3 + [False] * 2
+    box.locator("input").nth(1).check()  # to read another reply
+    predict(page, "pr:second", 0, "Sure")
+    other.wait_for_function("document.querySelectorAll('.answered').length === 2")
+    assert box.locator("input").nth(1).is_checked(), "what one reads here stays"
+    page.locator("[data-label='pr:shift']").get_by_role("button", name="Forget").click()
+    other.wait_for_function("document.querySelectorAll('.answered').length === 1")
+    assert veils(other) == [False] * 3 + [True] * 2
+    assert not box.locator("input:checked").count()
+
+
 def test_by_keyboard_alone(visit):
     page = visit("one")
     page.locator("[data-label='pr:shift'] input").first.focus()
@@ -298,10 +314,30 @@ def test_export_erase_import(visit, tmp_path):
     page.get_by_role("button", name="Erase").click()
     assert stored(page) is None
     assert "0 of 3 chapters read" in page.locator("article").inner_text()
-    page.set_input_files("input[type=file]", kept)
+    page.set_input_files("input[type=file]", kept)  # nothing is here: no question
     page.get_by_text("Imported kept.json.").wait_for()
     assert stored(page) == before
     assert "1 of 3 chapters read" in page.locator("article").inner_text()
+
+
+def test_import_asks_before_it_replaces(visit, tmp_path):
+    page = fill(visit)
+    before = stored(page)
+    # As exported before code was kept.
+    old = {"version": 1, "read": {"book/one": "2026-01-31"}, "passed": {}, "predictions": {}}
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(old))
+    asked = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    page.set_input_files("input[type=file]", file)
+    page.get_by_text("Nothing was changed.").wait_for()
+    assert stored(page) == before
+    assert "keeps: 1 chapter read, 1 exercise passed, 3 predictions." in asked[0]
+    assert "old.json holds: 1 chapter read." in asked[0]
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.set_input_files("input[type=file]", file)
+    page.get_by_text("Imported old.json. It replaced what was here.").wait_for()
+    assert stored(page) == {**old, "code": {}}
 
 
 BROKEN = {
@@ -312,6 +348,10 @@ BROKEN = {
     "a damaged part": (
         '{"version":1,"read":{},"passed":{"ex:a":"<b>"},"predictions":{}}',
         "damaged at “ex:a”",
+    ),
+    "damaged code": (
+        '{"version":1,"read":{},"passed":{},"predictions":{},"code":{"book/one":{"x":"1"}}}',
+        "damaged at “book/one”",
     ),
     "a page elsewhere": (
         '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":'

@@ -82,6 +82,21 @@
       return [link(text, page, idOf(label)), title, choice === null ? "–" : levels[sure], verdict];
     }));
 
+  const cellsOf = (data) =>
+    Object.values(data.code).reduce((sum, cells) => sum + Object.keys(cells).length, 0);
+  // "2 chapters read, 1 exercise passed, 3 predictions, code in 4 cells"; "" where there is nothing.
+  const summary = (data) => {
+    const [read, passed, predicted] = [data.read, data.passed, data.predictions]
+      .map((part) => Object.keys(part).length);
+    const cells = cellsOf(data);
+    return [
+      read && `${count(read, "chapter")} read`,
+      passed && `${count(passed, "exercise")} passed`,
+      predicted && count(predicted, "prediction"),
+      cells && `code in ${count(cells, "cell")}`,
+    ].filter(Boolean).join(", ");
+  };
+
   const draw = (chapters) => {
     const data = course.load();
     const counted = calibration(data);
@@ -89,11 +104,13 @@
     const rows = predictionRows(chapters, data);
     const read = chapters.filter(({ page }) => page in data.read).length;
     const passed = chapters.flatMap((c) => c.exercises).filter(({ id }) => id in data.passed).length;
+    const cells = cellsOf(data);
+    const code = cells ? ` Code that you typed is kept for ${count(cells, "cell")}.` : "";
     const lines = counted.map(([n, right], i) => n && `Of ${n} ${levels[i]}, ${right} right.`).filter(Boolean);
     place.replaceChildren(
       make("h2", {}, "Chapters"),
       make("p", {}, `${read} of ${count(chapters.length, "chapter")} read, ${count(passed, "exercise")} passed here. `
-        + "A chapter counts as read when you have scrolled to its end, “What to keep”."),
+        + `A chapter counts as read when you have scrolled to its end, “What to keep”.${code}`),
       table("Chapters", ["Chapter", "Read", "Exercises passed", "Predictions made"], chapterRows(chapters, data)),
       make("h2", {}, "Predictions"),
       ...(total ? [
@@ -128,9 +145,16 @@
       const text = await chosen.text();
       let data;
       try { data = JSON.parse(text); } catch { throw new Error("it is not JSON"); }
-      course.save(course.checked(data));
-      said.textContent = `Imported ${chosen.name}. It replaced what was here.`;
-      redraw();
+      const theirs = course.checked(data), ours = summary(course.load());
+      const question = `This browser keeps: ${ours}.\n${chosen.name} holds: ${summary(theirs) || "nothing"}.\n\n`
+        + "Importing replaces the first by the second. There is no way back but a file that you exported.";
+      if (ours && !confirm(question)) said.textContent = "Nothing was changed.";
+      else {
+        const kept = course.save(theirs);
+        said.textContent = kept ? `Imported ${chosen.name}.${ours && " It replaced what was here."}`
+          : "It could not be kept: this browser’s storage is full or blocked.";
+        redraw();
+      }
     } catch (wrong) {
       said.textContent = `Nothing was changed: ${chosen.name} cannot be imported, ${wrong.message}.`;
     }

@@ -5,18 +5,22 @@ window.course = (() => {
   const key = "attention-course", version = 1;
   const root = new URL("../../", document.currentScript.src);
   const page = document.documentElement.dataset.page;
-  const empty = () => ({ version, read: {}, passed: {}, predictions: {} });
+  const longest = 20000; // characters of one cell's code
+  const empty = () => ({ version, read: {}, passed: {}, predictions: {}, code: {} });
 
   const label = /^[\w:.-]{1,80}$/, place = /^[\w-]+(\/[\w-]+)*$/, day = /^\d{4}-\d\d-\d\d$/;
   const isPrediction = (p) => place.test(p?.page) && typeof p.right === "boolean"
     && [null, 0, 1, 2, 3].includes(p.choice) && [null, 0, 1, 2].includes(p.sure)
     && (p.choice === null) === (p.sure === null) && [undefined, true].includes(p.retired);
+  const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
+  const cell = /^[0-9a-f]{14}(-\d{1,3})?$/; // see typed.js
+  const isCode = ([id, text]) => cell.test(id) && typeof text === "string" && text.length <= longest;
   const parts = {
     read: ([name, date]) => place.test(name) && day.test(date),
     passed: ([name, date]) => label.test(name) && day.test(date),
     predictions: ([name, given]) => label.test(name) && isPrediction(given),
+    code: ([name, cells]) => place.test(name) && isObject(cells) && Object.entries(cells).every(isCode),
   };
-  const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
 
   // A copy of `data` with nothing in it that we do not know; throws where it is not ours.
   const checked = (data) => {
@@ -24,6 +28,7 @@ window.course = (() => {
     if (data.version !== version) throw new Error(`its version is ${data.version}, not ${version}`);
     const copy = empty();
     for (const [part, ok] of Object.entries(parts)) {
+      if (part === "code" && !(part in data)) continue; // a record from before code was kept
       if (!isObject(data[part])) throw new Error(`its part “${part}” is missing`);
       for (const entry of Object.entries(data[part])) {
         if (!ok(entry)) throw new Error(`its part “${part}” is damaged at “${entry[0].slice(0, 80)}”`);
@@ -35,13 +40,17 @@ window.course = (() => {
   const load = () => {
     try { return checked(JSON.parse(localStorage.getItem(key))); } catch { return empty(); }
   };
+  // Whether it will be there tomorrow: not where storage is full or blocked.
   const save = (data) => {
-    try { localStorage.setItem(key, JSON.stringify(data)); } catch { /* full or blocked: forget */ }
+    try {
+      localStorage.setItem(key, JSON.stringify(data));
+      return localStorage instanceof Storage;
+    } catch { return false; }
   };
   const change = (edit) => {
     const data = load();
     edit(data);
-    save(data);
+    return save(data);
   };
   const erase = () => { try { localStorage.removeItem(key); } catch { /* nothing is kept */ } };
   const today = () => {
@@ -59,5 +68,5 @@ window.course = (() => {
     script.onerror = failed;
     document.head.append(script);
   });
-  return { root, page, load, change, save, checked, erase, today, chapters };
+  return { root, page, longest, load, change, save, checked, erase, today, chapters };
 })();
