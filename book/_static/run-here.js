@@ -5,7 +5,15 @@
   const { python: address, mb } = document.querySelector("article").dataset;
   if (!address) return;
   const LOST = "Python stopped. It starts again with the next press.";
+  // What a check found, in words that are shown.
+  const FOUND = {
+    passed: "✓ Passed",
+    wrong: "Not yet",
+    unfinished: "Not finished yet",
+    "not started": "Not started",
+  };
   const cells = [];
+  const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
   let worker, job;
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
@@ -81,7 +89,8 @@
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });
     if (result.stopped) return say("Stopped. The cells above run again when they are needed.");
-    say(result.error ? "An error." : "Done.");
+    say(FOUND[result.status] ?? (result.error ? "An error." : "Done."));
+    cell.judge(result);
     if (result.status === "passed" && cell.exercise)
       document.dispatchEvent(
         new CustomEvent("exercise-passed", { detail: { id: cell.exercise } }),
@@ -98,110 +107,29 @@
 
   const make = (tag, className, more) => Object.assign(document.createElement(tag), { className, ...more });
 
-  // One button per cell; all else is made when it is pressed.
+  // One button per cell; the editor is made when it is pressed, or when the reader's code is kept.
   function prepare(box, exercise) {
     const given = box.querySelector(".cell_input pre").textContent.trimEnd();
     const checks = /^(assert )?check_\w+\(/m.test(given);
-    const cell = { number: cells.length + 1, given, exercise, checks, code: () => given };
-    const bar = make("div", "run-bar");
-    const go = button(bar, "Run here", cell);
+    const kept = typed?.of(given); // {code, keep} of this cell
+    const number = cells.length + 1;
+    const cell = { box, number, given, kept, exercise, checks, code: () => given };
+    const bar = document.createElement("div");
+    bar.className = "run-bar";
+    const go = runButton(bar, "Run here", cell);
+    const open = (code) => openEditor(cell, code, () => press(cell), stop);
     go.addEventListener("click", () => {
       const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given);
       const first = !cell.field;
-      if (first) open(box, bar, go, cell);
-      if (first && blank) cell.field.focus(); // for the reader to fill in
-      else press(cell);
+      if (first) open(given);
+      if (!first || !blank) return press(cell);
+      cell.field.focus();
+      cell.status.textContent = "Fill in, then press again.";
     });
     box.querySelector(".cell_input").append(bar);
     cells.push(cell);
-  }
-
-  function button(bar, textContent, cell) {
-    const made = make("button", "run-button", { type: "button", textContent });
-    made.setAttribute("aria-label", `${textContent}: cell ${cell.number}`);
-    bar.append(made);
-    return made;
-  }
-
-  function open(box, bar, go, cell) {
-    const { given, number } = cell;
-    const input = box.querySelector(".cell_input");
-    const field = make("textarea", "run-code", { value: given, spellcheck: false, autocomplete: "off" });
-    const halt = button(bar, "Stop", cell);
-    const reset = button(bar, "Reset", cell);
-    const status = make("span", "run-status", { role: "status" });
-    const yours = make("div", "run-yours", { hidden: true });
-    const out = make("pre", "", { tabIndex: 0 });
-    let timer;
-
-    field.setAttribute("autocapitalize", "off");
-    field.setAttribute("aria-label", `Code of cell ${number}. Control and Enter run it.`);
-    out.setAttribute("role", "region");
-    out.setAttribute("aria-label", `Your output of cell ${number}`);
-    yours.setAttribute("aria-live", "polite");
-    yours.append(make("p", "run-label", { textContent: "Yours" }), out);
-    halt.hidden = true;
-    bar.append(status);
-    bar.before(field);
-    box.append(yours);
-    input.classList.add("run-open");
-    input.firstElementChild.hidden = true;
-
-    const write = ({ kind, text }) => {
-      yours.hidden = false;
-      out.append(make("span", /err/.test(kind) ? "run-error" : "", { textContent: text }));
-    };
-    Object.assign(cell, {
-      field,
-      status,
-      write,
-      code: () => field.value,
-      note: (text) => write({ kind: "err", text }),
-      begin() {
-        cell.busy = true;
-        go.setAttribute("aria-disabled", "true");
-        out.textContent = "";
-        timer = setTimeout(() => (halt.hidden = false), 300);
-        status.textContent = "Waiting …";
-      },
-      end() {
-        cell.busy = false;
-        go.removeAttribute("aria-disabled");
-        clearTimeout(timer);
-        halt.hidden = true;
-        yours.hidden = !out.textContent;
-      },
-    });
-
-    // The only way that leaves Ctrl+Z working.
-    const insert = (text) => {
-      field.focus();
-      document.execCommand("insertText", false, text);
-    };
-    const changed = () => {
-      field.rows = field.value.split("\n").length;
-      reset.hidden = field.value === given;
-    };
-    changed();
-    field.addEventListener("input", changed);
-    field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing) return;
-      event.preventDefault();
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return press(cell);
-      const line = field.value.slice(0, field.selectionStart).split("\n").pop();
-      insert("\n" + line.match(/^ */)[0] + (/:\s*(#.*)?$/.test(line) ? "    " : ""));
-    });
-    halt.addEventListener("click", () => {
-      stop();
-      go.focus();
-    });
-    reset.addEventListener("click", () => {
-      field.select();
-      insert(given);
-      yours.hidden = true;
-      out.textContent = status.textContent = "";
-      go.focus();
-    });
+    if (kept?.code) open(kept.code);
+    if (checks && exercise in (window.course?.load().passed ?? {})) hideStored(cell, true);
   }
 
   let exercise;

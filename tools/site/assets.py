@@ -55,10 +55,11 @@ SCRIPTS = (
     "course.js",
 )
 # What only some pages need: a mark in their text, and the scripts.
-LEARNER = tuple(f"learner/{name}.js" for name in ("store", "predict", "visit", "again"))
+LEARNER = tuple(f"learner/{name}.js" for name in ("store", "typed", "predict", "visit", "again"))
 SOME_SCRIPTS = {
     'class="predict"': LEARNER,
     'id="what-to-keep"': LEARNER,
+    'class="cell_input': LEARNER[:2],
     'id="progress"': ("learner/store.js", "learner/progress.js"),
 }
 # Folds are native <details> (site/page.py), and code is run in a notebook, not on the page.
@@ -106,7 +107,7 @@ def page_texts(out: Path) -> list[str]:
 def words_in_use(out: Path) -> set[str]:
     """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
     some = {name for names in SOME_SCRIPTS.values() for name in names}
-    names = (*SCRIPTS, *sorted(some), "searchtools.js", "search.js", "run-here.js")
+    names = (*SCRIPTS, *sorted(some), "searchtools.js", "search.js", "run-editor.js", "run-here.js")
     scripts = [out / "_static" / name for name in names]
     texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
     return set(re.findall(r"[\w-]+", "\n".join(texts)))
