@@ -25,6 +25,20 @@ def chapter_pages():
     return [f"{page.docname}.html" for page in Book(ROOT).chapters]
 
 
+# How many parts these have in MathML.
+PARTS = dict.fromkeys(("msup", "msub", "mfrac", "munder", "mover", "mroot"), 2)
+PARTS |= dict.fromkeys(("msubsup", "munderover"), 3)
+
+
+def wrong_mathml(soup):
+    """The elements of MathML that have a part too many or too few, as text."""
+    return [
+        str(element)[:200]
+        for element in soup.select(", ".join(PARTS))
+        if len(element.find_all(True, recursive=False)) != PARTS[element.name]
+    ]
+
+
 class Log:
     """What a page did that no page of the site may do."""
 

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 import tinycss2
+from bs4 import BeautifulSoup
+from built_site import wrong_mathml
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
@@ -55,6 +57,19 @@ def test_rows_get_no_second_number(name):
 
 def test_the_tex_itself_is_not_in_the_page():
     assert r"\frac" not in site_math.render(r"\frac{a}{b}", display=True)
+
+
+@pytest.mark.parametrize(
+    "tex", [r"e^{\operatorname{lse}}", r"x_{\max}", r"\frac{\log}{2}", r"\overset{\log}{x}"]
+)
+def test_a_function_without_argument_is_one_element(tex):
+    out = site_math.render(tex, display=False)
+    assert "\u2061" in out and not wrong_mathml(BeautifulSoup(out, "html.parser"))
+
+
+def test_mathml_of_the_wrong_shape_is_seen():
+    math = "<math><msup><mi>e</mi><mi>lse</mi><mo>\u2061</mo></msup></math>"
+    assert len(wrong_mathml(BeautifulSoup(math, "html.parser"))) == 1
 
 
 def test_an_equation_that_cannot_be_set_is_a_warning(monkeypatch):

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
-from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages
+from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
 
 from tools.book import Book
 from tools.site.measure import FIRST_PAGE
@@ -179,6 +179,11 @@ def test_equation_numbers(page, soups):
         equation = soups[target.relative_to(HTML.resolve()).as_posix()].find(id=anchor)
         number = equation.select_one(".eqno").get_text().rstrip("#")
         assert link.get_text() == number
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_equations_are_valid_mathml(page, soups):
+    assert not wrong_mathml(soups[page])
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

@@ -37,6 +37,9 @@ OPTIONS = {
 _NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|gather|equation)\}")
 # The TeX inside the MathML: a third of the bytes, and the site's search would find it.
 _ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)
+# The name of a function and the invisible operator that applies it: KaTeX writes both where a
+# script or a fraction takes one element, as in e^{\operatorname{lse}}. They may start a row.
+_APPLIED = re.compile(r"(?<!<mrow>)<mi(?: [^>]*)?>[^<]*</mi><mo>\u2061</mo>")
 _log = logging.getLogger(__name__)
 
 
@@ -85,7 +88,7 @@ def render(tex: str, *, display: bool, location: Any = None) -> str:
     tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
     try:
         out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
-        return _ANNOTATION.sub("", out)
+        return _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
     except katex.KaTeXError as error:
         _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
         return f"<code>{html.escape(tex)}</code>"
