@@ -7,14 +7,31 @@ const modes = { light: "light", dark: "dark", auto: "as the system has them" };
 
 addEventListener("DOMContentLoaded", () => {
   const sized = new ResizeObserver((entries) => {
-    for (const { target: box } of entries) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    // First look at all, then change: each change before a look would cost another layout.
+    const wide = entries.map(({ target: box }) => box.scrollWidth > box.clientWidth);
+    entries.forEach(({ target: box }, i) => {
+      if (wide[i]) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
-    }
+    });
   });
   document.querySelectorAll(boxes).forEach((box) => sized.observe(box));
 
+  // Paper is white, whatever the screen is.
   const root = document.documentElement;
+  let theme = null;
+  const onPaper = (now) => {
+    if (now && !theme) {
+      theme = root.dataset.theme;
+      root.dataset.theme = "light";
+    } else if (!now && theme) {
+      root.dataset.theme = theme;
+      theme = null;
+    }
+  };
+  addEventListener("beforeprint", () => onPaper(true));
+  addEventListener("afterprint", () => onPaper(false));
+  matchMedia("print").addEventListener("change", (media) => onPaper(media.matches));
+
   const say = () => {
     const label = `Colours: ${modes[root.dataset.mode] ?? modes.auto}`;
     for (const button of document.querySelectorAll(".theme-switch-button")) {

@@ -12,6 +12,7 @@ from tools import macros
 from tools.notebook import directives
 from tools.notebook.inline import Inline
 from tools.notebook.portable import Portable
+from tools.notebook.veil import after_cell
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -58,6 +59,38 @@ def test_a_solution_with_code_cells_is_folded_in_each_cell(cases_book):
         ", continued", f"Then [key]({book.site}/book/notation.html#term-key)."
     )
     assert after == "Outside."
+
+
+QUESTION = "````{predict} pr:a\nQ\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
+FOLD = "<details>\n<summary>After you have predicted</summary>\n\n{}\n\n</details>"
+
+
+def test_what_a_prediction_veils_on_the_site_is_folded(cases_book):
+    book, found = cases_book
+    page = Portable(book, "book/cases", found)
+    assert page.cell(QUESTION + "\n\nSet-up.", 1).endswith("\n\nSet-up.")
+    page.veil = after_cell(page.veil, ["remove-cell"])
+    assert page.cell("Above.", 9) == "Above."
+    page.veil = after_cell(page.veil, [])
+    below = page.cell("It is so.\n\n```{reveal}\nSo.\n```\n\nWhy?\n\n## Next\n\nOpen.", 11)
+    assert below == FOLD.format("It is so.\n\nSo.\n\nWhy?") + "\n\n## Next\n\nOpen."
+    page.veil = after_cell(page.veil, [])
+    assert page.cell("Open too.", 30) == "Open too."
+
+
+def test_a_bug_that_happened_is_folded_only_if_the_question_is_about_it(cases_book):
+    book, found = cases_book
+    page = Portable(book, "book/cases", found)
+    end = "```{happened-end}\n```"
+    assert "<details>" not in page.cell(QUESTION + "\n\n" + HAPPENED, 1).split("Right")[1][30:]
+    page.veil = after_cell(page.veil, [])
+    assert page.cell(f"Why.\n\n{end}\n\nMore.", 20) == (
+        FOLD.format("Why.") + "\n\n---\n\n" + FOLD.format("More.")
+    )
+    page.cell(QUESTION, 30)
+    page.veil = after_cell(page.veil, [])
+    assert "<details>" not in page.cell(f"{HAPPENED}\n\nOpen.\n\n{end}", 40)
+    page.finish()
 
 
 HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s\n:link: https://a.b\n```"

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 from sphinx.errors import ExtensionError
 from tiny import REPOSITORY, all_cases, make_book
 
@@ -142,3 +144,26 @@ def test_a_change_reaches_the_page(made, page):
     replace(made / "book/cases.md", '"once"', '"twice"')
     printed, html = build(made, CI="")
     assert "(executed for this build)" in printed and "computed twice" in html
+
+
+@pytest.mark.parametrize(
+    "text, sentences",
+    [
+        ("one line of words\nand another, 3 of 4", True),
+        ("n    time\n1    0.5", False),
+        ("for x in y:\n    x()", False),
+    ],
+)
+def test_sentences_are_told_from_columns_and_code(text, sentences):
+    assert outputs.is_sentences(text) == sentences
+
+
+def test_sentences_wrap_and_wide_tables_are_smaller():
+    def printed(text, kind="output"):
+        return nodes.literal_block(text, text, classes=[kind])
+
+    page = new_document("page")
+    page += [printed("words " * 30), printed("a  b" * 30), printed("a  b"), printed("c " * 50, "x")]
+    outputs.mark_lines(None, page)
+    kinds = [block["classes"] for block in page]
+    assert kinds == [["output", "wraps"], ["output", "wide"], ["output"], ["x"]]

@@ -36,6 +36,8 @@ What happens to the weights $p_j$?
 p_j = e^{s_j} / l
 ```
 
+This stands above the first cell.
+
 ```{code-cell} ipython3
 print("hidden number", 6 * 7)
 ```

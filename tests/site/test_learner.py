@@ -75,7 +75,7 @@ def veils(page):
     """Whether each veiled thing can be seen, in order."""
     seen = "e => e.checkVisibility({ visibilityProperty: true })"
     return [
-        veil.locator(":scope > :not(.veil-note)").evaluate(seen)
+        veil.locator(":scope > :not(.veil-note)").last.evaluate(seen)
         for veil in page.locator(".veil").all()
     ]
 
@@ -84,19 +84,21 @@ def stored(page):
     return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "null")
 
 
-def test_outputs_are_veiled_up_to_the_reveal_or_the_next_heading(visit):
+def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit):
     page = visit("one")
-    # Two outputs and the reveal; then, after the heading, one output and that in the box.
-    assert veils(page) == [False] * 5
-    assert page.get_by_text("after the reveal", exact=True).is_visible()
-    assert page.get_by_text("after the heading", exact=True).is_visible()
+    # An output, the prose below, a figure, the reveal, an output; then, after the heading, an output.
+    assert veils(page) == [False] * 6
+    assert page.get_by_text("above the first cell").is_visible()
+    assert not page.get_by_text("Some prose between").is_visible()
+    for text in ("after the heading", "inside the box"):
+        assert page.get_by_text(text, exact=True).is_visible()
     assert not page.evaluate("find('hidden number 42')")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
     assert "hidden number 42" not in page.evaluate("getSelection().toString()")
     tree = page.locator("article").aria_snapshot()
     assert "hidden number 42" not in tree and 'img "Two bars."' not in tree
     predict(page, "pr:shift", 1, "Sure")
-    assert veils(page) == [True] * 3 + [False] * 2
+    assert veils(page) == [True] * 5 + [False]
     tree = page.locator("article").aria_snapshot()
     assert "hidden number 42" in tree and 'img "Two bars."' in tree
     page.evaluate("getSelection().removeAllRanges()")
@@ -135,7 +137,7 @@ def test_an_answer_is_needed_before_a_confidence_counts(visit):
     page = visit("one")
     box = predict(page, "pr:shift", None, "Sure")
     assert box.locator(".predict-hint").text_content() == "Choose an answer first."
-    assert stored(page) is None and veils(page) == [False] * 5
+    assert stored(page) is None and veils(page) == [False] * 6
 
 
 def test_answers_stay_until_they_are_forgotten(visit):
@@ -143,15 +145,15 @@ def test_answers_stay_until_they_are_forgotten(visit):
     predict(page, "pr:shift", 2, "Guess")
     predict(page, "pr:second", None, "Show me")
     page.reload()
-    assert veils(page) == [True] * 5
+    assert veils(page) == [True] * 6
     first, second = page.locator(".predict").all()
     assert "It was a guess, and it was not so." in first.text_content()
     assert first.locator("input").nth(2).is_checked()
     assert "Shown, not counted." in second.text_content()
     first.get_by_role("button", name="Forget this answer").click()
-    assert veils(page) == [False] * 3 + [True] * 2
+    assert veils(page) == [False] * 5 + [True]
     page.reload()
-    assert veils(page) == [False] * 3 + [True] * 2
+    assert veils(page) == [False] * 5 + [True]
     assert not first.locator("input:checked").count()
 
 
@@ -179,18 +181,18 @@ def test_by_keyboard_alone(visit):
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Sure"
     page.keyboard.press("Enter")
-    assert veils(page) == [True] * 3 + [False] * 2
+    assert veils(page) == [True] * 5 + [False]
     assert page.evaluate("document.activeElement.textContent").startswith("Right.")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Forget this answer"
     page.keyboard.press("Space")
-    assert veils(page) == [False] * 5
+    assert veils(page) == [False] * 6
     assert page.evaluate("document.activeElement.type") == "radio"
 
 
 def test_without_scripts_nothing_is_veiled_and_replies_are_folds(visit):
     page = visit("one", java_script_enabled=False)
-    assert veils(page) == [True] * 5
+    assert veils(page) == [True] * 6
     assert not page.locator(".predict-form").first.is_visible()
     fold = page.locator(".predict details").first
     assert not fold.get_by_text("would sharpen").is_visible()
@@ -206,7 +208,7 @@ def test_a_script_that_does_not_arrive_veils_nothing(visit, browser, small_site)
     page.route("**/learner/predict.js", lambda route: route.abort())
     page.goto(f"{small_site}/book/one.html")
     page.wait_for_function("!document.documentElement.classList.contains('js')")
-    assert veils(page) == [True] * 5
+    assert veils(page) == [True] * 6
     context.close()
 
 
@@ -217,7 +219,7 @@ def test_with_storage_blocked_pages_work_and_forget(init, visit):
     assert veils(page)[0] == (init == BLOCKED)
     page.click(".theme-switch-button") if init == BLOCKED else None
     visit("one", page=page)
-    assert veils(page) == [False] * 5
+    assert veils(page) == [False] * 6
     visit("progress", page=page)
     page.get_by_text("You have made none yet.").wait_for()
 
@@ -225,7 +227,7 @@ def test_with_storage_blocked_pages_work_and_forget(init, visit):
 def test_everything_is_printed(visit):
     page = visit("one")
     page.emulate_media(media="print")
-    assert veils(page) == [True] * 5
+    assert veils(page) == [True] * 6
     assert page.get_by_text("would sharpen").is_visible()
 
 

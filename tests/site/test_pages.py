@@ -10,6 +10,8 @@ import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
 
+from spoilers import open_prose, spoilers
+
 from tools.book import Book
 from tools.site.measure import FIRST_PAGE
 
@@ -179,6 +181,22 @@ def test_equation_numbers(page, soups):
         equation = soups[target.relative_to(HTML.resolve()).as_posix()].find(id=anchor)
         number = equation.select_one(".eqno").get_text().rstrip("#")
         assert link.get_text() == number
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_no_prediction_is_given_away(page, soups):
+    assert not list(spoilers(soups[page]))
+    assert not list(open_prose(soups[page]))
+
+
+def test_the_search_for_spoilers_finds_them():
+    page = """<article><p>41 is old news.</p><div class="predict" data-label="pr:a">How many?</div>
+    <p>Not 41, but 43.</p>
+    <div class="cell"><div class="veil" data-veil="pr:a"><pre class="output">43 41</pre></div></div>
+    <p>It was 41, 2 times.</p></article>"""
+    soup = BeautifulSoup(page, "html.parser")
+    assert [line.split(" in ")[0] for line in spoilers(soup)] == ["pr:a: 43", "pr:a: 41"]
+    assert list(open_prose(soup)) == ["pr:a: It was 41, 2 times.\n"]
 
 
 @pytest.mark.parametrize("page", BOOK)

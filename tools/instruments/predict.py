@@ -1,5 +1,5 @@
-"""{predict}: a question to answer before the outputs that settle it are shown; {reveal}: prose that
-gives the answer away.
+"""{predict}: a question to answer before what settles it is shown; {reveal}: prose that gives the
+answer away above the first cell.
 
     ```{predict} pr:softmax-shift
     We add 100 to each of the four scores. What happens to the weights?
@@ -13,15 +13,14 @@ gives the answer away.
       Why.
     ```
 
-The outputs of the code cells that follow, up to and including the next {reveal} or up to the next
-heading, are veiled until the reader has answered. Without scripts nothing is veiled, and each
-option is a <details> with its reply, as in a {quiz}. The form has its final size before
-predict.js runs: what comes next in it lies in one cell of a grid, unseen.
+Veiled until the reader has answered: from the first code cell or {reveal} below the question on,
+outputs, and all prose, which speaks of them; up to the next heading, the next question or a bug
+that happened. Code stays open. Without scripts nothing is veiled, and each option is a <details>
+with its reply, as in a {quiz}. The form has its final size before predict.js runs: what comes next
+in it lies in one cell of a grid, unseen.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -166,17 +165,46 @@ def is_kind(node: nodes.Node, kind: str) -> bool:
     return isinstance(node, element) and kind in node["classes"]
 
 
-def what_follows(box: element) -> Iterator[nodes.Element]:
-    """What the veil of a prediction covers: outputs of cells, and the first {reveal}."""
-    siblings = box.parent.children[box.parent.index(box) + 1 :]
-    for sibling in siblings:
-        if isinstance(sibling, nodes.section):
-            return
-        for node in sibling.findall(nodes.Element):
-            if node.get("nb_element") == "cell_code_output" or is_kind(node, "reveal"):
-                yield node
-        if is_kind(sibling, "reveal"):
-            return
+def is_cell(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
+
+
+def what_follows(box: element) -> list[nodes.Element]:
+    """What the veil of a prediction covers: outputs, and what is said below the first cell."""
+    covered: list[nodes.Element] = []
+    begun = False
+    todo = list(box.parent.children[box.parent.index(box) + 1 :])
+    while todo:
+        node = todo.pop(0)
+        ends = begun and (is_kind(node, "predict") or is_kind(node, "happened"))
+        if isinstance(node, nodes.section) or ends:
+            break
+        if is_kind(node, "happened"):  # the question is about this bug
+            todo = [*node.children, *todo]
+        elif is_cell(node):
+            begun = True
+            covered += (n for n in node.findall(nodes.Element) if is_output(n))
+        elif (begun or is_kind(node, "reveal")) and not isinstance(node, nodes.footnote):
+            begun = begun or is_kind(node, "reveal")
+            covered.append(node)
+    return covered
+
+
+def is_output(node: nodes.Element) -> bool:
+    return node.get("nb_element") == "cell_code_output"
+
+
+def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
+    """What one veil covers: an output, or prose without a cell in between."""
+    rows: list[list[nodes.Element]] = []
+    for node, names in labels.items():
+        last = rows[-1][-1] if rows else None
+        beside = last is not None and last.next_node(siblings=True, descend=False) is node
+        if beside and last is not None and labels[last] == names:
+            rows[-1].append(node)
+        else:
+            rows.append([node])
+    return [row for row in rows if not all(isinstance(n, nodes.Invisible) for n in row)]
 
 
 def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -187,20 +215,23 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for box in list(doctree.findall(lambda node: is_kind(node, "predict"))):
         if not isinstance(box.parent, nodes.section | nodes.document):
             _log.warning("a {predict} may not stand inside a box or a list", location=box)
-        covered = list(what_follows(box))
-        if not covered:
+        covered = what_follows(box)
+        if not any(is_output(node) or is_kind(node, "reveal") for node in covered):
             _log.warning("no output and no {reveal} follows this {predict}", location=box)
         for node in covered:
             labels.setdefault(node, []).append(box["html"]["data-label"])
     for node in list(doctree.findall(lambda node: is_kind(node, "reveal"))):
         if node not in labels:
             _log.warning("no {predict} stands before this {reveal}", location=node)
-    for node, names in labels.items():
+    for row in in_rows(labels):
+        names = labels[row[0]]
         link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
         note = nodes.paragraph("", "", link, classes=["veil-note"])
         cover = make("div", note, classes="veil", data_veil=" ".join(names))
-        node.parent.replace(node, cover)
-        cover += node
+        row[0].parent.replace(row[0], cover)
+        for node in row[1:]:
+            node.parent.remove(node)
+        cover += row
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -21,6 +21,7 @@ from tools import freshness
 from tools.book import Book, Chapter
 from tools.notebook import numbers, setup_cell
 from tools.notebook.portable import Portable
+from tools.notebook.veil import Veil, after_cell
 
 CELL_TIMEOUT = 1800  # seconds, by the clock: only a cell that hangs takes so long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
@@ -75,8 +76,9 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
     metadata = dict(cell.metadata)
     if page.solution or {"hide-input", "hide-cell"} & set(metadata.get("tags", [])):
         metadata |= FOLDED
-    if page.veiled:  # the outputs give away the answer to a question
+    if page.veil is not Veil.NONE:  # the outputs give away the answer to a question
         metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}
+    page.veil = after_cell(page.veil, metadata.get("tags", []))
     cells = [new_code_cell(cell.source, metadata=metadata)]
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws

@@ -8,6 +8,7 @@ from tools import quiz
 from tools.instruments import claims, exercises, happened, predict
 from tools.notebook.markup import details, html
 from tools.notebook.page import Directive, Page, body_of, number_of
+from tools.notebook.veil import Veil
 
 
 def _exercise(page: Page, d: Directive) -> str:
@@ -60,16 +61,14 @@ def _predict(page: Page, d: Directive) -> str:
         parsed = predict.parse(d.argument, d.body)
     except ValueError as wrong:
         raise page.error(d.line, str(wrong)) from None
-    page.veiled = True
     return _choices(page, d, parsed, "Predict")
 
 
 def _reveal(page: Page, d: Directive) -> str:
-    if not page.veiled:
+    """Its prose: all that stands below a question's first cell or {reveal} is folded."""
+    if page.veil is not Veil.BELOW:
         raise page.error(d.line, "no {predict} stands before this {reveal}")
-    text = details("After you have predicted", body_of(page, d))
-    page.veiled = False
-    return text
+    return body_of(page, d)
 
 
 def _happened_start(page: Page, d: Directive) -> str:

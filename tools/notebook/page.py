@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tools.notebook.inline import Inline
+from tools.notebook.veil import Veil
 
 
 class Page(Protocol):
@@ -13,7 +14,7 @@ class Page(Protocol):
 
     inline: Inline
     questions: int
-    veiled: bool
+    veil: Veil
 
     def error(self, line: int, what: str) -> Exception: ...
     def numbered(self, label: str, line: int) -> str: ...

@@ -4,17 +4,21 @@ Before the build, each chapter's cells get the outputs of its notebook and go in
 myst-nb looks before it executes anything (the key is code, cell metadata and kernel, so the cached
 notebook is made from the .md). A chapter whose notebook is stale stops the build under CI; on an
 author's machine myst-nb executes it for this build.
+
+Printed sentences may wrap, tables and code not.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from docutils import nodes
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
@@ -24,6 +28,7 @@ from sphinx.util import logging
 from tools.book import Book, Chapter
 from tools.freshness import own_cells, why_stale
 
+COLUMNS = 80  # of a page
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +86,23 @@ def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
             app.env.note_dependency(str(chapter.notebook))
 
 
+def is_sentences(text: str) -> bool:
+    """Whether a printed text may be broken into lines: no columns, no indented code."""
+    return re.search(r"(?m)^[ \t]|\S  ", text) is None
+
+
+def mark_lines(app: Sphinx, doctree: nodes.document) -> None:
+    """Let printed sentences wrap, and make wide tables smaller: what is cut is hardly read."""
+    for block in doctree.findall(nodes.literal_block):
+        if "output" not in block["classes"]:
+            continue
+        text = block.astext()
+        if is_sentences(text):
+            block["classes"].append("wraps")
+        elif max(map(len, text.splitlines())) > COLUMNS:
+            block["classes"].append("wide")
+
+
 def set_address(app: Sphinx, config: Any) -> None:
     """Canonical links and the sitemap follow from repository.url, like every other address."""
     config.html_baseurl = Book(Path(app.srcdir)).site + "/"
@@ -91,4 +113,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", fill_cache)
     app.connect("env-get-outdated", stale_pages)
     app.connect("source-read", note_notebook)
+    app.connect("doctree-read", mark_lines)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
