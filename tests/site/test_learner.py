@@ -86,7 +86,7 @@ def stored(page):
 
 def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit):
     page = visit("one")
-    # An output, the prose below, a figure, the reveal, an output; then, after the heading, an output.
+    # Output, prose, figure, reveal, output; then, after the heading, one output.
     assert veils(page) == [False] * 6
     assert page.get_by_text("above the first cell").is_visible()
     assert not page.get_by_text("Some prose between").is_visible()

@@ -9,7 +9,6 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
-
 from spoilers import open_prose, spoilers
 
 from tools.book import Book
