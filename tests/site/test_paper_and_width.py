@@ -14,8 +14,10 @@ CUT = f"""() => [...document.querySelectorAll({BOXES!r})]
   .map(e => e.innerText.slice(0, 60))"""
 BUTTONS = """() => [...document.querySelectorAll('button, .btn')]
   .filter(e => e.checkVisibility() && e.getClientRects().length).map(e => e.outerHTML)"""
-BEYOND = """width => [...document.querySelectorAll('article *:not(.katex-mathml *)')]
-  .filter(e => e.getBoundingClientRect().right > width + 1).map(e => e.outerHTML.slice(0, 100))"""
+BEYOND = """width => [...document.querySelectorAll('article *')]
+  .filter(e => !e.closest('.katex-mathml, .katex svg')
+    && e.getBoundingClientRect().right > width + 1)
+  .map(e => e.outerHTML.slice(0, 100))"""
 A4 = 688  # pixels between the margins
 SHADOWS = f"""() => [...document.querySelectorAll({BOXES!r})].filter(e => e.clientWidth)
   .map(e => [e.scrollWidth > e.clientWidth, getComputedStyle(e).backgroundImage !== 'none'])"""
