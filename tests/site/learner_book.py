@@ -36,13 +36,13 @@ What happens to the weights $p_j$?
 p_j = e^{s_j} / l
 ```
 
-This stands above the first cell.
+Open prose above, about SEARCHWORD in the middle. This sentence is another one.
 
 ```{code-cell} ipython3
 print("hidden number", 6 * 7)
 ```
 
-Some prose between, about SEARCHWORD in the middle. This sentence is another one.
+Some prose between.
 
 ```{code-cell} ipython3
 fig, ax = figure(3, 2)

@@ -88,7 +88,7 @@ def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit
     page = visit("one")
     # Output, prose, figure, reveal, output; then, after the heading, one output.
     assert veils(page) == [False] * 6
-    assert page.get_by_text("above the first cell").is_visible()
+    assert page.get_by_text("Open prose above").is_visible()
     assert not page.get_by_text("Some prose between").is_visible()
     for text in ("after the heading", "inside the box"):
         assert page.get_by_text(text, exact=True).is_visible()
@@ -395,7 +395,7 @@ def test_search_shows_the_sentence_around_the_word(visit):
     context = page.locator("#search-results .context")
     context.wait_for()
     assert context.inner_text() == (
-        "Some prose between, about SEARCHWORD in the middle. This sentence is another one."
+        "Open prose above, about SEARCHWORD in the middle. This sentence is another one."
     )
 
 
