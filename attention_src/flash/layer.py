@@ -4,9 +4,9 @@ Without key_lengths it equals `attention.layer.attention` with the mask
 
     window_mask(n_q, n_k, window, sinks, lookahead) or causal_mask(n_q, n_k)
 
-With key_lengths each sequence is attended as if its keys ended there: keys behind are hidden, and
-the last query is at the sequence's last key. A fully masked row gives o = 0, lse = −inf and
-gradients 0. torch.autocast changes nothing here: the inputs' dtype does.
+With key_lengths each sequence is attended as if its keys ended there: keys behind are hidden,
+whatever numbers they hold, and the last query is at the sequence's last key. A fully masked row
+gives o = 0, lse = −inf and gradients 0. torch.autocast changes nothing here: the inputs' dtype does.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ from attention_src.attention.bias import Alibi
 from attention_src.attention.changes import check_sink_logits, check_softcap
 from attention_src.attention.layer import attention, attention_lse
 from attention_src.attention.masks import combine
-from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths
+from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths, clear_padding
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_impl, check_scale
@@ -62,8 +62,8 @@ def flash_attention(
         sinks: number of first keys that stay visible outside the window
         lookahead: number of later keys visible, with a window: both sides of it
         key_lengths: int [B], tensor, array or list: the number of keys of each sequence, 0 to n_k;
-            the rest is padding, or not written yet. None = all n_k. Validated, which synchronises
-            with the GPU unless they are on the CPU.
+            the rest is padding, or not written yet: it may hold anything, NaN too. None = all n_k.
+            Validated, which synchronises with the GPU unless they are on the CPU.
         scale: None = d_k ** -0.5
         bias, softcap, sink_logits: as for `attention.layer.attention`; a tensor's columns are the
             n_k keys, an `Alibi` counts distances from t
@@ -77,7 +77,8 @@ def flash_attention(
         ValueError: shapes, dtypes or devices that do not fit; sinks without a window; an unknown
             impl, or one that cannot take these tensors
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; triton and tiled skip the hidden blocks. Memory: triton
-        and tiled O(B H n_q d_v), dense O(B H n_q n_k), sdpa O(B n_q n_k) for its mask.
+        and tiled O(B H n_q d_v), dense O(B H n_q n_k), sdpa O(B n_q n_k) for its mask; with
+        key_lengths all but triton copy k and v.
     Source: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691, Algorithms 1 and 2.
     """
     options: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
@@ -144,6 +145,8 @@ def _attend(
     bias, slopes = bias_and_slopes(bias, q, k)
     if impl == "auto":
         impl = "tiled" if bias is not None else _chosen(q, v)
+    if lengths is not None and impl != "triton":  # its kernels never read the padding
+        k, v = clear_padding(k, lengths), clear_padding(v, lengths)
     if impl in ("dense", "sdpa"):
         mask = _mask(visibility, lengths, q.device)
         if slopes is not None:

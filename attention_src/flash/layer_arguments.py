@@ -58,6 +58,20 @@ def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
     return _in_range(lengths, k.shape[-2]).to(q.device)
 
 
+def clear_padding(x: Tensor, lengths: Tensor) -> Tensor:
+    """Keys or values with zeros behind each sequence's end.
+
+    A weight of 0 hides a finite number, but 0 times NaN or inf is NaN, forward and backward.
+
+    Args:
+        x: [B, H_kv, n_k, d]  keys or values
+        lengths: int [B]  how many of them are not padding
+    Returns: [B, H_kv, n_k, d]  a copy; the gradient of the padding is 0
+    """
+    padding = torch.arange(x.shape[-2], device=x.device) >= lengths[:, None]  # [B, n_k]
+    return x.masked_fill(padding[:, None, :, None], 0)
+
+
 @torch.library.custom_op("attention_src::flash_lengths", mutates_args=())
 def _in_range(lengths: Tensor, n_k: int) -> Tensor:
     """An operator of its own: torch.compile cannot branch on a tensor's values while it traces."""
