@@ -85,3 +85,8 @@ def _in_range(lengths: Tensor, n_k: int) -> Tensor:
 @_in_range.register_fake
 def _(lengths: Tensor, n_k: int) -> Tensor:
     return torch.empty_like(lengths, dtype=torch.int32)
+
+
+@_in_range.register_vmap
+def _(info: Any, in_dims: tuple, lengths: Tensor, n_k: int) -> tuple[Tensor, int | None]:
+    return _in_range(lengths, n_k), in_dims[0]

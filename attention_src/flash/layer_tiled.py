@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from attention_src.flash.layer_tile_scores import (
     ScoreRule,
@@ -19,10 +18,16 @@ from attention_src.flash.layer_tile_scores import (
     tile_scores,
     unstack,
 )
+from attention_src.flash.layer_tiled_vmap import folded, unfolded
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.tensors import compute_dtype, without_autocast
 
 BLOCK_Q, BLOCK_K = 128, 256  # rows and columns of a tile of scores
+ONLY_ONCE = (
+    'impl is "tiled", which has first derivatives only, by backward(), torch.autograd.grad or '
+    "torch.func.grad. For second ones (create_graph=True, hessian) and forward ones (jvp, jacfwd) "
+    'it should be "dense"'
+)
 
 
 def tiled_attention(
@@ -42,11 +47,14 @@ def tiled_attention(
         q, k, v: already checked
         key_lengths, visibility, scale, softcap, slopes: as for `ScoreRule`
         bias: as there; it gets a gradient
-    Returns: o in q's dtype, and lse in float32 at least; differentiable once
+    Returns: o in q's dtype, and lse in float32 at least; differentiable once. torch.func's vmap and
+        grad take it, one in the other too.
+    Raises:
+        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden tiles. The backward pass recomputes the
         weights; it keeps the inputs, o and lse, O(n (d_k + d_v)).
     """
-    return _Tiled.apply(q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
+    return _apply(_Tiled, q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
 
 
 class _Tiled(torch.autograd.Function):
@@ -55,7 +63,6 @@ class _Tiled(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(
-        ctx: Any,
         q: Tensor,
         k: Tensor,
         v: Tensor,
@@ -66,7 +73,6 @@ class _Tiled(torch.autograd.Function):
         scale: float,
         softcap: float | None,
     ) -> tuple[Tensor, Tensor]:
-        ctx.static = (visibility, scale, softcap)
         rule = ScoreRule(visibility, key_lengths, scale, softcap, bias, slopes)
         o = q.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], -torch.inf, dtype=compute_dtype(q))
@@ -87,19 +93,57 @@ class _Tiled(torch.autograd.Function):
             l = l.masked_fill(l == 0, 1)  # fully masked: acc = 0, so o = 0
             o[:, :, i] = unstack(acc / l, q)
             lse[:, :, i] = unstack(m + l.log(), q)[..., 0]
-        ctx.save_for_backward(q, k, v, bias, o, lse, key_lengths, slopes)
         return o, lse
 
     @staticmethod
-    @without_autocast
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        q, k, v, bias, key_lengths, slopes, *ctx.static = inputs
+        ctx.save_for_backward(q, k, v, bias, key_lengths, slopes, *output)
+
+    @staticmethod
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, bias, o, lse, key_lengths, slopes = ctx.saved_tensors
-        visibility, scale, softcap = ctx.static
+        saved, learns_bias = ctx.saved_tensors, ctx.needs_input_grad[3]
+        dq, dk, dv, dbias = _apply(_TiledBackward, do, dlse, *saved, *ctx.static, learns_bias)
+        return dq, dk, dv, dbias, None, None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple]:
+        """torch.func.vmap adds an axis: it is joined with B."""
+        (*tensors, slopes), static = inputs[:6], inputs[6:]
+        joined = folded(info.batch_size, tensors, in_dims, slopes)
+        o, lse = _apply(_Tiled, *joined, slopes, *static)
+        return (unfolded(o, info.batch_size), unfolded(lse, info.batch_size)), (0, 0)
+
+
+class _TiledBackward(torch.autograd.Function):
+    """The gradients of q, k, v and of the bias, from o, lse and their gradients.
+
+    A function of its own, so that a second derivative is refused whichever argument it is for, and
+    so that torch.func.vmap can map it.
+    """
+
+    @staticmethod
+    @without_autocast
+    def forward(
+        do: Tensor,
+        dlse: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bias: Tensor | None,
+        key_lengths: Tensor | None,
+        slopes: Tensor | None,
+        o: Tensor,
+        lse: Tensor,
+        visibility: Visibility,
+        scale: float,
+        softcap: float | None,
+        learns_bias: bool,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         rule = ScoreRule(visibility, key_lengths, scale, softcap, bias, slopes)
         dq = torch.empty_like(q)
         dk, dv = (torch.zeros_like(x, dtype=compute_dtype(x)) for x in (k, v))
-        dbias = torch.zeros_like(bias) if ctx.needs_input_grad[3] else None
+        dbias = torch.zeros_like(bias) if learns_bias and bias is not None else None
         lse = lse[..., None]
         dlse = dlse[..., None].masked_fill(lse == -torch.inf, 0)  # fully masked: no gradient
         for i in blocks(visibility.n_q, BLOCK_Q):
@@ -118,7 +162,51 @@ class _Tiled(torch.autograd.Function):
                 dk[:, :, j] += ds.mT @ q_i  # summed over the query heads of the group
                 dv[:, :, j] += p.mT @ do_i
             dq[:, :, i] = unstack(dq_i, q)
-        return dq, dk.to(k.dtype), dv.to(v.dtype), dbias, None, None, None, None, None
+        return dq, dk.to(k.dtype), dv.to(v.dtype), dbias
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(ONLY_ONCE)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
+        """As for the forward pass. What is summed over B stays apart for each call."""
+        do, dlse, q, k, v, bias, key_lengths, slopes, o, lse, *static = inputs
+        V, dims = info.batch_size, (*in_dims[:7], *in_dims[8:10], in_dims[7])
+        tensors = [do, dlse, q, k, v, bias, key_lengths, o, lse]
+        *start, o, lse = folded(V, tensors, dims, slopes)
+        gradients = _apply(_TiledBackward, *start, slopes, o, lse, *static)
+        dq, dk, dv, dbias = (x if x is None else unfolded(x, V) for x in gradients)
+        if dbias is not None and bias.shape[int(in_dims[5] == 0)] == 1:
+            dbias = dbias.sum(dim=1, keepdim=True)  # the bias was the same for all B sequences
+        return (dq, dk, dv, dbias), (0, 0, 0, None if dbias is None else 0)
+
+
+class _RefusesForward:
+    """For torch.func.jvp. A class of its own: torch.compile takes no function that has a jvp."""
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise RuntimeError(ONLY_ONCE)
+
+
+class _EagerTiled(_RefusesForward, _Tiled):
+    pass
+
+
+class _EagerTiledBackward(_RefusesForward, _TiledBackward):
+    pass
+
+
+def _apply(function: type[torch.autograd.Function], *inputs: Any) -> Any:
+    """Apply _Tiled or _TiledBackward."""
+    if torch.compiler.is_compiling():
+        return function.apply(*inputs)
+    return (_EagerTiled if function is _Tiled else _EagerTiledBackward).apply(*inputs)
 
 
 def _finite(m: Tensor) -> Tensor:
