@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.kinds import check_dense
+
 
 def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
     """Return x in float64, and the dtype of a reference's output for it.
@@ -160,12 +162,7 @@ def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
             batch, B = n_q, and a mask of two axes, which may mean [n_q, n_k] or [B, n_k]
     """
     check_boolean(mask, name)
-    if len(target) == 4 and len(mask.shape) == 2 and mask.shape[0] == target[0] == target[2] > 1:
-        raise ValueError(
-            f"{name} has shape {shape(mask)} and B = n_q = {target[0]}, so its first axis may be "
-            f"either; it should have four axes. One row for each query? {name}[None, None]. One "
-            f"for each sequence, as padding? {name}[:, None, None]"
-        )
+    check_first_axis(mask, target, name)
     try:
         fits = np.broadcast_shapes(tuple(mask.shape), tuple(target)) == tuple(target)
     except ValueError:
@@ -177,6 +174,24 @@ def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
         )
 
 
+def check_first_axis(x: Any, target: tuple[int, ...], name: str) -> None:
+    """Check that it is clear what the first of two axes is.
+
+    Args:
+        x: a mask or a bias
+        target: shape of the scores, [..., n_q, n_k]
+        name: of the argument
+    Raises:
+        ValueError: a square batch, B = n_q, and two axes, which may mean [n_q, n_k] or [B, n_k]
+    """
+    if len(target) == 4 and len(x.shape) == 2 and x.shape[0] == target[0] == target[2] > 1:
+        raise ValueError(
+            f"{name} has shape {shape(x)} and B = n_q = {target[0]}, so its first axis may be "
+            f"either; it should have four axes. One row for each query? {name}[None, None]. One "
+            f"for each sequence, as padding? {name}[:, None, None]"
+        )
+
+
 def check_boolean(mask: Any, name: str = "mask") -> None:
     """Check that mask is boolean.
 
@@ -184,8 +199,10 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
         mask: array or tensor of any shape
         name: of the argument
     Raises:
-        ValueError: says how to turn an additive or a 0/1 mask into a boolean one
+        ValueError: says how to turn an additive or a 0/1 mask into a boolean one; a sparse or
+            nested tensor
     """
+    check_dense(mask, name)
     if str(mask.dtype) in ("bool", "torch.bool"):
         return
     raise ValueError(
@@ -246,6 +263,36 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
     if size < at_least:
         raise ValueError(f"{name} is {size}; it should be at least {at_least}")
     return size
+
+
+def check_flags(**flags: Any) -> None:
+    """Check that each argument is True or False.
+
+    The text "false" counts as true in Python, so what merely has a truth value is refused.
+
+    Args:
+        flags: by the names that a message should use
+    Raises:
+        ValueError: names the one that is neither
+    """
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} is {value!r}; it should be True or False")
+
+
+def check_seed(seed: Any) -> int:
+    """Return the seed of a generator of random numbers as an int.
+
+    Args:
+        seed: a whole number from -2**63 to below 2**64, as torch takes it
+    Returns: the same number
+    Raises:
+        ValueError: not a whole number, or out of range
+    """
+    seed = check_size(seed, "seed", at_least=-(2**63))
+    if seed >= 2**64:
+        raise ValueError(f"seed is {seed}; it should be below 2**64")
+    return seed
 
 
 def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.attention.bias import Alibi
-from attention_src.shapes import check_shape, shape
+from attention_src.kinds import check_dense, is_float
+from attention_src.shapes import check_first_axis, check_shape, shape
 
 
 def check_softcap(softcap: Any) -> float | None:
@@ -35,8 +36,9 @@ def check_bias(bias: Any, target: tuple[int, ...]) -> None:
         bias: floating array or tensor, or an `Alibi`
         target: shape of the scores, [..., H, n_q, n_k]
     Raises:
-        ValueError: not floating point; a shape that does not broadcast; slopes for another number
-            of heads
+        ValueError: not floating point, or sparse; a shape that does not broadcast; a square batch,
+            B = n_q, and a bias of two axes, which may mean [n_q, n_k] or [B, n_k]; slopes for
+            another number of heads
     """
     if isinstance(bias, Alibi):
         if len(target) < 3 or bias.slopes.shape[0] != target[-3]:
@@ -46,12 +48,14 @@ def check_bias(bias: Any, target: tuple[int, ...]) -> None:
                 "for each head of q"
             )
         return
-    if "float" not in str(getattr(bias, "dtype", None)):
+    if not is_float(getattr(bias, "dtype", None)):
         kind = getattr(bias, "dtype", type(bias).__name__)
         raise ValueError(
-            f"bias is {kind}; it should hold floating-point numbers to be added to the scores, or "
-            "be an Alibi. To hide keys pass mask="
+            f"bias is {kind}; it should hold floating-point numbers of at least 16 bits, to be "
+            "added to the scores, or be an Alibi. To hide keys pass mask="
         )
+    check_dense(bias, "bias")
+    check_first_axis(bias, target, "bias")
     try:
         fits = np.broadcast_shapes(tuple(bias.shape), tuple(target)) == tuple(target)
     except ValueError:
@@ -59,7 +63,7 @@ def check_bias(bias: Any, target: tuple[int, ...]) -> None:
     if not fits:
         raise ValueError(
             f"bias has shape {shape(bias)}, which does not broadcast to [..., H, n_q, n_k] = "
-            f"{list(target)}"
+            f"{list(target)}. One row for each sequence, [B, n_k]? bias[:, None, None]"
         )
 
 

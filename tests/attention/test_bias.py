@@ -5,6 +5,9 @@ import pytest
 import torch
 
 from attention_src.attention.bias import Alibi, alibi_slopes, t5_bias, t5_buckets
+from attention_src.attention.layer import attention
+from attention_src.attention.reference import attention as reference
+from attention_src.flash.layer import flash_attention
 
 # As printed in the paper's section 3 for 8 heads; as the authors' code gives them for 12.
 PUBLISHED = {
@@ -105,6 +108,16 @@ BAD = [
     (lambda: t5_buckets(3, max_distance=8), "max_distance is 8; it should be at least 9"),
     (lambda: t5_bias(np.ones(32), 3), r"table has shape \[32\]; it should be \[H, n_buckets\]"),
     (lambda: t5_bias(np.ones((3, 30)), 3), "n_buckets is 30"),
+    (lambda: t5_bias(np.ones((32, 8)), 3), r"\[32, 8\], and 32 is T5's.*table.T.*n_buckets=8$"),
+    (
+        lambda: t5_bias(np.ones((16, 8)), 3, n_buckets=16),
+        r"table has shape \[16, 8\]; it should be \[H, n_buckets=16\]. Transposed\? Pass table.T",
+    ),
+    (
+        lambda: t5_bias(np.ones((3, 8)), 3, n_buckets=16),
+        r"table has shape \[3, 8\]; it should be \[H, n_buckets=16\]$",
+    ),
+    (lambda: t5_bias(np.ones((3, 8)), 3, n_buckets=8.0), "n_buckets is 8.0"),
 ]
 
 
@@ -112,3 +125,48 @@ BAD = [
 def test_bad_input(untyped, call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(12, 32), (32, 32), (32, 8)])
+def test_a_table_that_says_how_many_buckets_it_has(shape):
+    table = np.random.default_rng(0).normal(size=shape)
+    bias = t5_bias(table, 4, n_buckets=shape[1])
+    np.testing.assert_array_equal(bias, table[:, t5_buckets(4, n_buckets=shape[1])])
+    if shape != (32, 8):
+        np.testing.assert_array_equal(bias, t5_bias(table, 4))
+
+
+def refusals(name, given):
+    """What all say that take it: the reference, the layer with each impl, and the tiles."""
+    q, k = np.ones((len(given), 2, 3, 4)), np.ones((len(given), 2, 5, 4))
+    on_tensors = [attention] if name == "mask" else [attention, flash_attention]
+    impls = {attention: ("dense", "sdpa"), flash_attention: ("dense", "sdpa", "tiled", "triton")}
+    calls = [(reference, (q, k, k), {})]
+    for function in on_tensors:
+        given_to = tuple(torch.from_numpy(x) for x in (q, k, k))
+        calls += [(function, given_to, dict(impl=impl)) for impl in impls[function]]
+    said = set()
+    for function, inputs, options in calls:
+        with pytest.raises(ValueError, match=name) as error:
+            function(*inputs, **options, **{name: given})
+        said.add(str(error.value))
+    return said
+
+
+def test_a_bias_of_two_axes_is_as_ambiguous_as_a_mask(untyped):
+    (bias,) = refusals("bias", np.zeros((3, 5)))
+    (mask,) = refusals("mask", np.ones((3, 5), bool))
+    assert bias == mask.replace("mask", "bias") and "B = n_q = 3, so its first axis" in bias
+
+
+def test_a_bias_for_each_sequence_is_told_its_axes(untyped):
+    (said,) = refusals("bias", np.zeros((2, 5)))
+    assert said.endswith("One row for each sequence, [B, n_k]? bias[:, None, None]")
+
+
+def test_a_bias_of_two_axes_is_taken_where_it_is_clear():
+    q, k = np.ones((2, 2, 3, 4)), np.arange(80.0).reshape(2, 2, 5, 4)
+    bias = np.random.default_rng(0).normal(size=(3, 5))
+    np.testing.assert_array_equal(
+        reference(q, k, k, bias=bias), reference(q, k, k, bias=bias[None, None])
+    )

@@ -1,0 +1,36 @@
+"""What kind of thing an argument is, whatever its shape: dense or sparse, wide or narrow. NumPy.
+
+Works on NumPy arrays and torch tensors alike, as `shapes` does.
+"""
+
+import re
+from typing import Any
+
+
+def check_dense(x: Any, name: str) -> None:
+    """Check that a tensor holds all of its numbers, one beside the other.
+
+    Args:
+        x: tensor; arrays always do
+        name: of the argument
+    Raises:
+        ValueError: a sparse or nested tensor; says how to make it dense
+    """
+    if getattr(x, "is_nested", False):
+        raise ValueError(
+            f"{name} is a nested tensor; it should be dense: {name}.to_padded_tensor(0), and what "
+            "it fills up should be hidden"
+        )
+    layout = str(getattr(x, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise ValueError(f"{name} has layout {layout}; it should be dense: {name}.to_dense()")
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is floating point with at least 16 bits, so that sums can be computed in it.
+
+    Args:
+        dtype: of NumPy or torch
+    Returns: True for float16, bfloat16, float32, float64 and NumPy's longer ones
+    """
+    return re.fullmatch(r"(torch\.)?b?float(16|32|64|96|128)", str(dtype)) is not None
