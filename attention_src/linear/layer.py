@@ -33,7 +33,7 @@ from attention_src.linear.layer_parts import (
     tensors,
     uses_kernel,
 )
-from attention_src.tensors import without_autocast
+from attention_src.tensors import as_tensor, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
@@ -70,8 +70,8 @@ def linear_attention(
         v: [B, H, n_k, d_v]
         feature_map, causal, normalize, scale, form, chunk, return_state: as there
         decay: as there; a tensor gets a gradient. Not validated under torch.compile
-        initial_state: [B, H, d_phi, d_v], with normalize [B, H, d_phi, d_v + 1]; in float32 at
-            least, as return_state=True gives it
+        initial_state: [B, H, d_phi, d_v], with normalize [B, H, d_phi, d_v + 1]; as
+            return_state=True gives it, or in half precision, which is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
             B is then 1, n_k = n_q, and states have n_sequences in place of B
         impl: "torch", "triton" (the kernels: causal and chunkwise, in chunks of their own size;
@@ -84,7 +84,7 @@ def linear_attention(
             where it does not apply
     Cost: as there. Packed: as a batch of n_sequences rows of the longest.
     """
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
     (q, k, v), dtype = tensors(q, k, v, scale)
     gamma = _gamma(decay, q, causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
@@ -169,12 +169,8 @@ def _gamma(decay: Any, q: Tensor, causal: bool) -> Float[Tensor, "*heads 1 1"]:
             "decay is given but causal is False: γ^(i−j) grows without bound for later keys. "
             "decay should be None, or causal True"
         )
-    try:
-        gamma = torch.as_tensor(decay, dtype=q.dtype, device=q.device)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(
-            f"decay is {decay!r}; it should be a number, or one for each head"
-        ) from None
+    what = "a number, or one for each head"
+    gamma = as_tensor(decay, "decay", what, dtype=q.dtype, device=q.device)
     check_decay(gamma, q.shape[:2])
     if gamma.numel() and not torch.compiler.is_compiling():
         check_decay_values(float(gamma.detach().min()), float(gamma.detach().max()))

@@ -46,7 +46,8 @@ def delta_rule(
         v: [B, H, n, d_v]
         beta: [B, H, n], of any floating dtype
         scale, form, chunk, return_state: as there
-        initial_state: [B, H, d_k, d_v], in float32 at least, as return_state=True gives it
+        initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
+            is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
             B is then 1, and states are [n_sequences, H, d_k, d_v]
         impl: "torch", "triton" (the kernel: chunkwise, in chunks of its own size, with gradients by
@@ -116,7 +117,7 @@ def _delta(
     form: str, chunk: int, initial_state: Any, return_state: bool, cu_seqlens: Any, impl: str,
 ) -> Any:  # fmt: skip
     """Both functions, once q, k and v are validated; the ungated rule has log gates of 0."""
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, return_state=return_state)
     q, k, v = qkv
     check_same_length(q, k)
     beta = check_argument(beta, "beta", "[B, H, n]", k, k.shape[:-1])

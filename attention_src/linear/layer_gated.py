@@ -52,7 +52,8 @@ def gated_linear_attention(
         log_gates: [B, H, n, d_k] or [B, H, n, 1], of any floating dtype; not validated under
             torch.compile
         scale, form, chunk, return_state: as there
-        initial_state: [B, H, d_k, d_v], in float32 at least, as return_state=True gives it
+        initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
+            is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
             B is then 1, and states are [n_sequences, H, d_k, d_v]
         impl: "torch", "triton" (the kernels: chunkwise, in chunks of their own size; d_k and d_v up
@@ -68,7 +69,7 @@ def gated_linear_attention(
         O(chunk n). Packed: as a batch of n_sequences rows of the longest.
     Source: as there; the 16 x 16 blocks are the paper's secondary-level chunking.
     """
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, return_state=return_state)
     (q, k, v), dtype = tensors(q, k, v, scale)
     check_same_length(q, k)
     wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))

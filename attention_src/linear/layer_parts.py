@@ -120,21 +120,21 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
     Args:
         initial_state, axes, wanted: as for `reference_parts.start_state`
         like: one tensor of the dtype of computation, by its name: k=k
-    Returns: the state, in that dtype
+    Returns: the state, in that dtype: a narrower one is converted, which changes no number
     Raises:
-        ValueError: another shape, device or dtype than return_state=True gives
+        ValueError: another shape or device than return_state=True gives, or a wider dtype
     """
     (x,) = like.values()
     if initial_state is None:
         return x.new_zeros(wanted)
     check_tensors(one_dtype=False, **like, initial_state=initial_state)
     check_shape(initial_state, "initial_state", axes, wanted)
-    if initial_state.dtype != x.dtype:
+    if torch.promote_types(initial_state.dtype, x.dtype) != x.dtype:
         raise ValueError(
             f"initial_state is {initial_state.dtype}; it should be {x.dtype}, as "
-            "return_state=True gives it"
+            "return_state=True gives it, or narrower: numbers would be rounded"
         )
-    return initial_state
+    return initial_state.to(x.dtype)
 
 
 def take_apart(

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.linear.layer_parts import answer, start_state, take_apart, uses_kernel
-from attention_src.shapes import check_impl, check_shape
+from attention_src.shapes import check_flags, check_impl, check_shape
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.layer_ssd import ssd
 from attention_src.tensors import check_tensors, compute_dtype, without_autocast
@@ -45,7 +45,8 @@ def selective_scan(
         x, dt, A, B, C, D: as there; dtypes may differ: float32 parameters with float16 inputs. dt
             is not validated under torch.compile
         form, return_state: as there, but "associative" unless told otherwise
-        initial_state: [..., d, N], in float32 at least, as return_state=True gives it
+        initial_state: [..., d, N], as return_state=True gives it, or in half precision, which
+            is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, n, d] start,
             from 0 to n; states are then [n_sequences, d, N]
         impl: "torch", "triton" (the associative form, on a GPU or interpreted) or "auto": "triton"
@@ -58,6 +59,7 @@ def selective_scan(
     Cost: as there; gradients keep O(n d N) numbers in both forms. Packed: as a batch of
         n_sequences rows of the longest.
     """
+    check_flags(return_state=return_state)
     check_impl(form, SCAN_FORMS, "form")
     check_tensors(one_dtype=False, x=x, dt=dt, A=A, B=B, C=C, D=D)
     check_scan(x, dt, A, B, C)

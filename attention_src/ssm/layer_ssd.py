@@ -18,7 +18,7 @@ from attention_src.linear.layer_parts import (
     take_apart,
     uses_kernel,
 )
-from attention_src.shapes import check_impl, check_size
+from attention_src.shapes import check_flags, check_impl, check_size
 from attention_src.ssm.checks import check_ssd, check_steps
 from attention_src.tensors import check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
@@ -52,7 +52,8 @@ def ssd(
         x, dt, A, B, C, D, z: as there; dtypes may differ: float32 parameters with float16 inputs.
             dt is not validated under torch.compile
         form, chunk, return_state: as there
-        initial_state: [..., H, P, N], in float32 at least, as return_state=True gives it
+        initial_state: [..., H, P, N], as return_state=True gives it, or in half precision, which
+            is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, H, n, P] start,
             from 0 to n; states are then [n_sequences, H, P, N]
         impl: "torch", "triton" (linear attention's kernels, with C, B and dt x as its q, k and v;
@@ -65,6 +66,7 @@ def ssd(
             apply
     Cost: as there. Packed: as a batch of n_sequences rows of the longest.
     """
+    check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")
     chunk = check_size(chunk, "chunk", at_least=1)
     check_tensors(one_dtype=False, x=x, dt=dt, A=A, B=B, C=C, D=D, z=z)

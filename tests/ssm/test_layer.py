@@ -206,8 +206,8 @@ def test_wide_parameters_beside_narrow_inputs():
         (dict(form="parallel"), "form is 'parallel'; it should be one of 'recurrent'"),
         (dict(initial_state=torch.ones(2, 5, 3)), "initial_state has shape"),
         (
-            dict(initial_state=torch.ones(2, 3, 5).half()),
-            "initial_state is torch.float16; it should be torch.float32",
+            dict(initial_state=torch.ones(2, 3, 5).double()),
+            "initial_state is torch.float64; it should be torch.float32.*numbers would be rounded",
         ),
         (dict(impl="cuda"), "impl is 'cuda'; it should be one of 'auto'"),
         (dict(impl="triton", form="recurrent"), "form is 'recurrent'; impl=\"triton\" has"),
