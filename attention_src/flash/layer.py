@@ -6,7 +6,8 @@ Without key_lengths it equals `attention.layer.attention` with the mask
 
 With key_lengths each sequence is attended as if its keys ended there: keys behind are hidden,
 whatever numbers they hold, and the last query is at the sequence's last key. A fully masked row
-gives o = 0, lse = −inf and gradients 0. torch.autocast changes nothing here: the inputs' dtype does.
+gives o = 0, lse = −inf and gradients 0. torch.autocast changes nothing here: only the inputs' dtype
+does.
 """
 
 import importlib.util
@@ -74,8 +75,8 @@ def flash_attention(
             tensor; otherwise "tiled"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; sinks without a window; an unknown
-            impl, or one that cannot take these tensors
+        ValueError: shapes, dtypes or devices that do not fit; sinks without a window; causal
+            that is neither True nor False; an unknown impl, or one that cannot take these tensors
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; triton and tiled skip the hidden blocks. Memory: triton
         and tiled O(B H n_q d_v), dense O(B H n_q n_k), sdpa O(B n_q n_k) for its mask; with
         key_lengths all but triton copy k and v.
@@ -166,7 +167,7 @@ def _attend(
         from attention_src.flash.kernel import flash_forward
 
         causal, window, sinks, lookahead = rule
-        options = (causal, window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
+        options = (bool(causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
         o, lse = flash_forward(q, k, v, lengths, *options)
     return (o, lse) if sink_logits is None else _with_sink(o, lse, sink_logits)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.changes import check_bias
 from attention_src.shapes import check_shape
-from attention_src.tensors import compute_dtype
+from attention_src.tensors import as_tensor, compute_dtype
 
 
 def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -45,12 +45,7 @@ def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
     Raises:
         ValueError: not whole numbers between 0 and n_k, or not one for each sequence
     """
-    try:
-        lengths = torch.as_tensor(key_lengths)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(
-            f"key_lengths is {key_lengths!r}; it should be a list of whole numbers, [B]"
-        ) from None
+    lengths = as_tensor(key_lengths, "key_lengths", "a list of whole numbers, [B]")
     check_shape(lengths, "key_lengths", "[B]", q.shape[:1])
     whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
     if not whole and lengths.numel():

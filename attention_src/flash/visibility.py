@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attention_src.shapes import check_size
+from attention_src.shapes import check_flags, check_size
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Visibility:
         lookahead: number of later keys visible, with a window
     Raises:
         ValueError: a window below 1, negative or fractional sizes, sinks or lookahead without a
-            window
+            window; causal is neither True nor False
     Source: sinks: Xiao et al. 2023, arXiv:2309.17453. Two-sided windows: Beltagy et al. 2020,
         arXiv:2004.05150, section 3.1.
     """
@@ -40,6 +40,7 @@ class Visibility:
     lookahead: int = 0
 
     def __post_init__(self) -> None:
+        check_flags(causal=self.causal)
         if self.window is not None:
             check_size(self.window, "window", at_least=1)
         if check_size(self.sinks, "sinks") and self.window is None:

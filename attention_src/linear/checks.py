@@ -4,22 +4,24 @@ import math
 import numbers
 from typing import Any
 
-from attention_src.shapes import check_impl, check_size
+from attention_src.shapes import check_flags, check_impl, check_size
 
 FORMS = ("parallel", "recurrent", "chunkwise")
 FEATURE_MAPS = ("elu", "relu", "taylor", None)
 
 
-def check_form(form: str, chunk: int) -> int:
-    """Check the form and the chunk.
+def check_form(form: str, chunk: int, **flags: Any) -> int:
+    """Check the form, the chunk, and what should be True or False.
 
     Args:
         form: one of FORMS
         chunk: positions in a chunk
+        flags: by name, as for `shapes.check_flags`
     Returns: the chunk as an int
     Raises:
-        ValueError: an unknown form; a chunk below 1
+        ValueError: an unknown form; a chunk below 1; a flag that is neither True nor False
     """
+    check_flags(**flags)
     check_impl(form, FORMS, "form")
     return check_size(chunk, "chunk", at_least=1)
 

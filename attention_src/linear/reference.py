@@ -74,13 +74,14 @@ def linear_attention(
     Returns: [..., n_q, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
         ValueError: shapes that do not fit; an unknown form or feature map; a chunk below 1; γ out
-            of range, or without causal; a scale that is not a finite number
+            of range, or without causal; a scale that is not a finite number; causal, normalize or
+            return_state is neither True nor False
     Cost: parallel 2 n² (d_phi + d_v) FLOP and O(n²) memory; recurrent 4 n d_phi d_v FLOP and
         O(d_phi d_v) memory; chunkwise 2 n (chunk (d_phi + d_v) + 2 d_phi d_v) FLOP.
     Source: Katharopoulos et al. 2020, arXiv:2006.16236, Eqs. 8-12 (their S_i, Z_i are our state and
         its last column). Decay: Sun et al. 2023, arXiv:2307.08621, Eqs. 5-7 (their D is γ^(i−j)).
     """
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
     (q, k, v), dtype = arrays(q, k, v, scale)
     gamma = _gamma(decay, q.shape[:-2], causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)

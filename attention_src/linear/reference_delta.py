@@ -57,7 +57,7 @@ def delta_rule(
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
         ValueError: shapes that do not fit; an unknown form; a chunk below 1; a scale that is not a
-            finite number
+            finite number; return_state is neither True nor False
     Cost: parallel O(n²) memory and a triangular solve, n² (5 d_k + 3 d_v) FLOP; recurrent
         6 n d_k d_v FLOP; chunkwise n (chunk (5 d_k + 3 d_v) + 6 d_k d_v) FLOP.
     Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
@@ -106,7 +106,7 @@ def gated_delta_rule(
 
 def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state):
     """Both functions, once q, k and v are arrays; the ungated rule has log gates of 0."""
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, return_state=return_state)
     q, k, v = qkv
     check_same_length(q, k)
     beta, _ = real_array(beta, "beta")

@@ -58,7 +58,7 @@ def gated_linear_attention(
     Returns: [..., n, d_v]  o, in q's dtype; with return_state (o, state), the state in float64
     Raises:
         ValueError: shapes that do not fit; an unknown form; a chunk below 1; a log gate above 0;
-            a scale that is not a finite number
+            a scale that is not a finite number; return_state is neither True nor False
     Cost: parallel O(n² d_k) memory; recurrent 4 n d_k d_v FLOP; chunkwise about
         2 n (chunk (2 d_k + d_v) + 2 d_k d_v) FLOP, O(chunk² d_k) memory. With one gate the memory
         does not depend on d_k.
@@ -66,7 +66,7 @@ def gated_linear_attention(
         products of gates, which may underflow; here nothing is divided. One gate: Dao & Gu 2024,
         arXiv:2405.21060, section 5 (their a_t is our g_t).
     """
-    chunk = check_form(form, chunk)
+    chunk = check_form(form, chunk, return_state=return_state)
     (q, k, v), dtype = arrays(q, k, v, scale)
     check_same_length(q, k)
     log_gates, _ = real_array(log_gates, "log_gates")

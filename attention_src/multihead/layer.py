@@ -15,7 +15,7 @@ from attention_src.multihead.layer_cache import (
 from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
-from attention_src.shapes import check_groups, check_impl, check_size
+from attention_src.shapes import check_flags, check_groups, check_impl, check_size
 
 __all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 
@@ -39,7 +39,8 @@ class MultiHeadAttention(nn.Module):
         impl: "dense", "sdpa" or "auto" as in `attention.layer.attention`, "tiled" or "triton" as
             in `flash.layer.flash_attention`
     Raises:
-        ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl
+        ValueError: sizes that do not divide, an odd d_k with rope, an unknown impl, a bias that is
+            neither True nor False
     Source: H_kv = 1: Shazeer 2019, arXiv:1911.02150; 1 < H_kv < H: Ainslie et al. 2023,
         arXiv:2305.13245. Rotation: Su et al. 2021, arXiv:2104.09864.
     """
@@ -58,6 +59,7 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         check_impl(impl, IMPLS)
+        check_flags(bias=bias)
         sizes = check_head_sizes(d_model, n_heads, d_k, d_v)
         self.d_model, self.n_heads, self.d_k, self.d_v = sizes
         self.n_kv_heads = self.n_heads
@@ -86,7 +88,8 @@ class MultiHeadAttention(nn.Module):
         """The tokens of x attend to the tokens of context.
 
         Args:
-            x: [B, n_q, d_model]  the queries are computed from it
+            x: [B, n_q, d_model]  the queries are computed from it. Of this module's dtype; under
+                torch.autocast also float16, bfloat16 or float32 where the module is one of these
             context: [B, n_k, d_model]  keys and values are computed from it; None = x
             mask: bool, broadcast to [B, H, n_q, n_k], True = may attend; a mask [B, 1, n_q, n_k]
                 applies to all heads
@@ -100,9 +103,11 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: as `attention`; shapes that do not fit; a context with a cache or with rope;
                 a cache and several tokens without causal, or while gradients of its keys and values
-                are enabled; positions without rope
+                are enabled; positions without rope; causal or
+                return_weights is neither True nor False
         Cost: four projections and `attention`; p takes O(n_q n_k) memory, whatever the impl.
         """
+        check_flags(causal=causal, return_weights=return_weights)
         self._check_arguments(x, context, causal, cache, positions)
         context = x if context is None else context
         q = self._split(self.q_proj(x), self.n_heads)  # [B, H, n_q, d_k]

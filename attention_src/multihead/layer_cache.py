@@ -13,6 +13,7 @@ from attention_src.kvcache.cache import WindowedKVCache
 from attention_src.kvcache.cache_base import Cache
 from attention_src.kvcache.layer import decode_attention
 from attention_src.shapes import check_mask
+from attention_src.tensors import as_tensor
 
 
 def attend(
@@ -190,7 +191,7 @@ def _and(mask: Any, visible: Tensor, q: Tensor) -> Tensor:
     visible = visible[None, None] if visible.ndim == 2 else visible
     if mask is None:
         return visible
-    mask = torch.as_tensor(mask, device=visible.device)
+    mask = as_tensor(mask, "mask", "a boolean tensor or array", device=visible.device)
     check_mask(mask, (*q.shape[:3], visible.shape[-1]))
     return mask & visible
 

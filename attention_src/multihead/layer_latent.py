@@ -13,7 +13,7 @@ from attention_src.multihead.layer_cache import attend, check_cache, check_no_gr
 from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.rope.scaling_by_parts import latent_scaling
-from attention_src.shapes import check_impl, check_size
+from attention_src.shapes import check_flags, check_impl, check_size
 
 
 class MultiHeadLatentAttention(nn.Module):
@@ -41,7 +41,8 @@ class MultiHeadLatentAttention(nn.Module):
         bias: whether the projections have a bias; those that can be absorbed never do
         impl: as for `MultiHeadAttention`
     Raises:
-        ValueError: sizes that do not divide, an odd d_rope, an unknown impl
+        ValueError: sizes that do not divide, an odd d_rope, an unknown impl, a norm or bias that
+            is neither True nor False
     Cost: a cache of d_latent + d_rope numbers per token, for any H. Without `absorb`, every call
         spends 2 H d_latent (d_k + d_v) FLOP on each cached token.
     Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2 and 2.1.3, Eq. 9 to 19 (their W^DKV,
@@ -64,6 +65,7 @@ class MultiHeadLatentAttention(nn.Module):
     ):
         super().__init__()
         check_impl(impl, IMPLS)
+        check_flags(norm=norm, bias=bias)
         sizes = check_head_sizes(d_model, n_heads, d_k, d_v)
         self.d_model, self.n_heads, self.d_k, self.d_v = sizes
         self.d_latent = check_size(d_latent, "d_latent", at_least=1)
@@ -101,7 +103,7 @@ class MultiHeadLatentAttention(nn.Module):
         """The tokens of x attend to each other, and to those in the cache.
 
         Args:
-            x: [B, n, d_model]
+            x: [B, n, d_model]  of the dtypes that `MultiHeadAttention.forward` takes
             mask: bool, broadcast to [B, H, n, n_k], True = may attend
             causal: bottom-right; with a cache and n > 1 it must be True
             cache: from `kvcache.cache`: it holds c as keys and k_rope as values of one head (with
@@ -114,9 +116,10 @@ class MultiHeadLatentAttention(nn.Module):
         Raises:
             ValueError: shapes or dtypes that do not fit; a cache that has dropped tokens, or holds
                 sequences of different lengths; a cache while gradients of c are enabled; positions
-                where nothing is rotated
+                where nothing is rotated; causal, absorb or return_weights is neither True nor False
         Cost: p takes O(n n_k) memory, whatever the impl.
         """
+        check_flags(causal=causal, absorb=absorb, return_weights=return_weights)
         self._check_arguments(x, causal, cache, positions)
         q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         q, q_rope = q.split((self.d_k, self.d_rope), dim=-1)  # [B, H, n, d_k], [B, H, n, d_rope]

@@ -6,7 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.rope.layer import rotate_qk
+from attention_src.rope.checks import check_number
+from attention_src.rope.layer import IMPLS, rotate_qk
+from attention_src.rope.scaling import amplitude
+from attention_src.shapes import check_flags, check_impl
+from attention_src.tensors import as_tensor
 
 
 @dataclass(frozen=True)
@@ -15,12 +19,20 @@ class Rotary:
 
     Args:
         base, interleaved, scaling, impl: as for `rotate_qk`
+    Raises:
+        ValueError: one of them is not what `rotate_qk` takes
     """
 
     base: float = 10000.0
     interleaved: bool = False
     scaling: Any = None
     impl: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_number(self.base, "base", above=1)
+        check_flags(interleaved=self.interleaved)
+        amplitude(self.scaling)  # refuses what is no scaling
+        check_impl(self.impl, IMPLS)
 
     def __call__(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """q [B, H, n, d] and k [B, H_kv, n, d], rotated by positions [n] or [B, n]."""
@@ -62,9 +74,11 @@ def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
         n: number of new tokens
         cache: from `kvcache.cache`; None = count from 0
     Returns: [n], or [B, n] if sequences differ in length
+    Raises:
+        ValueError: no tensor can be made of positions
     """
     if positions is not None:
-        return torch.as_tensor(positions)
+        return as_tensor(positions, "positions", "a row of real numbers, [n]")
     new = torch.arange(n)
     if cache is None or cache.layout is None:
         return new

@@ -9,7 +9,7 @@ from attention_src.attention.reference import attention
 from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling_by_parts import latent_scaling
-from attention_src.shapes import check_shape, check_size, real_array
+from attention_src.shapes import check_flags, check_shape, check_size, real_array
 
 
 def latent_attention(
@@ -56,10 +56,11 @@ def latent_attention(
         absorb: compute the absorbed form; False = form the keys and values of every head
     Returns: [..., n, d_model]  y, in x's dtype
     Raises:
-        ValueError: names the matrix that does not fit
+        ValueError: names the matrix that does not fit; a mask, causal or absorb of another kind
     Cost: a cache would hold d_latent + d_rope numbers per token.
     Source: DeepSeek-AI 2024, arXiv:2405.04434, Eq. 9 to 19, with a full-rank w_q.
     """
+    check_flags(absorb=absorb)
     H = check_size(n_heads, "n_heads", at_least=1)
     x, dtype = real_array(x, "x")
     names = ("w_q", "w_dkv", "w_kr", "w_uk", "w_uv", "w_o")

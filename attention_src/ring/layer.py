@@ -16,7 +16,7 @@ from attention_src.flash.layer import IMPLS
 from attention_src.ring.layer_exchange import RingExchange
 from attention_src.ring.layer_rounds import attend_in_rounds
 from attention_src.ring.placement import PLACEMENTS, order, spans
-from attention_src.shapes import check_heads, check_impl, check_scale
+from attention_src.shapes import check_flags, check_heads, check_impl, check_scale
 from attention_src.tensors import check_tensors
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -127,6 +127,7 @@ def ring_attention_with_lse(
     Source: Liu et al. 2023, arXiv:2310.01889. With a gradient dlse of lse, the backward pass has
         delta = rowsum(o * do) - dlse.
     """
+    check_flags(causal=causal)
     check_impl(impl, IMPLS)
     check_impl(placement, PLACEMENTS, "placement")
     check_tensors(q=q, k=k, v=v)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from attention_src.attention.reference import attention, attention_lse
 from attention_src.ring.placement import check_placement, order
-from attention_src.shapes import check_leading, check_qkv, real_array
+from attention_src.shapes import check_flags, check_leading, check_qkv, real_array
 
 
 def ring_attention(
@@ -40,6 +40,7 @@ def ring_attention(
     Cost: as `attention`; each rank sends its keys and values R - 1 times.
     Source: Liu et al. 2023, arXiv:2310.01889, Algorithm 1.
     """
+    check_flags(causal=causal)
     q, dtype = real_array(q, "q")
     k, v = real_array(k, "k")[0], real_array(v, "v")[0]
     check_qkv(q, k, v)

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from attention_src.rope.checks import check_precision, check_width
 from attention_src.rope.scaling import amplitude, frequencies
-from attention_src.shapes import real_array, shape
+from attention_src.shapes import check_flags, real_array, shape
 
 
 def rotate(
@@ -41,11 +41,13 @@ def rotate(
             lengths, as Frequencies may; the others keep them.
     Returns: [..., n, d]  in x's dtype
     Raises:
-        ValueError: d is odd; positions that do not fit, are not finite, or are float16
+        ValueError: d is odd; positions that do not fit, are not finite, or are float16;
+            interleaved is neither True nor False
     Cost: n d/2 cosines and sines; 3 d FLOP per vector.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2 (interleaved; their R_{Theta,m} is our
         R_m); half-split pairs as in GPT-NeoX and Llama's checkpoints for transformers.
     """
+    check_flags(interleaved=interleaved)
     x, dtype = real_array(x, "x")
     cos, sin = _cos_sin(x, positions, base, scaling)
     return _rotate(x, cos, sin, interleaved).astype(dtype)
@@ -73,6 +75,7 @@ def rotate_backward(
     Source: R_m is orthogonal, so its transpose is R_{-m}: Su et al. 2021, arXiv:2104.09864,
         section 3.2.2.
     """
+    check_flags(interleaved=interleaved)
     dy, dtype = real_array(dy, "dy")
     cos, sin = _cos_sin(dy, positions, base, scaling, name="dy")
     return _rotate(dy, cos, -sin, interleaved).astype(dtype)

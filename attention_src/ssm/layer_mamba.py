@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_src.shapes import check_size
-from attention_src.ssm.layer import selective_scan
+from attention_src.shapes import check_impl, check_size
+from attention_src.ssm.layer import SCAN_FORMS, selective_scan
 from attention_src.tensors import compute_dtype, without_autocast
 
 
@@ -27,7 +27,7 @@ class MambaBlock(nn.Module):
         conv_width: tokens in the window of the short causal convolution
         form: of `selective_scan`
     Raises:
-        ValueError: a size below 1
+        ValueError: a size below 1, an unknown form
     Source: Gu & Dao 2023, arXiv:2312.00752, Figure 3 and section 3.6: A starts as −1 … −N
         (S4D-Real), and softplus of dt's bias between 0.001 and 0.1.
     """
@@ -42,6 +42,7 @@ class MambaBlock(nn.Module):
         form: str = "associative",
     ) -> None:
         super().__init__()
+        check_impl(form, SCAN_FORMS, "form")
         check_size(d_model, "d_model", at_least=1)
         check_size(N, "N", at_least=1)
         check_size(conv_width, "conv_width", at_least=1)

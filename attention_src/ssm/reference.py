@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.linear.reference_parts import answer, start_state
-from attention_src.shapes import check_impl, real_array
+from attention_src.shapes import check_flags, check_impl, real_array
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.reference_ssd import ssd
 from attention_src.ssm.time_invariant import discretize, skip, ssm
@@ -54,11 +54,13 @@ def selective_scan(
         return_state: whether to return the last state too, from which the next token continues
     Returns: [..., n, d]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float64
     Raises:
-        ValueError: shapes that do not fit; a negative dt; an unknown form
+        ValueError: shapes that do not fit; a negative dt; an unknown form; return_state is
+            neither True nor False
     Cost: recurrent about 7 n d N FLOP, step by step, and d N numbers of state for any n;
         associative O(n d N log n) FLOP in log2(n) rounds, and O(n d N) memory.
     Source: Gu & Dao 2023, arXiv:2312.00752, Algorithm 2 (their Δ is our dt; its B_bar is dt B).
     """
+    check_flags(return_state=return_state)
     check_impl(form, SCAN_FORMS, "form")
     x, dtype = real_array(x, "x")
     dt, A, B, C = (real_array(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))

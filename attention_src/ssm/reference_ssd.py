@@ -13,7 +13,7 @@ from attention_src.linear.reference_parts import (
     decay_whole,
     start_state,
 )
-from attention_src.shapes import check_impl, check_size, real_array
+from attention_src.shapes import check_flags, check_impl, check_size, real_array
 from attention_src.ssm.checks import check_ssd, check_steps
 
 FORMS = ("recurrent", "parallel", "chunkwise")
@@ -58,7 +58,7 @@ def ssd(
     Returns: [..., H, n, P]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float64
     Raises:
         ValueError: shapes that do not fit; G does not divide H; a negative dt; an unknown form; a
-            chunk below 1
+            chunk below 1; return_state is neither True nor False
     Cost: for each head: recurrent 5 n P N FLOP, token by token; parallel 2 n² (N + P) FLOP;
         chunkwise 2 n chunk (N + P) + 4 n P N FLOP.
     Source: Dao & Gu 2024, arXiv:2405.21060, Eq. 5 to 7 and section 6 (their a_t is exp(dt_t A),
@@ -66,6 +66,7 @@ def ssd(
         positions before heads: its x and z [B, n, H, P], dt [B, n, H], B and C [B, n, G, N] are
         ours with axes 1 and 2 swapped; A, D and the states [B, H, P, N] are the same.
     """
+    check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")
     chunk = check_size(chunk, "chunk", at_least=1)
     x, dtype = real_array(x, "x")
