@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.kinds import check_dense
+
 
 def check_cu_seqlens(cu_seqlens: Any, n: int, name: str = "cu_seqlens") -> list[int]:
     """Check where the sequences of a packed row start. On a GPU this synchronises.
@@ -24,6 +26,7 @@ def check_cu_seqlens(cu_seqlens: Any, n: int, name: str = "cu_seqlens") -> list[
     """
     if not isinstance(cu_seqlens, Tensor):
         raise ValueError(f"{name} is a {type(cu_seqlens).__name__}; it should be a torch tensor")
+    check_dense(cu_seqlens, name)
     dtype = cu_seqlens.dtype
     if dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
         raise ValueError(f"{name} has dtype {dtype}; it should be torch.int32 or torch.int64")

@@ -1,17 +1,21 @@
 """What layers and kernels ask of their tensors, whatever the topic. Shapes are in `shapes`."""
 
 import functools
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attention_src.kinds import check_dense
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
-    """Check that all are floating-point tensors on one device, and of one dtype.
+    """Check that all are dense tensors of floating-point numbers, on one device and of one dtype.
 
     Args:
         one_dtype: False = dtypes may differ: float32 parameters with float16 inputs
@@ -23,8 +27,13 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
     for name, x in given.items():
         if not isinstance(x, Tensor):
             raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
-        if not x.dtype.is_floating_point:
-            raise ValueError(f"{name} has dtype {x.dtype}; it should be floating point")
+        if x.dtype not in FLOATS:
+            wanted = "floating point"
+            if x.dtype.is_floating_point:  # with 8 bits or fewer, in which nothing is computed
+                wanted = f"float16 at least: {name}.to(torch.float32)"
+            raise ValueError(f"{name} has dtype {x.dtype}; it should be {wanted}")
+        if x.layout is not torch.strided or x.is_nested:
+            check_dense(x, name)
     (first, reference), *others = given.items()
     for name, x in others:
         if x.device != reference.device or (one_dtype and x.dtype != reference.dtype):
@@ -32,6 +41,27 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
                 f"{name} is {x.dtype} on {x.device} but {first} is {reference.dtype} on "
                 f"{reference.device}; they should agree: {name}.to({first})"
             )
+
+
+def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
+    """torch.as_tensor with the usual ValueError.
+
+    Args:
+        x: a tensor, an array or nested lists
+        name: of the argument
+        what: it should be, for the message
+        options: device and dtype of the tensor; None = x's
+    Returns: the tensor, x itself if it is one already
+    Raises:
+        ValueError: no tensor can be made of x; a sparse or nested tensor
+    """
+    if isinstance(x, Tensor):
+        check_dense(x, name)
+        return torch.as_tensor(x, **options)
+    try:
+        return torch.as_tensor(x, **options)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} is {reprlib.repr(x)}; it should be {what}") from None
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:

@@ -52,7 +52,7 @@ def make_qkv(
     for name, value in given.items():
         check_size(value, name)
     check_groups(n_heads, check_size(n_kv_heads, "n_kv_heads"))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_size(seed, "seed"))
     q = size * rng.standard_normal((batch, n_heads, n_q, d_k))
     k = rng.standard_normal((batch, n_kv_heads, n_k, d_k))
     v = rng.standard_normal((batch, n_kv_heads, n_k, d_v))

@@ -21,7 +21,7 @@ from attention_src.attention.layer_scores import (
     stack_groups,
     visible_keys,
 )
-from attention_src.shapes import check_heads, check_impl, check_scale
+from attention_src.shapes import check_flags, check_heads, check_impl, check_scale, check_seed
 from attention_src.softmax.layer import softmax
 from attention_src.tensors import check_tensors, without_autocast
 
@@ -65,12 +65,16 @@ def attention(
             else "sdpa"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; an impl
-            that does not exist here, or cannot do what is asked
+        ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; causal
+            that is neither True nor False; a seed that is not a whole number; an impl that
+            does not exist here, or cannot do what is asked
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; dense needs O(B H n_q n_k) memory.
     Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245. dropout: Vaswani et al. 2017,
         arXiv:1706.03762, in their code.
     """
+    check_flags(causal=causal)
+    if seed is not None:
+        check_seed(seed)
     impl = _check_impl(impl, softcap=softcap, sink_logits=sink_logits, dropout=dropout or None)
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
@@ -84,7 +88,7 @@ def attention(
     # If n_q = n_k, bottom-right is top-left, and torch's is_causal saves half of the work.
     square = causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]
     visible = None if square else visible_keys(q, k, mask, causal)
-    return fused_attention(q, k, v, visible, bias_tensor(bias, q, k), scale, is_causal=square)
+    return fused_attention(q, k, v, visible, bias_tensor(bias, q, k), scale, is_causal=bool(square))
 
 
 @without_autocast
@@ -109,6 +113,7 @@ def attention_scores(
         ValueError: as `attention`
     Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
     """
+    check_flags(causal=causal)
     check_tensors(q=q, k=k)
     check_heads(q, k, k)
     visible, bias = visible_keys(q, k, mask, causal), bias_tensor(bias, q, k)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attention_src.attention.bias import Alibi
 from attention_src.attention.changes import check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask
-from attention_src.tensors import check_tensors, compute_dtype
+from attention_src.shapes import check_groups, check_mask, check_seed
+from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 
 
 def visible_keys(
@@ -29,7 +29,7 @@ def visible_keys(
     n_q, n_k = q.shape[-2], k.shape[-2]
     visible = None
     if mask is not None:
-        mask = torch.as_tensor(mask, device=q.device)
+        mask = as_tensor(mask, "mask", "a boolean tensor or array", device=q.device)
         check_mask(mask, (*q.shape[:3], n_k))
         visible = _spread(mask, n_q, n_k)
     if causal:
@@ -142,11 +142,12 @@ def dropped(p: Tensor, dropout: Any, seed: int | None) -> Tensor:
         seed: None = torch's own random numbers
     Returns: [B, H, n_q, n_k]
     Raises:
-        ValueError: dropout out of range
+        ValueError: dropout out of range; a seed that is not a whole number
     Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its scaled form.
     """
     if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
+    seed = None if seed is None else check_seed(seed)
     if not dropout:
         return p
     generator = None

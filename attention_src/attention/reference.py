@@ -16,7 +16,14 @@ from jaxtyping import Float
 from attention_src.attention.bias import Alibi
 from attention_src.attention.changes import check_bias, check_sink_logits, check_softcap
 from attention_src.attention.masks import causal_mask
-from attention_src.shapes import check_leading, check_mask, check_qkv, check_scale, real_array
+from attention_src.shapes import (
+    check_flags,
+    check_leading,
+    check_mask,
+    check_qkv,
+    check_scale,
+    real_array,
+)
 from attention_src.softmax.reference import log_sum_exp, softmax, softmax_backward
 
 
@@ -52,7 +59,8 @@ def attention(
         sink_logits: [H]  a score that every query of a head gives to no key; None = no sinks
     Returns: [..., n_q, d_v]  o, in q's dtype
     Raises:
-        ValueError: "k has d_k=32 but q has d_k=64: ..." names the axis; a mask that is not boolean
+        ValueError: "k has d_k=32 but q has d_k=64: ..." names the axis; a mask that is not boolean;
+            causal is neither True nor False
     Cost: 2 n_q n_k (d_k + d_v) FLOP; O(n_q n_k) memory.
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1. softcap: Gemma Team 2024,
         arXiv:2408.00118, section 2. sink_logits: OpenAI 2025, arXiv:2508.10925, section 2.2.
@@ -186,6 +194,7 @@ def _scores(
     softcap: float | None,
 ) -> tuple[Float[np.ndarray, "*batch n_q n_k"], tuple, np.dtype]:
     """Checked float64 inputs, and their scores, changed, with −inf where hidden."""
+    check_flags(causal=causal)
     q, dtype = real_array(q, "q")
     k, _ = real_array(k, "k")
     v = None if v is None else real_array(v, "v")[0]

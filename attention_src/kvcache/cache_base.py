@@ -118,6 +118,7 @@ class Cache(ABC):
             and v.shape == (*rows, known.d_v)
             and k.dtype == v.dtype == known.dtype
             and k.device == v.device == known.device
+            and k.layout is v.layout is torch.strided
         )
 
     def _check(self, k: Any, v: Any, known: Layout | None) -> tuple[int, Layout]:

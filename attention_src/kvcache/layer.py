@@ -109,8 +109,9 @@ def merge_partials(
 
     Returns: o [..., d_v] and lse [...], in float32 at least
     Raises:
-        ValueError: o_parts and lse_parts differ in their leading axes
+        ValueError: not floating-point tensors; they differ in their leading axes
     """
+    check_tensors(one_dtype=False, o_parts=o_parts, lse_parts=lse_parts)
     if o_parts.ndim < 2 or o_parts.shape[:-1] != lse_parts.shape:
         raise ValueError(
             f"lse_parts has shape {list(lse_parts.shape)} but o_parts has {list(o_parts.shape)}; "
@@ -158,6 +159,7 @@ def _fits(q: Any, cache: Any) -> bool:
         and H > 0 == H % known.H_kv
         and q.dtype == known.dtype
         and q.device == known.device
+        and q.layout is torch.strided
     )
 
 

@@ -48,9 +48,14 @@ def check_precision(dtype: Any) -> None:
     Args:
         dtype: of NumPy or torch
     Raises:
-        ValueError: float16 or bfloat16
+        ValueError: float16, bfloat16 or narrower
     """
-    first_gap = {"float16": 2048, "bfloat16": 256}.get(str(dtype).removeprefix("torch."))
+    kind = str(dtype).removeprefix("torch.")
+    if kind.startswith(("float8", "float4")):
+        raise ValueError(
+            f"positions has dtype {dtype}; it should hold whole numbers, float32 or float64"
+        )
+    first_gap = {"float16": 2048, "bfloat16": 256}.get(kind)
     if first_gap:
         raise ValueError(
             f"positions has dtype {dtype}, which cannot tell {first_gap} from {first_gap + 1}; "

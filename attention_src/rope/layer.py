@@ -13,8 +13,14 @@ from torch import Tensor
 from attention_src.rope.checks import check_precision, check_rotation
 from attention_src.rope.scaling import amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
-from attention_src.shapes import check_impl, shape
-from attention_src.tensors import KERNEL_DTYPES, check_tensors, compute_dtype, kernel_takes
+from attention_src.shapes import check_flags, check_impl, shape
+from attention_src.tensors import (
+    KERNEL_DTYPES,
+    as_tensor,
+    check_tensors,
+    compute_dtype,
+    kernel_takes,
+)
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "torch", "triton")
@@ -92,6 +98,7 @@ def apply_rotation(
         reads cos and sin once per four heads.
     """
     check_impl(impl, IMPLS)
+    check_flags(interleaved=interleaved)
     if not _fits(q, k, cos, sin):
         _check(q, k, cos, sin)
     if impl == "triton" or (impl == "auto" and kernel_takes(q)):
@@ -116,6 +123,7 @@ def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
         and q.dtype == k.dtype in KERNEL_DTYPES
         and cos.dtype == sin.dtype == torch.float32
         and q.device == k.device == cos.device == sin.device
+        and q.layout is k.layout is cos.layout is sin.layout is torch.strided
         and not (cos.requires_grad or sin.requires_grad)
     )
 
@@ -125,6 +133,7 @@ def _check(q: Any, k: Any, cos: Any, sin: Any) -> None:
     check_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
     dtype = compute_dtype(q)
+    check_tensors(one_dtype=False, q=q, cos=cos, sin=sin)
     for name, x in (("cos", cos), ("sin", sin)):
         if x.requires_grad:
             raise ValueError(
@@ -154,6 +163,7 @@ def rotate(
     Raises:
         ValueError: as `reference.rotate`; x is not floating point; positions require a gradient
     """
+    check_flags(interleaved=interleaved)
     check_tensors(x=x)
     if x.ndim < 2:
         raise ValueError(f"x has shape {shape(x)}; it should be [..., n, d]")
@@ -223,7 +233,7 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
     """positions as a float64 tensor, checked; device None = keep theirs."""
     if device is None and isinstance(positions, Tensor):
         device = positions.device  # else as_tensor moves them to torch's default device
-    positions = torch.as_tensor(positions, device=device)
+    positions = as_tensor(positions, "positions", "a row of real numbers, [n]", device=device)
     check_precision(positions.dtype)
     if positions.dtype == torch.bool or positions.is_complex():
         raise ValueError(f"positions has dtype {positions.dtype}; it should hold real numbers")

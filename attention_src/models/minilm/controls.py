@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.models.minilm.model import D_HEAD, N_HEADS, N_LAYERS, MiniLM
+from attention_src.shapes import check_size
 
 SHAPE = (N_LAYERS, N_HEADS, D_HEAD)
 
@@ -22,7 +23,7 @@ def shuffled(model: MiniLM, seed: int) -> MiniLM:
         seed: of the order
     Returns: a MiniLM; embeddings, biases and norms are those of model
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_size(seed, "seed"))
     parameters = {
         name: rng.permutation(w.ravel()).reshape(w.shape)
         if w.ndim == 2 and name.startswith("encoder")

@@ -20,7 +20,8 @@ def repeated(n: int = 10, seed: int = 0) -> list[str]:
     """
     if check_size(n, "n", at_least=2) > MAX_TOKENS // 2 - 1:
         raise ValueError(f"n is {n}; it should be at most {MAX_TOKENS // 2 - 1}")
-    letters = np.random.default_rng(seed).choice(LETTERS, n, replace=False).tolist()
+    rng = np.random.default_rng(check_size(seed, "seed"))
+    letters = rng.choice(LETTERS, n, replace=False).tolist()
     return [START, *letters, *letters]
 
 
@@ -39,6 +40,7 @@ def refrain(n: int = 10, seed: int = 0) -> list[str]:
     """
     if check_size(n, "n", at_least=1) > MAX_TOKENS // 2 - 1:
         raise ValueError(f"n is {n}; it should be at most {MAX_TOKENS // 2 - 1}")
-    letters = np.random.default_rng(seed).choice(LETTERS, n + 1, replace=False).tolist()
+    rng = np.random.default_rng(check_size(seed, "seed"))
+    letters = rng.choice(LETTERS, n + 1, replace=False).tolist()
     again, new = letters[0], letters[1:]
     return [START, again, *(x for letter in new for x in (letter, again))]

@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from attention_src.models.recall.mixers import MIXERS
 from attention_src.models.recall.model import Recall
 from attention_src.models.recall.task import draw
+from attention_src.shapes import check_size
 
 PAIRS = (4, 8, 16, 32, 64)
 
@@ -36,7 +37,7 @@ def train(
         rate: the highest learning rate, of Adam with OneCycleLR
     Returns: the model, trained
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_size(seed, "seed"))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Recall((MIXERS[mixer] if isinstance(mixer, str) else mixer)(), d_k)
@@ -68,7 +69,8 @@ def accuracy(
         seed: of the texts
     Returns: between 0 and 1; guessing has 1 / N_VALUES
     """
-    tokens, answers = _tensors(draw(np.random.default_rng(seed), texts, pairs, twice=twice))
+    rng = np.random.default_rng(check_size(seed, "seed"))
+    tokens, answers = _tensors(draw(rng, texts, pairs, twice=twice))
     return float((model(tokens, answers.shape[1]).argmax(-1) == answers).float().mean())
 
 

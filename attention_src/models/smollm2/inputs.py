@@ -8,6 +8,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from attention_src.models.smollm2.weights import Config
+from attention_src.tensors import as_tensor
 
 
 def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B_or_none n"]:
@@ -89,7 +90,7 @@ def check_positions(
                 f"{config.max_tokens} that the model was trained for"
             )
         return torch.arange(start, start + n, device=ids.device)
-    positions = torch.as_tensor(positions, device=ids.device)
+    positions = as_tensor(positions, "positions", "a row of real numbers, [n]", device=ids.device)
     if tuple(positions.shape) not in ((n,), (batch, n)):
         raise ValueError(
             f"positions has shape {list(positions.shape)}; it should be [n] = [{n}] or [B, n] = "
