@@ -2,6 +2,12 @@
 
 A packed row [1, H, n, d] holds one sequence after another. cu_seqlens [n_sequences + 1], from 0 to
 n, says where: sequence s has the positions cu_seqlens[s] to cu_seqlens[s + 1] - 1.
+
+Under torch.compile: how long the padded batch is depends on the numbers in cu_seqlens, and a graph
+cannot depend on a tensor's numbers. So functions that take cu_seqlens do not compile with
+fullgraph=True; without it they give the same result, and the graph breaks where cu_seqlens is read.
+For one whole graph make the `Packing` outside: its `pad` and `unpad` compile into it, and each new
+length of the batch compiles anew.
 """
 
 from itertools import pairwise

@@ -5,7 +5,8 @@ mask
 
     document_mask(document_ids) & causal_mask(n)
 
-without a table of n² booleans. FlashAttention calls this "varlen".
+without a table of n² booleans. FlashAttention calls this "varlen". Under torch.compile it breaks
+the graph, see `packing`: with fullgraph=True use `Packing` and `flash_attention`.
 """
 
 from typing import Any

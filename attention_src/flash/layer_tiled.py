@@ -4,6 +4,7 @@ The query heads that share a key/value head are stacked as the rows of one tile,
 are never repeated. Tiles are computed in float32 at least.
 """
 
+import inspect
 from typing import Any
 
 import torch
@@ -57,10 +58,18 @@ def tiled_attention(
     return _apply(_Tiled, q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
 
 
+def _short_signature(forward: Any) -> Any:
+    """Let torch bind the arguments of `forward`, as it does in each call, in little time."""
+    any_number = inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)
+    forward.__signature__ = inspect.Signature([any_number])
+    return forward
+
+
 class _Tiled(torch.autograd.Function):
     """Saves q, k, v, bias, o and lse; only one tile of scores exists at a time."""
 
     @staticmethod
+    @_short_signature
     @without_autocast
     def forward(
         q: Tensor,
@@ -123,6 +132,7 @@ class _TiledBackward(torch.autograd.Function):
     """
 
     @staticmethod
+    @_short_signature
     @without_autocast
     def forward(
         do: Tensor,

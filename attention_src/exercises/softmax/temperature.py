@@ -1,6 +1,6 @@
 """The check of the thermostat: the temperature at which softmax has a given entropy."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def _temperature(scores: np.ndarray, bits: float) -> float:
     return _bisected(tuple(scores.tolist()), float(bits))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _bisected(scores: tuple[float, ...], bits: float) -> float:
     """Bisect the temperature's logarithm. Cached, because each try of a learner asks again."""
     low, high = -12.0, 16.0
