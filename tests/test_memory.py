@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CALLS = 1024  # 10,240 take ten times as long and leave as little: see long_run.py
-PER_CALL = 32  # bytes: less than a key of any cache
+CALLS = 512  # long_run.py takes another number, as 10,240
+PER_CALL = 64  # bytes: less than one entry of any cache, with its key
 PROCESS = 4096  # KiB for all together: what torch's own caches of small shapes may take
 
 
