@@ -4,7 +4,6 @@ The query heads that share a key/value head are stacked as the rows of one tile,
 are never repeated. Tiles are computed in float32 at least.
 """
 
-import inspect
 from typing import Any
 
 import torch
@@ -58,18 +57,10 @@ def tiled_attention(
     return _apply(_Tiled, q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
 
 
-def _short_signature(forward: Any) -> Any:
-    """Let torch bind the arguments of `forward`, as it does in each call, in little time."""
-    any_number = inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)
-    forward.__signature__ = inspect.Signature([any_number])
-    return forward
-
-
 class _Tiled(torch.autograd.Function):
     """Saves q, k, v, bias, o and lse; only one tile of scores exists at a time."""
 
     @staticmethod
-    @_short_signature
     @without_autocast
     def forward(
         q: Tensor,
@@ -132,7 +123,6 @@ class _TiledBackward(torch.autograd.Function):
     """
 
     @staticmethod
-    @_short_signature
     @without_autocast
     def forward(
         do: Tensor,
@@ -216,7 +206,12 @@ def _apply(function: type[torch.autograd.Function], *inputs: Any) -> Any:
     """Apply _Tiled or _TiledBackward."""
     if torch.compiler.is_compiling():
         return function.apply(*inputs)
-    return (_EagerTiled if function is _Tiled else _EagerTiledBackward).apply(*inputs)
+    eager: Any = _EagerTiled if function is _Tiled else _EagerTiledBackward
+    if torch._C._are_functorch_transforms_active():
+        return eager.apply(*inputs)
+    # As `apply`, which binds its arguments by name first: that takes as long as a small tile.
+    inputs = torch._functorch.utils.unwrap_dead_wrappers(inputs)
+    return super(torch.autograd.Function, eager).apply(*inputs)
 
 
 def _finite(m: Tensor) -> Tensor:
