@@ -63,7 +63,6 @@ class Alibi:
                 "them pass bias=-slopes[:, None, None] * distances"
             )
         slopes = self.slopes if hasattr(self.slopes, "dtype") else np.asarray(self.slopes)
-        check_dense(slopes, "slopes")
         whole = str(slopes.dtype).removeprefix("torch.").startswith("int")
         if len(slopes.shape) != 1 or not (whole or is_float(slopes.dtype)):
             raise ValueError(

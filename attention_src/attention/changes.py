@@ -41,6 +41,7 @@ def check_bias(bias: Any, target: tuple[int, ...]) -> None:
             another number of heads
     """
     if isinstance(bias, Alibi):
+        check_dense(bias.slopes, "slopes")
         if len(target) < 3 or bias.slopes.shape[0] != target[-3]:
             heads = f"H={target[-3]} heads" if len(target) > 2 else "no axis for heads"
             raise ValueError(
