@@ -116,9 +116,10 @@ OLD ?= .venv-lowest
 lowest:
 	@$(PYTHON) -m venv $(OLD)
 	@$(OLD)/bin/python -m pip install --quiet numpy==1.26.4 matplotlib==3.8.4 jaxtyping==0.2.36 torch==2.6.0 \
-		tokenizers==0.20.0 beartype pytest hypothesis ipython
+		tokenizers==0.20.0 numba==0.61.0 beartype pytest hypothesis ipython
 	@$(OLD)/bin/python -m pip install --quiet --no-deps --editable .
-	@$(OLD)/bin/python -m pytest -q tests/softmax tests/attention tests/multihead tests/costs tests/test_shapes.py tests/test_figures.py
+	@$(OLD)/bin/python -m pytest -q tests/softmax tests/attention tests/multihead tests/costs tests/test_shapes.py tests/test_figures.py \
+		tests/models/test_smollm2_loops.py tests/models/test_smollm2_int4.py
 
 # colab: $(PYTHON) as it is; meant for Colab's image. Each notebook's set-up cell installs the package;
 # only the runner is added.
