@@ -46,7 +46,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "scaling": "bits",
         "flash": "Moved 78; with the table 180",
         "rope": "at distance n − m = −2",
-        "kvcache": "room for 1 such text. One text takes 10.7 GB",
+        "kvcache": "room for 2 such texts. One text takes 10.7 GB",
         "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
     }
     assert words[name] in spoken.text_content()
