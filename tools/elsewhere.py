@@ -11,8 +11,8 @@ says what the libraries chose, since a variable that a library ignores switches 
 - NPY_DISABLE_CPU_FEATURES: NumPy's own loops (sums, exponentials).
 - ATEN_CPU_CAPABILITY: torch's own loops (softmax, sums, attention); `default` turns oneMKL down
   too.
-- MKL_CBWR, MKL_ENABLE_INSTRUCTIONS: torch's products in float32 and float64. A processor that is
-  not Intel's obeys COMPATIBLE alone.
+- MKL_CBWR (its state is CNR), MKL_ENABLE_INSTRUCTIONS: torch's products in float32 and float64. On
+  a processor that is not Intel's the first obeys COMPATIBLE alone, and the second does nothing.
 - ONEDNN_MAX_CPU_ISA: torch's products in bfloat16. Below AVX512_CORE torch takes another way.
 
 Not shown by this: matrix units (AMX), which no variable can add, and processors of other makers.
@@ -75,7 +75,8 @@ SAID = {
     "OpenBLAS": r"^Core: (\w+)",
     "NumPy": r"^NumPy: (.+)",
     "torch": r"^torch: (\w+)",
-    "oneMKL, CNR": r"^MKL_VERBOSE SGEMM.* CNR:(\S+)",
+    "oneMKL with CNR": r"^MKL_VERBOSE SGEMM.* CNR:(\S+)",
+    "oneMKL for": r"^MKL_VERBOSE oneMKL .* architecture (.*?), \w+ ",
     "oneDNN": r"^onednn_verbose.*,cpu,matmul,([^,]+),",
 }
 

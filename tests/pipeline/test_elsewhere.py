@@ -9,7 +9,7 @@ from tools import elsewhere
 SAYS = {
     "Sandybridge": "OpenBLAS Sandybridge, NumPy X86_V2, torch DEFAULT",
     "Haswell": "OpenBLAS Haswell, NumPy X86_V3, torch AVX2",
-    "Zen": "OpenBLAS Haswell, NumPy X86_V3, torch AVX2, oneMKL, CNR COMPATIBLE",
+    "Zen": "OpenBLAS Haswell, NumPy X86_V3, torch AVX2, oneMKL with CNR COMPATIBLE",
     "SkylakeX": "OpenBLAS SkylakeX, NumPy X86_V3 X86_V4, torch AVX512",
 }
 
