@@ -94,18 +94,18 @@ def test_hidden_input_stays_hidden_in_jupyter_and_on_colab(book):
     assert shown.metadata == {}
 
 
-def test_outputs_below_a_question_are_collapsed_up_to_the_reveal_or_the_next_heading(book):
+def test_outputs_below_a_question_are_collapsed_up_to_the_next_heading(book):
     question = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
     edit(book, "# Tiny\n", f"# Tiny\n\n{question}\n")
     hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
     assert hidden.metadata.collapsed is True and shown.metadata.collapsed is True
     assert hidden.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
     assert shown.metadata.jupyter == {"outputs_hidden": True}
-    for end in ("```{reveal}\nSo.\n```", "## A heading"):
-        edit(book, "Some prose.", f"{end}\n\nSome prose.")
+    for next_part, collapsed in (("```{reveal}\nSo.\n```", True), ("## A heading", False)):
+        edit(book, "Some prose.", f"{next_part}\n\nSome prose.")
         hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
-        assert hidden.metadata.collapsed and shown.metadata == {}
-        edit(book, f"{end}\n\n", "")
+        assert hidden.metadata.collapsed and ("collapsed" in shown.metadata) == collapsed
+        edit(book, f"{next_part}\n\n", "")
         nbformat.validate(notebooks.build(Book(book), Book(book).chapters[0], FOUND))
 
 
