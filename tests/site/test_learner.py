@@ -342,6 +342,35 @@ def test_import_asks_before_it_replaces(visit, tmp_path):
     assert stored(page) == {**old, "code": {}}
 
 
+def test_a_damaged_entry_takes_no_other_with_it(visit):
+    page = fill(visit)
+    sound = stored(page)
+    sound["code"] = {"book/one": {"0" * 14: "x = 1"}}
+    damaged = json.loads(json.dumps(sound))
+    damaged["read"]["book/one"] = "yesterday"
+    damaged["passed"]["no label"] = "2026-01-31"
+    damaged["predictions"] |= {
+        "pr:null": None,
+        "pr:four": {**sound["predictions"]["pr:two"], "choice": 4},
+    }
+    damaged["code"]["book/one"] |= {"1" * 14: 5, "2" * 14: "x" * 20_001}
+    damaged["code"] |= {"book/two": {"0" * 14: None}, "book/three": []}
+    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(damaged))
+    visit("one", page=page)
+    predict(page, "pr:shift", 0, "Guess")  # what is written now
+    sound["predictions"]["pr:shift"]["sure"] = 0
+    assert stored(page) == sound
+
+
+@pytest.mark.parametrize("part", ["read", "passed", "predictions", "code"])
+def test_a_damaged_part_takes_no_other_with_it(part, visit):
+    page = fill(visit)
+    sound = stored(page)
+    text = json.dumps({**sound, part: ["damaged"]})
+    page.evaluate("text => localStorage.setItem('attention-course', text)", text)
+    assert page.evaluate("course.load()") == {**sound, part: {}}
+
+
 BROKEN = {
     "no JSON": ("{", "it is not JSON"),
     "a list": ("[]", "not a record of this course"),
@@ -354,6 +383,10 @@ BROKEN = {
     "damaged code": (
         '{"version":1,"read":{},"passed":{},"predictions":{},"code":{"book/one":{"x":"1"}}}',
         "damaged at “book/one”",
+    ),
+    "a prediction of nothing": (
+        '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":null}}',
+        "damaged at “pr:a”",
     ),
     "a page elsewhere": (
         '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":'

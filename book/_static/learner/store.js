@@ -1,6 +1,7 @@
 // What the reader did, kept in this browser alone: one key, versioned. Where storage is blocked the
 // page works and forgets (layout.html puts a store that lives as long as the page in its place).
-// What is stored or imported is trusted only after `checked`.
+// What is stored or imported is trusted only after `checked`: an import with damage is refused, and of
+// what is stored only the damaged entries are lost.
 window.course = (() => {
   const key = "attention-course", version = 1;
   const root = new URL("../../", document.currentScript.src);
@@ -9,36 +10,43 @@ window.course = (() => {
   const empty = () => ({ version, read: {}, passed: {}, predictions: {}, code: {} });
 
   const label = /^[\w:.-]{1,80}$/, place = /^[\w-]+(\/[\w-]+)*$/, day = /^\d{4}-\d\d-\d\d$/;
-  const isPrediction = (p) => place.test(p?.page) && typeof p.right === "boolean"
+  const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
+  const isPrediction = (p) => isObject(p) && place.test(p.page ?? "") && typeof p.right === "boolean"
     && [null, 0, 1, 2, 3].includes(p.choice) && [null, 0, 1, 2].includes(p.sure)
     && (p.choice === null) === (p.sure === null) && [undefined, true].includes(p.retired);
-  const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
   const cell = /^[0-9a-f]{14}(-\d{1,3})?$/; // see typed.js
   const isCode = ([id, text]) => cell.test(id) && typeof text === "string" && text.length <= longest;
   const parts = {
     read: ([name, date]) => place.test(name) && day.test(date),
     passed: ([name, date]) => label.test(name) && day.test(date),
     predictions: ([name, given]) => label.test(name) && isPrediction(given),
-    code: ([name, cells]) => place.test(name) && isObject(cells) && Object.entries(cells).every(isCode),
+    code: ([name, cells]) => place.test(name) && isObject(cells),
   };
 
-  // A copy of `data` with nothing in it that we do not know; throws where it is not ours.
-  const checked = (data) => {
-    if (!isObject(data)) throw new Error("it is not a record of this course");
-    if (data.version !== version) throw new Error(`its version is ${data.version}, not ${version}`);
+  const refuse = (why) => { throw new Error(why); };
+  const sound = (entries, ok, refused) =>
+    Object.fromEntries(Object.entries(entries).filter((entry) => ok(entry) || refused(entry[0])));
+
+  // A copy of `data` with nothing in it that we do not know; throws where it is not ours. What is
+  // damaged is left out after `damaged` was told, which throws unless one gives another.
+  const checked = (data, damaged = refuse) => {
+    if (!isObject(data)) refuse("it is not a record of this course");
+    if (data.version !== version) refuse(`its version is ${data.version}, not ${version}`);
+    const at = (part) => (name) => damaged(`its part “${part}” is damaged at “${name.slice(0, 80)}”`);
     const copy = empty();
     for (const [part, ok] of Object.entries(parts)) {
       if (part === "code" && !(part in data)) continue; // a record from before code was kept
-      if (!isObject(data[part])) throw new Error(`its part “${part}” is missing`);
-      for (const entry of Object.entries(data[part])) {
-        if (!ok(entry)) throw new Error(`its part “${part}” is damaged at “${entry[0].slice(0, 80)}”`);
-      }
-      copy[part] = data[part];
+      if (!isObject(data[part])) damaged(`its part “${part}” is missing`);
+      else copy[part] = sound(data[part], ok, at(part));
+    }
+    for (const [name, cells] of Object.entries(copy.code)) {
+      copy.code[name] = sound(cells, isCode, () => at("code")(name));
+      if (!Object.keys(copy.code[name]).length) delete copy.code[name];
     }
     return copy;
   };
   const load = () => {
-    try { return checked(JSON.parse(localStorage.getItem(key))); } catch { return empty(); }
+    try { return checked(JSON.parse(localStorage.getItem(key)), () => false); } catch { return empty(); }
   };
   // Whether it will be there tomorrow: not where storage is full or blocked.
   const save = (data) => {
