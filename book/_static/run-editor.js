@@ -103,6 +103,8 @@
     const reset = window.runButton(bar, "Reset", cell);
     const mine = code === given ? "" : "Your code, kept in this browser.";
     const status = make("span", "run-status", { role: "status", textContent: mine });
+    // Apart from the status, which a run overwrites: it holds for as long as it is so.
+    const lost = make("span", "run-lost", { role: "status" });
     const hint = make("span", "run-keys", { textContent: "Ctrl+Enter runs, Ctrl+] indents" });
     const { judge, write, clear, settle } = output(cell);
     let timer, lines;
@@ -111,7 +113,7 @@
     field.setAttribute("aria-label", `Code of cell ${number}. Control and Enter run it, Control and ] indent.`);
     hint.setAttribute("aria-hidden", true);
     halt.hidden = true;
-    bar.append(status, hint);
+    bar.append(status, lost, hint);
     bar.before(field);
     input.classList.add("run-open");
     input.firstElementChild.hidden = true;
@@ -151,14 +153,12 @@
     };
     changed();
     const insert = keys(field, press);
-    const lost = (why) => {
-      if (!cell.busy) status.textContent = `Not kept: ${why}.`;
-    };
+    const told = (why) => (lost.textContent = why && `Not kept: ${why}.`);
     field.addEventListener("input", () => {
       changed();
       // What was said was about other code.
-      if (!cell.busy && !status.textContent.startsWith("Not kept")) status.textContent = "";
-      kept?.keep(field.value, lost);
+      if (!cell.busy) status.textContent = "";
+      kept?.keep(field.value, told);
     });
     halt.addEventListener("click", () => {
       stop();

@@ -128,7 +128,7 @@
     });
     box.querySelector(".cell_input").append(bar);
     cells.push(cell);
-    if (kept?.code) open(kept.code);
+    if (kept?.code !== undefined) open(kept.code); // "" too: the reader emptied it
     if (checks && exercise in (window.course?.load().passed ?? {})) hideStored(cell, true);
   }
 

@@ -22,7 +22,12 @@ from tools.site.server import serving
 
 # Their tests take seconds each, and each opens its own page. The tests of any other file share what
 # is made once for all of them, a small site for example, and stay in one process.
-APART = {"test_run_here.py", "test_accessibility.py", "test_typed_code.py"}
+APART = {
+    "test_run_here.py",
+    "test_accessibility.py",
+    "test_typed_code.py",
+    "test_not_kept.py",
+}
 
 
 class Scheduling(LoadScopeScheduling):

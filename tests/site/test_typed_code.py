@@ -6,7 +6,7 @@ import pytest
 from built_site import HTML, chapter_pages
 from run_here import chapter_of, exercises
 from test_accessibility import IN_DARK, OF_COLOUR, violations
-from test_learner import BLOCKED, FULL, KEY
+from test_learner import KEY
 from test_run_here import Cells
 
 PAGE = "book/softmax.html"
@@ -106,25 +106,15 @@ def test_export_erase_import_of_code(open_page, tmp_path):
     assert field_of(page).input_value() == MINE
 
 
-@pytest.mark.parametrize("init", [BLOCKED, FULL], ids=["blocked", "full"])
-def test_where_nothing_can_be_kept_one_can_type_and_is_told(init, open_page):
+def test_an_emptied_cell_comes_back_empty_and_can_be_reset(open_page):
     page = open_page(PAGE)
-    page.add_init_script(init)
+    type_mine(page, "")
     page.reload()
-    cell = type_mine(page)
-    cell.get_by_text("Not kept: this browser’s storage is full or blocked.").wait_for()
-    assert field_of(page).input_value() == MINE
-
-
-def test_code_that_is_too_long_to_keep_spoils_nothing(open_page):
-    page = open_page(PAGE)
-    type_mine(page)
+    assert field_of(page).input_value() == ""
+    Cells(page).at(TASK.stub).get_by_role("button", name="Reset").click()
+    assert field_of(page).input_value() == TASK.stub
     page.reload()
-    before = kept(page)
-    cell = type_mine(page, "x" * 30_000)
-    assert "Not kept: it is too long." in cell.inner_text()
-    page.reload()
-    assert kept(page) == before
+    assert not page.locator("textarea").count() and kept(page) == {}
 
 
 def test_wrong_and_passed_look_different_and_a_pass_stays(open_page):

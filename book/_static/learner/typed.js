@@ -4,7 +4,7 @@ course.typed = (() => {
   const { page } = course;
   const before = course.load().code[page] ?? {};
   const met = {};
-  const unsaved = new Map(); // a cell's digest: its code, and whom to tell that it was lost
+  const unsaved = new Map(); // a cell's digest: its code, and whom to tell whether it was kept
   let timer;
 
   // 53 bits (cyrb53, by bryc, public domain): crypto.subtle would make the page wait.
@@ -32,8 +32,8 @@ course.typed = (() => {
       delete data.code[page];
       if (Object.keys(cells).length) data.code[page] = cells;
     });
-    for (const { text, lost } of unsaved.values()) {
-      if (text !== null && !kept) lost("this browser’s storage is full or blocked");
+    for (const { text, told } of unsaved.values()) {
+      told(kept || text === null ? "" : "this browser’s storage is full or blocked");
     }
     unsaved.clear();
   };
@@ -45,9 +45,13 @@ course.typed = (() => {
     const plain = digest(given);
     met[plain] = (met[plain] ?? 0) + 1;
     const id = met[plain] > 1 ? `${plain}-${met[plain]}` : plain; // the same code once more
-    const keep = (text, lost) => {
-      if (text.length > course.longest) return lost("it is too long");
-      unsaved.set(id, { text: text === given ? null : text, lost });
+    // `told` hears why the text is not kept, or "" once it is.
+    const keep = (text, told) => {
+      if (text.length > course.longest) {
+        flush(); // what was typed before this: its success is not that of this text
+        return told("it is too long");
+      }
+      unsaved.set(id, { text: text === given ? null : text, told });
       clearTimeout(timer);
       timer = setTimeout(flush, 400);
     };
