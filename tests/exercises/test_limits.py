@@ -4,6 +4,7 @@ The work is processor time, so these tests hold on a busy machine too.
 """
 
 import contextlib
+import importlib
 import signal
 import sys
 import threading
@@ -213,6 +214,15 @@ def test_an_import_is_let_finish_and_does_not_count(tmp_path, monkeypatch):
         return centred(x)
 
     assert make().run(imports)
+
+
+def test_a_check_called_while_a_module_is_imported_has_its_limit(tmp_path, monkeypatch):
+    """As a file of answers does that checks them on its last lines."""
+    lines = "from test_limits import make, work", "result = make().run(lambda x: work(3))"
+    (tmp_path / "checks_itself.py").write_text("\n".join(lines))
+    monkeypatch.setitem(sys.modules, "test_limits", sys.modules[__name__])
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module("checks_itself").result.status == "too slow"
 
 
 def test_a_warm_watch_imports_nothing():

@@ -113,8 +113,8 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
 
 
 def _importing(frame: FrameType | None) -> bool:
-    """Whether an import is under way."""
-    while frame is not None:
+    """Whether an import is under way that the limited call began; one around it is no excuse."""
+    while frame is not None and frame.f_code is not within.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
