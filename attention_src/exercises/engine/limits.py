@@ -32,6 +32,9 @@ PATIENCE = 30  # beside four busy programs on two cores, a second of work took u
 # In the page there is one thread, and one clock.
 _used = time.monotonic if sys.platform == "emscripten" else time.thread_time
 
+_lock = threading.Lock()
+_limited: dict[int, int] = {}  # threads whose torch has one thread now, and how many it had before
+
 
 class TooSlowError(BaseException):
     """The time is over. No `Exception`, so that a learner's `except Exception` lets it through."""
@@ -125,15 +128,20 @@ def _importing(frame: FrameType | None) -> bool:
 def _one_thread() -> Iterator[None]:
     """Let torch, if it is there, compute with one thread."""
     torch: Any = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "set_num_threads"):  # an import of it was interrupted
+    me = threading.get_ident()
+    if me in _limited or not hasattr(torch, "set_num_threads"):  # an import of it was interrupted
         yield
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with _lock:  # where another thread's check runs, torch's number of threads is that check's 1
+        before = next(iter(_limited.values())) if _limited else torch.get_num_threads()
+        _limited[me] = before
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        with _lock:  # each its own: torch keeps the number for each thread, and for new ones
+            del _limited[me]
+            torch.set_num_threads(before)
 
 
 def _with_alarm(clock: Clock, call: Callable[[], Any]) -> Any:
