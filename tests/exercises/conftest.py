@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 from worked import every
 
-from attention_src.exercises.engine import limits
+from attention_src.exercises.engine import memory
 from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.engine.ladder import Ladder
@@ -14,7 +14,7 @@ if importlib.util.find_spec("torch"):
     # Its first watched tensor imports much: 3 s, or 13 s in a check that traces the memory.
     import torch  # noqa: F401
 
-    limits.warm_up()
+    memory.warm_up()
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from attention_src.exercises.engine import limits
+from attention_src.exercises.engine import memory
 from attention_src.exercises.engine.checking import Case, Check
 
 
@@ -33,6 +33,6 @@ def test_a_view_in_torch_of_what_was_given_is_no_memory():
     torch = pytest.importorskip("torch")
     x = np.ones((500, 1000))  # 4 MB
     for view in (torch.from_numpy, torch.as_tensor, lambda x: torch.as_tensor(x)[3:].T.mul_(1)):
-        assert limits.with_peak(lambda view=view: view(x).sum(0))[1] < 100_000
+        assert memory.with_peak(lambda view=view: view(x).sum(0))[1] < 100_000
     for copy in (torch.tensor, lambda x: torch.from_numpy(x) * 2, lambda x: torch.ones(500, 2000)):
-        assert limits.with_peak(lambda copy=copy: copy(x).sum(0))[1] >= 4_000_000
+        assert memory.with_peak(lambda copy=copy: copy(x).sum(0))[1] >= 4_000_000

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from attention_src.exercises.engine import checking, limits, running
+from attention_src.exercises.engine import checking, limits, memory, running
 from attention_src.exercises.engine.checking import Case, Check, Mistake
 from attention_src.exercises.engine.designing import DesignCheck
 from attention_src.exercises.engine.grading import Implementation, TestCheck
@@ -227,9 +227,9 @@ def test_a_check_called_while_a_module_is_imported_has_its_limit(tmp_path, monke
 
 def test_a_warm_watch_imports_nothing():
     torch = pytest.importorskip("torch")
-    limits.warm_up()
+    memory.warm_up()
     before = len(sys.modules)
-    assert limits.with_peak(lambda: torch.ones(1000))[1] >= 4000
+    assert memory.with_peak(lambda: torch.ones(1000))[1] >= 4000
     assert len(sys.modules) == before
 
 

@@ -53,7 +53,8 @@ from attention_src.exercises.engine.answers import how_to_start, identical, kind
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
-from attention_src.exercises.engine.limits import Clock, warm_up
+from attention_src.exercises.engine.limits import Clock
+from attention_src.exercises.engine.memory import warm_up
 from attention_src.exercises.engine.messages import Result, report, shown, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 

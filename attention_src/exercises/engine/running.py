@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.answers import identical, where_it_failed
-from attention_src.exercises.engine.limits import TooSlowError, warm_up, with_peak, within
+from attention_src.exercises.engine.limits import TooSlowError, within
+from attention_src.exercises.engine.memory import warm_up, with_peak
 
 _TOO_SLOW = (
     "  Your function had not ended after {time}. Does a loop never stop?\n"
