@@ -1,11 +1,15 @@
 """A check's limit of time in several threads, and in those where no alarm can ring."""
 
+import functools
+import sys
 import threading
+import warnings
 
+import numpy as np
 import pytest
 from test_limits import centred, make
 
-from attention_src.exercises.engine import limits
+from attention_src.exercises.engine import limits, running
 
 
 def in_threads(*calls):
@@ -47,3 +51,41 @@ def test_a_check_inside_a_limited_call_leaves_torch_one_thread():
         assert limits.within(60.0, inner) == 1 and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
+
+
+def test_whatever_line_is_interrupted_what_the_check_changed_is_put_back(monkeypatch):
+    looks, found = [], []
+    monkeypatch.setattr(limits.Clock, "due", lambda clock: True)
+
+    def look(clock, frame):
+        looks.append(frame)
+        if len(looks) == at:
+            clock.seconds = -1
+            clock.end()
+
+    def run():
+        found.append(running.attempt(centred, (np.arange(3.0),), lambda answer: [answer]))
+
+    monkeypatch.setattr(limits.Clock, "look", look)
+    before = sys.stdout, sys.stderr, list(warnings.filters), np.geterr()
+    for at in range(1, 200):
+        looks.clear()
+        in_threads(run)
+        after, (sys.stdout, sys.stderr) = (sys.stdout, sys.stderr), before[:2]
+        assert (*after, list(warnings.filters), np.geterr()) == before
+        if len(looks) < at:  # it has been interrupted at each line
+            break
+    assert found[0].timed_out and not found[-1].failed and len(found) > 3
+
+
+def test_one_long_call_of_compiled_code_is_too_slow_once_it_returns():
+    many = np.random.default_rng(0).normal(size=2_000_000).tolist()
+    found = []
+
+    def run():
+        with pytest.raises(limits.TooSlowError, match="0.05 seconds of processor time"):
+            limits.within(0.05, functools.partial(sorted, many))
+        found.append(True)
+
+    in_threads(run)
+    assert found == [True]

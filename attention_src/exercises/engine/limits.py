@@ -82,7 +82,16 @@ class Clock:
         if _importing(frame):  # a module cut off in the middle would stay broken
             self._begun += self._looked[0] - before[0]
             self._used += self._looked[1] - before[1]
-        elif said := self.over():
+        else:
+            self.end()
+
+    def end(self) -> None:
+        """End what runs if its time is over.
+
+        Raises:
+            TooSlowError: the time is over
+        """
+        if said := self.over():
             self.late = TooSlowError(said)
             raise self.late
 
@@ -174,6 +183,8 @@ def _with_trace(clock: Clock, call: Callable[[], Any]) -> Any:
 
     sys.settrace(look)
     try:
-        return call()
+        answer = call()
     finally:
         sys.settrace(None)
+    clock.end()  # a long call of compiled code has no lines at which to look
+    return answer

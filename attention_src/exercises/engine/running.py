@@ -4,7 +4,7 @@ import contextlib
 import copy
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +121,10 @@ def _once(
     if max_bytes is not None:
         warm_up()
     try:
-        answer, peak = within(seconds, lambda: _quietly(f, args, printed, max_bytes))
+        # The limit is innermost: what it interrupts has nothing to put back.
+        limited = lambda: within(seconds, lambda: f(*args))  # noqa: E731
+        with _quiet(printed):
+            answer, peak = (limited(), 0) if max_bytes is None else with_peak(limited)
         parts, said = _read(read, answer, seconds)
     except KeyboardInterrupt:
         raise
@@ -142,13 +145,14 @@ def _once(
     )
 
 
-def _quietly(f: Callable, args: tuple, printed: io.StringIO, max_bytes: int | None) -> tuple:
-    """What f returns, and the memory that it took; warnings and prints do not show."""
+@contextlib.contextmanager
+def _quiet(printed: io.StringIO) -> Iterator[None]:
+    """Let warnings and prints not show."""
     # np.errstate gives back what the learner's np.seterr changes.
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            return (f(*args), 0) if max_bytes is None else with_peak(lambda: f(*args))
+            yield
 
 
 def _read(read: Callable, answer: Any, seconds: float) -> tuple[list[np.ndarray], str]:
