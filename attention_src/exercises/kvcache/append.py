@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.checking import Case, Check, Mistake, Result, passed
-from attention_src.exercises.engine.messages import report
+from attention_src.exercises.engine.messages import report, too_slow
+from attention_src.exercises.engine.running import attempt
 
 Array = np.ndarray
 FULL = ((0, 1), (1, 2), (2, 3), (0, 2))  # free places, new tokens
@@ -203,21 +204,25 @@ APPEND_AND_READ = _Appending(
 )
 
 
-def _when_full(f: Callable, free: int, n_new: int) -> str:
-    """What is wrong when n_new tokens meet too little room, in words; "" if nothing is."""
+def _when_full(f: Callable, free: int, n_new: int) -> Result | None:
+    """What to say when n_new tokens meet too little room; None if it raises as it should."""
     rng = np.random.default_rng(5)
     keys, values, length, k_new, v_new = _inputs(rng, (2,), 4, 4 - free, n_new, 3, 2)
     rooms = keys.copy(), values.copy()
-    what = f"With {free} free and {n_new} new"
-    try:
-        f(*rooms, length, k_new, v_new)
-    except ValueError:
-        if all(map(np.array_equal, rooms, (keys, values))):
-            return ""
-        return f"{what}, your function raises ValueError, but has written before. Compare first."
-    except Exception as error:
-        return f"{what}, your function raises {type(error).__name__}; it should be ValueError."
-    return f"{what}, your function goes on. It should raise ValueError."
+    outcome = attempt(lambda: f(*rooms, length, k_new, v_new), (), lambda answer: [])
+    what, name = f"ith {free} free and {n_new} new", APPEND_AND_READ.name
+    if outcome.timed_out:
+        return too_slow(name, f", w{what}", outcome.where)
+    said = f"W{what}, your function "
+    if outcome.error is None:
+        said += "goes on. It should raise ValueError."
+    elif not issubclass(outcome.error, ValueError):
+        said += f"raises {outcome.error.__name__}; it should be ValueError."
+    elif all(map(np.array_equal, rooms, (keys, values))):
+        return None
+    else:
+        said += "raises ValueError, but has written before. Compare first."
+    return report("wrong", [f"{name}: wrong. {said}"])
 
 
 def check_append_and_read(f: Any) -> Result:
@@ -234,9 +239,9 @@ def check_append_and_read(f: Any) -> Result:
     said = StringIO()
     with redirect_stdout(said):  # "passed" is said when the full cache has been tried too
         result = APPEND_AND_READ.run(_watched(f))
-        wrongs = [_when_full(f, *sizes) for sizes in FULL if result]
-    if any(wrongs):
-        return report("wrong", [f"append_and_read: wrong. {next(filter(None, wrongs))}"])
+    for sizes in FULL if result else ():
+        if (wrong := _when_full(f, *sizes)) is not None:
+            return wrong
     print(said.getvalue(), end="")
     if result:
         passed[f] = APPEND_AND_READ.name

@@ -6,7 +6,7 @@ from append_answers import KEPT, WRONG, append_and_read, checked
 from worked import assert_rejected, assert_worked
 
 from attention_src.exercises.engine.checking import passed
-from attention_src.exercises.kvcache import check_append_and_read
+from attention_src.exercises.kvcache import append, check_append_and_read
 
 
 def test_worked_solution_and_stub():
@@ -103,3 +103,18 @@ def test_what_fails_at_the_full_cache_is_neither_praised_nor_kept(name, capsys):
 def test_a_right_answer_is_praised_once(capsys):
     check_append_and_read(append_and_read)
     assert capsys.readouterr().out.count("passed") == 1
+
+
+@pytest.mark.parametrize("what", ["hangs", "exits"])
+def test_what_never_ends_or_exits_at_the_full_cache_is_stopped(what, monkeypatch):
+    monkeypatch.setattr(append.attempt, "__kwdefaults__", {"max_bytes": None, "seconds": 0.2})
+
+    def answer(keys, values, length, k_new, v_new):
+        while length + k_new.shape[-2] > keys.shape[-2]:
+            if what == "exits":
+                raise SystemExit
+        return append_and_read(keys, values, length, k_new, v_new)
+
+    result = check_append_and_read(answer)
+    assert result.status == {"hangs": "too slow", "exits": "wrong"}[what]
+    assert "ith 0 free and 1 new" in result.message and answer not in passed
