@@ -62,6 +62,9 @@ __all__ = ["Case", "Check", "Mistake", "Result"]
 # The functions that passed, and which check: `exercises.mine` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
 TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
+_STALE = (
+    "A later call changed an earlier answer: all return the same array. Make a new one in each."
+)
 
 
 @dataclass
@@ -180,19 +183,19 @@ class Check:
 
     def _stale(self, f: Callable, named: list[Outcome]) -> Result | None:
         """What to say if calls disturb one another; None if they don't."""
-        for before in named:
-            now = self._arrays(before.answer)
-            if not all(map(identical, now, before.parts)):
-                said = "A later call changed an answer that was given earlier: all calls return "
-                said += "the same array. Make a new one in each."
-                return report("wrong", [f"{self.name}: wrong. {said}"])
+        for case, old in zip(self.cases, named, strict=True):
+            now = attempt(lambda old=old: old.answer, (), self._arrays, seconds=self.seconds)
+            if now.timed_out:
+                return too_slow(self.name, f", when read once more ({case.name})", now.where)
+            if now.failed or not all(map(identical, now.parts, old.parts)):
+                return report("wrong", [f"{self.name}: wrong. {_STALE}"])
         for case in self.cases:
             again = self._attempt(f, case)
             if again.timed_out:
                 return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
             if self._failure(0, case, again):
-                said = f"It gave another answer when it met a case again ({case.name}). Does it "
-                said += "keep something from call to call?"
+                said = f"It gave another answer when it met a case again ({case.name}). "
+                said += "Does it keep something from call to call?"
                 return report("wrong", [f"{self.name}: wrong. {said}"])
         return None
 
