@@ -141,7 +141,8 @@ class TestCheck:
         for implementation in self.wrong:
             outcomes.append(self._try(test, implementation, calls))
             if outcomes[-1].timed_out:
-                return self._too_slow(outcomes[-1], "a wrong implementation")
+                where = outcomes[-1].where.replace("Your function", "Your test").partition("\n")[0]
+                return too_slow(self.name, ", on a wrong implementation", f"{where}\n{_HANGS}")
         if any(map(_is_false, outcomes)):
             return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
         pairs = list(zip(self.wrong, outcomes, strict=True))
@@ -187,6 +188,11 @@ class TestCheck:
         return report("wrong", lines)
 
 
+_HANGS = (
+    "  It did end on every right one. Either it loops for ever on this one: a test should end with "
+    "AssertionError on wrong code, so let it stop. Or the machine is too slow for it: make it "
+    "faster, or close other programs, and run the check again."
+)
 _RETURNED_FALSE = (
     "Your test returned False. Nobody looks at what a test returns: write `assert ...`, which "
     "raises AssertionError."
