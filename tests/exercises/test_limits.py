@@ -136,6 +136,18 @@ def test_a_case_that_is_slow_when_met_again_is_too_slow():
     assert result.status == "too slow" and "when it met a case again (one row)" in words(result)
 
 
+def test_an_answer_that_takes_for_ever_to_read_once_more_is_too_slow():
+    class Lazy:
+        reads = 0
+
+        def __array__(self, dtype=None, copy=None):
+            self.reads += 1
+            return np.array([-2.0, -1.0, 3.0]) if self.reads < 2 else work(9)
+
+    result = make().run(lambda x: Lazy())
+    assert result.status == "too slow" and "read once more (one row)" in words(result)
+
+
 def test_an_earlier_wrong_answer_stays_wrong():
     check = make()
     check.cases.append(Case("two", (np.array([1.0, 5.0]),)))
@@ -188,6 +200,7 @@ def test_a_test_that_takes_too_long_is_told_on_what():
         result = check.run(test)
         assert result.status == "too slow" and f"judge here, on {on}" in words(result)
         assert "Your test had not ended" in result.message and calls.count(slow) == 1
+        assert ("Either it loops for ever on this one" in words(result)) == (slow == 2)
     assert check.failures == 0
 
 

@@ -8,9 +8,10 @@ meanwhile: beside other programs, several wait for each other and burn ten times
 Where the system has them, an alarm signal interrupts the function (Linux, macOS, the main thread):
 it runs at full speed, and the old handler and timer return afterwards. Elsewhere (Windows, other
 threads) a trace function looks at the clock at each line; it is slower, and steps aside for a
-debugger. In the page (Pyodide) there is neither: its Stop button ends the worker. None of them can
-interrupt one long call of compiled code before that call returns: a function that makes few, large
-calls of NumPy can take far longer than its limit.
+debugger. Python ends the tracing with what it raises: an answer that swallows this in a loop, by
+`while True: try: ... except: pass`, goes on for ever there. In the page (Pyodide) there is neither:
+its Stop button ends the worker. None of them can interrupt one long call of compiled code before
+that call returns: a function that makes few, large calls of NumPy can take far longer.
 """
 
 import contextlib
