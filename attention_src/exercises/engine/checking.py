@@ -55,16 +55,13 @@ from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
-from attention_src.exercises.engine.messages import Result, report, shown, too_slow
+from attention_src.exercises.engine.messages import AGAIN, STALE, Result, report, shown, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 
 __all__ = ["Case", "Check", "Mistake", "Result"]
 # The functions that passed, and which check: `exercises.mine` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
 TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
-_STALE = (
-    "A later call changed an earlier answer: all return the same array. Make a new one in each."
-)
 
 
 @dataclass
@@ -188,15 +185,13 @@ class Check:
             if now.timed_out:
                 return too_slow(self.name, f", when read once more ({case.name})", now.where)
             if now.failed or not all(map(identical, now.parts, old.parts)):
-                return report("wrong", [f"{self.name}: wrong. {_STALE}"])
+                return report("wrong", [f"{self.name}: wrong. {STALE}"])
         for case in self.cases:
             again = self._attempt(f, case)
             if again.timed_out:
                 return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
             if self._failure(0, case, again):
-                said = f"It gave another answer when it met a case again ({case.name}). "
-                said += "Does it keep something from call to call?"
-                return report("wrong", [f"{self.name}: wrong. {said}"])
+                return report("wrong", [f"{self.name}: wrong. {AGAIN.format(case.name)}"])
         return None
 
     def _note(self, case: Case, outcome: Outcome) -> str:

@@ -8,6 +8,14 @@ from typing import Any
 import numpy as np
 
 WIDTH = 90
+STALE = (
+    "A later call changed an answer that was given earlier: all calls return the same array. Make "
+    "a new one in each."
+)
+AGAIN = (
+    "It gave another answer when it met a case again ({}). Does it keep something from call to "
+    "call?"
+)
 _PLAIN = str.maketrans(
     {"−": "-", "–": "-", "—": "-", "∞": "inf", "×": "x", "·": "*", "…": "...", "’": "'"}
     | {"≤": "<=", "≥": ">=", "τ": "tau", "Σ": "sum", "∑": "sum", "∂": "d", "√": "sqrt", "→": "->"}
