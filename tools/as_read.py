@@ -29,7 +29,7 @@ POINTS, LEVELS = 0.3, 2
 # No part of a word (float16, L3H5, 1.7B) and no version (2.13.0). NumPy writes 1e-05 as 1.e-05.
 _NUMBER = re.compile(
     r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+|\.(?=[eE]))?(?:[eE][-+]?\d+)?"
-    r"(?!\w|\.\w)(?: ?%)?"
+    r"(?!\w|\.\w)(?: ?%| to (?=\d+ ?%))?"  # in "99 to 100 %" both are percentages
 )
 _COORDINATE = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
@@ -105,10 +105,10 @@ def _same_number(stored: str, found: str) -> bool:
     """Whether two printed numbers differ by one unit of the last digit at most."""
     if stored == found:
         return True
-    rounded = all(re.search(r"[.eE%]", text) for text in (stored, found))
+    rounded = all(re.search(r"[.eE%]|to", text) for text in (stored, found))
     if not rounded or _form(stored) != _form(found):
         return False
-    old, new = (Decimal(re.sub("[, %]", "", x).replace("−", "-")) for x in (stored, found))
+    old, new = (Decimal(re.sub("[, %to]", "", x).replace("−", "-")) for x in (stored, found))
     unit = min(Decimal(1).scaleb(int(x.as_tuple().exponent)) for x in (old, new))
     return abs(old - new) <= unit
 
