@@ -75,7 +75,8 @@ def missing_sections(node, name=""):
 
 def test_docstrings_name_arguments_results_and_errors():
     for path, tree in TREES:
-        assert not list(missing_sections(tree)), path
+        solutions = path.parent.name == "exercises" and (ROOT / f"book/{path.stem}.md").exists()
+        assert solutions or not list(missing_sections(tree)), path
 
 
 def test_layout_is_batch_heads_positions_width():

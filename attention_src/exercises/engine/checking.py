@@ -6,22 +6,27 @@ matrix that a transposed answer fits), common mistakes, and hints, gentlest firs
 cases from a seeded generator; the smallest that fails is reported if all named ones are right:
 
     >>> import numpy as np
-    >>> from attention_src.exercises.engine.checking import Case, Check, Mistake
+    >>> from attention_src.exercises.engine.checking import Case, Check, mistakes
     >>> from attention_src.exercises.engine.cases import any_scores, any_shape
-    >>> DOUBLE = Check(
+    >>> def double(x):
+    ...     y = 2 * x
+    ...     return y
+    >>> MISTAKES = """
+    ...     square: You squared x; double it.
+    ...         y = x**2
+    ... """
+    >>> check_double = Check(
     ...     "double",
-    ...     reference=lambda x: 2 * x,
+    ...     double,
+    ...     asks="f(x [...]) -> 2 x",
     ...     cases=[
     ...         Case("two numbers", (np.array([1.0, 3.0]),)),
     ...         Case("a matrix", (np.array([[3.0, 5.0, 2.0], [7.0, 11.0, 4.0]]),)),
     ...     ],
-    ...     mistakes=[Mistake("square", lambda x: x**2, "You squared x; double it.")],
+    ...     mistakes=mistakes(double, MISTAKES),
     ...     hints=["What is 1 doubled?", "Add x to itself."],
     ...     draw=lambda rng: (any_scores(rng, any_shape(rng)),),
     ... )
-    >>> def check_double(f):
-    ...     """Check f(x) -> 2 x."""
-    ...     return DOUBLE.run(f)
     >>> result = check_double(lambda x: x**2)
     double: wrong, in case 1 of 62 (two numbers)
       x        = [1. 3.]
@@ -32,7 +37,10 @@ cases from a seeded generator; the smallest that fails is reported if all named 
     >>> bool(result), result.status
     (False, 'wrong')
 
-The reference's parameters name the inputs. Each case is passed as a copy, to detect a change in
+The right function is the solution that the chapter prints, and a mistake is a line of it written
+otherwise (`variants.py`); what fits no line is a `Mistake` with a function of its own. The right
+function's parameters name the inputs; those with a default are left out where a case has the
+default, and an answer must call them the same. Each case is passed as a copy, to detect a change in
 place. Exceptions, endless loops, NaN, wrong shapes and dtypes are explained too. Answers may be
 lists, NumPy arrays or torch tensors; a check itself uses NumPy only. An answer is judged at the
 precision of the case's inputs: float16, float32, or float64 for everything else.
@@ -56,15 +64,33 @@ from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
 from attention_src.exercises.engine.messages import AGAIN, STALE, Result, report, shown, too_slow
-from attention_src.exercises.engine.running import Outcome, attempt, check_callable
+from attention_src.exercises.engine.running import (
+    Outcome,
+    as_called,
+    attempt,
+    check_callable,
+    misnamed,
+)
+from attention_src.exercises.engine.variants import variants
 
-__all__ = ["Case", "Check", "Mistake", "Result"]
+__all__ = ["Case", "Check", "Mistake", "Result", "mistakes"]
 # The functions that passed, and which check: `exercises.mine` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
 TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
 
 
-@dataclass
+def mistakes(right: Callable, text: str) -> list[Mistake]:
+    """Read mistakes that are lines of the right function written otherwise.
+
+    Args:
+        right: the right function, written with def
+        text: as `variants` reads it
+    Returns: the mistakes, in the order of the text
+    """
+    return [Mistake(*one) for one in variants(right, text)]
+
+
+@dataclass(eq=False)
 class Check:
     """One exercise. See the module's docstring for how to write it.
 
@@ -80,6 +106,12 @@ class Check:
         draw: draw(generator) -> a case's arguments, or a Case; None = named cases only
         drawn: how many to draw
         seconds: of processor time that one call may take
+        asks: "f(x [n, d]) -> [n, d]", for help(check)
+        solution: what the chapter prints, if the reference is written otherwise
+        watch: watch(f) -> what is tried in place of f, such as one that also returns the storage
+            that f writes to; the reference and the mistakes are watched too
+        also: also(f) -> what else is wrong with an answer that is right in all cases, as a Result,
+            or None
         failures: failed runs since the last pass
     """
 
@@ -94,7 +126,30 @@ class Check:
     draw: Callable[[np.random.Generator], Any] | None = None
     drawn: int = 60
     seconds: float = 5.0
+    asks: str = ""
+    solution: Callable | None = None
+    watch: Callable[[Callable], Callable] | None = None
+    also: Callable[[Callable], Result | None] | None = None
     failures: int = 0
+
+    def __post_init__(self) -> None:
+        self.__doc__ = f"Check {self.asks}." if self.asks else Check.__doc__
+
+    @property
+    def __name__(self) -> str:
+        """What a chapter imports it by."""
+        return f"check_{self.name}"
+
+    def __call__(self, f: Any) -> Result:
+        """Run the learner's function on every case and print one message.
+
+        Args:
+            f: the learner's function
+        Returns: status and message, as printed
+        Raises:
+            ValueError: f is not callable
+        """
+        return self.run(f)
 
     def run(self, f: Any) -> Result:
         """Run the learner's function on every case and print one message.
@@ -131,7 +186,7 @@ class Check:
                 break
             if index == len(self.cases) and all(outcome.nothing for outcome in outcomes):
                 break
-            outcomes.append(self._attempt(f, case))
+            outcomes.append(self._attempt(f, case, as_called(self.reference, case.args)))
             failure = failure or self._failure(index, case, outcomes[-1])
             if outcomes[-1].timed_out:
                 break
@@ -146,16 +201,22 @@ class Check:
             return report(status, self._explain(failure, cases, outcomes))
         if (stale := self._stale(f, named)) is not None:
             return stale
+        if said := misnamed(f, self.reference):
+            return report("wrong", [f"{self.name}: wrong. {said}"])
+        if self.also and (wrong := self.also(f)) is not None:
+            return wrong
         self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
             passed[f] = self.name
         return report("passed", [f"{self.name}: passed. It is right in all {len(outcomes)} cases."])
 
-    def _attempt(self, f: Callable, case: Case) -> Outcome:
-        return attempt(f, case.args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
+    def _attempt(self, f: Callable, case: Case, args: tuple | None = None) -> Outcome:
+        tried, args = self.watch(f) if self.watch else f, case.args if args is None else args
+        return attempt(tried, args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
 
     def _right(self, case: Case) -> list[np.ndarray]:
-        return self._arrays(self.reference(*copy.deepcopy(case.args)))
+        reference = self.watch(self.reference) if self.watch else self.reference
+        return self._arrays(reference(*copy.deepcopy(case.args)))
 
     def _failure(self, index: int, case: Case, outcome: Outcome) -> tuple | None:
         """The index, what is wrong as lines to print, and the row shown; None if it is right."""
@@ -187,7 +248,7 @@ class Check:
             if now.failed or not all(map(identical, now.parts, old.parts)):
                 return report("wrong", [f"{self.name}: wrong. {STALE}"])
         for case in self.cases:
-            again = self._attempt(f, case)
+            again = self._attempt(f, case, as_called(self.reference, case.args))
             if again.timed_out:
                 return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
             if self._failure(0, case, again):

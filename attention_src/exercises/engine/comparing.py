@@ -11,18 +11,14 @@ from attention_src.exercises.engine.messages import is_large, labelled, text_of
 PRECISION = {2: (2e-2, 1e-6), 4: (2e-5, 1e-6), 8: (1e-9, 1e-10)}
 
 
-def tolerance(inputs: Any = (), answer: np.ndarray | None = None) -> tuple[float, float]:
-    """How close an answer must be: as its inputs allow, and as its own dtype allows.
+def tolerance(inputs: Any = ()) -> tuple[float, float]:
+    """How close an answer must be: as its inputs allow.
 
     Args:
         inputs: of the case, nested lists and tuples of numbers and arrays
-        answer: the learner's, which may be float32 though the inputs are float64
     Returns: relative and absolute tolerance
     """
-    sizes = [8, *_float_sizes(inputs)]
-    if answer is not None and answer.dtype == np.float32:
-        sizes.append(4)
-    return PRECISION[max(min(sizes), 2)]
+    return PRECISION[max(min([8, *_float_sizes(inputs)]), 2)]
 
 
 def _float_sizes(inputs: Any) -> list[int]:
@@ -41,11 +37,11 @@ def close(
 
     Args:
         answer, expected: arrays of one shape
-        rtol: relative tolerance; None = as the dtypes of inputs and answer allow
+        rtol: relative tolerance; None = as the dtypes of the inputs allow
         inputs: of the case
     Returns: bool, of the same shape
     """
-    relative, absolute = tolerance(inputs, answer)
+    relative, absolute = tolerance(inputs)
     a, b = answer.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
     # In float16 a long row of weights lies near the absolute tolerance: shrink that with the row.
@@ -93,7 +89,10 @@ def compare(
                 f"  expected {part}of dtype float64 (or float32)\n"
                 f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits.{origin}"
             ), ()
-        return _values(part, right, yours, agrees)
+        lines, row = _values(part, right, yours, agrees)
+        if close(yours, right, PRECISION[4][0], np.float32(0)).all():
+            lines += "\n  Nine digits are asked for. Did something pass through float32?"
+        return lines, row
     return "", ()
 
 
@@ -119,8 +118,5 @@ def _values(
         shown.append('  nan is "not a number": inf - inf, 0 / 0 or inf / inf makes one.')
     elif text_of(right[row]) == text_of(yours[row]):
         difference = np.abs(right[row].astype(float) - yours[row])[~agrees[row]].max()
-        said = f"  The largest difference is {difference:.2g}."
-        if yours.dtype == np.float32:
-            said += " Your answer is float32, and its digits do not suffice here."
-        shown.append(said)
+        shown.append(f"  The largest difference is {difference:.2g}.")
     return "\n".join(shown), row

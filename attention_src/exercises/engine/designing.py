@@ -31,7 +31,7 @@ from attention_src.exercises.engine.messages import Result, report, too_slow
 from attention_src.exercises.engine.running import attempt, check_callable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DesignCheck:
     """An exercise with many right answers. See the module's docstring.
 
@@ -41,6 +41,7 @@ class DesignCheck:
         problem: problem(*arrays) -> the first thing that is wrong, as lines to print; "" if nothing
         praise: praise(*arrays) -> how the message goes on after "passed"
         sizes: call f(n) with each, and problem(n, *arrays); none = call f()
+        asks: "f() -> a [2, d_a]", for help(check)
     """
 
     name: str
@@ -48,6 +49,26 @@ class DesignCheck:
     problem: Callable[..., str]
     praise: Callable[..., str]
     sizes: Sequence[int] = ()
+    asks: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", f"Check {self.asks}." if self.asks else self.__doc__)
+
+    @property
+    def __name__(self) -> str:
+        """What a chapter imports it by."""
+        return f"check_{self.name}"
+
+    def __call__(self, f: Any) -> Result:
+        """Run the learner's function, judge what it made and print one message.
+
+        Args:
+            f: the learner's function
+        Returns: status and message, as printed
+        Raises:
+            ValueError: f is not callable
+        """
+        return self.run(f)
 
     def run(self, f: Any) -> Result:
         """Run the learner's function, judge what it made and print one message.

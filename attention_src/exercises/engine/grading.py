@@ -42,6 +42,7 @@ import numpy as np
 
 from attention_src.exercises.engine.messages import Result, report, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
+from attention_src.exercises.engine.variants import variants
 
 REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
 
@@ -62,7 +63,18 @@ class Implementation:
     why: str
 
 
-@dataclass
+def implementations(right: Callable, text: str) -> list[Implementation]:
+    """Read implementations that are lines of one function written otherwise.
+
+    Args:
+        right: the function, written with def
+        text: as `variants` reads it
+    Returns: the implementations, in the order of the text
+    """
+    return [Implementation(*one) for one in variants(right, text)]
+
+
+@dataclass(eq=False)
 class TestCheck:
     """An exercise in which the learner writes the test. See the module's docstring.
 
@@ -72,6 +84,7 @@ class TestCheck:
         wrong: implementations that it must refuse
         hints: shown one by one from the third failing try
         seconds: of processor time that the test may take on one implementation
+        asks: "test(rotate), which raises AssertionError if ...", for help(check)
         failures: failed runs since the last pass; a test that crashes or hangs costs none
     """
 
@@ -82,7 +95,27 @@ class TestCheck:
     wrong: list[Implementation]
     hints: list[str] = field(default_factory=list)
     seconds: float = 5.0
+    asks: str = ""
     failures: int = 0
+
+    def __post_init__(self) -> None:
+        self.__doc__ = f"Check {self.asks}." if self.asks else TestCheck.__doc__
+
+    @property
+    def __name__(self) -> str:
+        """What a chapter imports it by."""
+        return f"check_{self.name.removeprefix('my_')}"
+
+    def __call__(self, test: Any) -> Result:
+        """Run the learner's test on every implementation and print one message.
+
+        Args:
+            test: the learner's function of an implementation
+        Returns: status and message, as printed
+        Raises:
+            ValueError: test is not callable
+        """
+        return self.run(test)
 
     def run(self, test: Any) -> Result:
         """Run the learner's test on every implementation and print one message.

@@ -1,23 +1,20 @@
-'''A derivation in lettered steps, whose numbers are checked rung by rung.
+"""A derivation in lettered steps, whose numbers are checked rung by rung.
 
 The learner derives on paper and answers with numbers; `...` or None means "not yet". The right
-value of a rung is computed, not typed, and so are the wrong values that people get:
+value of a rung is computed, not typed, and so are the wrong values that people get, each with what
+to say about it:
 
-    >>> from attention_src.exercises.engine.ladder import Ladder, Reply, Rung
-    >>> CIRCLE = Ladder(
-    ...     "circle",
-    ...     [
-    ...         Rung("a", "the area for r = 2", lambda: 3.14159265 * 2**2,
-    ...              replies=[Reply(lambda: 2 * 3.14159265 * 2**2, "This is 2 pi r^2.")]),
-    ...         Rung("b", "its slope there", lambda: 2 * 3.14159265 * 2, hint="Differentiate."),
-    ...     ],
-    ... )
-    >>> def check_circle(a=..., b=...):
-    ...     """Check the rungs of the ladder."""
-    ...     return CIRCLE.run(a=a, b=b)
-    >>> result = check_circle(a=25.13)
+    >>> from attention_src.exercises.engine.ladder import Ladder, Rung
+    >>> PI = 3.14159265
+    >>> check_circle = Ladder("circle", [
+    ...     Rung("a", "the area for r = 2", PI * 2**2, {
+    ...         PI * 4**2: "This is (2 r)^2 pi.",
+    ...     }),
+    ...     Rung("b", "its slope there", 2 * PI * 2, hint="Differentiate."),
+    ... ])
+    >>> result = check_circle(a=50.27)
     circle: 0 of 2 rungs hold.
-      a  no   the area for r = 2. Yours: 25.13. This is 2 pi r^2.
+      a  no   the area for r = 2. Yours: 50.27. This is (2 r)^2 pi.
       b  ...  its slope there
     >>> result = check_circle(a=12.57)
     circle: 1 of 2 rungs hold.
@@ -25,8 +22,9 @@ value of a rung is computed, not typed, and so are the wrong values that people 
       b  ...  its slope there
     >>> result.status
     'unfinished'
-'''
+"""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,8 +55,8 @@ class Rung:
     Args:
         letter: its name, as in the text
         asks: a few words on what is asked
-        value: a function without arguments that computes the right number or array
-        replies: wrong values that people get
+        value: the right number or array, or a function without arguments that computes it
+        replies: wrong values that people get, and what to tell the learner; a list is a tuple here
         hint: shown from the second wrong try at this rung
         rtol: relative tolerance; the default admits three significant digits
         atol: absolute tolerance, for values near 0
@@ -66,26 +64,53 @@ class Rung:
 
     letter: str
     asks: str
-    value: Callable[[], Any]
-    replies: list[Reply] = field(default_factory=list)
+    value: Any
+    replies: dict[Any, str] | list[Reply] = field(default_factory=dict)
     hint: str = ""
     rtol: float = 5e-3
     atol: float = 1e-9
 
 
-@dataclass
+@dataclass(eq=False)
 class Ladder:
     """An exercise of several rungs. See the module's docstring.
 
     Args:
         name: of the exercise; begins every message
         rungs: in the order of the derivation
+        asks: 'the rungs of "How slow is slow?"', for help(check)
         failures: for each letter, the wrong tries since the last pass
     """
 
     name: str
     rungs: list[Rung]
+    asks: str = ""
     failures: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.__doc__ = f"Check {self.asks}." if self.asks else Ladder.__doc__
+
+    @property
+    def __name__(self) -> str:
+        """What a chapter imports it by."""
+        return f"check_{self.name}"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """One argument for each rung, by its letter; it may be left out."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature(
+            [inspect.Parameter(rung.letter, kind, default=...) for rung in self.rungs]
+        )
+
+    def __call__(self, *values: Any, **answers: Any) -> Result:
+        """Compare the answers with the rungs and print which hold.
+
+        Args:
+            values, answers: one for each letter; `...` or None = not answered yet
+        Returns: status and message, as printed
+        """
+        return self.run(**self.__signature__.bind(*values, **answers).arguments)
 
     def run(self, **answers: Any) -> Result:
         """Compare the answers with the rungs and print which hold.
@@ -118,7 +143,7 @@ class Ladder:
         """Whether a rung holds ("yes", "no", "..."), and what else to say."""
         if answer is None or answer is ...:
             return "...", ""
-        right = np.asarray(rung.value(), dtype=np.float64)
+        right = _computed(rung.value)
         try:
             yours = to_array(answer, "a number").astype(np.float64)
         except ValueError:
@@ -130,11 +155,27 @@ class Ladder:
             return "yes", ""
         tries = self.failures[rung.letter] = self.failures.get(rung.letter, 0) + 1
         said = f". Yours: {text_of(yours, 40)}."
-        for reply in rung.replies:
-            known = np.asarray(reply.value(), dtype=np.float64)
+        for value, message in told(rung):
+            known = _computed(value)
             if known.shape == yours.shape and _near(yours, known, rung):
-                return "no", f"{said} {reply.message}"
+                return "no", f"{said} {message}"
         return "no", f"{said} Hint: {rung.hint}" if rung.hint and tries > 1 else said
+
+
+def told(rung: Rung) -> list[tuple[Any, str]]:
+    """The wrong values that a rung knows, and what it says.
+
+    Args:
+        rung: of a ladder
+    Returns: pairs of value and message
+    """
+    if isinstance(rung.replies, dict):
+        return list(rung.replies.items())
+    return [(reply.value, reply.message) for reply in rung.replies]
+
+
+def _computed(value: Any) -> np.ndarray:
+    return np.asarray(value() if callable(value) else value, dtype=np.float64)
 
 
 def _near(a: np.ndarray, b: np.ndarray, rung: Rung) -> bool:

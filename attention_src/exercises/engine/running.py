@@ -1,7 +1,11 @@
-"""Call a learner's function and observe it: answer, exception, time, changed inputs, memory."""
+"""Call a learner's function and observe it: answer, exception, time, changed inputs, memory.
+
+Here also: with which arguments it is called, and whether it names them as the exercise does.
+"""
 
 import contextlib
 import copy
+import inspect
 import io
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +23,8 @@ _TOO_SLOW = (
     "  If every loop ends and it waits for nothing, it is neither right nor wrong so far: make it "
     "faster, or close other programs, and run the check again."
 )
+
+_NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 class _Beginning(io.StringIO):
@@ -177,3 +183,41 @@ def _is_changed(arg: Any, before: Any) -> bool:
         return not identical(arg, before)
     except Exception:  # it is no longer anything that can be compared
         return True
+
+
+def as_called(reference: Callable, args: tuple) -> tuple:
+    """Leave out the last arguments that are the defaults, so that an answer's own are tried.
+
+    Args:
+        reference: the right function
+        args: of a case, one for each of its parameters
+    Returns: args, perhaps fewer
+    """
+    defaults = [p.default for p in inspect.signature(reference).parameters.values()]
+    while args and _is(args[-1], defaults[len(args) - 1]):
+        args = args[:-1]
+    return args
+
+
+def misnamed(f: Callable, reference: Callable) -> str:
+    """Say which argument with a default has another name than the exercise gives it.
+
+    Args:
+        f: the learner's function
+        reference: the right one
+    Returns: a sentence; "" if all are named as they should, or f does not tell its arguments
+    """
+    try:
+        theirs = inspect.signature(f).parameters
+    except (TypeError, ValueError):  # built in
+        return ""
+    if any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
+        return ""
+    for number, (name, p) in enumerate(inspect.signature(reference).parameters.items()):
+        if p.default is not p.empty and name not in theirs:
+            return f"Its {_NUMBERS[number]} argument should be called {name}."
+    return ""
+
+
+def _is(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))

@@ -1,0 +1,115 @@
+'''Wrong answers as what they are: a right one with a line or two written otherwise.
+
+    >>> from attention_src.exercises.engine.variants import variants
+    >>> def scaled(q, k):
+    ...     d = q.shape[-1]
+    ...     return q @ k.T / d**0.5
+    >>> WRONG = """
+    ...     not scaled: These are the bare products.
+    ...         return q @ k.T
+    ...     number of keys: d_k is the width, not the number of keys.
+    ...         d = len(k)
+    ... """
+    >>> [(name, message) for name, wrong, message in variants(scaled, WRONG)]
+    [('not scaled', 'These are the bare products.'), ('number of keys', 'd_k is the width, ...')]
+
+A statement takes the place of the one that begins alike: up to its `=`, or with `return`. `- begin`
+takes out the statement that begins so. `+ statement` adds one behind the statement just given, or
+in the place of the one taken out. A backslash at its end continues a long line.
+'''
+
+import ast
+import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def variants(right: Callable, text: str) -> Iterator[tuple[str, Callable, str]]:
+    """Read wrong answers, such as `Mistake(*one) for one in variants(right, text)` needs them.
+
+    Args:
+        right: the right function, written with def
+        text: "name: message" at the left of each, its statements indented below
+    Yields: name, function, message
+    """
+    for block in re.split(r"\n(?=\S)", textwrap.dedent(text).strip()):
+        head, *lines = block.split("\n")
+        name, _, message = head.partition(":")
+        yield name, Variant(right, *map(str.strip, lines)), message.strip()
+
+
+class Variant:
+    """A function with some statements written otherwise. It is compiled when it is first called.
+
+    Args:
+        right: the function, written with def
+        lines: statements in place of its own, as the module's docstring says
+    """
+
+    def __init__(self, right: Callable, *lines: str) -> None:
+        self.right, self.lines = right, lines
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(*args, **options)
+
+    @functools.cached_property
+    def function(self) -> Callable:
+        """The function itself.
+
+        Raises:
+            ValueError: a statement that begins as none of the right function's, or as several
+        """
+        source = textwrap.dedent(inspect.getsource(self.right))
+        space = dict(self.right.__globals__)
+        code = "\n".join(_rewritten(source, self.lines))
+        exec(compile(code, f"<{self.right.__name__}, written otherwise>", "exec"), space)
+        return space[self.right.__name__]
+
+
+def _rewritten(source: str, lines: tuple[str, ...]) -> list[str]:
+    """The lines of the function, other statements in place of some."""
+    own = source.rstrip().split("\n")
+    spans = list(_spans(ast.parse(source).body[0]))
+    firsts = [own[first].strip() for first, _ in spans]
+    new: dict[int, list[str]] = {}  # by the statement's place in spans
+    place = -1
+    for line in lines:
+        if line.startswith("+ "):
+            new[place].append(line.removeprefix("+ "))
+            continue
+        out = line.startswith("- ")
+        found = [i for i, own in enumerate(firsts) if _alike(line, own)]
+        if len(found) != 1:
+            raise ValueError(f"{line!r} begins as {len(found)} statements of the right function")
+        [place] = found
+        new[place] = [] if out else [line]
+    for place in sorted(new, key=lambda place: spans[place], reverse=True):
+        first, last = spans[place]
+        indent = own[first][: -len(own[first].lstrip())]
+        own[first : last + 1] = [indent + line for line in new[place] or ["pass"]]
+    return own
+
+
+def _spans(tree: ast.AST) -> Iterator[tuple[int, int]]:
+    """First and last line of each statement inside the function; of a loop or `if`, its head."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node is not tree:
+            inner = getattr(node, "body", None)
+            last = node.end_lineno if not inner else max(inner[0].lineno - 1, node.lineno)
+            yield node.lineno - 1, (last or node.lineno) - 1
+
+
+def _alike(line: str, own: str) -> bool:
+    if line.startswith("- "):
+        return own.startswith(line[2:])
+    return _beginning(line) == _beginning(own)
+
+
+def _beginning(line: str) -> str:
+    """What tells a statement from others: all up to its `=`, `return`, or the whole line."""
+    if re.match(r"return\b", line):
+        return "return"
+    return re.split(r"(?<=\s[-+*/@|&])=\s|\s=\s", line.split("  #")[0], maxsplit=1)[0].strip()
