@@ -1,4 +1,4 @@
-"""The rotations that a learner's test meets are as right and wrong as the exercise says; a ladder."""
+"""Rotations that a learner's test meets are as right and wrong as the exercise says; the ladder."""
 
 import numpy as np
 import pytest
