@@ -48,7 +48,7 @@ def model():
 def packed_model():
     """Ours with the file's blocks, where this computer multiplies by them fast."""
     weights_file()
-    reason = int4.obstacle()
+    reason = int4.slowness()
     if reason is not None:
         pytest.skip(reason)
     return SmolLM2.load(weights="int4")

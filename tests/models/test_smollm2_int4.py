@@ -105,9 +105,9 @@ def test_inputs_that_do_not_fit():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(weights="int8"), "weights is 'int8'; it should be one of 'float', 'int4'"),
+        (dict(weights="int8"), "weights is 'int8'; it should be one of 'float', 'int4', 'auto'"),
         (dict(dtype=torch.bfloat16), "weights is 'int4', but dtype is torch.bfloat16"),
-        (dict(device="cuda"), "weights is 'int4', but .*device is 'cuda'"),
+        (dict(device="cuda"), "weights is 'int4', but .*device is 'cuda', .* 'float' or 'auto'"),
     ],
 )
 def test_options_that_do_not_fit(options, message):
@@ -115,19 +115,26 @@ def test_options_that_do_not_fit(options, message):
         SmolLM2.load(**dict(weights="int4") | options)
 
 
-def test_without_the_product_floats_are_taken(monkeypatch):
+def test_without_the_product_int4_is_refused_and_auto_takes_floats(monkeypatch):
     ours, asked = model().weights, []
     monkeypatch.delattr(torch, "_weight_int4pack_mm_for_cpu")
     monkeypatch.setattr(
         smollm2_model, "load_weights", lambda *_, packed: asked.append(packed) or ours
     )
-    with pytest.warns(UserWarning, match=r"torch .* has no 4-bit product .*: taking 'float'"):
-        loaded = SmolLM2.load(weights="int4")
+    with pytest.raises(ValueError, match="weights is 'int4', but torch .* has no 4-bit product"):
+        SmolLM2.load(weights="int4")
+    with pytest.warns(UserWarning, match=r"taking 'float', because torch .* has no 4-bit product"):
+        loaded = SmolLM2.load(weights="auto")
     assert asked == [False] and loaded.stored == "float32" and "weights=float32" in repr(loaded)
 
 
-@pytest.mark.parametrize(("took_ms", "taken"), [(0.1, True), (5.7, False)])
-def test_a_slow_product_is_not_taken(took_ms, taken, monkeypatch):
+def test_auto_takes_floats_where_blocks_cannot_be():
+    with pytest.warns(UserWarning, match="taking 'float', because dtype is torch.bfloat16"):
+        assert not int4.keeps_blocks("auto", torch.bfloat16, "cpu")
+
+
+@pytest.mark.parametrize(("took_ms", "fast"), [(0.1, True), (5.7, False)])
+def test_a_slow_product_is_taken_if_asked_for_and_never_by_auto(took_ms, fast, monkeypatch):
     times_ms = {"4 bits": took_ms, "float32": 0.2}
     threads, timed_on = torch.get_num_threads(), []
 
@@ -138,10 +145,12 @@ def test_a_slow_product_is_not_taken(took_ms, taken, monkeypatch):
     monkeypatch.setattr(int4, "least_ms", least_ms)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        assert int4.keeps_blocks("int4", torch.float32, "cpu") is taken
+        assert int4.keeps_blocks("int4", torch.float32, "cpu")
+        assert int4.keeps_blocks("auto", torch.float32, "cpu") is fast
         assert not int4.keeps_blocks("float", torch.float32, "cpu")
-    assert timed_on == [(1, "processor")] and torch.get_num_threads() == threads
-    assert len(said) == (not taken) and all("takes 5.7 ms" in str(w.message) for w in said)
+    assert timed_on == 2 * [(1, "processor")] and torch.get_num_threads() == threads
+    assert [("takes 5.7 ms" in str(w.message)) for w in said] == [True, True] * (not fast)
+    assert fast or "taking 'float'" in str(said[1].message)
 
 
 # The model.

@@ -23,7 +23,7 @@ from torch import Tensor
 from attention_src.shapes import check_impl
 from attention_src.timing import least_ms
 
-WEIGHTS = ("float", "int4")
+WEIGHTS = ("float", "int4", "auto")
 KINDS = ("Q4_1", "Q8_0")  # of blocks
 GROUP = 32  # weights in a block
 COLUMNS = 16  # torch takes multiples of this many
@@ -131,38 +131,52 @@ def fits(d_in: int, d_out: int, kinds: Sequence[str]) -> bool:
 
 
 def keeps_blocks(weights: str, dtype: torch.dtype, device: Any) -> bool:
-    """Whether to keep the file's blocks: they are asked for, and this computer is fast with them.
+    """Whether to keep the file's blocks: if they are asked for, or if "auto" chooses them.
 
     Args:
         weights, dtype, device: as for `SmolLM2.load`
-    Returns: False for "float"; also where a warning tells of an obstacle
+    Returns: True for "int4", perhaps with a warning that it is slow; False for "float"; for "auto"
+        what is faster, with a warning that says why if that is "float"
     Raises:
-        ValueError: unknown weights; "int4" with another dtype than float32, or not on a CPU
+        ValueError: unknown weights; "int4" with another dtype than float32, not on a CPU, or in a
+            torch that has no product by 4-bit codes
     """
     check_impl(weights, WEIGHTS, "weights")
     if weights == "float":
         return False
+    reason = _impossible(dtype, device)
+    if reason and weights == "int4":
+        raise ValueError(f"weights is 'int4', but {reason}; it should be 'float' or 'auto'")
+    reason = reason or slowness()
+    if reason is None:
+        return True
+    if weights == "int4":
+        warnings.warn(f"weights is 'int4', but {reason}: 'float' is faster here", stacklevel=3)
+        return True
+    warnings.warn(f"weights is 'auto': taking 'float', because {reason}", stacklevel=3)
+    return False
+
+
+def _impossible(dtype: torch.dtype, device: Any) -> str | None:
+    """Why no product by 4-bit codes can be had, in words."""
     if dtype != torch.float32 or str(device).partition(":")[0] != "cpu":
-        raise ValueError(
-            f"weights is 'int4', but dtype is {dtype} and device is {str(device)!r}; they should "
-            "be torch.float32 and 'cpu'"
+        return (
+            f"dtype is {dtype} and device is {str(device)!r}, and 4 bits need torch.float32 and "
+            "'cpu'"
         )
-    reason = obstacle()
-    if reason is not None:
-        warnings.warn(f"weights is 'int4', but {reason}: taking 'float'", stacklevel=3)
-    return reason is None
+    if not hasattr(torch, "_weight_int4pack_mm_for_cpu"):
+        return f"torch {torch.__version__} has no 4-bit product for CPUs"
+    return None
 
 
-def obstacle() -> str | None:
-    """Why this computer has no fast product of 4-bit codes.
+def slowness() -> str | None:
+    """Why the product by 4-bit codes is not worth while on this computer.
 
     It is timed on one thread by the processor's clock, which other programs do not advance.
 
-    Returns: None if it has one, else the reason in words
+    Returns: None if it is fast, else the reason in words
     Cost: tens of milliseconds, because a product is timed.
     """
-    if not hasattr(torch, "_weight_int4pack_mm_for_cpu"):
-        return f"torch {torch.__version__} has no 4-bit product for CPUs"
     packed = pack(np.zeros((1024, 20 * 18), np.uint8), "Q4_1")
     x, w = (torch.ones(*shape, device="cpu") for shape in ((1, 576), (576, 1024)))
     rows = x.bfloat16()

@@ -80,9 +80,10 @@ class SmolLM2:
             dtype: of weights and activations: float32, bfloat16 or float16
             device: where to put them
             weights: "float": dequantised to dtype; "int4": the file's blocks of 4 and 8 bits, as
-                they are, on a CPU. Then products take and give bfloat16, and dtype stays float32.
-                Without a fast product for them, a warning says why and "float" is taken; `stored`
-                tells which it is. What one new token needs between products is compiled by numba;
+                they are, on a CPU. Then products take and give bfloat16, and dtype stays float32;
+                a warning says if they are slow on this computer. "auto": "int4" where it is
+                possible and fast, otherwise "float", with a warning that says why; `stored` tells
+                which it is. What one new token needs between products is compiled by numba;
                 without it, a warning says that torch's operations are taken.
             path: another GGUF file of the same architecture; None = the installed one
             parts: name -> NumPy function, as `exercises.mine.parts()` returns them: run on these,
@@ -92,7 +93,8 @@ class SmolLM2:
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
             ValueError: another dtype, a device that is not available, an altered file; unknown
-                weights, or "int4" with another dtype or device; an unknown part
+                weights, or "int4" with another dtype or device, or a torch that has no product for
+                it; an unknown part
             FileNotFoundError: there is no file at path
         Cost: a second; 538 MB in float32, half of that in the other dtypes, 102 MB as "int4". On a
             CPU "int4" generates the fastest, then float32, and float16 by far the slowest. With
