@@ -1,0 +1,211 @@
+"""What is chosen by name is what is done, or an error: never something else in silence.
+
+Every public function of the package with a choice by name stands in CHOICES or, if only other
+functions call it that have checked the choice, in INSIDE.
+"""
+
+import ast
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attention_src.attention import layer
+from attention_src.costs.workload import Setup
+from attention_src.flash import layer as flash
+from attention_src.flash import layer_packed, traffic
+from attention_src.kvcache.cache import KVCache
+from attention_src.kvcache.layer import decode_attention
+from attention_src.linear import layer as linear
+from attention_src.linear import layer_delta, layer_gated, reference_delta, reference_gated
+from attention_src.linear import reference as linear_reference
+from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.int4 import keeps_blocks
+from attention_src.multihead import layer_cache
+from attention_src.multihead.layer import MultiHeadAttention
+from attention_src.multihead.layer_latent import MultiHeadLatentAttention
+from attention_src.multihead.layer_rotary import Rotary
+from attention_src.rope import layer as rope
+from attention_src.softmax import layer as softmax
+from attention_src.ssm import layer as ssm
+from attention_src.ssm import layer_mamba, layer_ssd, reference_ssd, time_invariant
+from attention_src.ssm import reference as ssm_reference
+from attention_src.testing import make_qkv
+
+PACKAGE = Path(__file__).parents[1] / "attention_src"
+NAMES = {"impl", "form", "weights", "method"}  # of arguments that choose
+Q, K, V = make_qkv(4, d_k=4, d_v=4, dtype=torch.float32)
+Q64, K64, V64 = make_qkv(4, d_k=4, d_v=4)
+BETA, GATE = torch.rand(Q.shape[:3]), -torch.rand(Q.shape[:3])
+X, DT, A = torch.ones(1, 4, 3), torch.ones(1, 4, 3), -torch.ones(3, 2)
+B = torch.ones(1, 4, 2)
+B2 = torch.ones(1, 2, 4, 2)
+HEADS = (torch.ones(1, 2, 4, 3), torch.ones(1, 2, 4), -torch.ones(2), B2, B2)
+
+
+def as_numpy(*tensors):
+    return [x.numpy() for x in tensors]
+
+
+def decode(**choice):
+    cache = KVCache()
+    cache.append(K, V)
+    return decode_attention(Q[:, :, :1], cache, **choice)
+
+
+@functools.cache
+def model():
+    return SmolLM2.load()
+
+
+CHOICES = {
+    "attention.layer.attention": lambda **c: layer.attention(Q, K, V, **c),
+    "costs.workload.Setup": lambda **c: Setup("x", **c),
+    "flash.layer.flash_attention": lambda **c: flash.flash_attention(Q, K, V, **c),
+    "flash.layer.flash_attention_with_lse": lambda **c: flash.flash_attention_with_lse(
+        Q, K, V, **c
+    ),
+    "flash.traffic.hbm_bytes": lambda **c: traffic.hbm_bytes(8, 8, 4, sram_bytes=4096, **c),
+    "kvcache.layer.decode_attention": decode,
+    "linear.layer.linear_attention": lambda **c: linear.linear_attention(Q, K, V, **c),
+    "linear.layer_delta.delta_rule": lambda **c: layer_delta.delta_rule(Q, K, V, BETA, **c),
+    "linear.layer_delta.gated_delta_rule": lambda **c: layer_delta.gated_delta_rule(
+        Q, K, V, BETA, GATE, **c
+    ),
+    "linear.layer_gated.gated_linear_attention": lambda **c: layer_gated.gated_linear_attention(
+        Q, K, V, GATE[..., None], **c
+    ),
+    "linear.reference.linear_attention": lambda **c: linear_reference.linear_attention(
+        Q64, K64, V64, **c
+    ),
+    "linear.reference_delta.delta_rule": lambda **c: reference_delta.delta_rule(
+        Q64, K64, V64, BETA.numpy(), **c
+    ),
+    "linear.reference_delta.gated_delta_rule": lambda **c: reference_delta.gated_delta_rule(
+        Q64, K64, V64, *as_numpy(BETA, GATE), **c
+    ),
+    "linear.reference_gated.gated_linear_attention": (
+        lambda **c: reference_gated.gated_linear_attention(
+            Q64, K64, V64, GATE[..., None].numpy(), **c
+        )
+    ),
+    "models.smollm2.int4.keeps_blocks": lambda **c: keeps_blocks(
+        dtype=torch.float32, device="cpu", **c
+    ),
+    "models.smollm2.model.SmolLM2.load": lambda **c: SmolLM2.load(**c),
+    "models.smollm2.model.SmolLM2.logits": lambda **c: model().logits([1, 2], **c),
+    "models.smollm2.model.SmolLM2.generate": lambda **c: model().generate("x", 1, **c),
+    "multihead.layer.MultiHeadAttention.__init__": lambda **c: MultiHeadAttention(4, 2, **c),
+    "multihead.layer_cache.attend": lambda **c: layer_cache.attend(Q, K, V, **c),
+    "multihead.layer_cache.attend_with_cache": lambda **c: layer_cache.attend_with_cache(
+        Q, K, V, KVCache(), **c
+    ),
+    "multihead.layer_cache.attend_with_weights": lambda **c: layer_cache.attend_with_weights(
+        Q, K, V, **c
+    ),
+    "multihead.layer_latent.MultiHeadLatentAttention.__init__": (
+        lambda **c: MultiHeadLatentAttention(4, 2, d_latent=2, rope=False, **c)
+    ),
+    "multihead.layer_rotary.Rotary": Rotary,
+    "rope.layer.rotate_qk": lambda **c: rope.rotate_qk(Q, K, torch.arange(4), **c),
+    "rope.layer.apply_rotation": lambda **c: rope.apply_rotation(
+        Q, K, *rope.cos_sin(torch.arange(4), 4), **c
+    ),
+    "softmax.layer.softmax": lambda **c: softmax.softmax(X, **c),
+    "ssm.layer.selective_scan": lambda **c: ssm.selective_scan(X, DT, A, B, B, **c),
+    "ssm.layer_mamba.MambaBlock.__init__": lambda **c: layer_mamba.MambaBlock(4, **c),
+    "ssm.layer_ssd.ssd": lambda **c: layer_ssd.ssd(*HEADS, **c),
+    "ssm.reference.selective_scan": lambda **c: ssm_reference.selective_scan(
+        *as_numpy(X, DT, A, B, B), **c
+    ),
+    "ssm.reference_ssd.ssd": lambda **c: reference_ssd.ssd(*as_numpy(*HEADS), **c),
+    "ssm.time_invariant.discretize": lambda **c: time_invariant.discretize(
+        0.1, -np.ones(2), np.ones(2), **c
+    ),
+    "ssm.time_invariant.ssm": lambda **c: time_invariant.ssm(
+        np.ones((4, 3)), 0.1 * np.ones(3), -np.ones((3, 2)), np.ones((3, 2)), np.ones((3, 2)), **c
+    ),
+    "flash.layer_packed.packed_attention": lambda **c: layer_packed.packed_attention(
+        *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
+    ),
+    "flash.layer_packed.packed_attention_with_lse": (
+        lambda **c: layer_packed.packed_attention_with_lse(
+            *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
+        )
+    ),
+}
+INSIDE = {
+    "linear.checks.check_form",
+    "linear.layer_delta_steps.run_delta",
+    "linear.layer_gated.run_gated",
+    "linear.layer_parts.run",
+    "linear.layer_parts.uses_kernel",
+    "linear.reference_parts.run",
+    "models.smollm2.forward.forward",
+    "models.smollm2.generate.generate",
+    "models.smollm2.generate.generate_ids",
+    "models.smollm2.own.forward.forward",
+    "ring.layer_rounds.attend_in_rounds",
+    "shapes.check_impl",
+    # In tests/ring, where there are processes to talk to.
+    "ring.layer.ring_attention",
+    "ring.layer.ring_attention_with_lse",
+}
+
+
+def is_choice(name, annotation):
+    return (
+        ast.unparse(name) in NAMES and annotation is not None and ast.unparse(annotation) == "str"
+    )
+
+
+def choosing(body, place):
+    """(dotted name, argument) of each public function's or dataclass's choice by name."""
+    for node in body:
+        name = getattr(node, "name", "_")
+        if isinstance(node, ast.ClassDef) and not name.startswith("_"):
+            yield from choosing(node.body, f"{place}.{name}")
+        elif isinstance(node, ast.FunctionDef) and (name == "__init__" or name[0] != "_"):
+            for x in [*node.args.args, *node.args.kwonlyargs]:
+                if is_choice(ast.Name(x.arg), x.annotation):
+                    yield f"{place}.{name}", x.arg
+        elif isinstance(node, ast.AnnAssign) and is_choice(node.target, node.annotation):
+            yield place, ast.unparse(node.target)
+
+
+def all_choices():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        yield from choosing(ast.parse(path.read_text(encoding="utf-8")).body, place)
+
+
+PAIRS = [pair for pair in all_choices() if pair[0] not in INSIDE]
+
+
+def test_every_choice_stands_in_a_table():
+    assert {name for name, _ in all_choices()} == set(CHOICES) | INSIDE
+
+
+@pytest.mark.parametrize("value", ["", "AUTO", "fast", None, True])
+@pytest.mark.parametrize(("name", "argument"), PAIRS)
+def test_what_is_no_choice_is_refused_by_name(name, argument, value, untyped):
+    with pytest.raises(ValueError, match=f"^{argument} is "):
+        CHOICES[name](**{argument: value})
+
+
+def test_what_cannot_be_done_as_asked_is_refused():
+    """A named way that cannot do the rest of the call is no reason to take another."""
+    refused = [
+        lambda: layer.attention(Q, K, V, impl="sdpa", softcap=1.0),
+        lambda: flash.flash_attention(Q, K, V, impl="sdpa", softcap=1.0),
+        lambda: layer_cache.attend(Q, K, V, impl="tiled", mask=np.ones((4, 4), bool)),
+        lambda: softmax.softmax(X.double(), impl="triton"),
+        lambda: linear.linear_attention(Q, K, V, impl="triton", form="recurrent"),
+        lambda: model().logits([1], impl="tiled", mask=np.ones((1, 1), bool)),
+        lambda: SmolLM2.load(torch.bfloat16, weights="int4"),
+    ]
+    for call in refused:
+        with pytest.raises(ValueError, match=r"should be|need|Choose another impl|form only"):
+            call()
