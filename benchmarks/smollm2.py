@@ -25,9 +25,9 @@ from attention_src.models.corpus import TEXTS, load_text
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE, SmolLM2
-from attention_src.models.smollm2.compiled.token import compiled_loops
 from attention_src.models.smollm2.experiments import corpus_ids, perplexity
 from attention_src.models.smollm2.generate import generate_ids
+from attention_src.models.smollm2.one_token.token import compiled_loops
 from attention_src.timing import now_ms
 from benchmarks.linear_cpu import processor
 from benchmarks.record import format_table, provenance, save

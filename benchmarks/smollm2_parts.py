@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_src.models.smollm2 import SmolLM2, parts
-from attention_src.models.smollm2.compiled.token import compiled_loops
+from attention_src.models.smollm2 import SmolLM2, operations
 from attention_src.models.smollm2.experiments.speed import fastest_threads
 from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import generate_ids
 from attention_src.models.smollm2.int4 import PackedMatrix
-from attention_src.models.smollm2.parts import project
+from attention_src.models.smollm2.one_token.token import compiled_loops
+from attention_src.models.smollm2.operations import project
 from attention_src.timing import least_ms, now_ms
 
 FORWARD = sys.modules[forward.__module__]
@@ -78,7 +78,7 @@ def _parts_ms(model: SmolLM2, ids: list[int], n_new: int) -> dict[str, float]:
     with ExitStack() as stack:
         for name, part in STEPS.items():
             stack.enter_context(patch.object(FORWARD, name, timed(getattr(FORWARD, name), part)))
-        stack.enter_context(patch.object(parts, "project", timed(project, "products")))
+        stack.enter_context(patch.object(operations, "project", timed(project, "products")))
         multiply = timed(PackedMatrix.multiply_rows, "products")
         stack.enter_context(patch.object(PackedMatrix, "multiply_rows", multiply))
         for name, part in COMPILED.items() if compiled_loops() else ():

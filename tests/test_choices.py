@@ -23,7 +23,7 @@ from attention_src.linear import layer_delta, layer_gated, reference_delta, refe
 from attention_src.linear import reference as linear_reference
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.int4 import keeps_blocks
-from attention_src.multihead import layer_cache
+from attention_src.multihead import layer_attend
 from attention_src.multihead.layer import MultiHeadAttention
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary
@@ -98,11 +98,11 @@ CHOICES = {
     "models.smollm2.model.SmolLM2.logits": lambda **c: model().logits([1, 2], **c),
     "models.smollm2.model.SmolLM2.generate": lambda **c: model().generate("x", 1, **c),
     "multihead.layer.MultiHeadAttention.__init__": lambda **c: MultiHeadAttention(4, 2, **c),
-    "multihead.layer_cache.attend": lambda **c: layer_cache.attend(Q, K, V, **c),
-    "multihead.layer_cache.attend_with_cache": lambda **c: layer_cache.attend_with_cache(
+    "multihead.layer_cache.attend": lambda **c: layer_attend.attend(Q, K, V, **c),
+    "multihead.layer_cache.attend_with_cache": lambda **c: layer_attend.attend_with_cache(
         Q, K, V, KVCache(), **c
     ),
-    "multihead.layer_cache.attend_with_weights": lambda **c: layer_cache.attend_with_weights(
+    "multihead.layer_cache.attend_with_weights": lambda **c: layer_attend.attend_with_weights(
         Q, K, V, **c
     ),
     "multihead.layer_latent.MultiHeadLatentAttention.__init__": (
@@ -200,7 +200,7 @@ def test_what_cannot_be_done_as_asked_is_refused():
     refused = [
         lambda: layer.attention(Q, K, V, impl="sdpa", softcap=1.0),
         lambda: flash.flash_attention(Q, K, V, impl="sdpa", softcap=1.0),
-        lambda: layer_cache.attend(Q, K, V, impl="tiled", mask=np.ones((4, 4), bool)),
+        lambda: layer_attend.attend(Q, K, V, impl="tiled", mask=np.ones((4, 4), bool)),
         lambda: softmax.softmax(X.double(), impl="triton"),
         lambda: linear.linear_attention(Q, K, V, impl="triton", form="recurrent"),
         lambda: model().logits([1], impl="tiled", mask=np.ones((1, 1), bool)),

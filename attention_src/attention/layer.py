@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.attention.changes import check_softcap
 from attention_src.attention.layer_scores import (
     bias_tensor,
     dropped,
@@ -21,6 +20,7 @@ from attention_src.attention.layer_scores import (
     stack_groups,
     visible_keys,
 )
+from attention_src.attention.score_modifiers import check_softcap
 from attention_src.shapes import check_flags, check_heads, check_impl, check_scale, check_seed
 from attention_src.softmax.layer import softmax
 from attention_src.tensors import check_tensors, without_autocast

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.attention.changes import check_bias, check_sink_logits
+from attention_src.attention.score_modifiers import check_bias, check_sink_logits
 from attention_src.shapes import check_groups, check_mask, check_seed
 from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.attention.bias import Alibi
-from attention_src.attention.changes import check_bias, check_sink_logits, check_softcap
 from attention_src.attention.masks import causal_mask
+from attention_src.attention.score_modifiers import check_bias, check_sink_logits, check_softcap
 from attention_src.shapes import (
     check_flags,
     check_leading,

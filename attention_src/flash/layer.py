@@ -18,9 +18,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.attention.changes import check_sink_logits, check_softcap
 from attention_src.attention.layer import attention, attention_lse
 from attention_src.attention.masks import combine
+from attention_src.attention.score_modifiers import check_sink_logits, check_softcap
 from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths, clear_padding
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility

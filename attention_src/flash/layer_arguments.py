@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.attention.changes import check_bias
+from attention_src.attention.score_modifiers import check_bias
 from attention_src.shapes import check_shape
 from attention_src.tensors import as_tensor, compute_dtype
 

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_src.flash.layer import IMPLS
-from attention_src.multihead.layer_cache import (
+from attention_src.multihead.layer_attend import (
     attend,
     attend_with_cache,
     attend_with_weights,

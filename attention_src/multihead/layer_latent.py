@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_src.attention.layer import attention_weights
 from attention_src.flash.layer import IMPLS
-from attention_src.multihead.layer_cache import attend, check_cache, check_no_gradients
+from attention_src.multihead.layer_attend import attend, check_cache, check_no_gradients
 from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.rope.scaling_by_parts import latent_scaling

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_src.rope.checks import check_rotation
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
-from attention_src.triton_support.plan import Prepared, planned
+from attention_src.triton_support.launch_cache import Prepared, planned
 
 
 @triton.jit

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_src.shapes import shape
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
-from attention_src.triton_support.plan import Prepared, planned
+from attention_src.triton_support.launch_cache import Prepared, planned
 
 # The longest rows (a power of two) that 16 warps hold in registers: one number per score in the
 # forward, two in the backward. Shorter when interpreted, so that tests reach the long kernels.

@@ -1,7 +1,7 @@
 """What an iteration of each kernel's hot loop holds, and how fast a model says that it is.
 
 Ours beside FlexAttention's and fla's, which the same compiler compiles. The model is
-attention_src/triton_support/issue_slots.py, which says what it cannot see. It is for the flash
+attention_src/triton_support/cycle_model.py, which says what it cannot see. It is for the flash
 kernels, whose matrix units should be busy; what waits for memory it does not predict.
 """
 
@@ -24,10 +24,10 @@ TABLE = RESULTS / "loops.json"
 
 def head() -> dict[str, str]:
     """What all rows depend on: the compiler, and the code that reads and models its output."""
-    from attention_src.triton_support import inner_loop, issue_slots
+    from attention_src.triton_support import cycle_model, inner_loop
     from attention_src.triton_support.digest import source_digest
 
-    paths = (Path(module.__file__ or "") for module in (inner_loop, issue_slots))
+    paths = (Path(module.__file__ or "") for module in (inner_loop, cycle_model))
     digests = (source_digest(path.read_text(encoding="utf-8")) for path in paths)
     return table.head() | {"reader": " ".join(digests)}
 
@@ -61,7 +61,7 @@ def describe(wanted: list[str]) -> dict[Case, dict[str, Any]]:
 
 def compile_case(case: Case) -> dict[str, Any]:
     """What a launch's hot loop holds; only an error if it does not compile."""
-    from attention_src.triton_support import issue_slots
+    from attention_src.triton_support import cycle_model
     from attention_src.triton_support.compile import (
         blocks_per_multiprocessor,
         compile_code,
@@ -91,7 +91,7 @@ def compile_case(case: Case) -> dict[str, Any]:
         tma = dict(tma_bytes=peer.tma_bytes, stages=launch.num_stages) if peer else {}
         # Groups of warps wait for each other no more than programs do.
         placed = dict(num_warps=launch.num_warps, blocks=blocks * launch.groups)
-        speed = issue_slots.tflop_per_s(loop, case.chip, **placed, **tma)
+        speed = cycle_model.tflop_per_s(loop, case.chip, **placed, **tma)
         row["tflop_per_s"] = round(speed, 1)
     return row
 

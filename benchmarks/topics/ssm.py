@@ -9,7 +9,7 @@ some exponentials with multiplications, which ours does not.
 import torch
 
 from attention_src.ssm.kernel import selective_scan_forward
-from attention_src.triton_support.issue_slots import CHIPS
+from attention_src.triton_support.cycle_model import CHIPS
 from attention_src.triton_support.launch import capability
 from benchmarks.goals import Goal
 from benchmarks.running import Bench, add_rate, add_share

@@ -7,7 +7,7 @@ from worked import run_exercise
 from attention_src.attention.reference import attention
 from attention_src.exercises.mine import PARTS, parts
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2.own.parts import Parts
+from attention_src.models.smollm2.learner.dispatch import Parts
 
 # Where the book has the worked solution of each part, and its name there.
 SOLUTIONS = {

@@ -8,7 +8,7 @@ from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.mine import PARTS
 from attention_src.exercises.mistakes import AS_PART, NOWHERE, _checks, declared
-from attention_src.models.smollm2.own.ours import OURS
+from attention_src.models.smollm2.learner.defaults import OURS
 from attention_src.rope.reference import half_split_order
 
 RNG = np.random.default_rng(0)

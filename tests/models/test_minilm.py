@@ -13,7 +13,7 @@ from attention_src.models import install
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.gelu import erf, gelu
-from attention_src.models.minilm.recorded import load_recorded
+from attention_src.models.minilm.golden import load_recorded
 
 SENTENCES = [
     "The cat sat on the mat",

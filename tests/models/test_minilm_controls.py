@@ -7,7 +7,7 @@ import pytest
 
 from attention_src.attention.maps import column_score
 from attention_src.models.minilm import MiniLM
-from attention_src.models.minilm.controls import embed_without_each, mean_outputs, shuffled
+from attention_src.models.minilm.baselines import embed_without_each, mean_outputs, shuffled
 from attention_src.models.minilm.sentences import (
     ADJECTIVES,
     PLAIN,

@@ -22,9 +22,9 @@ from smollm2_support import (
 )
 
 from attention_src.attention.masks import to_additive, window_mask
-from attention_src.models.smollm2 import SmolLM2, parts
+from attention_src.models.smollm2 import SmolLM2, operations
 from attention_src.models.smollm2 import weights as smollm2_weights
-from attention_src.models.smollm2.parts import feed_forward, project, rms_norm
+from attention_src.models.smollm2.operations import feed_forward, project, rms_norm
 from attention_src.models.smollm2.trace import Ablation, Probe
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 
@@ -239,7 +239,7 @@ def test_ids_may_be_a_list_or_any_whole_numbers():
 )
 def test_project_is_a_matrix_product(dtype, tolerance, intel, monkeypatch):
     """One row and several, of even and odd width, by a matrix and by a transposed one."""
-    monkeypatch.setattr(parts, "made_by_intel", lambda: intel)
+    monkeypatch.setattr(operations, "made_by_intel", lambda: intel)
     generator = torch.Generator().manual_seed(0)
     for d_in in (1, 7, 576):
         w = torch.randn(d_in, 11, generator=generator, dtype=torch.float64).to(dtype)

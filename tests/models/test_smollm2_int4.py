@@ -9,7 +9,7 @@ from smollm2_support import agreement, gguf, model, packed_model, perplexity, te
 
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
-from attention_src.models.smollm2.parts import project
+from attention_src.models.smollm2.operations import project
 
 ROUNDING = 2.0**-8  # of bfloat16
 
@@ -121,7 +121,7 @@ def test_without_the_product_int4_is_refused_and_auto_takes_floats(monkeypatch):
     monkeypatch.setattr(
         smollm2_model, "load_weights", lambda *_, packed: asked.append(packed) or ours
     )
-    with pytest.raises(ValueError, match="weights is 'int4', but torch .* has no 4-bit product"):
+    with pytest.raises(ValueError, match=r"weights is 'int4', but torch .* has no 4-bit product"):
         SmolLM2.load(weights="int4")
     with pytest.warns(UserWarning, match=r"taking 'float', because torch .* has no 4-bit product"):
         loaded = SmolLM2.load(weights="auto")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention.layer import attention
-from attention_src.models.smollm2.parts import rms_norm
+from attention_src.models.smollm2.operations import rms_norm
 from attention_src.rope.layer import apply_rotation, cos_sin
 
-loops = pytest.importorskip("attention_src.models.smollm2.compiled.loops", exc_type=ImportError)
+loops = pytest.importorskip("attention_src.models.smollm2.one_token.loops", exc_type=ImportError)
 HALF_STEP = 2.0**-8  # what rounding to bfloat16 changes at most, relatively
 ALMOST = 1e-5  # of float32 sums, and of the exponential
 

@@ -7,10 +7,10 @@ from smollm2_support import model, shallow, text_ids
 
 from attention_src.attention.reference import attention
 from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.experiments.learner_report import PROMPT
 from attention_src.models.smollm2.experiments.mistakes import REFERENCES, Row, table
-from attention_src.models.smollm2.experiments.own import PROMPT
-from attention_src.models.smollm2.own.ours import OURS
-from attention_src.models.smollm2.own.parts import Parts
+from attention_src.models.smollm2.learner.defaults import OURS
+from attention_src.models.smollm2.learner.dispatch import Parts
 
 SHORT = dict(n=9, text="tide_mill", prompt="Once upon", max_new_tokens=3)
 

@@ -10,10 +10,10 @@ from smollm2_support import CLOSE, model, shallow, text_ids
 
 from attention_src.exercises.mine import PARTS
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2.experiments.own import report
-from attention_src.models.smollm2.own.answers import PartError
-from attention_src.models.smollm2.own.ours import OURS
-from attention_src.models.smollm2.own.parts import COARSER, UNUSED, Parts
+from attention_src.models.smollm2.experiments.learner_report import report
+from attention_src.models.smollm2.learner.checks import PartError
+from attention_src.models.smollm2.learner.defaults import OURS
+from attention_src.models.smollm2.learner.dispatch import COARSER, UNUSED, Parts
 from attention_src.models.smollm2.trace import Ablation
 
 N = 13

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attention_src.models.smollm2.parts import feed_forward, project, rms_norm
+from attention_src.models.smollm2.operations import feed_forward, project, rms_norm
 
 
 def leaves(rows, dtype, d=6, d_ffn=7):

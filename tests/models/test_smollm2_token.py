@@ -10,12 +10,12 @@ from smollm2_support import model, packed_model, perplexity, text_ids
 
 from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
-from attention_src.models.smollm2.compiled import token
+from attention_src.models.smollm2.one_token import token
 from attention_src.models.smollm2.sampling import greedy
 from attention_src.models.smollm2.trace import Probe
 from attention_src.rope.scaling import PositionInterpolation
 
-pytest.importorskip("attention_src.models.smollm2.compiled.loops", exc_type=ImportError)
+pytest.importorskip("attention_src.models.smollm2.one_token.loops", exc_type=ImportError)
 numba = pytest.importorskip("numba")
 
 

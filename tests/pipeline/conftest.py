@@ -8,11 +8,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tiny import all_cases, make_book
 
 from tools.book import Book
-from tools.notebook import numbers
+from tools.notebook import labels
 
 
 @pytest.fixture(scope="session")
 def cases_book(tmp_path_factory):
     """A book whose chapter `cases` holds every construct, and the numbers that Sphinx gives it."""
     book = Book(make_book(tmp_path_factory.mktemp("cases"), cases=all_cases()))
-    return book, numbers.load(book)
+    return book, labels.load(book)

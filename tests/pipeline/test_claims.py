@@ -6,7 +6,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tiny import FRONT
 
 from tools.book import Book, Chapter
-from tools.claims import decided, undecided
+from tools.check_claims import decided, undecided
 from tools.freshness import REPOSITORY
 from tools.instruments.claims import read
 

@@ -10,7 +10,7 @@ from tiny import make_book
 from tools import freshness
 from tools.book import Book
 from tools.notebook import build as notebooks
-from tools.notebook import numbers
+from tools.notebook import labels
 
 CHAPTER = """\
 # Tiny
@@ -29,7 +29,7 @@ x
 """
 
 
-ask_sphinx = numbers.load
+ask_sphinx = labels.load
 FOUND = {"labels": {}, "docs": {}, "terms": {}, "cites": {}}  # numbers of a book without any
 
 
@@ -43,8 +43,8 @@ def made(tmp_path_factory):
 @pytest.fixture
 def book(made, tmp_path, monkeypatch):
     """A copy of a book whose notebook is up to date. Sphinx is not asked again for its numbers."""
-    found = numbers.load(Book(made))
-    monkeypatch.setattr(numbers, "load", lambda book: found)
+    found = labels.load(Book(made))
+    monkeypatch.setattr(labels, "load", lambda book: found)
     return shutil.copytree(made, tmp_path / "book", symlinks=True)
 
 
@@ -122,7 +122,7 @@ def test_nothing_to_do(book, never_execute, capsys):
 
 
 def test_changed_prose_keeps_the_outputs(book, never_execute, capsys, monkeypatch):
-    monkeypatch.setattr(numbers, "load", ask_sphinx)
+    monkeypatch.setattr(labels, "load", ask_sphinx)
     outputs = [cell.get("outputs") for cell in stored(book).cells]
     edit(book, "Some prose.", "(ch:part)=\n## Part\n\nOther prose, see {ref}`ch:part`.")
     assert notebooks.main(["--check"], book) == 1

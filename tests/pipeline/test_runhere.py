@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from tiny import REPOSITORY, make_book
 
-from tools.runhere import course, parts
+from tools.runhere import course, pyodide
 
 NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
 
@@ -25,31 +25,31 @@ def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    assert parts.registry() == "https://registry.npmjs.org/"
+    assert pyodide.registry() == "https://registry.npmjs.org/"
     (tmp_path / ".npmrc").write_text("color=false\nregistry=https://mirror.example/npm\n")
-    assert parts.registry() == "https://mirror.example/npm"
+    assert pyodide.registry() == "https://mirror.example/npm"
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
-    assert parts.registry() == NOWHERE
+    assert pyodide.registry() == NOWHERE
 
 
 def test_a_file_with_another_hash_is_refused(tmp_path, from_nowhere):
-    (tmp_path / parts.TARBALL).write_bytes(b"something else")
-    with pytest.raises(parts.Unavailable, match=r"it should be 52ea0e97"):
-        parts.ready(tmp_path)
-    assert list(tmp_path.iterdir()) == [tmp_path / parts.TARBALL], "nothing half made is left"
+    (tmp_path / pyodide.TARBALL).write_bytes(b"something else")
+    with pytest.raises(pyodide.Unavailable, match=r"it should be 52ea0e97"):
+        pyodide.ready(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / pyodide.TARBALL], "nothing half made is left"
 
 
 def test_what_is_in_the_cache_needs_no_network(tmp_path, from_nowhere):
-    with pytest.raises(parts.Unavailable, match=NOWHERE):
-        parts.ready(tmp_path)
-    (tmp_path / parts.version()).mkdir()
-    assert parts.ready(tmp_path) == tmp_path / parts.version()
+    with pytest.raises(pyodide.Unavailable, match=NOWHERE):
+        pyodide.ready(tmp_path)
+    (tmp_path / pyodide.version()).mkdir()
+    assert pyodide.ready(tmp_path) == tmp_path / pyodide.version()
 
 
 def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
     root = make_book(tmp_path / "book")
     code = (
-        "import pathlib, sys; from tools.runhere import parts\n"
+        "import pathlib, sys; from tools.runhere import pyodide\n"
         f"parts.CACHE = pathlib.Path({str(tmp_path / 'cache')!r})\n"
         "from jupyter_book.cli.main import main; main()"
     )
@@ -106,5 +106,5 @@ def test_the_stand_in_for_figures_has_every_name():
 
 
 def test_no_part_names_a_source_map():
-    for path in parts.ready().glob("*.*js"):
+    for path in pyodide.ready().glob("*.*js"):
         assert "sourceMappingURL" not in path.read_text("utf-8"), path.name

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from attention_src.ring.processes import on_ranks
-from attention_src.ring.wire import bytes_through_sockets
+from attention_src.ring.socket_bytes import bytes_through_sockets
 
 
 def rank_and_size():

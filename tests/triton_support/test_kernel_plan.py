@@ -8,9 +8,9 @@ import pytest
 import torch
 from kernel_support import DEVICE
 
-from attention_src.triton_support import plan
+from attention_src.triton_support import launch_cache
 from attention_src.triton_support.launch import INTERPRETED, Launch, tl, triton
-from attention_src.triton_support.plan import planned, signature
+from attention_src.triton_support.launch_cache import planned, signature
 from triton_support.toy import scale_launch
 
 
@@ -144,7 +144,7 @@ def test_an_empty_grid_and_nothing_to_launch():
 
 
 def test_not_too_many_plans_are_kept(combine, monkeypatch):
-    monkeypatch.setattr(plan, "MOST_PLANS", 3)
+    monkeypatch.setattr(launch_cache, "MOST_PLANS", 3)
     for n in range(1, 8):
         combine(numbers(n), numbers(n), 1.0)
         assert len(combine.plans) <= 3

@@ -5,7 +5,7 @@ from triton_support.toy import afresh
 CODE = """
 import torch
 from benchmarks.launch import pretend
-from attention_src.triton_support.plan import planned
+from attention_src.triton_support.launch_cache import planned
 from triton_support.toy import scale_launch
 
 started = []

@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import freshness
 from tools.book import Book, Chapter
-from tools.notebook import numbers, setup_cell
+from tools.notebook import labels, setup_cell
 from tools.notebook.portable import Portable
 from tools.notebook.veil import Veil, after_cell
 
@@ -32,7 +32,7 @@ VEILED: dict[str, Any] = {
 
 
 def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
-    """A chapter as a notebook without outputs; `found` is the result of `numbers.load`."""
+    """A chapter as a notebook without outputs; `found` is the result of `labels.load`."""
     source = chapter.read()
     page = Portable(book, chapter.docname, found)
     cells = [
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     for slug in sorted(orphans):
         print(f"notebooks/{slug}.ipynb has no chapter in _toc.yml: delete it")
         failed = True
-    found = numbers.load(book)
+    found = labels.load(book)
     for chapter in chapters:
         if options.slugs and chapter.slug not in options.slugs:
             continue

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from myst_parser.parsers.directives import parse_directive_text
 
 from tools.notebook import instruments
+from tools.notebook.directive import Directive, Page, body_of, number_of
 from tools.notebook.markup import details, html, quote
-from tools.notebook.page import Directive, Page, body_of, number_of
 
 
 class _AnyDirective:

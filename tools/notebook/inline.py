@@ -29,7 +29,7 @@ _NAMES = {"figure": "Fig.", "table": "Table", "exercise": "Exercise"}
 
 
 class Inline:
-    """Rewrites the inline text of one page; `numbers` is the result of tools.notebook.numbers."""
+    """Rewrites the inline text of one page; `numbers` is the result of tools.notebook.labels."""
 
     def __init__(self, book: Book, docname: str, numbers: dict[str, Any]):
         self.book, self.docname, self.numbers = book, docname, numbers

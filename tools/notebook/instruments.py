@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tools import quiz
 from tools.instruments import claims, exercises, happened, predict
+from tools.notebook.directive import Directive, Page, body_of, number_of
 from tools.notebook.markup import details, html
-from tools.notebook.page import Directive, Page, body_of, number_of
 from tools.notebook.veil import Veil
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.book import Book, Chapter
 from tools.freshness import REPOSITORY
-from tools.prose_numbers import page
+from tools.prose_numbers import computed
 from tools.prose_numbers.numbers import in_prose
 from tools.prose_numbers.prose import prose
 
@@ -21,9 +21,13 @@ HOW = (
 
 def unfounded(chapter: Chapter) -> Iterator[str]:
     """One line for each number of the prose that the page does not compute."""
-    text, outputs, literals = prose(chapter.text), page.outputs(chapter), page.literals(chapter)
+    text, outputs, literals = (
+        prose(chapter.text),
+        computed.outputs(chapter),
+        computed.literals(chapter),
+    )
     places = [(text.count("\n", 0, n.at) + 1, n, chapter.text) for n in in_prose(text)]
-    for line, alt in page.alternatives(chapter):
+    for line, alt in computed.alternatives(chapter):
         places += [(line, n, alt) for n in in_prose(alt)]
     for line, number, around in sorted(places, key=lambda place: place[0]):
         if not number.is_among(outputs, literals):
@@ -67,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     count = 0
     for chapter in chapters:
-        if page.outputs_are_old(chapter):
+        if computed.outputs_are_old(chapter):
             print(f"{chapter.source}: its outputs are old: run python -m tools.notebook first")
         for line in unfounded(chapter):
             print(line)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from tools.runhere import course, parts
+from tools.runhere import course, pyodide
 
 ROOT = Path(__file__).parents[2]  # the course's code, also where another book is built
 
@@ -22,12 +22,12 @@ def write(out: Path) -> tuple[str, int]:
     """Write _static/py; give the worker's address in _static, and the bytes that a press fetches.
 
     Raises:
-        parts.Unavailable: the parts are neither here nor to be fetched
+        pyodide.Unavailable: the parts are neither here nor to be fetched
     """
     folder = out / "_static" / "py"
-    made = parts.ready()
+    made = pyodide.ready()
     zipped = course.archive(ROOT)
-    name = f"attention_src-{parts.sha256(zipped)[:8]}.zip"
+    name = f"attention_src-{pyodide.sha256(zipped)[:8]}.zip"
     for old in folder.glob("*"):
         if old.is_dir() and old.name != made.name:
             shutil.rmtree(old)
@@ -35,7 +35,7 @@ def write(out: Path) -> tuple[str, int]:
             old.unlink()
     shutil.copytree(made, folder / made.name, dirs_exist_ok=True)
     (folder / name).write_bytes(zipped)
-    return f"py/{made.name}/worker.js?course=../{name}", parts.weight(made) + len(zipped)
+    return f"py/{made.name}/worker.js?course=../{name}", pyodide.weight(made) + len(zipped)
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
@@ -45,7 +45,7 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     try:
         address, size = write(out)
-    except parts.Unavailable as reason:
+    except pyodide.Unavailable as reason:
         print(f"The pages have no button to run code, since its parts are missing. {reason}")
         shutil.rmtree(out / "_static" / "py", ignore_errors=True)
         address, size = "", 0

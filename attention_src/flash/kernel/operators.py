@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.attention.changes import check_softcap
+from attention_src.attention.score_modifiers import check_softcap
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
 from attention_src.flash.kernel.config import HEAD_SIZES, Inputs
 from attention_src.flash.kernel.forward import forward_launch
@@ -13,7 +13,7 @@ from attention_src.flash.kernel.tiles import MAX_TILE_ROWS
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
 from attention_src.triton_support.launch import capability, check_kernel_tensors
-from attention_src.triton_support.plan import Prepared, planned
+from attention_src.triton_support.launch_cache import Prepared, planned
 
 
 @torch.library.custom_op("attention_src::flash_forward", mutates_args=())

@@ -33,7 +33,7 @@ from attention_src.kvcache.kernel.launch import (
 from attention_src.kvcache.kernel.merge import merge_launch
 from attention_src.shapes import check_scale
 from attention_src.triton_support.launch import INTERPRETED, Launch, capability
-from attention_src.triton_support.plan import Prepared, planned
+from attention_src.triton_support.launch_cache import Prepared, planned
 
 
 @torch.library.custom_op("attention_src::decode_contiguous", mutates_args=())

@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--top-p", type=float, metavar="P", help="draw among tokens that hold probability P")
     add("--seed", type=int, help="makes the drawing repeatable")
     add("--dtype", default="float32", choices=DTYPES, help="of the weights")
-    add("--weights", default="float", choices=WEIGHTS, help="int4: as in the file; auto: the faster")
+    add("--weights", default="float", choices=WEIGHTS, help="int4: the file's; auto: the faster")
     add("--device", default="cpu", help="where to compute: cpu or cuda")
     add("--threads", type=_positive, metavar="N", help="on a CPU; default: the fastest right now")
     return parser

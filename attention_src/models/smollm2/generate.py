@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_src.kvcache.layer import has_kernel
 from attention_src.models.smollm2.caches import check_padding
-from attention_src.models.smollm2.own.sampling import own_chooser
+from attention_src.models.smollm2.learner.sampling import own_chooser
 from attention_src.models.smollm2.sampling import Choose, chooser, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size

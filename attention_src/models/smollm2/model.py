@@ -26,18 +26,18 @@ from attention_src.kvcache.cache import Cache
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2.caches import make_caches
-from attention_src.models.smollm2.compiled.token import (
+from attention_src.models.smollm2.checks import check_ids, check_one_text, check_positions
+from attention_src.models.smollm2.forward import forward
+from attention_src.models.smollm2.generate import STOP, generate
+from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
+from attention_src.models.smollm2.learner.cache import make_own_caches
+from attention_src.models.smollm2.learner.dispatch import Parts
+from attention_src.models.smollm2.learner.forward import forward as forward_on_parts
+from attention_src.models.smollm2.one_token.token import (
     next_token_logits,
     takes,
     warn_without_numba,
 )
-from attention_src.models.smollm2.forward import forward
-from attention_src.models.smollm2.generate import STOP, generate
-from attention_src.models.smollm2.inputs import check_ids, check_one_text, check_positions
-from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
-from attention_src.models.smollm2.own.cache import make_own_caches
-from attention_src.models.smollm2.own.forward import forward as forward_on_parts
-from attention_src.models.smollm2.own.parts import Parts
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Config, Weights, load_weights
@@ -184,7 +184,7 @@ class SmolLM2:
             mask: bool, broadcasts to [B, H, n, n_k], True = may attend, in addition to the causal
                 mask; n_k includes the cached tokens
             impl: of attention: "dense", "sdpa", "tiled", "triton" or "auto", see
-                `multihead.layer_cache`; "auto" also lets one token on "int4" weights take
+                `multihead.layer_attend`; "auto" also lets one token on "int4" weights take
                 `compiled.token`
             scaling: of the rotation: None, or one of `rope.scaling`
             probe: reads or changes the heads' outputs, see `trace`

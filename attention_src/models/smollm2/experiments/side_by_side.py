@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.models.smollm2.own.answers import PartError
-from attention_src.models.smollm2.own.parts import COARSER, Parts
+from attention_src.models.smollm2.learner.checks import PartError
+from attention_src.models.smollm2.learner.dispatch import COARSER, Parts
 
 Array = np.ndarray
 RIGHT = Parts({})

@@ -3,7 +3,7 @@
 import torch
 
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2.parts import project
+from attention_src.models.smollm2.operations import project
 from attention_src.timing import now_ms
 
 TRIAL_MS = 200.0  # long enough to meet the other programs

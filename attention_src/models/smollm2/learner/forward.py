@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
-from attention_src.models.smollm2 import parts as torch_parts
-from attention_src.models.smollm2.own.parts import Parts
+from attention_src.models.smollm2 import operations as torch_parts
+from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Config, Layer, Weights
 

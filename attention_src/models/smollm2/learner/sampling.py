@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from attention_src.models.smollm2.own.parts import Parts
+from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.sampling import Choose
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.models.smollm2.own.answers import PartError, checked, kind, name_of
-from attention_src.models.smollm2.own.ours import OURS
+from attention_src.models.smollm2.learner.checks import PartError, checked, kind, name_of
+from attention_src.models.smollm2.learner.defaults import OURS
 
 Array = np.ndarray
 Shape = tuple[int, ...]

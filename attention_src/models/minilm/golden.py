@@ -4,7 +4,7 @@ transformers' BertModel (eager attention) read the sentence with MiniLM's weight
 recorded.npz beside this file, because a learner's machine may not have transformers. The tests
 run it again and compare. To rewrite the file:
 
-    python -m attention_src.models.minilm.recorded
+    python -m attention_src.models.minilm.golden
 """
 
 from pathlib import Path

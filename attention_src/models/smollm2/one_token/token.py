@@ -89,7 +89,7 @@ def compiled_loops() -> Any:
 @functools.cache
 def _import_loops() -> Any:
     try:
-        from attention_src.models.smollm2.compiled import loops
+        from attention_src.models.smollm2.one_token import loops
     except Exception as error:  # too old for NumPy or the loops; no folder or room for its code
         warnings.warn(f"numba cannot be used, and {SLOWER}: {error}", stacklevel=3)
         return None

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.models.smollm2.own.parts import Parts
+from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.weights import Config
 
 

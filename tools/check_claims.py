@@ -1,4 +1,4 @@
-"""Is every claim of the ledger still decided? `python -m tools.claims` says which are not."""
+"""Is every claim of the ledger still decided? `python -m tools.check_claims` says which are not."""
 
 from __future__ import annotations
 
