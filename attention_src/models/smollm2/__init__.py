@@ -4,15 +4,15 @@ forward      the forward pass: read this first
 model        the class SmolLM2: load, logits, generate, trace
 weights      sizes and weights, from the file to the forward pass's layout
 int4         matrices in the file's own 4-bit blocks
-compiled     one new token by those matrices, in a few compiled calls a layer
-parts        norms, projections, the feed-forward part
-inputs       token ids and positions, checked
+one_token    one new token by those matrices, in a few compiled calls a layer
+operations   norms, projections, the feed-forward part
+checks       token ids and positions, checked
 tokenizer    text to ids and back, the format of a chat
 caches       caches by name
 sampling     from logits to the next token
 generate     token after token
 trace        record a forward pass, or change it
-own          the same forward pass on NumPy functions that you wrote
+learner      the same forward pass on NumPy functions that you wrote
 experiments  what each mistake does, whose parts it runs on, how many threads are fastest
 """
 

@@ -87,8 +87,8 @@ class SmolLM2:
                 without it, a warning says that torch's operations are taken.
             path: another GGUF file of the same architecture; None = the installed one
             parts: name -> NumPy function, as `exercises.mine.parts()` returns them: run on these,
-                and on ours for the rest; see `own.parts.Parts`. float32 on a CPU, one text length
-                at a time; `experiments.own.report` says whose each part is. None = the fast way
+                and on ours for the rest; see `learner.dispatch.Parts`. float32 on a CPU, one text length
+                at a time; `experiments.learner_report.report` says whose each part is. None = the fast way
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them
@@ -185,7 +185,7 @@ class SmolLM2:
                 mask; n_k includes the cached tokens
             impl: of attention: "dense", "sdpa", "tiled", "triton" or "auto", see
                 `multihead.layer_attend`; "auto" also lets one token on "int4" weights take
-                `compiled.token`
+                `one_token.token`
             scaling: of the rotation: None, or one of `rope.scaling`
             probe: reads or changes the heads' outputs, see `trace`
             last: True = logits of the last token only
