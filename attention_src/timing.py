@@ -83,7 +83,7 @@ def measure(
     return Timing(median, (high - low) / 2)
 
 
-def least_ms(
+def fastest_ms(
     steps: Mapping[Any, Callable[[], Any]], repeats: int, *, clock: str = "wall"
 ) -> dict[Any, float]:
     """Time several functions on the CPU, each as its fastest run.

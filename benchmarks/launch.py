@@ -105,7 +105,7 @@ def calls() -> dict[str, Call]:
 
 def microseconds(n_calls: int, *functions: Callable[[], Any]) -> list[float]:
     """Processor time of one call of each function: the least of several times many calls."""
-    from attention_src.timing import least_ms
+    from attention_src.timing import fastest_ms
 
     def often(f: Callable[[], Any]) -> Callable[[], None]:
         def calls() -> None:
@@ -115,7 +115,7 @@ def microseconds(n_calls: int, *functions: Callable[[], Any]) -> list[float]:
         return calls
 
     steps = {index: often(f) for index, f in enumerate(functions)}
-    least = least_ms(steps, REPEATS, clock="processor")
+    least = fastest_ms(steps, REPEATS, clock="processor")
     return [round(least[index] / n_calls * 1e3, 1) for index in steps]
 
 

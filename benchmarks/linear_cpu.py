@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_src.linear.layer import delta_rule, gated_linear_attention, linear_attention
-from attention_src.timing import least_ms
+from attention_src.timing import fastest_ms
 from benchmarks.record import format_table, provenance, save
 
 BATCH, HEADS, D = 1, 2, 64
@@ -53,8 +53,8 @@ def growth(lengths: tuple[int, ...]) -> list[dict]:
     for n in lengths:
         for name, (run, arguments) in implementations(n).items():
             for direction, f in directions(run, arguments).items():
-                fastest_ms = least_ms({name: f}, REPEATS, clock="processor")[name]
-                row = dict(impl=name, direction=direction, n=n, processor_ms=fastest_ms)
+                took_ms = fastest_ms({name: f}, REPEATS, clock="processor")[name]
+                row = dict(impl=name, direction=direction, n=n, processor_ms=took_ms)
                 rows.append(row)
     return rows
 
@@ -118,8 +118,8 @@ def decode(lengths: tuple[int, ...]) -> list[dict]:
         }
         for impl, step in steps.items():
             with torch.no_grad():
-                fastest_ms = least_ms({impl: step}, 20 * REPEATS, clock="processor")[impl]
-            rows.append(dict(impl=impl, context=n, processor_ms=fastest_ms))
+                took_ms = fastest_ms({impl: step}, 20 * REPEATS, clock="processor")[impl]
+            rows.append(dict(impl=impl, context=n, processor_ms=took_ms))
     return rows
 
 

@@ -20,7 +20,7 @@ from attention_src.models.smollm2.generate import generate_ids
 from attention_src.models.smollm2.int4 import PackedMatrix
 from attention_src.models.smollm2.one_token.token import compiled_loops
 from attention_src.models.smollm2.operations import project
-from attention_src.timing import least_ms, now_ms
+from attention_src.timing import fastest_ms, now_ms
 
 FORWARD = sys.modules[forward.__module__]
 STEPS = {  # what the forward pass calls, and how the table names it
@@ -104,7 +104,7 @@ def products(models: Mapping[str, SmolLM2], rows: tuple[int, ...], repeats: int)
             "nn.Linear": partial(multiply_all, F.linear, x, stored),
             "project, int4": partial(multiply_all, project, x, packed),
         }
-        for name, ms in least_ms(ways, repeats).items():
+        for name, ms in fastest_ms(ways, repeats).items():
             n_bytes = sum(m.nbytes for m in (packed if "int4" in name else matrices))
             rate = dict(gb_per_s=n_bytes / ms / 1e6, gflop_per_s=2e-6 * n * n_weights / ms)
             found.append(dict(rows=n, by=name, ms=ms, **rate))
@@ -124,7 +124,7 @@ def floor(models: Mapping[str, SmolLM2], repeats: int, speed: list[dict]) -> lis
         flat = [x.flatten().view(torch.float32) for xs in stored for x in xs]
         n_bytes[name] = sum(x.nbytes for x in flat)
         read[name] = partial(_sum_all, flat)
-    least, rows = least_ms(read, repeats), []
+    least, rows = fastest_ms(read, repeats), []
     for name, ms in least.items():
         steps = {"read every weight": ms}
         for row in speed:

@@ -146,7 +146,7 @@ INSIDE = {
     "models.smollm2.forward.forward",
     "models.smollm2.generate.generate",
     "models.smollm2.generate.generate_ids",
-    "models.smollm2.own.forward.forward",
+    "models.smollm2.learner.forward.forward",
     "ring.layer_rounds.attend_in_rounds",
     "shapes.check_impl",
     # In tests/ring, where there are processes to talk to.

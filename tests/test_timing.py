@@ -11,8 +11,8 @@ import torch
 from attention_src.timing import (
     TIME_PATTERN,
     Timing,
+    fastest_ms,
     format_time,
-    least_ms,
     measure,
     now_ms,
     print_time,
@@ -58,10 +58,10 @@ def test_the_least_of_runs_in_turn():
         calls.append(name)
         time.sleep(0.05 if len(calls) == 3 else 0.005)
 
-    times = least_ms({name: lambda name=name: take(name) for name in "ab"}, 2)
+    times = fastest_ms({name: lambda name=name: take(name) for name in "ab"}, 2)
     assert calls == list("ababab"), "one run to warm up, then two that count, in turn"
     assert list(times) == ["a", "b"] and all(x >= 5 for x in times.values())
-    sleeping = least_ms({"": lambda: time.sleep(0.05)}, 1, clock="processor")
+    sleeping = fastest_ms({"": lambda: time.sleep(0.05)}, 1, clock="processor")
     assert sleeping[""] < 40, "sleeping is no work"
 
 
@@ -127,8 +127,8 @@ BAD = [
     (lambda: measure(print, device="tpu"), "device is 'tpu'; it should be 'cpu', 'cuda'"),
     (lambda: measure(print, device="cuda:99"), "device is 'cuda:99', but torch sees"),
     (lambda: measure(print, device="cuda:x"), "device is 'cuda:x'"),
-    (lambda: least_ms({}, 0), "repeats is 0; it should be at least 1"),
-    (lambda: least_ms({}, 1, clock="sun"), "clock is 'sun'; it should be one of 'wall', 'pro"),
+    (lambda: fastest_ms({}, 0), "repeats is 0; it should be at least 1"),
+    (lambda: fastest_ms({}, 1, clock="sun"), "clock is 'sun'; it should be one of 'wall', 'pro"),
     (lambda: format_time("a: b", Timing(1, 1)), "name is 'a: b'"),
     (lambda: format_time("", Timing(1, 1)), "name is ''"),
 ]

@@ -138,11 +138,11 @@ def test_a_slow_product_is_taken_if_asked_for_and_never_by_auto(took_ms, fast, m
     times_ms = {"4 bits": took_ms, "float32": 0.2}
     threads, timed_on = torch.get_num_threads(), []
 
-    def least_ms(ways, repeats, clock):
+    def fastest_ms(ways, repeats, clock):
         timed_on.append((torch.get_num_threads(), clock))
         return times_ms
 
-    monkeypatch.setattr(int4, "least_ms", least_ms)
+    monkeypatch.setattr(int4, "fastest_ms", fastest_ms)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert int4.keeps_blocks("int4", torch.float32, "cpu")

@@ -86,9 +86,10 @@ class SmolLM2:
                 which it is. What one new token needs between products is compiled by numba;
                 without it, a warning says that torch's operations are taken.
             path: another GGUF file of the same architecture; None = the installed one
-            parts: name -> NumPy function, as `exercises.mine.parts()` returns them: run on these,
-                and on ours for the rest; see `learner.dispatch.Parts`. float32 on a CPU, one text length
-                at a time; `experiments.learner_report.report` says whose each part is. None = the fast way
+            parts: name -> NumPy function, as `exercises.keep.parts()` returns them: run on these,
+                and on ours for the rest; see `learner.dispatch.Parts`. float32 on a CPU, one text
+                length at a time; `experiments.learner_report.report` says whose each part is.
+                None = the fast way
         Returns: a SmolLM2
         Raises:
             ImportError: weights or tokenizers are not installed; gives the command to install them

@@ -15,7 +15,7 @@ CLOSE = 0.01  # of logits: float32 leaves 1e-4, and no choice of a token hangs o
 class Report:
     """What a model on parts does, beside the same model on ours.
 
-    whose: for each part, whose it is, see `own.parts.Parts.whose`
+    whose: for each part, whose it is, see `learner.dispatch.Parts.whose`
     difference: largest difference of a logit
     text: what it writes; perhaps only its beginning
     ours: what the model writes on our parts
@@ -61,7 +61,7 @@ def report(
     Returns: a Report
     Raises:
         ValueError: the model runs on no parts; a part that raises an error or gives an answer that
-            cannot be right: `own.parts.PartError`
+            cannot be right: `learner.dispatch.PartError`
     Cost: with the worked solutions, 2 s; functions with loops in Python take longer.
     """
     if model.parts is None:
