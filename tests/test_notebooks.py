@@ -16,7 +16,7 @@ import nbformat
 import pytest
 
 from attention_src import timing
-from attention_src.exercises.mine import PARTS
+from attention_src.exercises.keep import PARTS
 from tools.book import Book
 from tools.freshness import own_cells
 from tools.notebook import build as notebooks

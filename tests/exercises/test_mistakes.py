@@ -6,8 +6,8 @@ from worked import every
 
 from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.mine import PARTS
-from attention_src.exercises.mistakes import AS_PART, NOWHERE, _checks, declared
+from attention_src.exercises.keep import PARTS
+from attention_src.exercises.mistakes_in_smollm2 import AS_PART, NOWHERE, _checks, declared
 from attention_src.models.smollm2.learner.defaults import OURS
 from attention_src.rope.reference import half_split_order
 

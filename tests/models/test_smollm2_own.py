@@ -8,7 +8,7 @@ import pytest
 import torch
 from smollm2_support import CLOSE, model, shallow, text_ids
 
-from attention_src.exercises.mine import PARTS
+from attention_src.exercises.keep import PARTS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.experiments.learner_report import report
 from attention_src.models.smollm2.learner.checks import PartError

@@ -74,7 +74,7 @@ from attention_src.exercises.engine.running import (
 from attention_src.exercises.engine.variants import variants
 
 __all__ = ["Case", "Check", "Mistake", "Result", "mistakes"]
-# The functions that passed, and which check: `exercises.mine` keeps no others.
+# The functions that passed, and which check: `exercises.keep` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
 TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
 

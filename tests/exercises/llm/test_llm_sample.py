@@ -10,11 +10,11 @@ import pytest
 from worked import assert_rejected, assert_worked
 
 from attention_src.exercises.engine.checking import passed
+from attention_src.exercises.keep import PARTS
 from attention_src.exercises.llm import check_sample
 from attention_src.exercises.llm.graded import by_loop, by_thresholds
 from attention_src.exercises.llm.sample import SAMPLE, _clear
 from attention_src.exercises.llm.samplers import below, sampler, softmax
-from attention_src.exercises.mine import PARTS
 
 
 # The worked solution, in the words of the chapter.

@@ -39,7 +39,7 @@ class Parts:
     attention, masked_softmax and dot_scores are not; with masked_softmax, softmax is not.
 
     Args:
-        own: name -> function, as `exercises.mine.parts()` returns them. multihead_attention and
+        own: name -> function, as `exercises.keep.parts()` returns them. multihead_attention and
             attention_backward are accepted and not used, see `UNUSED`.
     Raises:
         ValueError: a name that is no part's, or what is not a function

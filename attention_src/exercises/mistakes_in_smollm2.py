@@ -1,13 +1,12 @@
 """Every mistake that a check of the course declares, and where a language model can make it.
 
->>> from attention_src.exercises.mistakes import declared
+>>> from attention_src.exercises.mistakes_in_smollm2 import declared
 >>> wrong = [m for m in declared() if m.part]  # those that a forward pass can make
 >>> wrong[0].function is None
 False
 """
 
 import importlib
-import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from attention_src import exercises
 from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.mine import PARTS
+from attention_src.exercises.keep import PARTS
 
 Array = np.ndarray
 
@@ -28,7 +27,7 @@ class Declared:
     """A mistake that a check knows.
 
     chapter, exercise, name: the chapter's file, the check's name and the mistake's
-    part: which of `mine.PARTS` makes it in a model; "" if none can
+    part: which of `keep.PARTS` makes it in a model; "" if none can
     function: of that part, with the mistake; None if there is no part
     why: why no part can make it, or ""
     for_a_test: True = wrong code that a learner's test is tried on
@@ -66,15 +65,12 @@ def declared() -> list[Declared]:
 
 
 def _checks() -> Iterator[tuple[str, Check | TestCheck]]:
-    """Each chapter's checks."""
-    beginning = exercises.__name__ + "."
-    for module in pkgutil.walk_packages(exercises.__path__, beginning):
-        chapter = module.name.removeprefix(beginning).split(".")[0]
-        if chapter in ("engine", "mine", "mistakes"):
-            continue
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, Check | TestCheck):
-                yield chapter, value
+    """Each chapter's checks, in the order of its file."""
+    for found in pkgutil.iter_modules(exercises.__path__):
+        module = importlib.import_module(f"{exercises.__name__}.{found.name}")
+        for name, value in vars(module).items():
+            if name.startswith("check_") and isinstance(value, Check | TestCheck):
+                yield found.name, value
 
 
 def _of(chapter: str, check: Check | TestCheck) -> Iterator[Declared]:
@@ -83,8 +79,7 @@ def _of(chapter: str, check: Check | TestCheck) -> Iterator[Declared]:
         functions = [(wrong.name, wrong.function) for wrong in check.wrong]
     else:
         functions = [(mistake.name, mistake.wrong) for mistake in check.mistakes]
-    # A check that looks further than at the answer wraps the function that it is about.
-    part, put_in = AS_PART.get(check.name, (check.name, inspect.unwrap))
+    part, put_in = AS_PART.get(check.name, (check.name, lambda f: f))
     for name, f in functions:
         if part in PARTS and check.name not in NOWHERE:
             yield Declared(chapter, check.name, name, part, put_in(f), "", test)

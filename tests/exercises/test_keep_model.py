@@ -5,7 +5,7 @@ import torch
 from worked import run_exercise
 
 from attention_src.attention.reference import attention
-from attention_src.exercises.mine import PARTS, parts
+from attention_src.exercises.keep import PARTS, parts
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.learner.dispatch import Parts
 

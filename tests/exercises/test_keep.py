@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from attention_src.exercises.keep import keep, parts
 from attention_src.exercises.masking import check_masked_softmax
-from attention_src.exercises.mine import keep, parts
 from attention_src.exercises.softmax import check_online_softmax, check_softmax
 
 TINY = 0.0
@@ -41,7 +41,7 @@ def test_a_kept_function_runs_in_another_process(f, folder, capsys):
     assert check_softmax(f)
     keep(check_softmax, f)
     assert f"softmax: kept in {folder / 'softmax.py'}" in capsys.readouterr().out
-    code = "from attention_src.exercises.mine import parts; print(parts()['softmax']([[0, 0.]]))"
+    code = "from attention_src.exercises.keep import parts; print(parts()['softmax']([[0, 0.]]))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[[0.5 0.5]]\n"
 
