@@ -9,10 +9,10 @@ import pytest
 from tiny import CASES, source_and_portable
 
 from tools import macros
+from tools.instruments.veil import after_cell
 from tools.notebook import directives
 from tools.notebook.inline import Inline
 from tools.notebook.portable import Portable
-from tools.notebook.veil import after_cell
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)

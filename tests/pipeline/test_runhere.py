@@ -50,7 +50,7 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
     root = make_book(tmp_path / "book")
     code = (
         "import pathlib, sys; from tools.runhere import pyodide\n"
-        f"parts.CACHE = pathlib.Path({str(tmp_path / 'cache')!r})\n"
+        f"pyodide.CACHE = pathlib.Path({str(tmp_path / 'cache')!r})\n"
         "from jupyter_book.cli.main import main; main()"
     )
     ran = subprocess.run(

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 from tiny import make_book
 
-from tools import break_tests, check_address, quiz
+from tools import break_tests, check_address
 from tools.book import Book
+from tools.instruments import quiz
 from tools.notebook import setup_cell
 
 GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"

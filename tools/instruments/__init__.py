@@ -1,9 +1,17 @@
-"""Sphinx extensions: what a learner touches, beyond text and figures.
+"""What a learner touches, beyond text and figures.
+
+A file holds all of a directive: how it is read, the Sphinx extension that shows it on the site, and
+FORMS, what stands for it in the notebook. Its script is book/_static/learner/<name>.js.
 
 exercises.py     {exercise} says how hard it is and how long it takes
+quiz.py          {quiz}: a question whose options say why they are right or wrong
+given.py         {given}, a number from a source; {minutes}, the reading time of a chapter
 predict.py       {predict} and {reveal}: a question to answer before its outputs are shown
 happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, the list of them
 claims.py        {claim}, a statement of a source document that a cell decides; {claims}, the ledger
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
+directive.py     what the notebook's form of a directive works with
+markup.py        quotes, folds and other pieces of Markdown for notebooks
+veil.py          what a prediction folds in a notebook
 elements.py      HTML elements with attributes of their own
 """

@@ -26,6 +26,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tools.instruments.directive import Directive, Page, checked
 from tools.instruments.elements import make
 from tools.instruments.happened import in_order
 
@@ -196,6 +197,14 @@ def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
 def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
     """Pages to write again, whatever else has changed."""
     return sorted(env.__dict__.get("claim_lists", set()))
+
+
+def _portable(page: Page, d: Directive) -> str:
+    claim = checked(page, d, read, d.argument, d.content)
+    return f"*[Claim {claim.id}]({page.inline.url(LEDGER, claim.anchor)}): {claim.verdict}.*"
+
+
+FORMS = {"claim": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,4 +1,5 @@
-"""{exercise} and {exercise-start} of sphinx-exercise, with two options that each must have.
+"""{exercise} and {exercise-start} of sphinx-exercise, with two options that each must have; and
+the notebook's form of them and of {solution}.
 
     ```{exercise} Your own softmax
     :label: ex:softmax-implement
@@ -16,6 +17,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx_exercise.directive import ExerciseDirective, ExerciseStartDirective
+
+from tools.instruments.directive import Directive, Page, body_of, checked, number_of
+from tools.instruments.markup import details
 
 LEVELS = {"1": "easy", "2": "medium", "3": "hard"}
 
@@ -59,6 +63,27 @@ class Exercise(WithCost, ExerciseDirective):
 
 class ExerciseStart(WithCost, ExerciseStartDirective):
     option_spec = _OPTIONS
+
+
+def _portable(page: Page, d: Directive) -> str:
+    title = f": {page.inline(d.argument, d.line)}" if d.argument else ""
+    line = checked(page, d, cost, d.options)
+    number = number_of(page, d, "an exercise")
+    return f"### Exercise{number}{title}\n\n*{line}.*\n\n{body_of(page, d)}".rstrip()
+
+
+def _solution_title(page: Page, d: Directive) -> str:
+    return f"Solution to Exercise {page.numbered(d.argument, d.line)}"
+
+
+FORMS = {
+    "exercise": _portable,
+    "exercise-start": _portable,
+    "exercise-end": lambda page, d: "",
+    "solution": lambda page, d: details(_solution_title(page, d), body_of(page, d)),
+    "solution-start": lambda page, d: page.open_solution(_solution_title(page, d), d.line),
+    "solution-end": lambda page, d: page.close_solution(d.line),
+}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,6 +26,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from tools.instruments.directive import Directive, Page, checked
 from tools.instruments.elements import make
 
 _MONTHS = (
@@ -206,6 +207,21 @@ def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
 def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
     """Pages to write again, whatever else has changed."""
     return sorted(env.__dict__.get("bug_lists", set()))
+
+
+def _portable_start(page: Page, d: Directive) -> str:
+    bug = checked(page, d, read, d.argument, d.content)
+    page.open_box(d.line)
+    title = page.inline(d.argument, d.line)
+    return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
+
+
+def _portable_end(page: Page, d: Directive) -> str:
+    page.close_box(d.line)
+    return "---"
+
+
+FORMS = {"happened-start": _portable_start, "happened-end": _portable_end}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

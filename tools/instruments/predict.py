@@ -27,8 +27,10 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tools import quiz
+from tools.instruments import quiz
+from tools.instruments.directive import Directive, Page, body_of, checked
 from tools.instruments.elements import element, make
+from tools.instruments.veil import Veil
 
 MOST_OPTIONS = 4
 SURE = """\
@@ -232,6 +234,20 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         for node in row[1:]:
             node.parent.remove(node)
         cover += row
+
+
+def _portable(page: Page, d: Directive) -> str:
+    return quiz.choices(page, d, checked(page, d, parse, d.argument, d.body), "Predict")
+
+
+def _portable_reveal(page: Page, d: Directive) -> str:
+    """Its prose: all that stands below a question's first cell or {reveal} is folded."""
+    if page.veil is not Veil.BELOW:
+        raise page.error(d.line, "no {predict} stands before this {reveal}")
+    return body_of(page, d)
+
+
+FORMS = {"predict": _portable, "reveal": _portable_reveal}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

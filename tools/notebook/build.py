@@ -19,9 +19,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import freshness
 from tools.book import Book, Chapter
+from tools.instruments.veil import Veil, after_cell
 from tools.notebook import labels, setup_cell
 from tools.notebook.portable import Portable
-from tools.notebook.veil import Veil, after_cell
 
 CELL_TIMEOUT = 1800  # seconds, by the clock: only a cell that hangs takes so long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab

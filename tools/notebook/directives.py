@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from myst_parser.parsers.directives import parse_directive_text
 
-from tools.notebook import instruments
-from tools.notebook.directive import Directive, Page, body_of, number_of
-from tools.notebook.markup import details, html, quote
+from tools.instruments import claims, exercises, happened, predict, quiz
+from tools.instruments.directive import Directive, Page, body_of, number_of
+from tools.instruments.markup import details, html, quote
 
 
 class _AnyDirective:
@@ -149,8 +149,11 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **{f"prf:{kind}": _theorem for kind in _THEOREMS},
     "prf:proof": _proof,
     "math": _math,
-    **instruments.FORMS,
-    "exercise-end": _nothing,
+    **exercises.FORMS,
+    **quiz.FORMS,
+    **predict.FORMS,
+    **happened.FORMS,
+    **claims.FORMS,
     "figure": _figure,
     "image": _figure,
     "table": _table,

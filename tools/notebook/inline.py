@@ -8,7 +8,7 @@ from typing import Any
 
 from tools import macros
 from tools.book import Book, Chapter, SourceError
-from tools.given import reading_time
+from tools.instruments.given import reading_time
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.

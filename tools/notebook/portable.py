@@ -18,10 +18,10 @@ from myst_parser.parsers.mdit import create_md_parser
 
 from tools import macros
 from tools.book import Book
+from tools.instruments.markup import details, one_line_equations
+from tools.instruments.veil import SUMMARY, Veil, parts
 from tools.notebook import directives
 from tools.notebook.inline import Inline
-from tools.notebook.markup import details, one_line_equations
-from tools.notebook.veil import SUMMARY, Veil, parts
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _UNNUMBERED = re.compile(r"\\begin\{(align|gather|equation|multline|alignat|flalign|eqnarray)\}")

@@ -11,7 +11,7 @@ or a definition says it: {given}`2,048`.
 
     prose      what of a chapter is prose, with everything else blanked
     numbers    how numbers are written, and when two of them are the same
-    page       the numbers of a page's outputs and code
+    computed   the numbers of a page's outputs and code
     check      one against the other
 
 It cannot know whether the right output says so: 12 is found wherever a 12 is. It catches a number

@@ -1,6 +1,6 @@
 """Python in the page: the parts that a reader's browser runs, made from pinned, hash-checked files.
 
-parts.py      gets Pyodide (npm) and NumPy for it (vendor/), checks their hashes, compiles, caches
+pyodide.py    gets Pyodide (npm) and NumPy for it (vendor/), checks their hashes, compiles, caches
 course.py     the NumPy part of attention_src, as a zip
 extension.py  Sphinx: writes both into _static/py, and tells the pages where they are
 worker/       what runs in the browser, beside the page

@@ -44,7 +44,7 @@ class Unavailable(Exception):
 
 def version() -> str:
     """Pyodide's version and a hash of all that decides what `ready` makes."""
-    made_by = [p.read_bytes() for p in sorted([HERE / "parts.py", *HERE.glob("worker/*")])]
+    made_by = [p.read_bytes() for p in sorted([HERE / "pyodide.py", *HERE.glob("worker/*")])]
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
 

@@ -3,7 +3,7 @@
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
 math.py          Sphinx: equations, set by KaTeX while the book is built
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
-page.py          Sphinx: what a page says about its chapter; folds that need no script
+folds_and_links.py  Sphinx: what a page says about its chapter; folds that need no script
 assets.py        Sphinx: one style sheet with the rules in use, and only the scripts in use
 fonts.py         fonts cut down to the characters of the book
 server.py        serves the built site on loopback

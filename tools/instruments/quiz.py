@@ -24,6 +24,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tools.instruments.directive import Directive, Page, checked
+from tools.instruments.markup import details, html
+
 _OPTION = re.compile(r"- \[([ xX])\] +(.*)")
 VERDICT = {True: "Right.", False: "Not quite."}
 
@@ -122,6 +125,25 @@ def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Eleme
 
 def _html(text: str) -> nodes.raw:
     return nodes.raw("", text, format="html")
+
+
+def choices(page: Page, d: Directive, read: Quiz, name: str) -> str:
+    """The notebook's form of a question, and of its options with their replies folded in."""
+    parts = [f"**{name}.** {page.block(read.question, d.body_line)}"]
+    for option in read.options:
+        summary = html(page.inline(option.text, d.body_line + option.line))
+        why = page.block(option.why, d.body_line + option.why_line)
+        parts.append(details(summary, f"**{VERDICT[option.right]}** {why}"))
+    return "\n\n".join(parts)
+
+
+def _portable(page: Page, d: Directive) -> str:
+    read = checked(page, d, parse, d.body)
+    page.questions += 1
+    return choices(page, d, read, f"Question {page.questions}")
+
+
+FORMS = {"quiz": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

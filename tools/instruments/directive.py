@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from tools.notebook.inline import Inline
-from tools.notebook.veil import Veil
+from tools.instruments.veil import Veil
+
+Read = TypeVar("Read")
+
+
+class Inline(Protocol):
+    """Words within a line, rewritten for the notebook; `notebook.inline.Inline` provides it."""
+
+    def __call__(self, text: str, line: int) -> str: ...
+    def url(self, doc: str, anchor: str = "") -> str: ...
+    def file(self, path: str) -> str: ...
 
 
 class Page(Protocol):
     """What a directive needs of its page; `Portable` provides it."""
 
-    inline: Inline
     questions: int
     veil: Veil
+
+    @property
+    def inline(self) -> Inline: ...
 
     def error(self, line: int, what: str) -> Exception: ...
     def numbered(self, label: str, line: int) -> str: ...
@@ -59,3 +71,11 @@ def number_of(page: Page, d: Directive, what: str) -> str:
     if not d.label:
         raise page.error(d.line, f"{what} has a number on the site: give it a label")
     return " " + page.numbered(d.label, d.line)
+
+
+def checked(page: Page, d: Directive, read: Callable[..., Read], *words: Any) -> Read:
+    """What `read` makes of a directive's words; its ValueError becomes an error with the line."""
+    try:
+        return read(*words)
+    except ValueError as wrong:
+        raise page.error(d.line, str(wrong)) from None
