@@ -8,6 +8,7 @@ hidden keys and values should still be finite, because 0 · NaN is NaN.
 Scores can be changed before the softmax, in this order: scale, softcap, bias, mask.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,19 @@ from attention_src.shapes import (
     check_scale,
     real_array,
 )
-from attention_src.softmax.reference import log_sum_exp, softmax, softmax_backward
+from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What becomes of the scores between the product and the softmax: see `attention`."""
+
+    mask: Any = None
+    causal: bool = False
+    scale: float | None = None
+    bias: Any = None
+    softcap: float | None = None
+    sink_logits: Any = None
 
 
 def attention(
@@ -65,9 +78,9 @@ def attention(
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1. softcap: Gemma Team 2024,
         arXiv:2408.00118, section 2. sink_logits: OpenAI 2025, arXiv:2508.10925, section 2.2.
     """
-    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
-    s, (_, _, v64), dtype = _scores(q, k, v, mask=mask, causal=causal, scale=scale, **changes)
-    return (_weights(s, sink_logits) @ v64).astype(dtype)
+    options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
+    q, k, v, dtype = _checked(q, k, v)
+    return attend64(q, k, v, options).astype(dtype)
 
 
 def attention_weights(
@@ -94,9 +107,9 @@ def attention_weights(
     Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
     """
-    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
-    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale, **changes)
-    return _weights(s, sink_logits).astype(dtype)
+    options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
+    q, k, _, dtype = _checked(q, k, None)
+    return _weights(_scores(q, k, None, options), sink_logits).astype(dtype)
 
 
 def attention_lse(
@@ -122,9 +135,9 @@ def attention_lse(
     Cost: 2 n_q n_k d_k FLOP; O(n_q n_k) memory.
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L is our lse).
     """
-    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
-    s, _, dtype = _scores(q, k, None, mask=mask, causal=causal, scale=scale, **changes)
-    return log_sum_exp(_with_sink(s, sink_logits)).astype(dtype)
+    options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
+    q, k, _, dtype = _checked(q, k, None)
+    return log_sum_exp64(_with_sink(_scores(q, k, None, options), sink_logits)).astype(dtype)
 
 
 def attention_backward(
@@ -161,8 +174,9 @@ def attention_backward(
     Cost: 2 n_q n_k (3 d_k + 2 d_v) FLOP; O(n_q n_k) memory.
     Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2 (rowsum(p * dp) is their D, our delta).
     """
-    changes: dict[str, Any] = dict(bias=bias, softcap=softcap)
-    s, (q64, k64, v64), _ = _scores(q, k, v, mask=mask, causal=causal, scale=scale, **changes)
+    options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
+    q64, k64, v64, _ = _checked(q, k, v)
+    s = _scores(q64, k64, v64, options)
     do64, _ = real_array(do, "do")
     leading = np.broadcast_shapes(s.shape[:-2], v64.shape[:-2])
     if do64.shape != (*leading, s.shape[-2], v64.shape[-1]):
@@ -174,7 +188,7 @@ def attention_backward(
     p = np.broadcast_to(_weights(s, sink_logits), (*leading, *s.shape[-2:]))  # [..., n_q, n_k]
     dv = p.swapaxes(-1, -2) @ do64  # [..., n_k, d_v]
     dp = do64 @ v64.swapaxes(-1, -2)  # [..., n_q, n_k]
-    ds = softmax_backward(p, dp)  # [..., n_q, n_k]
+    ds = softmax_backward64(p, dp)  # [..., n_q, n_k]
     if softcap is not None:
         ds = ds * (1 - np.tanh(scale * (q64 @ k64.swapaxes(-1, -2)) / softcap) ** 2)
     dq = scale * (ds @ k64)  # [..., n_q, d_k]
@@ -182,39 +196,54 @@ def attention_backward(
     return _like(dq, q), _like(dk, k), _like(dv, v)
 
 
-def _scores(
-    q: Any,
-    k: Any,
-    v: Any,
-    *,
-    mask: Any,
-    causal: bool,
-    scale: float | None,
-    bias: Any,
-    softcap: float | None,
-) -> tuple[Float[np.ndarray, "*batch n_q n_k"], tuple, np.dtype]:
-    """Checked float64 inputs, and their scores, changed, with −inf where hidden."""
-    check_flags(causal=causal)
+def attend64(
+    q: Float[np.ndarray, "*batch_q n_q d_k"],
+    k: Float[np.ndarray, "*batch_k n_k d_k"],
+    v: Float[np.ndarray, "*batch_v n_k d_v"],
+    options: ScoreOptions,
+) -> Float[np.ndarray, "*batch n_q d_v"]:
+    """As `attention`, on float64 arrays whose shapes were checked.
+
+    Args:
+        q, k, v: [..., n_q, d_k], [..., n_k, d_k], [..., n_k, d_v]
+        options: of the scores
+    Returns: [..., n_q, d_v]  o
+    Raises:
+        ValueError: options that do not fit the scores
+    """
+    return _weights(_scores(q, k, v, options), options.sink_logits) @ v
+
+
+def _checked(q: Any, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
+    """q, k and v in float64 (v may be None), and the dtype of the answer."""
     q, dtype = real_array(q, "q")
     k, _ = real_array(k, "k")
     v = None if v is None else real_array(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
-    softcap = check_softcap(softcap)
+    return q, k, v, dtype
+
+
+def _scores(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray | None, options: ScoreOptions
+) -> Float[np.ndarray, "*batch n_q n_k"]:
+    """Scores, changed as the options say, with −inf where hidden."""
+    check_flags(causal=options.causal)
+    softcap = check_softcap(options.softcap)
     with np.errstate(invalid="ignore"):  # NaN is a valid result
-        s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
+        s = check_scale(options.scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
         if softcap is not None:
             s = softcap * np.tanh(s / softcap)
-        if bias is not None:
-            s = s + _bias(bias, s.shape)
-    if mask is not None:
-        mask = np.asarray(mask)
+        if options.bias is not None:
+            s = s + _bias(options.bias, s.shape)
+    if options.mask is not None:
+        mask = np.asarray(options.mask)
         leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
         check_mask(mask, (*leading, *s.shape[-2:]))
         s = np.where(mask, s, -np.inf)
-    if causal:
+    if options.causal:
         s = np.where(causal_mask(*s.shape[-2:]), s, -np.inf)
-    return s, (q, k, v), dtype
+    return s
 
 
 def _bias(bias: Any, target: tuple[int, ...]) -> Float[np.ndarray, "..."]:
@@ -227,7 +256,7 @@ def _bias(bias: Any, target: tuple[int, ...]) -> Float[np.ndarray, "..."]:
 
 def _weights(s: np.ndarray, sink_logits: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """p, without the weight that a sink takes."""
-    return softmax(_with_sink(s, sink_logits))[..., : s.shape[-1]]
+    return softmax64(_with_sink(s, sink_logits))[..., : s.shape[-1]]
 
 
 def _with_sink(s: np.ndarray, sink_logits: Any) -> np.ndarray:

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.attention.reference import attention
-from attention_src.shapes import check_groups, check_mask, check_size, real_array
+from attention_src.attention.reference import ScoreOptions, attend64, attention
+from attention_src.shapes import (
+    check_groups,
+    check_leading,
+    check_mask,
+    check_size,
+    real_array,
+)
 
 
 def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
@@ -31,8 +37,12 @@ def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
         raise ValueError(
             f"x has shape {list(x.shape)}; it should be [..., n, H * d] with H={n_heads} heads"
         )
+    return _split(x, n_heads).astype(dtype, copy=False)
+
+
+def _split(x: np.ndarray, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
     heads = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)  # [..., n, H, d]
-    return heads.swapaxes(-2, -3).astype(dtype, copy=False)  # [..., H, n, d]
+    return heads.swapaxes(-2, -3)  # [..., H, n, d]
 
 
 def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
@@ -50,8 +60,12 @@ def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
     x, dtype = real_array(x, "x")
     if x.ndim < 3:
         raise ValueError(f"x has shape {list(x.shape)}; it should be [..., H, n, d]")
+    return _merge(x).astype(dtype, copy=False)
+
+
+def _merge(x: np.ndarray) -> Float[np.ndarray, "*batch n H_d"]:
     H, n, d = x.shape[-3:]
-    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).astype(dtype, copy=False)
+    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
 
 
 def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*batch d"]:
@@ -129,10 +143,11 @@ def multihead_attention(
     x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
     q = _split_normalised(x @ w["q"], sizes["H"], q_gain, "q_gain", eps)  # [..., H, n_q, d_k]
     k = _split_normalised(c @ w["k"], sizes["H_kv"], k_gain, "k_gain", eps)  # [..., H_kv, n_k, d_k]
-    v = split_heads(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
+    v = _split(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
     k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
-    o = attention(q, k, v, mask=mask, causal=causal)  # [..., H, n_q, d_v]
-    return (merge_heads(o) @ w["o"]).astype(dtype)
+    check_leading(q, k, v)
+    o = attend64(q, k, v, ScoreOptions(mask, causal))  # [..., H, n_q, d_v]
+    return (_merge(o) @ w["o"]).astype(dtype)
 
 
 def multihead_attention_by_head(
@@ -191,7 +206,7 @@ def _split_normalised(
 ) -> Float[np.ndarray, "*batch H n d"]:
     """Split into heads, and normalise before or after: the gain's width says which."""
     if gain is None:
-        return split_heads(x, n_heads)
+        return _split(x, n_heads)
     width, d = x.shape[-1], x.shape[-1] // n_heads
     if np.shape(gain) not in ((width,), (d,)):
         raise ValueError(
@@ -199,8 +214,8 @@ def _split_normalised(
             f"[{width}] for all together"
         )
     if np.shape(gain) == (width,):
-        return split_heads(rms_norm(x, gain, eps=eps), n_heads)
-    return rms_norm(split_heads(x, n_heads), gain, eps=eps)
+        return _split(rms_norm(x, gain, eps=eps), n_heads)
+    return rms_norm(_split(x, n_heads), gain, eps=eps)
 
 
 def _prepare(

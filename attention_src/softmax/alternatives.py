@@ -9,22 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.shapes import real_array
-
-
-def safe_maximum(x: Float[np.ndarray, "..."], axis: int) -> Float[np.ndarray, "..."]:
-    """The maximum, or 0 where that is −inf, so that x − m is never −inf − (−inf), which is NaN.
-
-    Args:
-        x: scores, with at least one axis
-        axis: the axis over which the maximum is taken
-    Returns: the maximum, with size 1 along axis; 0 where every score is −inf or there is none
-    Raises:
-        ValueError: x is a single number
-    """
-    if x.ndim == 0:
-        raise ValueError("x is a single number; it should be a row of scores, [..., n_k]")
-    m = x.max(axis=axis, keepdims=True, initial=-np.inf)
-    return np.where(m == -np.inf, 0, m)
+from attention_src.softmax.reference_float64 import safe_maximum
 
 
 def sigmoid_weights(x: Any) -> Float[np.ndarray, "..."]:

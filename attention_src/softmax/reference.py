@@ -16,10 +16,10 @@ from attention_src.shapes import real_array
 from attention_src.softmax.alternatives import (
     entmax15,
     hardmax,
-    safe_maximum,
     sigmoid_weights,
     sparsemax,
 )
+from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
 
 __all__ = [
     "entmax15",
@@ -72,11 +72,7 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     """
     _check_temperature(temperature)
     x, dtype = real_array(x, "x")
-    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf = NaN is a valid result
-        e = np.exp((x - safe_maximum(x, axis)) / temperature)
-        l = e.sum(axis=axis, keepdims=True)
-        p = e / np.where(l == 0, 1, l)  # l = 0: a fully masked row
-    return p.astype(dtype)
+    return softmax64(x, axis, temperature).astype(dtype)
 
 
 def _check_temperature(temperature: float) -> None:
@@ -102,10 +98,7 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Cost: n_k exponentials per row.
     """
     x, dtype = real_array(x, "x")
-    m_safe = safe_maximum(x, axis)
-    with np.errstate(invalid="ignore", divide="ignore"):  # log(0) = -inf is a valid result
-        lse = m_safe + np.log(np.exp(x - m_safe).sum(axis=axis, keepdims=True))
-    return np.asarray(lse.squeeze(axis=axis)).astype(dtype)
+    return log_sum_exp64(x, axis).astype(dtype)
 
 
 def online_max_and_sum(
@@ -208,7 +201,7 @@ def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
     dp, _ = real_array(dp, "dp")
     if p.shape != dp.shape:
         raise ValueError(f"dp has shape {list(dp.shape)} but p has shape {list(p.shape)}")
-    return (p * (dp - (p * dp).sum(axis=-1, keepdims=True))).astype(dtype)
+    return softmax_backward64(p, dp).astype(dtype)
 
 
 def entropy_bits(p: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
