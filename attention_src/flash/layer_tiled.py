@@ -46,7 +46,7 @@ def tiled_attention(
     Args:
         q, k, v: already checked
         key_lengths, visibility, scale, softcap, slopes: as for `ScoreRule`
-        bias: as there; it gets a gradient
+        bias: as for the reference; it gets a gradient
     Returns: o in q's dtype, and lse in float32 at least; differentiable once. torch.func's vmap and
         grad take it, one in the other too.
     Raises:

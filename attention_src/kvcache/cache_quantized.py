@@ -16,7 +16,7 @@ def quantize_symmetric(
 
     Args:
         x: floating point; its numbers are not checked
-        bits: as there
+        bits: as for the reference
     Raises:
         ValueError: bits is neither 4 nor 8
     """
@@ -34,7 +34,7 @@ def quantize_asymmetric(
 
     Args:
         x: floating point; its numbers are not checked
-        bits, axis: as there
+        bits, axis: as for the reference
     Raises:
         ValueError: bits is neither 4 nor 8
     """

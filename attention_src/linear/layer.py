@@ -68,8 +68,8 @@ def linear_attention(
         q: [B, H, n_q, d_k]
         k: [B, H, n_k, d_k]  with as many heads as q
         v: [B, H, n_k, d_v]
-        feature_map, causal, normalize, scale, form, chunk, return_state: as there
-        decay: as there; a tensor gets a gradient. Not validated under torch.compile
+        feature_map, causal, normalize, scale, form, chunk, return_state: as for the reference
+        decay: as for the reference; a tensor gets a gradient. Not validated under torch.compile
         initial_state: [B, H, d_phi, d_v], with normalize [B, H, d_phi, d_v + 1]; as
             return_state=True gives it, or in half precision, which is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
@@ -80,9 +80,9 @@ def linear_attention(
     Returns: [B, H, n_q, d_v]  o, in q's dtype; with return_state (o, state), the state in float32
         at least
     Raises:
-        ValueError: as there; dtypes, devices or heads that differ; an unknown impl, or "triton"
-            where it does not apply
-    Cost: as there. Packed: as a batch of n_sequences rows of the longest.
+        ValueError: as the reference; dtypes, devices or heads that differ; an unknown impl, or
+            "triton" where it does not apply
+    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
     """
     chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
     (q, k, v), dtype = tensors(q, k, v, scale)

@@ -45,7 +45,7 @@ def delta_rule(
         q, k: [B, H, n, d_k]
         v: [B, H, n, d_v]
         beta: [B, H, n], of any floating dtype
-        scale, form, chunk, return_state: as there
+        scale, form, chunk, return_state: as for the reference
         initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
             is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
@@ -56,9 +56,9 @@ def delta_rule(
     Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state S^T in float32
         at least
     Raises:
-        ValueError: as there; dtypes, devices or heads that differ; an unknown impl, or "triton" in
-            another form
-    Cost: as there. Packed: as a batch of n_sequences rows of the longest.
+        ValueError: as the reference; dtypes, devices or heads that differ; an unknown impl, or
+            "triton" in another form
+    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
     """
     (q, k, v), dtype = tensors(q, k, v, scale)
     ungated = k.new_zeros(k.shape[:-1])

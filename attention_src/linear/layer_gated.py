@@ -51,7 +51,7 @@ def gated_linear_attention(
         v: [B, H, n, d_v]
         log_gates: [B, H, n, d_k] or [B, H, n, 1], of any floating dtype; not validated under
             torch.compile
-        scale, form, chunk, return_state: as there
+        scale, form, chunk, return_state: as for the reference
         initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
             is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
@@ -62,12 +62,12 @@ def gated_linear_attention(
     Returns: [B, H, n, d_v]  o, in q's dtype; with return_state (o, state), the state in float32 at
         least
     Raises:
-        ValueError: as there; dtypes, devices or heads that differ; an unknown impl, or "triton"
-            where it does not apply
+        ValueError: as the reference; dtypes, devices or heads that differ; an unknown impl, or
+            "triton" where it does not apply
     Cost: for each head: parallel 2 n² (d_k + d_v) FLOP; recurrent 4 n d_k d_v FLOP; chunkwise
         2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP; memory for gates O(16 n d_k), with one gate
         O(chunk n). Packed: as a batch of n_sequences rows of the longest.
-    Source: as there; the 16 x 16 blocks are the paper's secondary-level chunking.
+    Source: as for the reference; the 16 x 16 blocks are the paper's secondary-level chunking.
     """
     chunk = check_form(form, chunk, return_state=return_state)
     (q, k, v), dtype = tensors(q, k, v, scale)

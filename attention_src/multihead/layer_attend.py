@@ -33,8 +33,9 @@ def attend(
     Args:
         q, k, v, mask, causal: as for `attention`
         window, sinks: as for `flash_attention`: the window implies causal
-        impl: "dense", "sdpa" or "auto" as there; "tiled" or "triton" as in `flash_attention`
-        options: scale, softcap and sink_logits, as there; dropout, as for `attention`
+        impl: "dense", "sdpa" or "auto" as in `attention`; "tiled" or "triton" as in
+            `flash_attention`
+        options: scale, softcap, sink_logits and dropout, as for `attention`
     Returns: [B, H, n_q, d_v]
     Raises:
         ValueError: as those two; a mask or dropout for "tiled" or "triton"
@@ -120,8 +121,8 @@ def attend_with_weights(
     """As `attend`, or as `attend_with_cache` where a cache is given, and the weights too.
 
     Args:
-        q, k, v, cache, mask, causal, window, sinks, impl, options: as there; with a cache, causal
-            is not used
+        q, k, v, cache, mask, causal, window, sinks, impl, options: as for `attend`; with a cache,
+            causal is not used
     Returns:
         o: [B, H, n_q, d_v], by the impl
         p: [B, H, n_q, n_k], by `attention_weights`, before dropout; with a cache, for the n_k keys

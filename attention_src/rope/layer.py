@@ -220,11 +220,11 @@ def frequencies(
     """As `scaling.frequencies`, as a tensor.
 
     Args:
-        d, base, scaling: as there
+        d, base, scaling: as for `scaling.frequencies`
         device: of the result
     Returns: float64 [d/2]  theta
     Raises:
-        ValueError: as there
+        ValueError: as `scaling.frequencies`
     """
     return torch.as_tensor(numpy_frequencies(d, base=base, scaling=scaling), device=device)
 

@@ -42,9 +42,9 @@ def selective_scan(
     """As `reference.selective_scan`, on tensors, with gradients.
 
     Args:
-        x, dt, A, B, C, D: as there; dtypes may differ: float32 parameters with float16 inputs. dt
-            is not validated under torch.compile
-        form, return_state: as there, but "associative" unless told otherwise
+        x, dt, A, B, C, D: as for the reference; dtypes may differ: float32 parameters with float16
+            inputs. dt is not validated under torch.compile
+        form, return_state: as for the reference, but "associative" unless told otherwise
         initial_state: [..., d, N], as return_state=True gives it, or in half precision, which
             is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, n, d] start,
@@ -54,9 +54,9 @@ def selective_scan(
     Returns: [..., n, d]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float32 at
         least
     Raises:
-        ValueError: as there; devices that differ; an unknown impl, or "triton" where it does not
-            apply
-    Cost: as there; gradients keep O(n d N) numbers in both forms. Packed: as a batch of
+        ValueError: as the reference; devices that differ; an unknown impl, or "triton" where it
+            does not apply
+    Cost: as for the reference; gradients keep O(n d N) numbers in both forms. Packed: as a batch of
         n_sequences rows of the longest.
     """
     check_flags(return_state=return_state)

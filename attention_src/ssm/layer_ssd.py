@@ -49,9 +49,9 @@ def ssd(
     """As `reference_ssd.ssd`, on tensors, with gradients.
 
     Args:
-        x, dt, A, B, C, D, z: as there; dtypes may differ: float32 parameters with float16 inputs.
-            dt is not validated under torch.compile
-        form, chunk, return_state: as there
+        x, dt, A, B, C, D, z: as for the reference; dtypes may differ: float32 parameters with
+            float16 inputs. dt is not validated under torch.compile
+        form, chunk, return_state: as for the reference
         initial_state: [..., H, P, N], as return_state=True gives it, or in half precision, which
             is computed with in float32
         cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, H, n, P] start,
@@ -62,9 +62,9 @@ def ssd(
     Returns: [..., H, n, P]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float32
         at least
     Raises:
-        ValueError: as there; devices that differ; an unknown impl, or "triton" where it does not
-            apply
-    Cost: as there. Packed: as a batch of n_sequences rows of the longest.
+        ValueError: as the reference; devices that differ; an unknown impl, or "triton" where it
+            does not apply
+    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
     """
     check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")

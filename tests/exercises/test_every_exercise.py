@@ -130,7 +130,7 @@ FORMS = {
     "lists": lambda x: x.tolist(),
     "torch": lambda x: torch_tensor(x),
     "longdouble": lambda x: x.astype(np.longdouble) if x.dtype.kind == "f" else x,
-    "Fortran order": lambda x: np.asfortranarray(x),
+    "Fortran order": lambda x: np.asarray(x, order="F"),
     "read-only": lambda x: read_only(x),
 }
 

@@ -15,7 +15,7 @@ def check_contiguous(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
     """Check the arguments of `decode_contiguous`.
 
     Args:
-        q, k, v, lengths: as there
+        q, k, v, lengths: as for `decode_contiguous`
     Raises:
         ValueError: a shape, dtype, device or size that the kernel does not take
     """
@@ -29,7 +29,7 @@ def check_paged(
     """Check the arguments of `decode_paged`; the entries of the table are not validated.
 
     Args:
-        q, k_pages, v_pages, block_table, lengths: as there
+        q, k_pages, v_pages, block_table, lengths: as for `decode_paged`
     Raises:
         ValueError: a shape, dtype, device or size that the kernel does not take; page_size 0
     """
@@ -58,7 +58,7 @@ def check_int8(
     """Check the arguments of `decode_int8`.
 
     Args:
-        q, k, k_scale, v, v_scale, lengths: as there
+        q, k, k_scale, v, v_scale, lengths: as for `decode_int8`
     Raises:
         ValueError: a shape, dtype, device or size that the kernel does not take; values that cannot
             be read in pairs

@@ -36,7 +36,7 @@ def generate(
 
     Returns: a str, or a list of them
     Raises:
-        ValueError: as there, before anything is computed
+        ValueError: as `SmolLM2.generate`, before anything is computed
     """
     one = isinstance(prompt, str)
     if on_text is not None and not one:

@@ -35,7 +35,8 @@ def forward(
 
     Args:
         parts: yours and ours
-        config, weights, ids, positions, caches, mask, impl, scaling, probe, last: as there
+        config, weights, ids, positions, caches, mask, impl, scaling, probe, last: as for
+            `smollm2.forward.forward`
     Returns: float32 [B, n, n_vocabulary]; with last, n = 1
     Raises:
         PartError: a part raised an error, or its answer is not what it should be
