@@ -1,0 +1,396 @@
+"""The checks of the chapter on embeddings."""
+
+import numpy as np
+
+from attention_src.exercises.engine.checking import Case, Check, mistakes
+from attention_src.exercises.engine.grading import TestCheck, implementations
+from attention_src.exercises.engine.ladder import Ladder, Rung
+
+# --- Cosines, all at once ---------------------------------------------------------------------
+
+
+def my_cosines(x, y):
+    x_norm = np.sqrt((x * 1.0 * x).sum(axis=1, keepdims=True))
+    y_norm = np.sqrt((y * 1.0 * y).sum(axis=1, keepdims=True))
+    unit_x = x / np.where(x_norm == 0, 1, x_norm)
+    unit_y = y / np.where(y_norm == 0, 1, y_norm)
+    return unit_x @ unit_y.T
+
+
+COSINES_MISTAKES = """
+dot products: These are dot products: longer rows get more. Divide by both norms.
+    return x @ y.T
+one norm: You divided by the norms of x. Those of y are still in there.
+    unit_y = y
+the other norm: You divided by the norms of y. Those of x are still in there.
+    unit_x = x
+squared norms: You divided by the squares of the norms. The root is missing.
+    x_norm = (x * 1.0 * x).sum(axis=1, keepdims=True)
+    y_norm = (y * 1.0 * y).sum(axis=1, keepdims=True)
+one norm for all rows: You divided by one norm for the whole matrix. Each row has its own: axis=1.
+    x_norm = np.sqrt((x * 1.0 * x).sum())
+    y_norm = np.sqrt((y * 1.0 * y).sum())
+columns: You took the norms of columns. A vector is a row: axis=1.
+    x_norm = np.sqrt((x * 1.0 * x).sum(axis=0))
+    y_norm = np.sqrt((y * 1.0 * y).sum(axis=0))
+sum of absolute values: You divided by sums of absolute values. A norm is the root of the sum of \
+squares.
+    x_norm = np.abs(x).sum(axis=1, keepdims=True)
+    y_norm = np.abs(y).sum(axis=1, keepdims=True)
+absolute value: Cosines may be negative: vectors can point in opposite ways.
+    return np.abs(unit_x @ unit_y.T)
+transposed: Rows belong to x and columns to y. Yours is transposed.
+    return unit_y @ unit_x.T
+distances: This is 1 minus the cosine, a distance. Vectors that point the same way have 1.
+    return 1 - unit_x @ unit_y.T
+zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
+    unit_x = x / x_norm
+    unit_y = y / y_norm
+"""
+
+
+def _draw_rows(rng: np.random.Generator) -> tuple:
+    n, m, d = (int(i) for i in rng.choice([1, 2, 3, 5, 7], 3))
+    rows = []
+    for count in (n, m):
+        x = rng.normal(size=(count, d))
+        x *= 10 ** rng.uniform(-3, 4, (count, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
+        x[rng.random(count) < 0.1] = 0
+        rows.append(x)
+    kind = rng.choice(["float64", "float64", "float32", "integers"])
+    if kind == "integers":
+        return tuple(rng.integers(-90, 91, x.shape, dtype=np.int64) for x in rows)
+    return tuple(x.astype(kind) for x in rows)
+
+
+_ROWS = np.arange(-6.0, 9).reshape(3, 5)
+_GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
+
+check_cosines = Check(
+    "cosines",
+    my_cosines,
+    asks="f(x [n, d], y [m, d]) -> [n, m], the cosines of all rows with all rows",
+    cases=[
+        Case(
+            "two rows and three",
+            (np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])),
+        ),
+        Case("three rows and two, of five numbers", (_ROWS, np.cos(_ROWS[:2] + 6))),
+        Case("whole numbers", (np.array([[3, 4], [50, 90]]), np.array([[8, 6]]))),
+        Case("many rows of many numbers", (_GRID, _GRID[:50])),
+        Case("a row of zeros", (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0]]))),
+        Case("short rows", (np.array([[3e-3, 4e-3]]), np.array([[1e-3, 0.0], [6e3, 8e3]]))),
+        Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),
+        Case("float32", (np.array([[3, 4]], np.float32), np.array([[4, 3]], np.float32))),
+        Case("large whole numbers", (np.array([[300, -400, 70]]), np.array([[9000, 3000, -6]]))),
+        Case("whole numbers and fractions", (np.array([[3, 4]]), np.array([[0.6, -0.3]]))),
+        Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
+    ],
+    draw=_draw_rows,
+    mistakes=mistakes(my_cosines, COSINES_MISTAKES),
+    hints=[
+        "Divide each row by its own norm first. What is left to do?",
+        "np.sqrt((x**2).sum(axis=1, keepdims=True)) is a column of norms, [n, 1].",
+        "unit_x @ unit_y.T, with norms of 0 replaced by 1.",
+    ],
+)
+
+# --- Positive PMI -----------------------------------------------------------------------------
+
+
+def my_ppmi(counts):
+    p = counts / counts.sum()
+    by_chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True)
+    seen = p > 0
+    ratio = np.where(seen, p, 1) / np.where(seen, by_chance, 1)
+    return np.maximum(np.log(ratio), 0)
+
+
+PPMI_MISTAKES = """
+not cut off: This is PMI with its negative entries. The positive kind has 0 there.
+    return np.log(ratio)
+0 / 0: An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were never \
+seen apart.
+    ratio = p / by_chance
+base 2: You took the logarithm to base 2; here it is the natural one.
+    return np.maximum(np.log2(ratio), 0)
+row shares only: You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.
+    by_chance = p.sum(axis=1, keepdims=True)
+ratio without logarithm: This is the ratio itself. Take its logarithm.
+    return np.where(seen, ratio, 0)
+plus one before the logarithm: You took ln(1 + ratio). That avoids -inf, but a ratio of 1 \
+(chance) must give 0.
+    return np.log1p(np.where(seen, ratio, 0))
+add-one counts: You added 1 to all counts. That is a smoothing that nobody asked for here.
+    p = (counts + 1.0) / (counts + 1.0).sum()
+rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
+    by_chance = p.sum(axis=1, keepdims=True) ** 2
+"""
+
+
+def _draw_counts(rng: np.random.Generator) -> tuple:
+    n, m = (int(i) for i in rng.choice([1, 2, 3, 5, 8], 2))
+    counts = rng.poisson(rng.choice([0.7, 3.0, 40.0]), (n, m)) * int(rng.choice([1, 1, 900]))
+    counts[rng.random(n) < 0.15] = 0
+    counts[:, rng.random(m) < 0.15] = 0
+    counts[rng.integers(n), rng.integers(m)] += 1
+    return (counts.astype(rng.choice(["int64", "float64"])),)
+
+
+_RARE = np.full((50, 50), 100_000.0)  # but for two rare words that meet once
+_RARE[0], _RARE[:, 0], _RARE[0, 0] = 0, 0, 1
+
+check_ppmi = Check(
+    "ppmi",
+    my_ppmi,
+    asks="f(counts [n, m]) -> positive pointwise mutual information [n, m]",
+    cases=[
+        Case("two words, three contexts", (np.array([[6.0, 1.0, 1.0], [2.0, 1.0, 9.0]]),)),
+        Case("whole numbers", (np.array([[10, 1], [2, 7], [3, 3]]),)),
+        Case("pairs that were never seen", (np.array([[4.0, 0.0], [0.0, 2.0], [1.0, 1.0]]),)),
+        Case("a word that was never seen", (np.array([[4.0, 1.0, 2.0], [0.0, 0.0, 0.0]]),)),
+        Case("a context without words", (np.array([[4.0, 0.0], [3.0, 0.0]]),)),
+        Case("large counts", (np.array([[100_000, 2], [3, 90_000], [70_000, 1]]),)),
+        Case("one meeting among millions", (_RARE[:13, :13].astype(np.int64),)),
+        Case("one meeting among more millions", (_RARE,)),
+        Case("one count", (np.array([[5]]),)),
+    ],
+    draw=_draw_counts,
+    mistakes=mistakes(my_ppmi, PPMI_MISTAKES),
+    hints=[
+        "p = counts / counts.sum(). What are P(w) and P(c) in terms of p?",
+        "P(w) is p.sum(axis=1, keepdims=True), P(c) is p.sum(axis=0, keepdims=True).",
+        "Where p is 0 use a ratio of 1 (np.where, before dividing), then np.maximum(..., 0).",
+    ],
+)
+
+# --- The rank that a paper should print -------------------------------------------------------
+
+
+def my_rank(e, a, b, c, d, inputs):
+    unit = e / np.sqrt((e**2).sum(axis=1, keepdims=True))
+    s = unit @ (unit[b] - unit[a] + unit[c])
+    higher = s > s[d]
+    if not inputs:
+        higher[[a, b, c]] = False
+    return 1 + int(higher.sum())
+
+
+RANK_MISTAKES = """
+from 0: You count from 0. The best has rank 1.
+    return int(higher.sum())
+inputs always out: You leave the inputs out whatever `inputs` says.
+    - if not inputs:
+    + if True:
+inputs always kept: With inputs=False the rows a, b and c must not count.
+    - if not inputs:
+    + if False:
+inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
+opposite.
+    - if not inputs:
+    + if inputs:
+only c left out: All three inputs are left out, not c alone.
+    - higher[[a, b, c]]
+    + higher[c] = False
+a - b + c: You went the other way: from a to b is b - a.
+    s = unit @ (unit[a] - unit[b] + unit[c])
+lengths kept: You used the rows as they are. Bring them to length 1 first.
+    unit = e
+goal of raw rows: You ranked by cosine, but computed b - a + c from rows of unequal length.
+    s = unit @ (e[b] - e[a] + e[c])
+no arithmetic: You ranked by the nearness to c alone. That is the control, not the analogy.
+    s = unit @ unit[c]
+from the bottom: You rank from the smallest score. The best answer has the largest.
+    higher = s < s[d]
+"""
+
+
+def _draw_rank(rng: np.random.Generator) -> tuple:
+    while True:
+        n, width = int(rng.choice([4, 5, 9, 30, 150])), int(rng.choice([2, 3, 8]))
+        e = rng.normal(size=(n, width)) * 10 ** rng.uniform(-2, 2, (n, 1))
+        a, b, c, d = (int(i) for i in rng.permutation(n)[:4])
+        unit = e / np.linalg.norm(e, axis=1, keepdims=True)
+        if rng.random() < 0.5:
+            e[d] = (unit[b] - unit[a] + unit[c] + rng.normal(0, 0.3, width)) * 2
+            unit[d] = e[d] / np.linalg.norm(e[d])
+        s = np.sort(unit @ (unit[b] - unit[a] + unit[c]))
+        if np.diff(s).min() > 1e-6:
+            return e, a, b, c, d, bool(rng.random() < 0.5)
+
+
+def _polar(lengths, angles) -> np.ndarray:
+    return np.asarray(lengths * np.stack([np.cos(angles), np.sin(angles)])).T
+
+
+_STREETS = np.array([[4, 0], [4, 3], [1, 0.2], [0.8, 0.9], [-1, 1], [0.1, 2], [3, 3.5]])
+_LENGTHS = _polar([1, 3, 0.5, 2, 1e-3, 2e-3, 5e-3, 9], [0.1, 0.7, 1.5, 1.9, 2.4, 3.1, 2.05, 1.3])
+# Row 3 is as short as a row may be, and ahead of row 4 by a hair.
+_SHORT = _polar([1, 3, 0.5, 1e-3, 2, 9, 9, 9], [0.1, 0.7, 1.5, 1.0, 0.99999, 1.6, 4.05, 5.3])
+
+check_rank = Check(
+    "rank",
+    my_rank,
+    asks="f(e [n, d_e], a, b, c, d, inputs) -> the rank of row d, 1 = best",
+    cases=[
+        Case("seven rows, inputs left out", (_STREETS, 0, 1, 2, 3, False)),
+        Case("seven rows, inputs kept", (_STREETS, 0, 1, 2, 3, True)),
+        Case("another order of rows", (_STREETS[::-1].copy(), 6, 5, 4, 0, True)),
+        Case("the worst answer", (_STREETS, 0, 1, 2, 4, False)),
+        Case("very short rows", (_LENGTHS, 0, 1, 2, 3, True)),
+        Case("very long rows", (_LENGTHS * 1e6, 0, 1, 2, 3, True)),
+        Case("the worst of many", (_polar(1, np.arange(150.0) / 24), 0, 3, 10, 90, True)),
+        Case("four rows, inputs left out", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, False)),
+        Case("four rows, inputs kept", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, True)),
+        Case("a short row that is ahead by a hair", (_SHORT, 0, 1, 2, 3, True)),
+    ],
+    draw=_draw_rank,
+    mistakes=mistakes(my_rank, RANK_MISTAKES),
+    hints=[
+        "Make all rows unit rows once, then build the goal from three of them.",
+        "s = unit @ goal scores every row; which rows have s > s[d]?",
+        "higher = s > s[d]; if not inputs: higher[[a, b, c]] = False; 1 + higher.sum()",
+    ],
+)
+
+# --- What a dot product learns ----------------------------------------------------------------
+
+P, R, NEGATIVES = 1 / 50, 1 / 10 * 1 / 20, 5
+SETTLED = float(np.log(P / R))
+
+check_dot = Ladder(
+    "dot",
+    [
+        Rung(
+            "a",
+            "the share of the made-up pairs",
+            R,
+            {
+                1 / 10 + 1 / 20: "Both must be drawn: multiply, don't add.",
+                P: "That is the share of the real pairs.",
+                R / 2: "Of the made-up pairs, not of all: don't halve it.",
+            },
+            hint="Two words, each drawn on its own.",
+        ),
+        Rung(
+            "b",
+            "where the dot product settles, with as many made-up pairs as real ones",
+            SETTLED,
+            {
+                P / R: "This is the ratio. The dot product learns its logarithm.",
+                np.log2(P / R): "This is in bits; here ln is natural.",
+                -SETTLED: "Turn the ratio round: real over made-up.",
+                P / (P + R): "This is the probability that the pair is real. The dot product is "
+                "what sigma makes it from.",
+                np.log(P): "The share alone says nothing. What would chance give?",
+            },
+            hint="e^x = P / R",
+        ),
+        Rung(
+            "c",
+            "where it settles with five made-up pairs for each real one",
+            np.log(P / (NEGATIVES * R)),
+            {
+                SETTLED / NEGATIVES: "The five stand inside the logarithm: P / (5 R).",
+                SETTLED + np.log(NEGATIVES): "More made-up pairs push down, not up.",
+                SETTLED: "This is (b). Now R is five times as large.",
+                0.0: "Only the positive kind is cut off at 0. The dot product itself goes below.",
+                -0.22: "Rounded too far: give three digits.",
+            },
+            hint="ln(P / (5 R)); it need not be positive.",
+        ),
+        Rung(
+            "d",
+            "the slope of the loss by the dot product at 0",
+            (R - P) / 2,
+            {
+                (P - R) / 2: "Its sign: a larger dot product lowers this loss.",
+                R - P: "sigma(0) is a half.",
+                (R - P) / 4: "P and R are shares of the real and of the made-up pairs, and each "
+                "kind sums to 1. No further half.",
+                (P + R) * np.log(2): "This is the loss itself. Its slope is asked.",
+            },
+            hint="R sigma(0) - P (1 - sigma(0))",
+        ),
+        Rung(
+            "e",
+            "the cosine",
+            SETTLED / 4,
+            {
+                SETTLED: "This is the dot product. Divide by both norms.",
+                SETTLED / 2: "Divide by both norms, not by one.",
+                P / R / 4: "The dot product is ln 4, not 4.",
+                0.35: "Rounded too far: give three digits.",
+            },
+            hint="The dot product over the product of the norms, 2 times 2.",
+        ),
+    ],
+    asks='the rungs of the exercise "What a dot product learns"',
+)
+
+# --- A test for cosines -----------------------------------------------------------------------
+
+unit_rows = my_cosines  # by this name a variant of it can call it
+
+RIGHT_COSINES = """
+unit rows: it divides each row by its norm
+divided after: it divides the dot products
+    return x @ y.T / x_norm / y_norm.T
+loops: it takes one pair after another
+    return np.array([[a @ b / np.sqrt(a @ a) / np.sqrt(b @ b) for b in y] for a in x])
+by distance: unit vectors have the squared distance 2 - 2 cos, so it rounds a little differently
+    return 1 - ((unit_x[:, None] - unit_y) ** 2).sum(axis=-1) / 2
+float32: it computes in float32, so allow for an error of 1e-5
+    return unit_rows(x.astype(np.float32), y.astype(np.float32))
+float32, clipped: it computes in float32 and clips to the range from -1 to 1, so allow for 1e-5
+    unit_x = (x / x_norm).astype(np.float32)
+    unit_y = (y / y_norm).astype(np.float32)
+    return np.clip((unit_x[:, None] * unit_y).sum(axis=-1), -1, 1)
+"""
+
+WRONG_COSINES = """
+dot products: it forgets the norms
+    return x @ y.T
+root of 2: a vector has the cosine 0.5 with itself
+    return unit_x @ unit_y.T / 2
+norms of x alone: it forgets the norms of y. Are yours all 1?
+    unit_y = y
+norms of y alone: it forgets the norms of x. Are yours all 1?
+    unit_x = x
+squared norms: the root is missing
+    x_norm = (x**2).sum(axis=1, keepdims=True)
+    y_norm = (y**2).sum(axis=1, keepdims=True)
+one norm: it divides all rows by one norm. Do your rows differ in length?
+    x_norm = np.sqrt((x**2).sum() / len(x))
+    y_norm = np.sqrt((y**2).sum() / len(y))
+absolute: it loses the sign
+    return np.abs(unit_x @ unit_y.T)
+clipped: negative cosines become 0. Are any of yours negative?
+    return np.maximum(unit_x @ unit_y.T, 0)
+epsilon: it adds 0.01 to each norm. Do you try short vectors?
+    unit_x = x / (x_norm + 0.01)
+    unit_y = y / (y_norm + 0.01)
+centred: it subtracts each row's mean, which makes a correlation of it
+    return unit_rows(*(z - z.mean(axis=1, keepdims=True) + 1e-12 for z in (x, y)))
+angle: it is linear in the angle, and right at 1, 0 and -1. Do you try an angle between?
+    return 1 - 2 * np.arccos(np.clip(unit_x @ unit_y.T, -1, 1)) / np.pi
+transposed: rows and columns have changed places. Do x and y differ, in number too?
+    return unit_y @ unit_x.T
+in place: its answer is right, but your x and y are not what they were. Do you look?
+    unit_x = np.divide(x, x_norm, out=x)
+    unit_y = np.divide(y, np.sqrt((y**2).sum(axis=1, keepdims=True)), out=y)
+the first 32: it reads the first 32 numbers of each vector. How long are yours?
+    return unit_rows(x[:, :32], y[:, :32])
+"""
+
+check_cosine_test = TestCheck(
+    "my_cosine_test",
+    asks="test(cosines), which raises AssertionError if cosines(x, y) is wrong",
+    right=implementations(my_cosines, RIGHT_COSINES),
+    wrong=implementations(my_cosines, WRONG_COSINES),
+    hints=[
+        "Compute the cosine of each pair in a plain loop, and compare.",
+        "Take rows of unequal length, n, m and d all different, once with d = 40; keep copies.",
+        "assert abs(answer[i, j] - x[i] @ y[j] / np.sqrt(x[i] @ x[i] * (y[j] @ y[j]))) < 1e-5",
+    ],
+)
