@@ -1,5 +1,7 @@
 """Every check of every chapter: solutions, stubs, known mistakes, right answers in other forms, sly
-ones. tests/exercises/answers/<chapter>.py adds right answers written otherwise and sly lines.
+ones. tests/exercises/answers/<chapter>.py adds right answers written otherwise (RIGHT) and sly ones
+(SLY), what a page's solution needs from cells above it (GIVEN), and solutions that a page gives but
+that only a file can hold (SOLVED).
 """
 
 import contextlib
@@ -93,8 +95,11 @@ def test_the_solution_of_the_page_passes_and_a_stub_does_not(chapter, check):
     above, below = page.split(f"import {check.__name__}\n")
     label = above.rsplit(":label: ", 1)[1].split("\n")[0]
     learner = below.split(f"{check.__name__}(", 1)[1].split(")")[0]
-    with contextlib.redirect_stdout(io.StringIO()):
-        solution = run_exercise(chapter, label, **vars(answers(chapter)).get("GIVEN", {}))[learner]
+    table = vars(answers(chapter))
+    solution = table.get("SOLVED", {}).get(check)  # where the page's code needs a file: a kernel
+    if solution is None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            solution = run_exercise(chapter, label, **table.get("GIVEN", {}))[learner]
     begin = time.thread_time()
     assert check(solution).status == "passed"
     assert time.thread_time() - begin < 3
@@ -198,7 +203,8 @@ def spoilt(check, case, change):
     """Whether a change of the right answer to a case leaves anything else than rounding."""
     parts = [np.asarray(part) for part in check._right(case)]
     return any(
-        change(x).shape != x.shape or not np.allclose(change(x), x, 1e-8, 1e-9, equal_nan=True)
+        change(x).shape != x.shape
+        or not np.allclose(change(x), x, check.rtol or 1e-8, 1e-9, equal_nan=True)
         for x in parts
     )
 
@@ -214,7 +220,8 @@ def test_an_answer_kept_from_call_to_call_does_not_pass(chapter, check):
         return kept[key]
 
     by_shape.__signature__ = inspect.signature(check.solution or check.reference)
-    if check.watch is None:
+    arrays = any(isinstance(x, np.ndarray) for case in check.all_cases() for x in case.args)
+    if check.watch is None and arrays:
         assert check(by_shape).status == "wrong"
 
 
