@@ -47,12 +47,13 @@ def everything():
 
 
 FOUND = list(everything())
+IMPORTED_AS = {check: name for _, name, check in FOUND}
 
 
 def named(*kinds):
     """Parameters: chapter and check, of these kinds."""
     pairs = [
-        pytest.param(chapter, check, id=f"{chapter}-{check.__name__}")
+        pytest.param(chapter, check, id=f"{chapter}-{IMPORTED_AS[check]}")
         for chapter, _, check in FOUND
         if isinstance(check, kinds)
     ]
@@ -79,7 +80,10 @@ def entries(check, listed):
 
 @pytest.mark.parametrize(("chapter", "name", "check"), FOUND, ids=lambda value: str(value)[:40])
 def test_it_is_imported_by_its_name_and_says_what_it_asks(chapter, name, check):
-    assert isinstance(check, KINDS) and check.__name__ == name
+    assert isinstance(check, KINDS) and name.removesuffix("_ladder") in (
+        check.__name__,
+        check.__name__.removesuffix("_ladder"),
+    )
     assert check.__doc__.startswith("Check ") and check.asks
     assert f"from attention_src.exercises.{chapter} import {name}\n" in page_of(chapter)
 
@@ -92,9 +96,9 @@ def page_of(chapter):
 def test_the_solution_of_the_page_passes_and_a_stub_does_not(chapter, check):
     """In under three seconds of this thread's own time, so that a busy machine changes nothing."""
     page = page_of(chapter)
-    above, below = page.split(f"import {check.__name__}\n")
+    above, below = page.split(f"import {IMPORTED_AS[check]}\n")
     label = above.rsplit(":label: ", 1)[1].split("\n")[0]
-    learner = below.split(f"{check.__name__}(", 1)[1].split(")")[0]
+    learner = below.split(f"{IMPORTED_AS[check]}(", 1)[1].split(")")[0]
     table = vars(answers(chapter))
     solution = table.get("SOLVED", {}).get(check)  # where the page's code needs a file: a kernel
     if solution is None:
@@ -103,7 +107,7 @@ def test_the_solution_of_the_page_passes_and_a_stub_does_not(chapter, check):
     begin = time.thread_time()
     assert check(solution).status == "passed"
     assert time.thread_time() - begin < 3
-    if isinstance(check, Check):
+    if isinstance(check, Check) and check not in table.get("SOLVED", {}):
         printed = inspect.getsource(check.solution or check.reference)
         assert f"```python\n{printed}```" in page or f"\n\n{printed}```" in page
 

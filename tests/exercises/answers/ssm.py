@@ -1,0 +1,276 @@
+"""Answers to the exercises on state space models: right ones written otherwise, and sly ones."""
+
+import numpy as np
+
+from attention_src.exercises.ssm import (
+    check_decay_mask,
+    check_scan_on,
+    check_state_test,
+    decay_mask,
+    scan_on,
+)
+from attention_src.linear.reference_parts import decay_between
+from attention_src.ssm.reference import selective_scan
+
+GIVEN = dict(selective_scan=selective_scan)
+
+
+def the_package(x, dt, A, B, C, h):
+    return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True)
+
+
+def in_rounds(x, dt, A, B, C, h):
+    return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True, form="associative")
+
+
+def by_einsum(x, dt, A, B, C, h):
+    h, rows = h.copy(), []
+    for t in range(x.shape[-2]):
+        h = h * np.exp(np.einsum("...d,dN->...dN", dt[..., t, :], A))
+        h = h + np.einsum("...d,...N->...dN", dt[..., t, :] * x[..., t, :], B[..., t, :])
+        rows.append(np.einsum("...dN,...N->...d", h, C[..., t, :]))
+    return (np.stack(rows, axis=-2) if rows else np.zeros(x.shape)), h
+
+
+def channel_by_channel(x, dt, A, B, C, h):
+    y, last = np.zeros(x.shape), h.copy()
+    for c in range(x.shape[-1]):
+        for t in range(x.shape[-2]):
+            step = dt[..., t, c, None]  # [..., 1]
+            fresh = step * x[..., t, c, None] * B[..., t, :]
+            last[..., c, :] = np.exp(step * A[c]) * last[..., c, :] + fresh
+            y[..., t, c] = (last[..., c, :] * C[..., t, :]).sum(axis=-1)
+    return y, last
+
+
+def as_a_table(x, dt, A, B, C, h):
+    """All weights at once: from token j and from the start to token i."""
+    rates = dt[..., :, None] * A  # [..., n, d, N]
+    L = np.moveaxis(decay_mask(np.moveaxis(rates, -3, -1)), (-2, -1), (-4, -3))  # [..., n, n, d, N]
+    u = (dt * x)[..., None] * B[..., None, :]  # [..., n, d, N]
+    states = (L * u[..., None, :, :, :]).sum(axis=-3)
+    states = states + np.exp(rates.cumsum(axis=-3)) * h[..., None, :, :]
+    y = (states * C[..., None, :]).sum(axis=-1)
+    return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
+
+
+def with_loops(log_a):
+    n = log_a.shape[-1]
+    L = np.zeros((*log_a.shape, n))
+    for i in range(n):
+        for j in range(i + 1):
+            L[..., i, j] = np.exp(log_a[..., j + 1 : i + 1].sum(axis=-1))
+    return L
+
+
+def row_by_row(log_a):
+    """Each row is the one before it, faded, with a 1 on the diagonal."""
+    a, n = np.exp(log_a), log_a.shape[-1]
+    L = np.zeros((*log_a.shape, n))
+    for i in range(n):
+        if i:
+            L[..., i, :] = a[..., i, None] * L[..., i - 1, :]
+        L[..., i, i] = 1
+    return L
+
+
+def products(log_a):
+    n = log_a.shape[-1]
+    i, j = np.arange(n)[:, None], np.arange(n)
+    later = np.where(j < i, np.exp(log_a)[..., :, None], 1)
+    return np.tril(np.cumprod(later, axis=-2))
+
+
+def one_sum(log_a):
+    """A product of three axes: t in j + 1 ... i."""
+    i, j, t = np.ogrid[(np.s_[: log_a.shape[-1]],) * 3]
+    between = np.where((t > j) & (t <= i), log_a[..., None, None, :], 0)
+    return np.where((j <= i)[..., 0], np.exp(between.sum(axis=-1)), 0)
+
+
+def the_package_s_mask(log_a):
+    return decay_between(log_a[..., None])[..., 0]
+
+
+def draw(n=10, d=3, N=4, seed=0, pad=True, start=1.0, low=0.1, high=2.0):
+    rng = np.random.default_rng(seed)
+    x, dt = rng.normal(size=(n, d)), rng.uniform(low, high, (n, d))
+    A, h = -rng.uniform(0.2, 2, (d, N)), start * rng.normal(size=(d, N))
+    B, C = rng.normal(size=(2, n, N))
+    if pad:
+        dt[n // 2] = 0
+    return x, dt, A, B, C, h
+
+
+def a_test(oracle=scan_on, atol=1e-4, look=lambda y, h: (y, h), seeds=1, **how):
+    """A learner's test, right by default, wrong in the way that an argument says."""
+
+    def my_state_test(scan):
+        for seed in range(seeds):
+            args = draw(seed=seed, **how)
+            got, want = (look(*f(*(a.copy() for a in args))) for f in (scan, oracle))
+            for a, b in zip(got, want, strict=True):
+                assert np.allclose(a, b, rtol=0, atol=atol)
+
+    return my_state_test
+
+
+def by_hand(scan):
+    """Token by token, in plain Python."""
+    x, dt, A, B, C, h = draw(n=9)
+    y, last = scan(x, dt, A, B, C, h)
+    (d, N), state = A.shape, h.tolist()
+    for t in range(len(x)):
+        for c in range(d):
+            for i in range(N):
+                fresh = dt[t, c] * x[t, c] * B[t, i]
+                state[c][i] = np.exp(dt[t, c] * A[c, i]) * state[c][i] + fresh
+            assert abs(y[t, c] - sum(state[c][i] * C[t, i] for i in range(N))) < 1e-4
+    assert np.allclose(last, state, atol=1e-4)
+
+
+def in_norms(scan):
+    args = draw(n=11)
+    for a, b in zip(scan(*args), scan_on(*args), strict=True):
+        assert np.linalg.norm(a - b) <= 1e-4 * np.linalg.norm(b)
+
+
+RIGHT = {
+    check_scan_on: [the_package, in_rounds, by_einsum, channel_by_channel, as_a_table],
+    check_decay_mask: [with_loops, row_by_row, products, one_sum, the_package_s_mask],
+    check_state_test: {
+        "oracle": a_test(),
+        "tolerant": a_test(atol=1e-3),
+        "package": a_test(the_package, n=12),
+        "by hand": by_hand,
+        "many draws": a_test(seeds=5, n=8, d=2),
+        "norms": in_norms,
+        "many channels": a_test(d=6, N=3, n=20),
+    },
+}
+
+
+def in_parts_only(scan):
+    """Two calls against one: wrong rules that go on consistently pass."""
+    x, dt, A, B, C, h = draw()
+    whole, last = scan(x, dt, A, B, C, h)
+    first, middle = scan(x[:4], dt[:4], A, B[:4], C[:4], h)
+    second, end = scan(x[4:], dt[4:], A, B[4:], C[4:], middle)
+    assert np.allclose(whole, np.concatenate([first, second]), atol=1e-4)
+    assert np.allclose(last, end, atol=1e-4)
+
+
+def returns_false(scan):
+    return all(np.allclose(*pair) for pair in zip(scan(*draw()), scan_on(*draw()), strict=True))
+
+
+def crashes(scan):
+    raise KeyError(len(scan(*draw())))
+
+
+def shapes_only(scan):
+    y, h = scan(*draw())
+    assert y.shape == (10, 3) and h.shape == (3, 4)
+
+
+SCANS = """
+in place: in place
+    - h = np
+    + h *= np.exp(step * A)
+    + h += write
+two axes only:
+    y = np.zeros(x.shape)
+    + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
+no tokens:
+    return y, h.copy() if x.shape[-2] else 0 * h
+least step:
+    step = np.clip(dt[..., t, :, None], 1e-3, None)
+small steps are padding: small steps
+    h = np.where(step > 1e-2, np.exp(step * A) * h + write, h)
+largest step:
+    step = np.minimum(dt[..., t, :, None], 50.0)
+summed: shape
+    return y.sum(axis=-1), h.copy()
+y alone: (y, h)
+    return y
+h first:
+    return h.copy(), y
+float32 inside: float32
+    y = np.zeros(x.shape)
+    + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
+    return y, h.astype(float)
+no states between:
+    y = np.zeros(x.shape)
+    + first = h
+    return y, np.exp(step * A) * first + write if x.shape[-2] else h.copy()
+"""
+
+
+def divided(x, dt, A, B, C, h):
+    """By running products: 0 / 0 once a step is long."""
+    rates = (dt[..., None] * A).cumsum(axis=-3)
+    u = (dt * x)[..., None] * B[..., None, :]
+    states = np.exp(rates) * ((u / np.exp(rates)).cumsum(axis=-3) + h[..., None, :, :])
+    y = (states * C[..., None, :]).sum(axis=-1)
+    return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
+
+
+MASKS = """
+difference, patched:
+    later = np.cumsum(log_a, axis=-1)
+    return np.nan_to_num(np.tril(np.exp(later[..., :, None] - later[..., None, :])))
+made finite:
+    later = np.cumsum(np.maximum(log_a, -1e30), axis=-1)
+    return np.where(j <= i, np.exp(later[..., :, None] - later[..., None, :]), 0)
+made finite, small:
+    later = np.cumsum(np.maximum(log_a, -12.0), axis=-1)
+    return np.where(j <= i, np.exp(later[..., :, None] - later[..., None, :]), 0)
+exclusive sums:
+    later = np.cumsum(log_a, axis=-1) - log_a
+    return np.tril(np.exp(later[..., :, None] - later[..., None, :]))
+own gate, as a factor: does not pass its own gate
+    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0) * np.exp(log_a)[..., None, :]
+last left out:
+    later = np.where(j < i, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
+no triangle:
+    return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
+one step only:
+    later = np.where(i == j, 0, np.maximum(log_a, -1e300)[..., :, None])
+    return np.tril(np.exp(later))
+zero diagonal:
+    return np.where((i == j) & np.isneginf(log_a)[..., None], 0, \
+np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0))
+one text:
+    later = np.where(j < i, (log_a if log_a.ndim == 1 else log_a[:1] + 0 * log_a)[..., None], 0)
+float32 inside: float32
+    later = np.where(j < i, log_a.astype(np.float32)[..., :, None], np.float32(0))
+boolean:
+    return np.tri(n) + 0 * np.exp(log_a)[..., None]
+almost 1 is 1: gates of almost 1
+    later = np.where((j < i) & (log_a < -1e-6)[..., :, None], log_a[..., :, None], 0)
+"""
+
+SLY = {
+    check_scan_on: [SCANS, [divided]],
+    check_decay_mask: MASKS,
+    check_state_test: {
+        "never asserts": (lambda scan: scan(*draw()) and None, "caught 0"),
+        "in parts only": (in_parts_only, "caught"),
+        "returns False": (returns_false, "assert"),
+        "crashes": (crashes, "stumbles"),
+        "shapes only": (shapes_only, "caught 0"),
+        "outputs only": (a_test(look=lambda y, h: (y,)), "caught"),
+        "state only": (a_test(look=lambda y, h: (h,)), "caught"),
+        "last output only": (a_test(look=lambda y, h: (y[-1:], h), n=1, pad=False), "caught"),
+        "no padding": (a_test(pad=False), "caught"),
+        "from zero": (a_test(start=0.0), "caught"),
+        "short": (a_test(n=3, pad=False), "caught"),
+        "one number of state": (a_test(N=1), "caught"),
+        "one channel": (a_test(d=1), "caught"),
+        "steps of 0 and 1": (a_test(low=1.0, high=1.0), "caught"),
+        "small steps": (a_test(low=1e-5, high=2e-5, atol=1e-3), "caught"),
+        "too strict": (a_test(atol=1e-12), "float32"),
+        "wrong oracle": (a_test(lambda *args: (scan_on(*args)[0], args[5])), "refuses"),
+        "too tolerant": (a_test(atol=100.0), "caught 0"),
+    },
+}

@@ -1,0 +1,36 @@
+"""Scans that a learner's test meets are as right and wrong as the exercise says; the ladder."""
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.ssm import check_gate_ladder, check_state_test, scan_on
+
+
+def off(scan, n=10, d=3, N=4):
+    """How far a scan's outputs and last state are from the right ones."""
+    rng = np.random.default_rng(0)
+    x, dt = rng.normal(size=(n, d)), rng.uniform(0.1, 2, (n, d))
+    A, h = -rng.uniform(0.2, 2, (d, N)), rng.normal(size=(d, N))
+    B, C = rng.normal(size=(2, n, N))
+    dt[n // 2] = 0
+    pairs = zip(scan(x, dt, A, B, C, h), scan_on(x, dt, A, B, C, h), strict=True)
+    return max(abs(got - want).max() for got, want in pairs)
+
+
+@pytest.mark.parametrize("one", check_state_test.right, ids=lambda one: one.name)
+def test_right_ones_are_right(one):
+    assert max(off(one.function, n) for n in (1, 2, 10, 13)) < 1e-5
+
+
+@pytest.mark.parametrize("one", check_state_test.wrong, ids=lambda one: one.name)
+def test_each_wrong_one_is_wrong(one):
+    assert off(one.function) > 1e-2
+
+
+def test_three_digits_are_enough_and_near_misses_are_refused():
+    exact = {rung.letter: rung.value for rung in check_gate_ladder.rungs}
+    rounded = dict(a=4.02, b=0.018, c=0.98, d=4.09, e=0.98, f=70)
+    assert check_gate_ladder(**rounded) and check_gate_ladder(**exact | {"f": 69})
+    for letter, answer in dict(a=4, b=0.0183, c=1.0, d=4.0, e=1.0, f=71).items():
+        assert check_gate_ladder(**exact | {letter: answer}).status == "wrong", letter
+    assert check_gate_ladder(**exact | {"f": 68}).status == "wrong"
