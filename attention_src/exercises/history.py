@@ -1,0 +1,274 @@
+"""The checks of the chapter on why attention was invented."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.checking import Case, Check, mistakes
+from attention_src.exercises.engine.designing import DesignCheck
+from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.ladder import Ladder, Rung
+
+# --- Is the vector too small? -----------------------------------------------------------------
+
+LETTER, WIDTH, RIGHT_WORDS = float(np.log2(26)), 52, 0.07
+
+check_budget = Ladder(
+    "budget",
+    [
+        Rung(
+            "a",
+            "bits of one letter",
+            LETTER,
+            {
+                np.log(26): "This is the natural logarithm. Bits need base 2.",
+                5: "Five yes-or-no questions are enough; on average, fewer will do.",
+                26: "This is the number of letters. How many yes-or-no answers?",
+            },
+            hint="np.log2 of the number of choices.",
+        ),
+        Rung(
+            "b",
+            "bits of a word of 8 letters",
+            8 * LETTER,
+            {
+                26**8: "These are the words. Take the logarithm.",
+                np.log2(8 * 26): "Choices multiply: 26 · 26 · …, not 8 · 26.",
+                38: "Rounded too far: give one decimal.",
+                40: "With 5 bits for each letter. On average, fewer will do.",
+            },
+            hint="Choices multiply, so their logarithms add.",
+        ),
+        Rung(
+            "c",
+            "the longest word that fits into 52 signs",
+            WIDTH // LETTER,
+            {
+                WIDTH / LETTER: "Whole letters only: round down.",
+                WIDTH // LETTER + 1: "This one needs more than 52 bits. Round down.",
+                WIDTH // 5: "With 5 bits for each letter. Words can share bits.",
+            },
+            hint="52 bits, divided by what one letter needs, rounded down.",
+            rtol=0,
+        ),
+        Rung(
+            "d",
+            "the share of letters, if slips were independent",
+            RIGHT_WORDS ** (1 / 8),
+            {
+                RIGHT_WORDS * 8: "Probabilities multiply: share ** 8 is 0.07.",
+                RIGHT_WORDS / 8: "Probabilities multiply: share ** 8 is 0.07.",
+                (1 - RIGHT_WORDS) ** (1 / 8): "This takes 0.07 for the words that are wrong. They "
+                "are the right ones.",
+                1 - RIGHT_WORDS ** (1 / 8): "This is the share of wrong letters.",
+                100 * RIGHT_WORDS ** (1 / 8): "This is in per cent. Give a share, between 0 and 1.",
+                0.765: "This is the share that the page printed. Compute what it would be if slips "
+                "were independent, then compare.",
+                0.7: "Rounded too far: give two decimals.",
+            },
+            hint="share ** 8 = 0.07",
+        ),
+        Rung(
+            "e",
+            "numbers within the reach of attention",
+            8 * 48,
+            {
+                48: "This is one state. Attention may look at each of the eight.",
+                8 * 52: "The copyist with attention has states of 48 numbers.",
+                8 * 8: "These are the weights. How many numbers do they average?",
+            },
+            hint="A state for each letter.",
+            rtol=0,
+        ),
+    ],
+    asks='the rungs of the exercise "Is the vector too small?"',
+)
+
+# --- From scores to contexts ------------------------------------------------------------------
+
+
+def my_contexts(s, h):
+    e = np.exp(s)
+    p = e / e.sum(axis=1, keepdims=True)
+    return p @ h
+
+
+CONTEXT_MISTAKES = """
+wrong axis: Your weights sum to 1 over the steps. Each step shares out one unit over the states: \
+sum over axis 1.
+    p = e / e.sum(axis=0, keepdims=True)
+one sum: All your weights together sum to 1. Those of each step should: sum over axis 1.
+    p = e / e.sum()
+no normalisation: The weights of a step must sum to 1. Divide by the row's sum.
+    p = e
+scores as weights: These are scores. Make weights of them.
+    p = s
+no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
+    e = s
+the best state alone: You take the state with the largest score. Average all states, by their \
+weights.
+    return h[s.argmax(axis=1)]
+plain mean: This is the plain mean of the states: the scores play no part.
+    return np.tile(h.mean(axis=0), (len(s), 1))
+the last state: This is the copyist with one vector: the last state, at each step.
+    return np.tile(h[-1], (len(s), 1))
+weights only: These are the weights. Average the states with them: p @ h.
+    return p
+"""
+
+STATES = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 5.0]])
+SCORES = np.array([[0.0, 1.0, 2.0], [3.0, -1.0, 0.0], [0.5, 0.5, 0.5], [-2.0, 2.0, 1.0]])
+
+
+def _draw(rng: np.random.Generator) -> tuple:
+    """Any sizes from 1 to 6, scores up to ±20."""
+    m, n, d = rng.integers(1, 7, 3)
+    spread = rng.choice([0.5, 3.0, 20.0])
+    return rng.uniform(-spread, spread, (m, n)), rng.normal(size=(n, d))
+
+
+check_contexts = Check(
+    "contexts",
+    my_contexts,
+    asks="f(s, h) -> contexts [m, d]",
+    cases=[
+        Case("one step", (SCORES[:1], STATES)),
+        Case("four steps", (SCORES, STATES)),
+        Case("equal scores", (np.zeros((2, 3)), STATES)),
+        Case("scores of 20 and -20", (np.array([[20.0, -20.0, 19.0]]), STATES)),
+        Case("one state", (np.array([[3.0], [-1.0]]), STATES[2:])),
+        Case("states of one number", (SCORES, STATES[:, :1])),
+        Case("as many steps as states", (SCORES[:3], STATES)),
+        Case("large states that cancel", (np.zeros((2, 2)), np.array([[10000.1], [-10000.2]]))),
+    ],
+    mistakes=mistakes(my_contexts, CONTEXT_MISTAKES),
+    hints=[
+        "Three steps: exponentials, division by each row's sum, a matrix product.",
+        "e = np.exp(s), then e.sum(axis=1, keepdims=True)",
+        "e / e.sum(axis=1, keepdims=True) @ h",
+    ],
+    draw=_draw,
+)
+
+# --- Read it backwards, by hand ---------------------------------------------------------------
+
+LENGTHS = (3, 2, 1, 4, 5, 8, 13, 50, 101, 300, 1000, 640, *range(6, 41))
+# The least score that does gives 0.99 but for rounding.
+LEAST, LARGEST = 0.99 - 1e-9, 50.0
+
+
+def _problem(n: int, answer: np.ndarray) -> str:
+    """The first thing that is wrong with the scores for n letters; "" if nothing is."""
+    if answer.shape != (n, n):
+        return f"  expected shape ({n}, {n}), yours has shape {answer.shape}"
+    s = answer.astype(np.float64)
+    if not np.isfinite(s).all() or np.abs(s).max() > LARGEST:
+        return "  Scores must be finite numbers from -50 to 50."
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    here = p[np.arange(n), np.arange(n)[::-1]]
+    step = int(np.argmin(here))
+    if here[step] >= LEAST:
+        return ""
+    where = int(p[step].argmax())
+    said = f"  At step {step} the weight of letter {n - 1 - step} is {here[step]:.3f}"
+    if where != n - 1 - step:
+        return f"{said}; the largest, {p[step, where]:.3f}, is that of letter {where}."
+    others = p[step].sum() - here[step]
+    return f"{said}. The {n - 1} other letters share {others:.3f}: make your score larger."
+
+
+check_reversal = DesignCheck(
+    "reversal",
+    read=lambda answer: [to_array(answer, "scores [n, n]")],
+    problem=_problem,
+    praise=lambda answer: f". Words of up to {max(LENGTHS):,} letters are read backwards.",
+    sizes=LENGTHS,
+    asks="f(n) -> scores [n, n] whose weights read n letters backwards",
+)
+
+# --- Does it look at all? ---------------------------------------------------------------------
+
+
+def dot(q, h):
+    s = q @ h.T
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _noise(seed: int, *shape: int) -> Any:
+    """Fixed numbers, the same at each call."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+RIGHT_ATTENTIONS = """
+general: a matrix between q and h looks at h all the same
+    s = (h @ _noise(1, q.shape[1], h.shape[1]).T @ q.T).T
+additive: tanh and a vector make a score of content too
+    s = (q @ _noise(2, q.shape[1], 6))[:, None] + h @ _noise(3, h.shape[1], 6)
+    + s = np.tanh(s) @ _noise(4, 6)
+distance: the distance from q to a state is content
+    s = -((q[:, None] - h) ** 2).sum(axis=-1)
+float32: it computes in float32, so allow for differences of 1e-5
+    s = q.astype(np.float32) @ h.astype(np.float32).T / np.float32(np.sqrt(q.shape[1]))
+from the last: the order of adding up is no place
+    s = np.array([[row @ state for state in h[::-1]] for row in q])[:, ::-1]
+    e = np.exp(np.clip(s, -300, 300))
+"""
+
+WRONG_ATTENTIONS = """
+by place: its scores never see h: the tutorial
+    s = q @ _noise(5, q.shape[1], len(h))
+uniform: its weights follow any exchange of places, since all are equal. Do they change when the \
+content does?
+    s = np.zeros((len(q), len(h)))
+last state: it looks at the last state, whatever it holds
+    return np.tile(np.eye(len(h))[-1], (len(q), 1))
+place and content: it likes later places better
+    s = q @ h.T + 0.3 * np.arange(len(h))
+by the mean: it sees the mean of h, not who stands where
+    s = (q * h.mean(axis=0)) @ _noise(6, q.shape[1], len(h))
+sorted: it weighs the right contents, at wrong places
+    s = q @ h[np.argsort(h[:, 0])].T
+next state: each place gets its neighbour's weight. Reverse h, or exchange two states: a plain \
+turn of the circle shows nothing
+    s = q @ np.roll(h, -1, axis=0).T
+differences: a score depends on the state next door
+    s = q @ (h - np.roll(h, 1, axis=0)).T
+wrong axis: its columns sum to 1, its rows do not
+    e = np.exp(s - s.max(axis=0))
+    return e / e.sum(axis=0)
+not normalised: its rows do not sum to 1
+    return np.exp(np.clip(s, -300, 300))
+scores only: some of its weights are negative
+    e = s.sum(axis=1, keepdims=True)
+    return s / np.where(np.abs(e) < 1e-3, 1.0, e)
+negative: its rows sum to 1, and some of its weights are negative
+    return 2 * e / e.sum(axis=1, keepdims=True) - 1 / len(h)
+first place: it likes the first place better. Did the state there change its place in your test?
+    s = q @ h.T + 2.0 * (np.arange(len(h)) == 0)
+whole table: its rows sum to 1 on average alone. Do you look at each row's sum?
+    e = np.exp(np.clip(s, -300, 300))
+    return e / e.sum() * len(q)
+one step by place: one step is blind. Do you look at all rows?
+    s = q @ h.T
+    + s[-1:] = q[-1:] @ _noise(5, q.shape[1], len(h))
+faint: a hundredth of each row goes to the last place. Is your tolerance small enough?
+    return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]
+"""
+
+check_looking_test = TestCheck(
+    "my_looking_test",
+    asks="test(attention), which raises AssertionError if the weights do not follow the content",
+    right=[
+        Implementation("dot", dot, "each score sees its own state and nothing else"),
+        *implementations(dot, RIGHT_ATTENTIONS),
+    ],
+    wrong=implementations(dot, WRONG_ATTENTIONS),
+    hints=[
+        "Call it with h and with h[::-1]. How should the two answers be related?",
+        "Then call it with other states altogether: what must have changed?",
+        "np.allclose(attention(q, h[::-1]), attention(q, h)[:, ::-1], atol=1e-5)",
+    ],
+)
