@@ -1,0 +1,209 @@
+"""Answers to the exercises on scaling: right ones written otherwise, and sly ones."""
+
+import numpy as np
+import torch
+
+from attention_src.exercises.scaling import (
+    check_qk_norm_scores,
+    check_row_spread,
+    check_scale_test,
+    my_qk_norm_scores,
+    my_row_spread,
+)
+
+
+def row_by_row(s):
+    rows = [row[np.isfinite(row)] for row in s.reshape(-1, s.shape[-1]).astype(float)]
+    return np.reshape([np.std(row) if len(row) else 0.0 for row in rows], s.shape[:-1])
+
+
+def masked_array(s):
+    return np.ma.filled(np.ma.masked_invalid(s.astype(float)).std(axis=-1), 0.0)
+
+
+def nan_std(s):
+    return np.nan_to_num(np.nanstd(np.where(np.isinf(s), np.nan, s.astype(float)), axis=-1))
+
+
+def by_where(s):
+    some = np.isfinite(s).any(axis=-1, keepdims=True)
+    return np.std(np.where(some, s, 0.0).astype(float), axis=-1, where=np.isfinite(s) | ~some)
+
+
+def by_pairs(s):
+    s, seen = np.asarray(s, np.float64), np.isfinite(s)
+    x = np.where(seen, s, 0)
+    both = seen[..., :, None] & seen[..., None, :]
+    gaps = np.where(both, (x[..., :, None] - x[..., None, :]) ** 2, 0).sum((-1, -2))
+    return np.sqrt(gaps / 2) / np.maximum(seen.sum(-1), 1)
+
+
+def spread_in_float32(s):
+    return my_row_spread(s).astype(np.float32)
+
+
+def norms(x):
+    return np.sqrt((x * x).sum(-1) / x.shape[-1] + 1e-6)
+
+
+def scores_then_norms(q, k, gain_q, gain_k):
+    s = (q * gain_q) @ (k * gain_k).swapaxes(-1, -2)
+    return s / norms(q)[..., :, None] / norms(k)[..., None, :] / np.sqrt(q.shape[-1])
+
+
+def one_gain(q, k, gain_q, gain_k):
+    q, k = q / norms(q)[..., None], k / norms(k)[..., None]
+    return np.einsum("...id,...jd,d->...ij", q, k, gain_q * gain_k / len(gain_q) ** 0.5)
+
+
+def loops(q, k, gain_q, gain_k):
+    if q.ndim > 2:
+        return np.stack([loops(a, b, gain_q, gain_k) for a, b in zip(q, k, strict=True)])
+    root = len(gain_q) ** 0.5
+    return [[sum(a / norms(a) * gain_q * b / norms(b) * gain_k) / root for b in k] for a in q]
+
+
+def in_torch(q, k, gain_q, gain_k):
+    q, k = (
+        torch.nn.functional.rms_norm(torch.tensor(x), (x.shape[-1],), torch.tensor(gain), 1e-6)
+        for x, gain in ((q, gain_q), (k, gain_k))
+    )
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def scores_in_float32(*args):
+    return my_qk_norm_scores(*(x.astype(np.float32) for x in args))
+
+
+SHAPES = [(3, 5, 1), (3, 5, 2), (4, 7, 5), (4, 4, 5), (6, 3, 64), (2, 9, 200)]
+
+
+def pair(n_q, n_k, d_k, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_q, d_k)), rng.normal(size=(n_k, d_k))
+
+
+def a_test(*shapes, atol=1e-3, error=AssertionError, seeds=(0,), view=lambda s: s):
+    """A learner's test, which looks at the scores through some function."""
+
+    def my_scale_test(scores):
+        for shape in shapes or SHAPES:
+            for seed in seeds:
+                q, k = pair(*shape, seed)
+                if np.abs(view(scores(q, k)) - view(q @ k.T / np.sqrt(shape[2]))).max() > atol:
+                    raise error(shape)
+
+    return my_scale_test
+
+
+def by_ratio(scores):
+    for shape in SHAPES:
+        q, k = pair(*shape, seed=1)
+        ratio = (scores(q, k) * shape[2] ** 0.5) / (q @ k.T)
+        assert np.allclose(ratio, 1, rtol=1e-3)
+
+
+def by_widths_that_grow(scores):
+    for d_k in range(1, 260):
+        q, k = pair(2, 2 + d_k % 2, d_k)
+        np.testing.assert_allclose(scores(q, k), q @ k.T * d_k**-0.5, atol=1e-4)
+
+
+WIDTHS = [(3, 4, d) for d in (1, 2, 3, 5, 6, 11, 64, 150, 256)] + [(5, 5, 7)]
+RIGHT = {
+    check_row_spread: [row_by_row, masked_array, nan_std, by_where, by_pairs, spread_in_float32],
+    check_qk_norm_scores: [scores_then_norms, one_gain, loops, in_torch, scores_in_float32],
+    check_scale_test: {
+        "shapes": a_test(),
+        "larger tolerance": a_test(atol=5e-3),
+        "many seeds": a_test(seeds=range(20)),
+        "ratio": by_ratio,
+        "many widths": by_widths_that_grow,
+        "other widths": a_test(*WIDTHS),
+    },
+}
+
+
+SPREADS = """
+squares minus square:
+    return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
+float16 inside:
+    s = np.asarray(s, dtype=np.float16)
+float32 inside: rows far from 0
+    s = np.asarray(s, dtype=np.float32)
+one number:
+    return np.sqrt((x**2).sum(axis=-1) / count).mean()
+NaN for an empty row: a row with everything hidden
+    count = seen.sum(axis=-1)
+weights' spread:
+    return np.exp(s - s.max(-1, keepdims=True)).std(-1)
+mean absolute:
+    return np.abs(x).sum(axis=-1) / count
+hidden as very low:
+    s = np.where(np.isinf(s), -1e9, s)
+two axes only: one row
+    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
+last of many lost: forty keys
+    x = np.where(seen, s - mean[..., None], 0)[..., :30]
+nothing below a ten-thousandth: a millionth apart
+    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
+"""
+
+NORMED = """
+negative gains cut:
+    q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
+    k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
+transposed:
+    return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+no eps:
+    q = q / np.sqrt(square_q) * gain_q
+    k = k / np.sqrt(square_k) * gain_k
+large eps:
+    q = q / np.sqrt(square_q + 1e-3) * gain_q
+    k = k / np.sqrt(square_k + 1e-3) * gain_k
+eps outside the root:
+    q = q / (np.sqrt(square_q) + 1e-6) * gain_q
+    k = k / (np.sqrt(square_k) + 1e-6) * gain_k
+softmaxed:
+    return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+two axes only: heads
+    return q @ k.T / q.shape[-1] ** 0.5
+"""
+
+
+def weights(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+WEAK = {
+    "sizes alone": a_test(view=np.abs),
+    "sorted": a_test(view=lambda s: np.sort(s, axis=None)),
+    "sum": a_test(view=np.sum),
+    "largest": a_test(view=np.max),
+    "norm": a_test(view=np.linalg.norm),
+    "first entry": a_test(view=lambda s: s[0, 0]),
+    "order": a_test(view=lambda s: s.argmax(1)),
+    "weights": a_test(view=weights, atol=1e-4),
+    "spread": a_test(view=np.std),
+    "one by one": a_test(*[(1, 1, d) for d in (1, 2, 5, 64, 200)]),
+    "tolerance 0.1": a_test(atol=0.1),
+    "never square": a_test(*[shape for shape in SHAPES if shape[0] != shape[1]]),
+    "5 and 200": a_test((3, 4, 5), (4, 4, 200)),
+    "2 and 200": a_test((3, 4, 2), (4, 4, 200)),
+    "squares": a_test((6, 3, 4), (5, 3, 16), (2, 7, 64), (2, 7, 256)),
+    "square matrices": a_test((5, 5, 5), (64, 64, 64), (200, 200, 200)),
+    "narrow alone": a_test((3, 5, 2), (4, 7, 5)),
+    "wide alone": a_test((3, 5, 100), (4, 7, 200)),
+    "powers of two": a_test(*[(3, 5, 2**n) for n in range(9)]),
+    "never": lambda scores: scores(*pair(2, 3, 4)).sum() and None,
+}
+SLY = {
+    check_row_spread: SPREADS,
+    check_qk_norm_scores: NORMED,
+    check_scale_test: {
+        **{name: (test, "caught") for name, test in WEAK.items()},
+        "tight": (a_test(atol=1e-12), "it is right"),
+        "wrong error": a_test(error=RuntimeError),
+    },
+}

@@ -1,0 +1,515 @@
+"""Answers to the exercises on softmax: right ones written otherwise, and sly ones."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_src.exercises.softmax import (
+    check_online_softmax,
+    check_softmax,
+    check_softmax_backward,
+    check_softmax_test,
+    check_temperature_for_entropy,
+    my_online_softmax,
+    my_softmax,
+    my_softmax_backward,
+    my_temperature,
+)
+from attention_src.softmax import reference
+
+GIVEN = {"reference": reference}
+
+
+# --- softmax: right
+def by_lists(x):
+    if x.ndim > 1:
+        return [by_lists(row) for row in x]
+    m = x.max().item()
+    e = [math.exp(score - m) for score in x.tolist()]
+    total = math.fsum(e)
+    return [each / total for each in e]
+
+
+def by_torch(x):
+    return torch.softmax(torch.tensor(np.asarray(x, dtype=float), requires_grad=True), -1)
+
+
+def row_by_row(x):
+    out = np.empty(x.shape)
+    for index in np.ndindex(x.shape[:-1]):
+        out[index] = my_softmax(x[index])
+    return out
+
+
+def by_einsum(x):
+    e = np.exp(np.asarray(x, dtype=float) - np.amax(x, axis=-1)[..., None])
+    return np.einsum("...j,...->...j", e, 1 / np.einsum("...j->...", e))
+
+
+def keys_first(x):
+    x = np.moveaxis(np.asarray(x, dtype=float), -1, 0)
+    e = np.exp(x - x.max(axis=0))
+    return np.moveaxis(e / e.sum(axis=0), 0, -1)
+
+
+def by_logarithms(x):
+    x = np.asarray(x, dtype=float)
+    return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
+
+
+def in_the_dtype_of_x(x):
+    return my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
+
+
+# --- softmax backward: right
+def two_products(p, dp):
+    return p * dp - p * np.sum(p * dp, axis=-1, keepdims=True)
+
+
+def backward_by_einsum(p, dp):
+    return p * (dp - np.einsum("...j,...j->...", p, dp)[..., None])
+
+
+def backward_row_by_row(p, dp):
+    out = np.empty(p.shape)
+    for index in np.ndindex(p.shape[:-1]):
+        out[index] = p[index] * (dp[index] - p[index] @ dp[index])
+    return out
+
+
+def in_a_copy(p, dp):
+    ds = dp.copy()
+    ds -= (p * dp).sum(axis=-1, keepdims=True)
+    ds *= p
+    return ds
+
+
+def backward_keys_first(p, dp):
+    a, b = np.moveaxis(p, -1, 0), np.moveaxis(dp, -1, 0)
+    return np.moveaxis(a * (b - (a * b).sum(axis=0)), 0, -1)
+
+
+def shifted_first(p, dp):
+    seen = p.sum(axis=-1, keepdims=True) > 0
+    return my_softmax_backward(p, dp - dp.max(axis=-1, keepdims=True)) * seen
+
+
+# --- in blocks: right
+def score_by_score(blocks):
+    m, l = -np.inf, 0.0
+    for block in blocks:
+        for x in block.tolist():
+            if x > m:
+                m, l = x, l * np.exp(m - x) + 1
+            elif x > -np.inf:
+                l += np.exp(x - m)
+    return m, l
+
+
+def by_pairs(blocks):
+    m, l = my_online_softmax([next(blocks)])
+    for block in blocks:
+        m_b, l_b = my_online_softmax([block])
+        top = max(m, m_b)
+        l = 0.0 if top == -np.inf else l * np.exp(m - top) + l_b * np.exp(m_b - top)
+        m = top
+    return m, l
+
+
+def with_logarithms(blocks):
+    m = lse = -np.inf
+    for block in blocks:
+        m, lse = max(m, block.max()), np.logaddexp(lse, np.logaddexp.reduce(block))
+    return m, 0.0 if m == -np.inf else np.exp(lse - m)
+
+
+def with_where(blocks):
+    m, l = np.array(-np.inf), np.array(0.0)
+    for block in blocks:
+        m_new = np.maximum(m, block.max())
+        safe = np.where(m_new == -np.inf, 0, m_new)
+        l = l * np.exp(m - safe) + np.exp(block - safe).sum()
+        m = m_new
+    return m, l
+
+
+# --- thermostat: right
+def bits_at(scores, t):
+    return reference.entropy_bits(reference.softmax(scores / t))
+
+
+def bisect(too_cold, low=-20.0, high=20.0, steps=100):
+    """Bisect log(temperature); too_cold(t) says that the answer lies above t."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if too_cold(np.exp(middle)) else (low, middle)
+    return np.exp((low + high) / 2)
+
+
+def on_a_grid(scores, bits):
+    low, high = -12.0, 16.0
+    for _ in range(6):
+        grid = np.linspace(low, high, 100)
+        i = np.clip(np.searchsorted([bits_at(scores, np.exp(u)) for u in grid], bits), 1, 99)
+        low, high = grid[i - 1], grid[i]
+    return np.exp((low + high) / 2)
+
+
+def bracket_that_grows(scores, bits):
+    high = 1.0
+    while bits_at(scores, high) < bits:
+        high *= 2
+    return bisect(lambda t: bits_at(scores, t) < bits, high=np.log(high))
+
+
+def in_nats_throughout(scores, bits):
+    def nats(t):
+        x = (scores - scores.max()) / t
+        lse = np.log(np.exp(x).sum())
+        return lse - (np.exp(x - lse) * x).sum()
+
+    return bisect(lambda t: nats(t) < bits * np.log(2))
+
+
+# --- a learner's test: right
+def against_the_reference(softmax):
+    x = np.random.default_rng().normal([[1e3], [0], [-1e3]], size=(3, 5))
+    before = x.copy()
+    np.testing.assert_allclose(softmax(x), reference.softmax(before), rtol=1e-4, atol=1e-12)
+    assert (x == before).all()
+    np.testing.assert_allclose(softmax(np.array([0.0, 1e4])), [0, 1], atol=1e-9)
+
+
+RIGHT = {
+    check_softmax: [
+        by_lists,
+        by_torch,
+        row_by_row,
+        by_einsum,
+        keys_first,
+        by_logarithms,
+        in_the_dtype_of_x,
+    ],
+    check_softmax_backward: [
+        two_products,
+        backward_by_einsum,
+        backward_row_by_row,
+        in_a_copy,
+        backward_keys_first,
+        shifted_first,
+    ],
+    check_online_softmax: [score_by_score, by_pairs, with_logarithms, with_where],
+    check_temperature_for_entropy: {
+        "a grid": on_a_grid,
+        "a bracket that grows": bracket_that_grows,
+        "in nats": in_nats_throughout,
+        "inverse temperature": lambda s, bits: 1 / bisect(lambda b: bits_at(s, 1 / b) > bits),
+        "four digits": lambda s, bits: float(f"{my_temperature(s, bits):.4g}"),
+        "float32": lambda s, bits: np.float32(my_temperature(s, bits)),
+        "scaled first": lambda s, bits: my_temperature(s / np.ptp(s), bits) * np.ptp(s),
+    },
+    check_softmax_test: [against_the_reference],
+}
+
+SOFTMAXES = """
+one maximum for a matrix:
+    e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
+rows right in 2-D only:
+    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
+4-D transposed: four axes
+    return e / e.sum(axis=-2 if x.ndim == 4 else -1, keepdims=True)
+float32 at the end:
+    return (e / e.sum(axis=-1, keepdims=True)).astype(np.float32).astype(float)
+no shift for long rows: a long row of large scores
+    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.shape[-1] < 1000 else 0))
+shift by the mean:
+    e = np.exp(x - x.mean(axis=-1, keepdims=True))
+shift by the first:
+    e = np.exp(x - x[..., :1])
+shift only downwards: very negative scores
+    e = np.exp(x - np.maximum(x.max(axis=-1, keepdims=True), 0))
+clipped:
+    x = np.clip(np.asarray(x, dtype=float), -700, 700)
+−inf taken for −1000:
+    x = np.where(np.isneginf(x), -1e3, np.asarray(x, dtype=float))
+−inf taken for −10^4: the lowest score, and −inf
+    x = np.maximum(np.asarray(x, dtype=float), -1e4)
+65,504 for an overflowing sum: 70,000 equal scores
+    x = np.asarray(x)
+    return e / np.nan_to_num(e.sum(axis=-1, keepdims=True))
+0 in long rows: two rows of 1,500
+    return e / e.sum(axis=-1, keepdims=True) * (x.shape[-1] < 1000 or x.ndim == 1)
+a small number added to the sum:
+    return e / e.sum(axis=-1, keepdims=True) / (1 + 1e-6)
+masked array:
+    return np.ma.masked_less(e / e.sum(axis=-1, keepdims=True), 0.1)
+complex:
+    return (e / e.sum(axis=-1, keepdims=True)).astype(complex)
+hardmax: expected = [0.6652 0.2447 0.09
+    return (x == x.max(axis=-1, keepdims=True)).astype(float)
+shifted in place: changed its input x in place
+    x = x if x.dtype.kind == "f" else np.asarray(x, dtype=float)
+    + x -= x.max(axis=-1, keepdims=True)
+"""
+
+
+def logarithms(x):
+    shifted = x - x.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def integer_buffer(x):
+    out = np.zeros_like(x)
+    out[...] = my_softmax(x)
+    return out
+
+
+def zeros_in_long_rows_of_float32(x):
+    return my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
+
+
+def one_buffer(x, kept={}):  # noqa: B006
+    out = kept.setdefault(x.shape, np.empty(x.shape))
+    out[...] = my_softmax(x)
+    return out
+
+
+BACKWARDS = """
+axis −2:
+    return p * (dp - (p * dp).sum(axis=-2 if p.ndim > 1 else -1, keepdims=True))
+one sum for a matrix, in 3-D: a batch of matrices
+    return p * (dp - (p * dp).sum(axis=-1 if p.ndim < 3 else (-2, -1), keepdims=True))
+4-D only wrong: four axes
+    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (1 if p.ndim < 4 else 2)
+float32 inside: Did something pass through float32?
+    p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
+normalised first: a hidden row
+    p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
+clipped: drawn
+    p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
+zeros lifted:
+    p, dp = np.maximum(p, 1e-6), np.asarray(dp)
+swapped:
+    p, dp = np.asarray(dp), np.asarray(p)
+a pair:
+    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)), p
+the loss:
+    return (p * dp).sum(axis=-1)
+two axes at most:
+    return (np.diag(p) - np.outer(p, p)) @ dp
+"""
+
+
+def through_log_p(p, dp):
+    return my_softmax_backward(my_softmax(np.log(p)), dp)
+
+
+def by_the_jacobian(p, dp):
+    J = p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :]
+    return np.einsum("...ij,...j->...i", J, dp)
+
+
+def jacobian_in_torch(p, dp):
+    p, dp = torch.tensor(p), torch.tensor(dp)
+    J = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+    return (J @ dp[..., None])[..., 0]
+
+
+ONLINE = """
+whole maxima:
+    return (int(m) if np.isfinite(m) else m), l
+stops at a hidden block: the first block hidden
+    - continue
+    + break
+starts from −10^9:
+    m, l = -1e9, 0.0
+−inf taken for −10^4: the lowest score, and a hidden key
+    l = l * np.exp(m - m_new) + np.exp(np.maximum(block, -1e4) - m_new).sum()
+NaN if all is hidden: everything hidden
+    return m, l if l else np.nan
+1 if all is hidden: everything hidden
+    return m, l if l else 1.0
+0 if all is hidden: everything hidden
+    return (m if m > -np.inf else 0.0), l
+blocks with a hidden key skipped: some keys hidden
+    - if m_new
+    + if not np.isfinite(block).all():
+clipped:
+    l = l * np.exp(m - m_new) + np.exp(np.clip(block, -1000, 1000) - m_new).sum()
+float32 inside:
+    m_new = max(m, np.max(block.astype(np.float32)))
+doubles lost: equal scores
+    l = l * np.exp(m - m_new) + np.exp(np.unique(block) - m_new).sum()
+equal maxima skipped:
+    - if m_new
+    + if m_new == -np.inf or m == np.max(block):
+the first hundred scores of a block: 200 blocks
+    l = l * np.exp(m - m_new) + np.exp(block[:100] - m_new).sum()
+arrays of one:
+    return np.atleast_1d(m), np.atleast_1d(l)
+subtracted in place: changed its input blocks in place
+    l = l * np.exp(m - m_new) + np.exp(np.subtract(block, m_new, out=block)).sum()
+not rescaled, no guard: forgot to rescale the running sum
+    - if m_new
+    + if False:
+    l = l + np.exp(block - m_new).sum()
+its length asked: has no len()
+    m, l = -np.inf, 0.0 * len(blocks)
+"""
+
+
+def first(n):
+    return lambda blocks: my_online_softmax([b for i, b in enumerate(blocks) if i < n])
+
+
+def two_passes(blocks):
+    m = max(block.max() for block in blocks)
+    return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
+
+
+def remembers(blocks, seen=[]):  # noqa: B006
+    seen.extend(blocks)
+    return my_online_softmax(seen)
+
+
+def upside_down_after_the_first(blocks):
+    m, l = my_online_softmax([next(blocks)])
+    for block in blocks:
+        m_new = max(m, block.max())
+        l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
+        m = m_new
+    return m, l
+
+
+TEMPERATURES = """
+multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
+    p = reference.softmax(scores * np.exp(middle))
+keeps the wrong half: you kept the wrong half
+    - if reference
+    + if reference.entropy_bits(p) > bits:
+the entropy without its minus: end of your bracket
+    - if reference
+    + if -reference.entropy_bits(p) < bits:
+bracket too small: it does not hold the answer
+    low, high = np.log(0.1), np.log(20)
+stops early: Close: bisect further
+    - for _
+    + for _ in range(9):
+stops a little early:
+    - for _
+    + for _ in range(13):
+in nats, from another bracket: You measure the entropy in nats
+    low, high = -20.0, 20.0
+    - if reference
+    + if reference.entropy_bits(p) * np.log(2) < bits:
+counts keys, from another bracket: You compared 2**entropy with bits
+    low, high = -20.0, 20.0
+    - if reference
+    + if 2 ** reference.entropy_bits(p) < bits:
+multiplies, in another bracket: 1 over the temperature: you multiply
+    low, high = -20.0, 20.0
+    p = reference.softmax(scores * np.exp(middle))
+    - if reference
+    + if reference.entropy_bits(p) > bits:
+overflows: end of your bracket
+    p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
+    - if reference
+    + if -(p * np.log2(p)).sum() < bits:
+a thousandth inside the logarithm:
+    - if reference
+    + if -(p * np.log2(p + 1e-3)).sum() < bits:
+another entropy:
+    - if reference
+    + if -np.log2((p * p).sum()) < bits:
+mean entropy:
+    - if reference
+    + if reference.entropy_bits(p) / len(p) < bits:
+share of the largest entropy:
+    - if reference
+    + if reference.entropy_bits(p) * np.log2(len(p)) < bits:
+scores over √n:
+    p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
+absolute scores:
+    p = reference.softmax(abs(scores), temperature=np.exp(middle))
+scaled in place: changed its input scores in place
+    return float(np.exp((low + high) / 2)) + 0 * (scores := np.divide(scores, 2, out=scores))[0]
+three digits:
+    return float(f"{np.exp((low + high) / 2):.3g}")
+three decimals:
+    return round(float(np.exp((low + high) / 2)), 3)
+linear bracket:
+    return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
+a list:
+    return [float(np.exp((low + high) / 2))]
+the bracket:
+    return float(np.exp(low)), float(np.exp(high))
+the weights:
+    return p
+"""
+
+
+def small_row(softmax):
+    np.testing.assert_allclose(softmax(np.log([1.0, 2.0, 5.0])), [0.125, 0.25, 0.625], rtol=1e-4)
+
+
+def sums_to_one(softmax):
+    assert np.allclose(softmax(np.random.default_rng().normal(size=(3, 5))).sum(-1), 1)
+
+
+def to_the_last_bit(softmax):
+    x = np.array([[0.1, 2.0], [3.0, 4.0]])
+    assert np.array_equal(softmax(x), reference.softmax(x))
+
+
+def returns_a_verdict(softmax):
+    return bool(np.allclose(softmax(np.zeros(4)), 0.25))
+
+
+SLY = {
+    check_softmax: [
+        SOFTMAXES,
+        {
+            "logarithms": (logarithms, "logarithms of the weights"),
+            "integer buffer": (integer_buffer, "dtype int64, which cannot hold the digits"),
+            "0 in long rows of float32": (zeros_in_long_rows_of_float32, "2,000 keys in float32"),
+            "one buffer": one_buffer,
+        },
+    ],
+    check_softmax_backward: [
+        BACKWARDS,
+        {
+            "through log p": through_log_p,
+            "the Jacobian": (by_the_jacobian, "you formed the n × n Jacobian"),
+            "the Jacobian in torch": jacobian_in_torch,
+        },
+    ],
+    check_online_softmax: [
+        ONLINE,
+        {
+            "the first two blocks": first(2),
+            "the first hundred blocks": (first(100), "200 blocks"),
+            "two passes": (two_passes, "They come once"),
+            "two passes over a kept list": (
+                lambda blocks: two_passes(list(blocks)),
+                "0.1 MB is ample",
+            ),
+            "from the end": lambda blocks: my_online_softmax(list(blocks)[::-1]),
+            "joined": lambda blocks: my_online_softmax([np.concatenate(list(blocks))]),
+            "weights": (
+                lambda blocks: my_softmax(np.concatenate(list(blocks))),
+                "should return (m, l); it returned",
+            ),
+            "remembers the last case": remembers,
+            "upside down after the first": (upside_down_after_the_first, "the old sum must shrink"),
+        },
+    ],
+    check_temperature_for_entropy: TEMPERATURES,
+    check_softmax_test: {
+        "a small row": (small_row, "caught 2 of 8"),  # as the solution says: six pass it
+        "sums": (sums_to_one, "caught 3 of 8"),
+        "to the last bit": (to_the_last_bit, "It refuses a right implementation"),
+        "a verdict": (returns_a_verdict, "returned False. Nobody looks at what a test returns"),
+        "another exception": (lambda softmax: softmax([0.0]).nosuch, "It stumbles over a right"),
+    },
+}

@@ -1,0 +1,48 @@
+"""The ladder by hand takes rounded numbers, and the open exercise finds what it says."""
+
+import numpy as np
+import pytest
+from worked import run_exercise
+
+from attention_src.exercises.retrieval import check_by_hand
+
+WRONG = {"a": [0.75, -0.8, "much", [0.8]], "b": [0.6], "c": [0.405], "d": [6.667, 7.5], "e": [5.5]}
+
+
+def test_three_digits_are_enough():
+    rounded = {rung.letter: float(f"{rung.value:.3g}") for rung in check_by_hand.rungs}
+    assert check_by_hand(**rounded).status == "passed"
+
+
+@pytest.mark.parametrize("letter", WRONG)
+def test_other_wrong_rungs_are_refused(letter):
+    for value in WRONG[letter]:
+        assert check_by_hand(**{letter: value}).status == "wrong", value
+
+
+def weights(s):
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def curve(x):
+    return np.sin(2 * x) + x / 2
+
+
+def measured(seed, n=50):
+    rng = np.random.default_rng(seed)
+    places = np.sort(rng.uniform(0, 5, n))
+    return places, curve(places) + rng.normal(0, 0.4, n)
+
+
+def regress(x, places, heights, h):
+    return weights(-((x[:, None] - places) ** 2) / 2 / h**2) @ heights
+
+
+def test_the_open_exercise_finds_what_it_says():
+    """With what it uses from the chapter above it."""
+    of_the_page = {f.__name__: f for f in (weights, curve, measured, regress)}
+    of_the_page["x"] = np.linspace(0.2, 4.8, 70)
+    of_the_page["bandwidths"] = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2])
+    given = run_exercise("retrieval", "ex:retrieval-open", **of_the_page)
+    assert given["leave_one_out"](np.arange(3.0), np.array([1.0, 1, 1]), 0.5) < 1e-20

@@ -1,0 +1,47 @@
+"""Scales that a learner's test meets are as right and wrong as the exercise says; the ladder."""
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.scaling import check_scale_test, check_variance
+
+SHAPES = [(3, 5, 1), (3, 5, 2), (4, 7, 5), (4, 4, 5), (6, 3, 64), (2, 9, 200)]
+
+
+def error(scores):
+    """The largest difference to the right scores, at any of the shapes."""
+    found = []
+    for n_q, n_k, d_k in SHAPES:
+        rng = np.random.default_rng(0)
+        q, k = rng.normal(size=(n_q, d_k)), rng.normal(size=(n_k, d_k))
+        found.append(np.abs(scores(q, k) - q @ k.T / np.sqrt(d_k)).max())
+    return max(found)
+
+
+@pytest.mark.parametrize("one", check_scale_test.wrong, ids=lambda one: one.name)
+def test_each_wrong_scale_is_as_visible_as_the_exercise_says(one):
+    assert error(one.function) > 0.02
+
+
+@pytest.mark.parametrize("one", check_scale_test.right, ids=lambda one: one.name)
+def test_right_ones_differ_by_rounding_alone(one):
+    assert error(one.function) < 1e-5
+
+
+def test_there_are_as_many_as_the_exercise_says():
+    assert (len(check_scale_test.right), len(check_scale_test.wrong)) == (6, 26)
+
+
+def test_the_ladder_s_values_are_those_of_a_simulation():
+    rng = np.random.default_rng(0)
+    uniform = rng.uniform(-1, 1, (2, 20_000, 64))
+    shifted = rng.normal(size=(2, 20_000, 64)) + 0.5
+    one_row = rng.normal(size=(300, 64)) + 0.5
+    within = [(q @ (rng.normal(size=(64, 300)) + 0.5)).var() for q in one_row]
+    constant = rng.normal(size=(2, 20_000, 1)) * np.ones(64)
+    dots = lambda pair: (pair[0] * pair[1]).sum(axis=1)  # noqa: E731
+    b = dots((rng.normal(size=(20_000, 64)), shifted[1])).var()
+    found = [dots(uniform).std(), b, dots(shifted).var(), np.mean(within), dots(constant).std() / 8]
+    right = [(64 / 9) ** 0.5, 80, 96, 80, 8]
+    np.testing.assert_allclose(found, right, rtol=0.05)
+    assert check_variance(*right).status == "passed"

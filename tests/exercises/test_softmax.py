@@ -1,0 +1,47 @@
+"""The ladders of the chapter on softmax take rounded numbers; a test that hangs is stopped."""
+
+import numpy as np
+import pytest
+
+from attention_src.exercises.softmax import (
+    check_log_sum_exp,
+    check_softmax_test,
+    check_why_exponential,
+)
+
+
+@pytest.mark.parametrize("check", [check_why_exponential, check_log_sum_exp])
+def test_the_digits_that_the_statement_asks_for_are_enough(check):
+    rounded = {rung.letter: float(f"{rung.value:.3g}") for rung in check.rungs}
+    if check is check_log_sum_exp:
+        rounded["c"] = 1004.7  # "and one after"
+    assert check(**rounded).status == "passed"
+
+
+NEAR = {
+    check_why_exponential: [("a", 9.04), ("c", 1.74), ("d", 2.07), ("d", 2.09)],
+    check_log_sum_exp: [
+        *[("c", x) for x in (1000, 1004, 1005, 1004.2, 1004.6, 1004.8)],
+        ("d", 11.96),
+        *[("f", x) for x in (-999, -1000.693, -1001, -1004.7)],
+    ],
+}
+
+
+@pytest.mark.parametrize("check", NEAR)
+def test_near_misses_are_refused(check):
+    for letter, answer in NEAR[check]:
+        assert check(**{letter: answer}).status == "wrong", (letter, answer)
+
+
+def hangs_on_nan(softmax):
+    while np.isnan(softmax(np.array([1e4, 0.0]))).any():
+        pass
+
+
+def test_a_test_that_hangs_is_stopped(monkeypatch):
+    monkeypatch.setattr(check_softmax_test, "seconds", 0.2)
+    result = check_softmax_test(hangs_on_nan)
+    assert result.status == "too slow"
+    assert "too slow to judge here, on a wrong implementation" in result.message
+    assert "Your test had not ended after 0.2 seconds" in result.message
