@@ -24,7 +24,7 @@ CHIP = CHIPS["H100"]
 ROOM = CHIP.memory_bytes - WEIGHTS
 
 check_costs_ladder = Ladder(
-    "costs_ladder",
+    "costs",
     [
         Rung(
             "a",
