@@ -1,0 +1,269 @@
+"""Answers to the exercises on scores: right ones written otherwise, and sly ones."""
+
+import numpy as np
+import torch
+
+from attention_src.exercises.scores import (
+    check_additive_scores,
+    check_bump,
+    check_dot_scores,
+    check_score_test,
+    dot_scores,
+    my_additive_scores,
+)
+from attention_src.scores import reference
+
+
+def one_by_one(q, k, scale=None):
+    if q.ndim > 2:
+        return np.stack([one_by_one(a, b, scale) for a, b in zip(q, k, strict=True)])
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return np.array([[float((a * b).sum()) * scale for b in k] for a in q], dtype=q.dtype)
+
+
+def with_torch(q, k, scale=None):
+    q, k = torch.from_numpy(q.copy()), torch.from_numpy(k.copy())
+    return q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+
+
+def through_the_package(q, k, scale=None):
+    if scale is None:
+        return reference.scaled_dot(q, k)
+    return (reference.dot(q, k) * scale).astype(q.dtype)
+
+
+DOTS = """
+einsum:
+    return (np.einsum("...qd,...kd->...qk", q, k) * scale).astype(q.dtype)
+queries first:
+    return ((q * scale) @ np.moveaxis(k, -1, -2)).astype(q.dtype)
+products, then a sum:
+    return ((q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1) * scale).astype(q.dtype)
+"""
+
+
+def key_by_key(q, k, a, b, w):
+    return np.stack([np.tanh(q @ a + row) @ w for row in k @ b], axis=1)
+
+
+def unit_by_unit(q, k, a, b, w):
+    s = np.zeros((len(q), len(k)))
+    for u in range(len(w)):
+        s += w[u] * np.tanh(np.add.outer(q @ a[:, u], k @ b[:, u]))
+    return s
+
+
+def in_blocks(q, k, a, b, w):
+    blocks = [q[i : i + 7] for i in range(0, len(q), 7)]
+    return np.concatenate([reference.additive(block, k, a.T, b.T, w) for block in blocks])
+
+
+def by_torch(q, k, a, b, w):
+    q, k, a, b, w = map(torch.from_numpy, (q, k, a, b, w))
+    return torch.stack([torch.tanh(row @ a + k @ b) @ w for row in q])
+
+
+def by_exponentials(q, k, a, b, w):
+    rows = []
+    for row in q @ a:
+        e = np.exp(-2 * np.abs(row + k @ b))
+        rows.append((np.sign(row + k @ b) * (1 - e) / (1 + e)) @ w)
+    return np.array(rows)
+
+
+def a_test(sizes=((2, 3, 5), (3, 1, 11), (4, 4, 7)), compare=None, seed=1, expected=None):
+    """A learner's test, right by default, wrong in the way that an argument says."""
+    compare = compare or (lambda s, t: np.allclose(s, t, rtol=1e-5, atol=1e-5))
+    expected = expected or (lambda q, k: np.einsum("qd,kd->qk", q, k) / q.shape[1] ** 0.5)
+
+    def my_score_test(score):
+        rng = np.random.default_rng(seed)
+        for n_q, n_k, d in sizes:
+            q, k = rng.normal(size=(n_q, d)), rng.normal(size=(n_k, d))
+            s, t = score(q, k), expected(q, k)
+            assert s.shape == t.shape
+            assert compare(s, t)
+
+    return my_score_test
+
+
+def many_sizes(score):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        n_q, n_k, d = rng.integers(1, 9, 3) + np.array([0, 0, 6])
+        for n in (n_k, n_q, 1):
+            a_test(sizes=((n_q, n, d),), seed=int(rng.integers(1000)))(score)
+
+
+def by_keys(q, k):
+    return np.stack([q @ key for key in k], axis=1) / len(q[0]) ** 0.5
+
+
+def bump(slope=2.0, shift=1.0, w=(1.0, -1.0), back=-1.0, from_key=False):
+    """Bumps of a slope and a shift, perhaps wrong ones."""
+    shifts, slopes = np.resize([shift, -shift], len(w)), np.full(len(w), slope)
+    a = np.stack([0 * shifts if from_key else shifts, slopes])
+    b = np.stack([shifts if from_key else 0 * shifts, back * slopes])
+    return a, b, np.array(w)
+
+
+RIGHT = {
+    check_dot_scores: [DOTS, [one_by_one, with_torch, through_the_package]],
+    check_additive_scores: [key_by_key, unit_by_unit, in_blocks, by_torch, by_exponentials],
+    check_score_test: {
+        "by arguments": a_test(),
+        "other sizes": a_test(sizes=((3, 4, 12), (5, 5, 3), (1, 2, 3))),
+        "absolute": a_test(compare=lambda s, t: np.abs(s - t).max() < 2e-5, seed=3),
+        "many sizes": many_sizes,
+        "key by key": a_test(expected=by_keys),
+    },
+    check_bump: {
+        "broader": lambda: bump(slope=5.0, shift=2.5),
+        "narrower": lambda: bump(shift=0.3),
+        "constant from the key": lambda: bump(from_key=True),
+        "falling": lambda: bump(slope=-2.0),
+        "turned": lambda: bump(shift=-1.0, w=(-1.0, 1.0)),
+        "four units": lambda: bump(w=(1.0, -1.0, 1.0, -1.0)),
+        "lists": lambda: [part.tolist() for part in bump()],
+    },
+}
+
+
+def default_of_1(q, k, scale=1.0):
+    return dot_scores(q, k, scale)
+
+
+def without_a_default(q, k, scale):
+    return dot_scores(q, k, scale)
+
+
+def another_name(q, k, s=None):
+    return dot_scores(q, k, s)
+
+
+WRONG_DOTS = """
+all axes reversed:
+    return (q @ k.T * scale).astype(q.dtype)
+not transposed if it fits:
+    return ((q @ k if q.shape == k.shape == q.shape[:-1] + q.shape[-2:-1] else \
+q @ k.swapaxes(-1, -2)) * scale).astype(q.dtype)
+two axes only:
+    return np.einsum("qd,kd->qk", q, k) * scale
+three axes at most:
+    return np.inner(q, k) * scale
+root of 8:
+    scale = 8**-0.5
+positive scales only:
+    return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
+capped:
+    return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
+"""
+
+WRONG_SUMS = """
+the remainder left out:
+    return np.stack([np.tanh(row + from_k) @ w * (i < len(q) // 8 * 8 or len(q) < 8) \
+for i, row in enumerate(q @ a)])
+exponentials:
+    from_k = k @ b
+    + e = [(np.exp(row + from_k), np.exp(-row - from_k)) for row in q @ a]
+    return np.stack([(up - down) / (up + down) @ w for up, down in e])
+products of exponentials: nearly cancel inside
+    from_k = np.exp(2 * k @ b)
+    return np.stack([(1 - 2 / (1 + row * from_k)) @ w for row in np.exp(2 * q @ a)])
+products of clipped exponentials: nearly cancel inside
+    from_k = np.exp(np.clip(2 * k @ b, -300, 300))
+    return np.stack([(1 - 2 / (1 + np.exp(np.clip(2 * row, -300, 300)) * from_k)) @ w \
+for row in q @ a])
+both halves clipped: nearly cancel inside
+    from_k = np.clip(k @ b, -1e3, 1e3)
+    return np.stack([np.tanh(row + from_k) @ w for row in np.clip(q @ a, -1e3, 1e3)])
+all at once: MB of memory
+    return np.tanh((q @ a)[:, None] + from_k) @ w
+all at once in float32:
+    return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
+a for both:
+    from_k = k @ a
+a transposed:
+    return np.stack([np.tanh(row + from_k) @ w for row in q @ a.T])
+arctangent:
+    return np.stack([np.arctan(row + from_k) @ w for row in q @ a])
+first 50 units:
+    return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row in q @ a])
+"""
+
+
+def roles_swapped(q, k, a, b, w):
+    return my_additive_scores(k, q, a, b, w).T
+
+
+def symmetric_only(score):
+    x, y = np.random.default_rng(0).normal(size=(2, 3, 9))
+    assert np.allclose(score(x, y), score(y, x).T, atol=1e-5)
+
+
+def by_one_hot(score):
+    """With one-hot keys each score is a component of the query."""
+    for d, n_q in ((9, 4), (11, 11), (5, 7)):
+        q = np.random.default_rng(d).normal(size=(n_q, d))
+        assert np.allclose(score(q, 3 * np.eye(d)) * d**0.5, 3 * q, atol=1e-4)
+
+
+def by_ranks(score):
+    q, k = np.random.default_rng(0).normal(size=(2, 5, 9))
+    assert (score(q, k).argmax(axis=1) == (q @ k.T).argmax(axis=1)).all()
+
+
+def refuses_everything(score):
+    raise AssertionError("no")
+
+
+REFUSES = "refuses a right"
+SLY = {
+    check_dot_scores: [
+        WRONG_DOTS,
+        {
+            "default of 1": default_of_1,
+            "without a default": (without_a_default, "scale"),
+            "another name": (another_name, "should be called scale"),
+        },
+    ],
+    check_additive_scores: [WRONG_SUMS, [roles_swapped]],
+    check_score_test: {
+        "too strict": (a_test(compare=np.array_equal), REFUSES),
+        "no float32": (a_test(compare=lambda s, t: np.abs(s - t).max() < 1e-12), REFUSES),
+        "no scale expected": (a_test(expected=lambda q, k: q @ k.T), REFUSES),
+        "too lax": (a_test(compare=lambda s, t: np.abs(s - t).max() < 0.5), "caught"),
+        "shape only": (a_test(compare=lambda s, t: True), "caught"),
+        "ranks": (by_ranks, "caught"),
+        "symmetry": (symmetric_only, "caught"),
+        "d_k = 4 only": (a_test(sizes=((2, 3, 4), (3, 3, 4))), "caught"),
+        "never equal numbers": (a_test(sizes=((2, 3, 5), (3, 1, 11))), "caught 20 of 21"),
+        "narrow": (a_test(sizes=((2, 3, 5), (4, 4, 7), (1, 2, 3))), "caught 20 of 21"),
+        "as many keys as numbers": by_one_hot,
+        "one square shape": (a_test(sizes=((4, 4, 11),)), "caught 19 of 21"),
+        "no single key": (a_test(sizes=((2, 3, 5), (4, 4, 11))), "caught 20 of 21"),
+        "first row": (a_test(compare=lambda s, t: np.allclose(s[0], t[0])), "caught 20 of 21"),
+        "returns False": (lambda score: bool(score(np.ones((2, 3)), np.eye(3)).any() < 0), "False"),
+        "stumbles": (lambda score: score(np.ones(3), np.ones(3)), "stumbles"),
+        "refuses all": refuses_everything,
+    },
+    check_bump: {
+        "a pit": (lambda: bump(w=(-1.0, 1.0)), "should lead"),
+        "sum for difference": (lambda: bump(back=1.0), "should lead"),
+        "the middle only": (lambda: bump(slope=0.0), "should lead"),
+        "twice the key": (lambda: bump(back=-2.0), "should lead"),
+        "no shift": (lambda: bump(shift=0.0), "should lead"),
+        "no minus": (lambda: bump(w=(1.0, 1.0)), "should lead"),
+        "too flat": (lambda: bump(slope=0.1), "should lead"),
+        "too faint": (lambda: bump(w=(0.05, -0.05)), "should lead"),
+        "too broad": (lambda: bump(slope=2.0, shift=8.0), "should lead"),
+        "one unit": (lambda: bump(w=(1.0,)), "should lead"),
+        "w too short": (lambda: (*bump()[:2], np.ones(1)), "w should have one number"),
+        "five units": (lambda: bump(w=(1.0, -1.0, 1.0, -1.0, 0.0)), "from 1 to 4"),
+        "transposed": (lambda: [x.T for x in bump(w=(1.0, -1.0, 0.0))], "shape [2, 3]"),
+        "w a column": (lambda: (*bump()[:2], bump()[2][:, None]), "shape [d_a]"),
+        "two parts": (lambda: bump()[:2], "three arrays"),
+        "nan": (lambda: bump(w=(np.nan, 1.0)), "finite"),
+        "words": (lambda: "a bump", "three arrays"),
+    },
+}

@@ -1,0 +1,73 @@
+"""Scores that a learner's test meets are as right and wrong as the exercise says; the ladder; the
+claims of the solution on weights by hand, and of the open exercise."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from answers.scores import bump
+from worked import run_exercise
+
+from attention_src.exercises.scores import bump_scores, check_bump, check_lengths, check_score_test
+
+
+@pytest.mark.parametrize("wrong", check_score_test.wrong, ids=lambda one: one.name)
+def test_each_wrong_score_is_as_wrong_as_the_exercise_says(wrong):
+    rng = np.random.default_rng(0)
+    most = 0.0
+    for n_q, n_k, d in ((3, 4, 11), (4, 4, 6), (2, 8, 16), (1, 5, 3)):
+        q, k = rng.normal(size=(n_q, d)), rng.normal(size=(n_k, d))
+        s, t = wrong.function(q, k), q @ k.T / np.sqrt(d)
+        most = max(most, np.abs(s - t).max() if s.shape == t.shape else 1)
+    assert most > 1e-3
+
+
+@pytest.mark.parametrize("right", check_score_test.right, ids=lambda one: one.name)
+def test_right_scores_are_right_to_rounding(right):
+    for d in (1, 5, 16):
+        q, k = np.random.default_rng(d).normal(size=(2, 6, d))
+        np.testing.assert_allclose(right.function(q, k), q @ k.T / np.sqrt(d), atol=5e-6)
+
+
+def test_three_digits_are_enough_and_two_are_too_few():
+    assert check_lengths(**{r.letter: float(f"{r.value:.3g}") for r in check_lengths.rungs})
+    near = zip("aabbcdef", (1.395, 1.41, 0.93, 0.937, 4.04, 16.5, 2.31, -4.02), strict=True)
+    for letter, answer in near:
+        assert check_lengths(**{letter: answer}).status == "wrong", letter
+
+
+def test_more_than_two_units_are_asked_whether_fewer_will_do():
+    assert check_bump(bump).message.endswith("with 2 hidden units and a lead of 1.29.")
+    assert "with fewer" in check_bump(lambda: bump(w=(1.0, -1.0, 1.0, -1.0))).message
+
+
+def test_what_the_solution_says_of_fewer_units_and_no_constant():
+    """One unit only rises or falls along the keys; without a constant the score is odd."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        s = bump_scores(rng.normal(size=(2, 1)), rng.normal(size=(2, 1)), rng.normal(size=1))
+        assert set(s.argmax(axis=1)) <= {0, 8}
+        a, b = rng.normal(size=(2, 2, 4))
+        a[0] = b[0] = 0
+        odd = bump_scores(a, b, rng.normal(size=4))
+        np.testing.assert_allclose(odd[::-1, ::-1], -odd, atol=1e-12)
+        assert np.delete(odd[4], 4).max() >= odd[4, 4] - 1e-12
+
+
+def test_the_open_exercise_s_numbers():
+    """Four times as many keys ask for four numbers more, and a common vector changes nothing."""
+
+    def n_winners(q, k):
+        return len(np.unique((q @ k.T).argmax(axis=1)))
+
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        names = run_exercise("scores", "ex:scores-winners", n_winners=n_winners)
+        names["table"]()
+    share = names["share_of_winners"]
+    assert f"{share(64, 8):.2f}" in printed.getvalue()
+    assert "2048 keys, d_k = 24: 0.97" in printed.getvalue()
+    for n_k, d in ((32, 12), (128, 16), (512, 20), (2048, 24)):
+        assert np.mean([share(n_k, d, seed=seed) for seed in range(5)]) > 0.945
+        assert np.mean([share(n_k, d - 4, seed=seed) for seed in range(5)]) < 0.945
+    assert share(128, 8, centre=5.0) == share(128, 8)
