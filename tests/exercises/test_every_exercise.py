@@ -280,4 +280,6 @@ def test_right_answers_pass(check, answer, words):
 
 @pytest.mark.parametrize(("check", "answer", "words"), list(each("SLY")))
 def test_sly_answers_are_rejected(check, answer, words):
+    if isinstance(answer, Variant):
+        assert callable(answer.function), "its lines are lines of the solution"
     assert_rejected(check, answer, words)

@@ -1,8 +1,10 @@
 """Kernels that a learner's test meets are right and wrong, as many as the page says; the ladder."""
 
+import inspect
+
 import numpy as np
 import pytest
-from answers.gpu import ALL, SHAPES, tables
+from answers.gpu import ALL, SHAPES, lse_kernel, tables
 from worked import BOOK
 
 from attention_src.exercises.gpu import check_intensity, check_kernel_test
@@ -29,6 +31,11 @@ def test_each_wrong_kernel_is_wrong(one):
 @pytest.mark.parametrize("one", check_kernel_test.right, ids=lambda one: one.name)
 def test_right_kernels_differ_by_rounding_at_most(one):
     assert max(worst(one.function, seed) for seed in range(20)) < 1e-6
+
+
+def test_the_page_s_kernel_is_the_one_that_is_tried():
+    page = (BOOK / "gpu.md").read_text(encoding="utf-8")
+    assert f"```python\n{inspect.getsource(lse_kernel.fn)}```" in page
 
 
 def test_the_page_counts_them():

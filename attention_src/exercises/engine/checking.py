@@ -138,7 +138,7 @@ class Check:
     @property
     def __name__(self) -> str:
         """What a chapter imports it by."""
-        return f"check_{self.name}"
+        return f"check_{self.name.removeprefix('my_')}"
 
     def __call__(self, f: Any) -> Result:
         """Run the learner's function on every case and print one message.
