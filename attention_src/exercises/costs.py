@@ -23,83 +23,44 @@ WEIGHTS = 16e9  # bytes, as the text says
 CHIP = CHIPS["H100"]
 ROOM = CHIP.memory_bytes - WEIGHTS
 
-check_costs_ladder = Ladder(
-    "costs",
-    [
-        Rung(
-            "a",
-            "FLOP of one token in one layer's matrices",
-            MATRICES,
-            {
-                MATRICES // 2: "A multiplication and an addition make two.",
-                2 * (2 * QUERIES + 3 * D_MODEL * D_FF): "Keys and values have 8 heads, not 32.",
-                2 * (QUERIES + KEYS + 2 * D_MODEL * D_FF): "The feed-forward part has three "
-                "matrices here.",
-                LAYERS * MATRICES: "That is all layers. Take one.",
-            },
-            hint="Each number of a matrix costs two FLOP. Seven matrices.",
-        ),
-        Rung(
-            "b",
-            "FLOP of attention for the last token, one layer",
-            QUERY,
-            {
-                QUERY // 2: "Two products: scores and output.",
-                QUERY // H: "That is one head.",
-                QUERY * H_KV // H: "Shared keys save bytes. Each of the 32 query heads has scores "
-                "of its own.",
-            },
-            hint="4 d for each key and query head.",
-        ),
-        Rung(
-            "c",
-            "tokens at which (a) and attention are equal, all pairs counted",
-            MATRICES / (4 * H * D),
-            {
-                6 * D_MODEL: "6 d is the classic shape. This layer is another.",
-                2 * MATRICES / (4 * H * D): "That is for causal attention.",
-            },
-            hint="(a) divided by what one key costs.",
-        ),
-        Rung(
-            "d",
-            "GB of one text's cache",
-            CACHE / 1e9,
-            {
-                UNSHARED / 1e9: "Keys and values have 8 heads.",
-                CACHE / 2**30: "Those are GiB; GB are 10^9 bytes.",
-                CACHE / LAYERS / 1e9: "That is one layer.",
-                CACHE / 2e9: "Keys and values, two bytes a number.",
-            },
-            hint="2 · layers · heads · 2 d bytes for a token.",
-        ),
-        Rung(
-            "e",
-            "texts that fit beside the weights",
-            ROOM // CACHE,
-            {
-                CHIP.memory_bytes // CACHE: "The weights take room too.",
-                ROOM // UNSHARED: "Keys and values have 8 heads.",
-                ROOM // CACHE + 1: "One fewer fits.",
-                ROOM / CACHE: "Whole texts: round down.",
-            },
-            hint="80 GiB are 85.9 GB. Less 16 GB, divided by (d), rounded down.",
-            rtol=0,
-        ),
-        Rung(
-            "f",
-            "ms for a token, alone, at least",
-            1e3 * (WEIGHTS + CACHE) / CHIP.bytes_per_s,
-            {
-                1e3 * WEIGHTS / CHIP.bytes_per_s: "The cache is read as well.",
-                1e3 * CACHE / CHIP.bytes_per_s: "The weights are read as well.",
-                (WEIGHTS + CACHE) / CHIP.bytes_per_s: "Those are seconds.",
-            },
-            hint="All weights and the cache pass once; 3.35e12 bytes a second.",
-        ),
-    ],
-    asks='the rungs of "One model, one chip"',
-)
+# fmt: off
+check_costs_ladder = Ladder("costs", [
+    Rung("a", "FLOP of one token in one layer's matrices", MATRICES, {
+        MATRICES // 2: "A multiplication and an addition make two.",
+        2 * (2 * QUERIES + 3 * D_MODEL * D_FF): "Keys and values have 8 heads, not 32.",
+        2 * (QUERIES + KEYS + 2 * D_MODEL * D_FF): "The feed-forward part has three matrices here.",
+        LAYERS * MATRICES: "That is all layers. Take one.",
+    }, hint="Each number of a matrix costs two FLOP. Seven matrices."),
+    Rung("b", "FLOP of attention for the last token, one layer", QUERY, {
+        QUERY // 2: "Two products: scores and output.",
+        QUERY // H: "That is one head.",
+        QUERY * H_KV // H: "Shared keys save bytes. Each of the 32 query heads has scores of its "
+            "own.",
+    }, hint="4 d for each key and query head."),
+    Rung("c", "tokens at which (a) and attention are equal, all pairs counted",
+         MATRICES / (4 * H * D), {
+        6 * D_MODEL: "6 d is the classic shape. This layer is another.",
+        2 * MATRICES / (4 * H * D): "That is for causal attention.",
+    }, hint="(a) divided by what one key costs."),
+    Rung("d", "GB of one text's cache", CACHE / 1e9, {
+        UNSHARED / 1e9: "Keys and values have 8 heads.",
+        CACHE / 2**30: "Those are GiB; GB are 10^9 bytes.",
+        CACHE / LAYERS / 1e9: "That is one layer.",
+        CACHE / 2e9: "Keys and values, two bytes a number.",
+    }, hint="2 · layers · heads · 2 d bytes for a token."),
+    Rung("e", "texts that fit beside the weights", ROOM // CACHE, {
+        CHIP.memory_bytes // CACHE: "The weights take room too.",
+        ROOM // UNSHARED: "Keys and values have 8 heads.",
+        ROOM // CACHE + 1: "One fewer fits.",
+        ROOM / CACHE: "Whole texts: round down.",
+    }, hint="80 GiB are 85.9 GB. Less 16 GB, divided by (d), rounded down.", rtol=0),
+    Rung("f", "ms for a token, alone, at least", 1e3 * (WEIGHTS + CACHE) / CHIP.bytes_per_s, {
+        1e3 * WEIGHTS / CHIP.bytes_per_s: "The cache is read as well.",
+        1e3 * CACHE / CHIP.bytes_per_s: "The weights are read as well.",
+        (WEIGHTS + CACHE) / CHIP.bytes_per_s: "Those are seconds.",
+    }, hint="All weights and the cache pass once; 3.35e12 bytes a second."),
+], asks="the rungs of \"One model, one chip\"")
+# fmt: on
 
 # --- Two terms, from measurements alone -------------------------------------------------------
 

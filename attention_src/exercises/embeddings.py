@@ -258,75 +258,44 @@ check_rank = Check(
 P, R, NEGATIVES = 1 / 50, 1 / 10 * 1 / 20, 5
 SETTLED = float(np.log(P / R))
 
-check_dot = Ladder(
-    "dot",
-    [
-        Rung(
-            "a",
-            "the share of the made-up pairs",
-            R,
-            {
-                1 / 10 + 1 / 20: "Both must be drawn: multiply, don't add.",
-                P: "That is the share of the real pairs.",
-                R / 2: "Of the made-up pairs, not of all: don't halve it.",
-            },
-            hint="Two words, each drawn on its own.",
-        ),
-        Rung(
-            "b",
-            "where the dot product settles, with as many made-up pairs as real ones",
-            SETTLED,
-            {
-                P / R: "This is the ratio. The dot product learns its logarithm.",
-                np.log2(P / R): "This is in bits; here ln is natural.",
-                -SETTLED: "Turn the ratio round: real over made-up.",
-                P / (P + R): "This is the probability that the pair is real. The dot product is "
-                "what sigma makes it from.",
-                np.log(P): "The share alone says nothing. What would chance give?",
-            },
-            hint="e^x = P / R",
-        ),
-        Rung(
-            "c",
-            "where it settles with five made-up pairs for each real one",
-            np.log(P / (NEGATIVES * R)),
-            {
-                SETTLED / NEGATIVES: "The five stand inside the logarithm: P / (5 R).",
-                SETTLED + np.log(NEGATIVES): "More made-up pairs push down, not up.",
-                SETTLED: "This is (b). Now R is five times as large.",
-                0.0: "Only the positive kind is cut off at 0. The dot product itself goes below.",
-                -0.22: "Rounded too far: give three digits.",
-            },
-            hint="ln(P / (5 R)); it need not be positive.",
-        ),
-        Rung(
-            "d",
-            "the slope of the loss by the dot product at 0",
-            (R - P) / 2,
-            {
-                (P - R) / 2: "Its sign: a larger dot product lowers this loss.",
-                R - P: "sigma(0) is a half.",
-                (R - P) / 4: "P and R are shares of the real and of the made-up pairs, and each "
-                "kind sums to 1. No further half.",
-                (P + R) * np.log(2): "This is the loss itself. Its slope is asked.",
-            },
-            hint="R sigma(0) - P (1 - sigma(0))",
-        ),
-        Rung(
-            "e",
-            "the cosine",
-            SETTLED / 4,
-            {
-                SETTLED: "This is the dot product. Divide by both norms.",
-                SETTLED / 2: "Divide by both norms, not by one.",
-                P / R / 4: "The dot product is ln 4, not 4.",
-                0.35: "Rounded too far: give three digits.",
-            },
-            hint="The dot product over the product of the norms, 2 times 2.",
-        ),
-    ],
-    asks='the rungs of the exercise "What a dot product learns"',
-)
+# fmt: off
+check_dot = Ladder("dot", [
+    Rung("a", "the share of the made-up pairs", R, {
+        1 / 10 + 1 / 20: "Both must be drawn: multiply, don't add.",
+        P: "That is the share of the real pairs.",
+        R / 2: "Of the made-up pairs, not of all: don't halve it.",
+    }, hint="Two words, each drawn on its own."),
+    Rung("b", "where the dot product settles, with as many made-up pairs as real ones", SETTLED, {
+        P / R: "This is the ratio. The dot product learns its logarithm.",
+        np.log2(P / R): "This is in bits; here ln is natural.",
+        -SETTLED: "Turn the ratio round: real over made-up.",
+        P / (P + R): "This is the probability that the pair is real. The dot product is what sigma "
+            "makes it from.",
+        np.log(P): "The share alone says nothing. What would chance give?",
+    }, hint="e^x = P / R"),
+    Rung("c", "where it settles with five made-up pairs for each real one",
+         np.log(P / (NEGATIVES * R)), {
+        SETTLED / NEGATIVES: "The five stand inside the logarithm: P / (5 R).",
+        SETTLED + np.log(NEGATIVES): "More made-up pairs push down, not up.",
+        SETTLED: "This is (b). Now R is five times as large.",
+        0.0: "Only the positive kind is cut off at 0. The dot product itself goes below.",
+        -0.22: "Rounded too far: give three digits.",
+    }, hint="ln(P / (5 R)); it need not be positive."),
+    Rung("d", "the slope of the loss by the dot product at 0", (R - P) / 2, {
+        (P - R) / 2: "Its sign: a larger dot product lowers this loss.",
+        R - P: "sigma(0) is a half.",
+        (R - P) / 4: "P and R are shares of the real and of the made-up pairs, and each kind sums "
+            "to 1. No further half.",
+        (P + R) * np.log(2): "This is the loss itself. Its slope is asked.",
+    }, hint="R sigma(0) - P (1 - sigma(0))"),
+    Rung("e", "the cosine", SETTLED / 4, {
+        SETTLED: "This is the dot product. Divide by both norms.",
+        SETTLED / 2: "Divide by both norms, not by one.",
+        P / R / 4: "The dot product is ln 4, not 4.",
+        0.35: "Rounded too far: give three digits.",
+    }, hint="The dot product over the product of the norms, 2 times 2."),
+], asks="the rungs of the exercise \"What a dot product learns\"")
+# fmt: on
 
 # --- A test for cosines -----------------------------------------------------------------------
 

@@ -13,82 +13,42 @@ Array = np.ndarray
 
 # --- Shapes -----------------------------------------------------------------------------------
 
-check_shapes = Ladder(
-    "shapes",
-    [
-        Rung(
-            "a",
-            "the shape of the scores",
-            (6, 9),
-            {
-                (9, 6): "Transposed: a row for each query, not each key.",
-                (4, 4): "d_k is what the product sums over; it is gone.",
-                (6, 6): "Only where the queries and keys are equally many.",
-                (9, 9): "Only where the queries and keys are equally many.",
-            },
-            hint="One score for each pair of query and key.",
-        ),
-        Rung(
-            "b",
-            "the shape of the output",
-            (6, 7),
-            {
-                (9, 7): "Who asks gets an answer: one row for each query.",
-                (6, 4): "Answers are made of values, so they are as wide as those.",
-                (6, 9): "This is the shape of the weights.",
-            },
-            hint="One row for each query, as wide as a value.",
-        ),
-        Rung(
-            "c",
-            "the shape of w_v",
-            (12, 7),
-            {
-                (12, 4): "This one makes keys. A value has d_v = 7 numbers, whatever d_k is.",
-                (7, 12): "Transposed: tokens stand on the left, x @ w_v.",
-            },
-            hint="[12] times [12, what?] gives one value.",
-        ),
-        Rung(
-            "d",
-            "the shape of the keys, turned",
-            (2, 3, 4, 9),
-            {
-                (4, 9, 3, 2): "This is what .T gives: it turns all four axes, and mixes texts and "
-                "heads.",
-                (2, 3, 9, 4): "As they are, queries and keys meet on the wrong axis.",
-            },
-            hint="Only the last two axes change places.",
-        ),
-        Rung(
-            "e",
-            "operations of both products",
-            2 * 6 * 9 * (4 + 7),
-            {
-                6 * 9 * (4 + 7): "You counted a multiplication and its addition as one; here they "
-                "are two.",
-                2 * 6 * 9 * 4: "This is the first product. The second meets V.",
-                2 * 6 * 9 * (4 + 4): "The second product is with V, whose rows have 7 numbers.",
-                2 * 9 * 9 * (4 + 7): "There are 6 queries, not 9.",
-            },
-            hint="For each entry of a product: how many multiplications, how many additions?",
-            rtol=1e-6,
-        ),
-        Rung(
-            "f",
-            "GiB of scores in one layer",
-            32 * 4096**2 * 2 / 2**30,
-            {
-                32 * 4096**2 / 2**30: "So many numbers, in units of 2^30; each takes 2 bytes.",
-                4096**2 * 2 / 2**30: "One head. There are 32.",
-                32 * 4096**2 * 8 / 2**30: "This is in float64.",
-                32 * 4096**2 * 4 / 2**30: "This is in float32.",
-            },
-            hint="4,096 is 2^12, so its square is 2^24; 32 is 2^5.",
-        ),
-    ],
-    asks="the rungs of the ladder; `...` = not answered yet",
-)
+# fmt: off
+check_shapes = Ladder("shapes", [
+    Rung("a", "the shape of the scores", (6, 9), {
+        (9, 6): "Transposed: a row for each query, not each key.",
+        (4, 4): "d_k is what the product sums over; it is gone.",
+        (6, 6): "Only where the queries and keys are equally many.",
+        (9, 9): "Only where the queries and keys are equally many.",
+    }, hint="One score for each pair of query and key."),
+    Rung("b", "the shape of the output", (6, 7), {
+        (9, 7): "Who asks gets an answer: one row for each query.",
+        (6, 4): "Answers are made of values, so they are as wide as those.",
+        (6, 9): "This is the shape of the weights.",
+    }, hint="One row for each query, as wide as a value."),
+    Rung("c", "the shape of w_v", (12, 7), {
+        (12, 4): "This one makes keys. A value has d_v = 7 numbers, whatever d_k is.",
+        (7, 12): "Transposed: tokens stand on the left, x @ w_v.",
+    }, hint="[12] times [12, what?] gives one value."),
+    Rung("d", "the shape of the keys, turned", (2, 3, 4, 9), {
+        (4, 9, 3, 2): "This is what .T gives: it turns all four axes, and mixes texts and heads.",
+        (2, 3, 9, 4): "As they are, queries and keys meet on the wrong axis.",
+    }, hint="Only the last two axes change places."),
+    Rung("e", "operations of both products", 2 * 6 * 9 * (4 + 7), {
+        6 * 9 * (4 + 7): "You counted a multiplication and its addition as one; here they are two.",
+        2 * 6 * 9 * 4: "This is the first product. The second meets V.",
+        2 * 6 * 9 * (4 + 4): "The second product is with V, whose rows have 7 numbers.",
+        2 * 9 * 9 * (4 + 7): "There are 6 queries, not 9.",
+    }, hint="For each entry of a product: how many multiplications, how many additions?",
+         rtol=1e-6),
+    Rung("f", "GiB of scores in one layer", 32 * 4096**2 * 2 / 2**30, {
+        32 * 4096**2 / 2**30: "So many numbers, in units of 2^30; each takes 2 bytes.",
+        4096**2 * 2 / 2**30: "One head. There are 32.",
+        32 * 4096**2 * 8 / 2**30: "This is in float64.",
+        32 * 4096**2 * 4 / 2**30: "This is in float32.",
+    }, hint="4,096 is 2^12, so its square is 2^24; 32 is 2^5."),
+], asks="the rungs of the ladder; `...` = not answered yet")
+# fmt: on
 
 # --- The line, to keep ------------------------------------------------------------------------
 

@@ -224,75 +224,35 @@ ROWS = NUMBERS // (4 * D)
 BLOCKS = N // ROWS
 MOVED, TABLE = BLOCKS * 3 * N * D, 4 * N**2
 
-check_traffic = Ladder(
-    "traffic",
-    [
-        Rung(
-            "a",
-            "how many numbers fit on the chip",
-            NUMBERS,
-            {
-                KB * 1024: "These are bytes; a number takes 2.",
-                KB * 1000 // 2: "1 KB is 1,024 bytes here.",
-            },
-            hint="128 KB are 128 · 1,024 bytes.",
-            rtol=1e-9,
-        ),
-        Rung(
-            "b",
-            "the rows of a block of keys",
-            ROWS,
-            {
-                NUMBERS // D: "This is the whole chip. Keys get a quarter of it.",
-                NUMBERS // 4: "This is a quarter, in numbers. A row holds 64.",
-            },
-            hint="A quarter of the chip, in rows of d numbers.",
-            rtol=1e-9,
-        ),
-        Rung(
-            "c",
-            "how many blocks of keys there are",
-            BLOCKS,
-            {BLOCKS**2: "These would be tiles, if blocks of queries were as long."},
-            hint="n keys, cut into blocks of the size that you found in (b).",
-            rtol=1e-9,
-        ),
-        Rung(
-            "d",
-            "the numbers that move while all blocks of keys meet all queries",
-            MOVED,
-            {
-                MOVED // 3: "q alone. The accumulator comes in and goes out, too.",
-                MOVED // 3 * 2: "Count three: q in, accumulator in, accumulator out.",
-                3 * N * D: "This is for one block of keys.",
-                2 * MOVED: "These are bytes. Count numbers.",
-            },
-            hint="For each block of keys: q comes in, the accumulator comes in and goes out.",
-        ),
-        Rung(
-            "e",
-            "how many times less than the table's 4 n²",
-            TABLE / MOVED,
-            {
-                MOVED / TABLE: "The other way round.",
-                TABLE / 4 / MOVED: "The table is moved four times: s written and read, p written "
-                "and read.",
-            },
-            hint="It is M / 3d² as well.",
-        ),
-        Rung(
-            "f",
-            "the width at which tiles and table move the same",
-            (NUMBERS / 3) ** 0.5,
-            {
-                NUMBERS / 3: "This is d². Take the root.",
-                NUMBERS**0.5: "Where M / d² is 1. The ratio is M / 3d².",
-            },
-            hint="Set M / 3d² to 1.",
-        ),
-    ],
-    asks='the rungs of the exercise "What must pass"',
-)
+# fmt: off
+check_traffic = Ladder("traffic", [
+    Rung("a", "how many numbers fit on the chip", NUMBERS, {
+        KB * 1024: "These are bytes; a number takes 2.",
+        KB * 1000 // 2: "1 KB is 1,024 bytes here.",
+    }, hint="128 KB are 128 · 1,024 bytes.", rtol=1e-9),
+    Rung("b", "the rows of a block of keys", ROWS, {
+        NUMBERS // D: "This is the whole chip. Keys get a quarter of it.",
+        NUMBERS // 4: "This is a quarter, in numbers. A row holds 64.",
+    }, hint="A quarter of the chip, in rows of d numbers.", rtol=1e-9),
+    Rung("c", "how many blocks of keys there are", BLOCKS, {
+        BLOCKS**2: "These would be tiles, if blocks of queries were as long.",
+    }, hint="n keys, cut into blocks of the size that you found in (b).", rtol=1e-9),
+    Rung("d", "the numbers that move while all blocks of keys meet all queries", MOVED, {
+        MOVED // 3: "q alone. The accumulator comes in and goes out, too.",
+        MOVED // 3 * 2: "Count three: q in, accumulator in, accumulator out.",
+        3 * N * D: "This is for one block of keys.",
+        2 * MOVED: "These are bytes. Count numbers.",
+    }, hint="For each block of keys: q comes in, the accumulator comes in and goes out."),
+    Rung("e", "how many times less than the table's 4 n²", TABLE / MOVED, {
+        MOVED / TABLE: "The other way round.",
+        TABLE / 4 / MOVED: "The table is moved four times: s written and read, p written and read.",
+    }, hint="It is M / 3d² as well."),
+    Rung("f", "the width at which tiles and table move the same", (NUMBERS / 3) ** 0.5, {
+        NUMBERS / 3: "This is d². Take the root.",
+        NUMBERS**0.5: "Where M / d² is 1. The ratio is M / 3d².",
+    }, hint="Set M / 3d² to 1."),
+], asks="the rungs of the exercise \"What must pass\"")
+# fmt: on
 
 # --- Catch the wrong tile ---------------------------------------------------------------------
 

@@ -179,68 +179,36 @@ H100, T4 = CHIPS["H100"].ridge(), CHIPS["T4"].ridge()
 # FLOP per byte of keys and values, which the exercise counts alone: of each head.
 HEAD = decode_cost(N, 64, 64, n_heads=1, n_kv_heads=1).flops / (2 * N * (64 + 64))
 
-check_intensity = Ladder(
-    "intensity",
-    [
-        Rung(
-            "a",
-            "FLOP per byte of z = x + y",
-            1 / (3 * 4),
-            {
-                1 / 3: "You counted numbers. A float32 number has 4 bytes.",
-                1 / 8: "z is written too.",
-                2 / 12: "One addition for each number is one operation.",
-                12: "That is bytes for each FLOP; turn it round.",
-            },
-            hint="Per number: how many operations, and how many bytes read and written?",
-        ),
-        Rung(
-            "b",
-            "FLOP per byte of a product of matrices",
-            2 * N**3 / (3 * 2 * N**2),
-            {
-                N / 6: "A multiplication and an addition are two operations.",
-                N / 2: "The result is written too: three matrices move.",
-                2 * N / 3: "You counted numbers. A float16 number has 2 bytes.",
-            },
-            hint="2 n^3 operations; three matrices of n^2 numbers.",
-        ),
-        Rung(
-            "c",
-            "FLOP per byte of decoding where 4 heads share",
-            SHARE * HEAD,
-            {
-                1: "So it is if each head has its own keys and values.",
-                2 * SHARE: "You counted keys alone: a value is read too.",
-                1 / SHARE: "Sharing saves bytes, so intensity grows.",
-                SHARE / 2: "The scores are not all: values are weighed and added.",
-            },
-            hint="For one key and its value: bytes, and operations of each of the 4 heads.",
-        ),
-        Rung(
-            "d",
-            "heads that share, up to the ridge of an H100",
-            H100 / HEAD,
-            {
-                H100 / 4: "How many in all, not how many fours.",
-                T4: "That is the ridge of a T4.",
-            },
-            hint="The ridge is peak / bandwidth. How many FLOP per byte does each head add?",
-        ),
-        Rung(
-            "e",
-            "texts, up to the ridge of a T4",
-            T4,
-            {
-                T4 / 2: "A weight has 2 bytes, and takes 2 FLOP.",
-                2 * T4: "Multiplication and addition: 2 FLOP.",
-                H100: "That is the ridge of an H100.",
-            },
-            hint="How many operations is each weight read for?",
-        ),
-    ],
-    asks='the rungs of the exercise "Under which roof?"',
-)
+# fmt: off
+check_intensity = Ladder("intensity", [
+    Rung("a", "FLOP per byte of z = x + y", 1 / (3 * 4), {
+        1 / 3: "You counted numbers. A float32 number has 4 bytes.",
+        1 / 8: "z is written too.",
+        2 / 12: "One addition for each number is one operation.",
+        12: "That is bytes for each FLOP; turn it round.",
+    }, hint="Per number: how many operations, and how many bytes read and written?"),
+    Rung("b", "FLOP per byte of a product of matrices", 2 * N**3 / (3 * 2 * N**2), {
+        N / 6: "A multiplication and an addition are two operations.",
+        N / 2: "The result is written too: three matrices move.",
+        2 * N / 3: "You counted numbers. A float16 number has 2 bytes.",
+    }, hint="2 n^3 operations; three matrices of n^2 numbers."),
+    Rung("c", "FLOP per byte of decoding where 4 heads share", SHARE * HEAD, {
+        1: "So it is if each head has its own keys and values.",
+        2 * SHARE: "You counted keys alone: a value is read too.",
+        1 / SHARE: "Sharing saves bytes, so intensity grows.",
+        SHARE / 2: "The scores are not all: values are weighed and added.",
+    }, hint="For one key and its value: bytes, and operations of each of the 4 heads."),
+    Rung("d", "heads that share, up to the ridge of an H100", H100 / HEAD, {
+        H100 / 4: "How many in all, not how many fours.",
+        T4: "That is the ridge of a T4.",
+    }, hint="The ridge is peak / bandwidth. How many FLOP per byte does each head add?"),
+    Rung("e", "texts, up to the ridge of a T4", T4, {
+        T4 / 2: "A weight has 2 bytes, and takes 2 FLOP.",
+        2 * T4: "Multiplication and addition: 2 FLOP.",
+        H100: "That is the ridge of an H100.",
+    }, hint="How many operations is each weight read for?"),
+], asks="the rungs of the exercise \"Under which roof?\"")
+# fmt: on
 
 # --- A test for kernels -----------------------------------------------------------------------
 

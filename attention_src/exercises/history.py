@@ -14,76 +14,42 @@ from attention_src.exercises.engine.ladder import Ladder, Rung
 
 LETTER, WIDTH, RIGHT_WORDS = float(np.log2(26)), 52, 0.07
 
-check_budget = Ladder(
-    "budget",
-    [
-        Rung(
-            "a",
-            "bits of one letter",
-            LETTER,
-            {
-                np.log(26): "This is the natural logarithm. Bits need base 2.",
-                5: "Five yes-or-no questions are enough; on average, fewer will do.",
-                26: "This is the number of letters. How many yes-or-no answers?",
-            },
-            hint="np.log2 of the number of choices.",
-        ),
-        Rung(
-            "b",
-            "bits of a word of 8 letters",
-            8 * LETTER,
-            {
-                26**8: "These are the words. Take the logarithm.",
-                np.log2(8 * 26): "Choices multiply: 26 · 26 · …, not 8 · 26.",
-                38: "Rounded too far: give one decimal.",
-                40: "With 5 bits for each letter. On average, fewer will do.",
-            },
-            hint="Choices multiply, so their logarithms add.",
-        ),
-        Rung(
-            "c",
-            "the longest word that fits into 52 signs",
-            WIDTH // LETTER,
-            {
-                WIDTH / LETTER: "Whole letters only: round down.",
-                WIDTH // LETTER + 1: "This one needs more than 52 bits. Round down.",
-                WIDTH // 5: "With 5 bits for each letter. Words can share bits.",
-            },
-            hint="52 bits, divided by what one letter needs, rounded down.",
-            rtol=0,
-        ),
-        Rung(
-            "d",
-            "the share of letters, if slips were independent",
-            RIGHT_WORDS ** (1 / 8),
-            {
-                RIGHT_WORDS * 8: "Probabilities multiply: share ** 8 is 0.07.",
-                RIGHT_WORDS / 8: "Probabilities multiply: share ** 8 is 0.07.",
-                (1 - RIGHT_WORDS) ** (1 / 8): "This takes 0.07 for the words that are wrong. They "
-                "are the right ones.",
-                1 - RIGHT_WORDS ** (1 / 8): "This is the share of wrong letters.",
-                100 * RIGHT_WORDS ** (1 / 8): "This is in per cent. Give a share, between 0 and 1.",
-                0.765: "This is the share that the page printed. Compute what it would be if slips "
-                "were independent, then compare.",
-                0.7: "Rounded too far: give two decimals.",
-            },
-            hint="share ** 8 = 0.07",
-        ),
-        Rung(
-            "e",
-            "numbers within the reach of attention",
-            8 * 48,
-            {
-                48: "This is one state. Attention may look at each of the eight.",
-                8 * 52: "The copyist with attention has states of 48 numbers.",
-                8 * 8: "These are the weights. How many numbers do they average?",
-            },
-            hint="A state for each letter.",
-            rtol=0,
-        ),
-    ],
-    asks='the rungs of the exercise "Is the vector too small?"',
-)
+# fmt: off
+check_budget = Ladder("budget", [
+    Rung("a", "bits of one letter", LETTER, {
+        np.log(26): "This is the natural logarithm. Bits need base 2.",
+        5: "Five yes-or-no questions are enough; on average, fewer will do.",
+        26: "This is the number of letters. How many yes-or-no answers?",
+    }, hint="np.log2 of the number of choices."),
+    Rung("b", "bits of a word of 8 letters", 8 * LETTER, {
+        26**8: "These are the words. Take the logarithm.",
+        np.log2(8 * 26): "Choices multiply: 26 · 26 · …, not 8 · 26.",
+        38: "Rounded too far: give one decimal.",
+        40: "With 5 bits for each letter. On average, fewer will do.",
+    }, hint="Choices multiply, so their logarithms add."),
+    Rung("c", "the longest word that fits into 52 signs", WIDTH // LETTER, {
+        WIDTH / LETTER: "Whole letters only: round down.",
+        WIDTH // LETTER + 1: "This one needs more than 52 bits. Round down.",
+        WIDTH // 5: "With 5 bits for each letter. Words can share bits.",
+    }, hint="52 bits, divided by what one letter needs, rounded down.", rtol=0),
+    Rung("d", "the share of letters, if slips were independent", RIGHT_WORDS ** (1 / 8), {
+        RIGHT_WORDS * 8: "Probabilities multiply: share ** 8 is 0.07.",
+        RIGHT_WORDS / 8: "Probabilities multiply: share ** 8 is 0.07.",
+        (1 - RIGHT_WORDS) ** (1 / 8): "This takes 0.07 for the words that are wrong. They are the "
+            "right ones.",
+        1 - RIGHT_WORDS ** (1 / 8): "This is the share of wrong letters.",
+        100 * RIGHT_WORDS ** (1 / 8): "This is in per cent. Give a share, between 0 and 1.",
+        0.765: "This is the share that the page printed. Compute what it would be if slips were "
+            "independent, then compare.",
+        0.7: "Rounded too far: give two decimals.",
+    }, hint="share ** 8 = 0.07"),
+    Rung("e", "numbers within the reach of attention", 8 * 48, {
+        48: "This is one state. Attention may look at each of the eight.",
+        8 * 52: "The copyist with attention has states of 48 numbers.",
+        8 * 8: "These are the weights. How many numbers do they average?",
+    }, hint="A state for each letter.", rtol=0),
+], asks="the rungs of the exercise \"Is the vector too small?\"")
+# fmt: on
 
 # --- From scores to contexts ------------------------------------------------------------------
 

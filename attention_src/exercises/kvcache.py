@@ -351,70 +351,35 @@ def _step_ms(dtype_bytes: float = 2) -> float:
     return _ms(WEIGHTS + _cache(TOKENS, TEXTS, dtype_bytes))
 
 
-check_token_ladder = Ladder(
-    "token",
-    [
-        Rung(
-            "a",
-            "milliseconds for a token, with an empty cache",
-            _ms(WEIGHTS),
-            {
-                WEIGHTS / BANDWIDTH: "Those are seconds.",
-                _ms(WEIGHTS / 2): "8 billion numbers of two bytes each.",
-            },
-            hint="16 GB pass at 3.35 TB/s.",
-        ),
-        Rung(
-            "b",
-            "bytes that a token leaves in the cache",
-            _cache(),
-            {
-                _cache() // 2: "Keys and values: both are kept. And two bytes each.",
-                _cache() // LAYERS: "That is one layer. There are 32.",
-                _cache() * 4: "Keys are kept for 8 heads, not for 32.",
-            },
-            hint="2 bytes, 32 layers, 8 heads, a key and a value of 128.",
-            rtol=0,
-        ),
-        Rung(
-            "c",
-            "tokens of one text whose cache weighs as much as the weights",
-            WEIGHTS / _cache(),
-            {WEIGHTS / 2 / _cache(): "The weights take 16 GB."},
-            hint="16 GB over your (b).",
-        ),
-        Rung(
-            "d",
-            "milliseconds for a step of 64 texts with 4,096 tokens each",
-            _step_ms(),
-            {
-                _ms(WEIGHTS + _cache(TOKENS)): "That is one text's cache. Each of the 64 has its "
-                "own.",
-                TEXTS * _ms(WEIGHTS + _cache(TOKENS)): "The weights are read once for all texts.",
-                _ms(_cache(TOKENS, TEXTS)): "That is the caches. The weights are read too.",
-            },
-            hint="Weights once, 64 caches of 4,096 tokens.",
-        ),
-        Rung(
-            "e",
-            "tokens a second, of all texts together",
-            1e3 * TEXTS / _step_ms(),
-            {1e3 / _step_ms(): "That is one text's. There are 64."},
-            hint="64 tokens in the time of your (d).",
-        ),
-        Rung(
-            "f",
-            "tokens a second with a byte for each number of the cache",
-            1e3 * TEXTS / _step_ms(1),
-            {
-                2e3 * TEXTS / _step_ms(): "Only the caches shrink. The weights are read as before.",
-                1e3 * TEXTS / _step_ms(0.5): "That is half a byte, 4 bits.",
-            },
-            hint="Half of the caches' bytes, all of the weights'.",
-        ),
-    ],
-    asks='the rungs of "What a token costs"',
-)
+# fmt: off
+check_token_ladder = Ladder("token", [
+    Rung("a", "milliseconds for a token, with an empty cache", _ms(WEIGHTS), {
+        WEIGHTS / BANDWIDTH: "Those are seconds.",
+        _ms(WEIGHTS / 2): "8 billion numbers of two bytes each.",
+    }, hint="16 GB pass at 3.35 TB/s."),
+    Rung("b", "bytes that a token leaves in the cache", _cache(), {
+        _cache() // 2: "Keys and values: both are kept. And two bytes each.",
+        _cache() // LAYERS: "That is one layer. There are 32.",
+        _cache() * 4: "Keys are kept for 8 heads, not for 32.",
+    }, hint="2 bytes, 32 layers, 8 heads, a key and a value of 128.", rtol=0),
+    Rung("c", "tokens of one text whose cache weighs as much as the weights", WEIGHTS / _cache(), {
+        WEIGHTS / 2 / _cache(): "The weights take 16 GB.",
+    }, hint="16 GB over your (b)."),
+    Rung("d", "milliseconds for a step of 64 texts with 4,096 tokens each", _step_ms(), {
+        _ms(WEIGHTS + _cache(TOKENS)): "That is one text's cache. Each of the 64 has its own.",
+        TEXTS * _ms(WEIGHTS + _cache(TOKENS)): "The weights are read once for all texts.",
+        _ms(_cache(TOKENS, TEXTS)): "That is the caches. The weights are read too.",
+    }, hint="Weights once, 64 caches of 4,096 tokens."),
+    Rung("e", "tokens a second, of all texts together", 1e3 * TEXTS / _step_ms(), {
+        1e3 / _step_ms(): "That is one text's. There are 64.",
+    }, hint="64 tokens in the time of your (d)."),
+    Rung("f", "tokens a second with a byte for each number of the cache",
+         1e3 * TEXTS / _step_ms(1), {
+        2e3 * TEXTS / _step_ms(): "Only the caches shrink. The weights are read as before.",
+        1e3 * TEXTS / _step_ms(0.5): "That is half a byte, 4 bits.",
+    }, hint="Half of the caches' bytes, all of the weights'."),
+], asks="the rungs of \"What a token costs\"")
+# fmt: on
 
 # --- Attention over pages ---------------------------------------------------------------------
 

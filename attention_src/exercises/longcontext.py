@@ -417,87 +417,44 @@ SENT = bytes_sent(N, R, D, D, n_kv_heads=H_KV)
 UNGROUPED = 400e12 / 50e9  # FLOP for a byte that is sent
 BUSY = (R / 2) / (R - 1 / 2)
 
-check_ring_ladder = Ladder(
-    "ring",
-    [
-        Rung(
-            "a",
-            "bytes of one rank's keys and values",
-            OWN,
-            {
-                OWN // 2: "A number in float16 takes two bytes; and count both.",
-                OWN * R: "That is the whole text. A rank has an eighth of it.",
-                OWN * H // H_KV: "That is with keys for each query head.",
-            },
-            hint="n / R tokens, 8 heads, a key and a value of 128 numbers, two bytes each.",
-            rtol=0,
-        ),
-        Rung(
-            "b",
-            "bytes that each rank sends",
-            SENT,
-            {
-                R * OWN: "After the last step nobody needs the keys: R − 1 times.",
-                OWN: "That is one step. How many times does it send?",
-                R * (R - 1) * OWN: "That is what all ranks send together.",
-            },
-            hint="In each step but the last it passes on as much as (a).",
-            rtol=0,
-        ),
-        Rung(
-            "c",
-            "the same with an all-gather that passes pieces round",
-            SENT,
-            {
-                R * OWN: "It need not send its own piece to itself.",
-                OWN: "Its piece has to reach seven others, by hands that pass on.",
-                R * SENT: "Each piece passes each link but one, once.",
-            },
-            hint="Each of the R pieces has to reach R − 1 ranks that do not have it.",
-            rtol=0,
-        ),
-        Rung(
-            "d",
-            "how many times as many keys and values the all-gather holds",
-            R / 2,
-            {
-                R: "While it computes with one piece the ring receives the next.",
-                R - 1: "The ring holds two pieces: one in use, one arriving.",
-                2 / R: "How many times as many: turn it over.",
-            },
-            hint="All R pieces, against one in use and one that arrives.",
-            rtol=0,
-        ),
-        Rung(
-            "e",
-            "tokens that a rank needs so that sending is hidden",
-            UNGROUPED * H_KV / H,
-            {
-                UNGROUPED: "So it is without groups. Fewer bytes travel: 8 heads for 32.",
-                UNGROUPED * H / H_KV: "Sharing makes it easier.",
-                UNGROUPED * H_KV / H * 2: "Two products of 2 n² d FLOP each: scores, and their "
-                "sums of values.",
-                UNGROUPED * H_KV / H / 2: "Keys and values travel, with two bytes for each number: "
-                "4 n H_kv d bytes.",
-            },
-            hint="4 n² H d / FLOP a second = 4 n H_kv d / bytes a second, n tokens of a rank.",
-        ),
-        Rung(
-            "f",
-            "share of the time in which the ranks work",
-            BUSY,
-            {
-                0.5: "Nearly: the first step, with the diagonal, is a short one.",
-                (R + 1) / 2 / R: "The first step takes half as long: the diagonal halves "
-                "everybody's work.",
-                1 / R: "Rank 0 works in one step of eight. And the others?",
-                1 - BUSY: "That is the share in which they wait.",
-            },
-            hint="In squares of (n / R)²: R²/2 in all, on R ranks; the time is ½ + (R − 1).",
-        ),
-    ],
-    asks='the rungs of "Over the wire"',
-)
+# fmt: off
+check_ring_ladder = Ladder("ring", [
+    Rung("a", "bytes of one rank's keys and values", OWN, {
+        OWN // 2: "A number in float16 takes two bytes; and count both.",
+        OWN * R: "That is the whole text. A rank has an eighth of it.",
+        OWN * H // H_KV: "That is with keys for each query head.",
+    }, hint="n / R tokens, 8 heads, a key and a value of 128 numbers, two bytes each.", rtol=0),
+    Rung("b", "bytes that each rank sends", SENT, {
+        R * OWN: "After the last step nobody needs the keys: R − 1 times.",
+        OWN: "That is one step. How many times does it send?",
+        R * (R - 1) * OWN: "That is what all ranks send together.",
+    }, hint="In each step but the last it passes on as much as (a).", rtol=0),
+    Rung("c", "the same with an all-gather that passes pieces round", SENT, {
+        R * OWN: "It need not send its own piece to itself.",
+        OWN: "Its piece has to reach seven others, by hands that pass on.",
+        R * SENT: "Each piece passes each link but one, once.",
+    }, hint="Each of the R pieces has to reach R − 1 ranks that do not have it.", rtol=0),
+    Rung("d", "how many times as many keys and values the all-gather holds", R / 2, {
+        R: "While it computes with one piece the ring receives the next.",
+        R - 1: "The ring holds two pieces: one in use, one arriving.",
+        2 / R: "How many times as many: turn it over.",
+    }, hint="All R pieces, against one in use and one that arrives.", rtol=0),
+    Rung("e", "tokens that a rank needs so that sending is hidden", UNGROUPED * H_KV / H, {
+        UNGROUPED: "So it is without groups. Fewer bytes travel: 8 heads for 32.",
+        UNGROUPED * H / H_KV: "Sharing makes it easier.",
+        UNGROUPED * H_KV / H * 2: "Two products of 2 n² d FLOP each: scores, and their sums of "
+            "values.",
+        UNGROUPED * H_KV / H / 2: "Keys and values travel, with two bytes for each number: 4 n "
+            "H_kv d bytes.",
+    }, hint="4 n² H d / FLOP a second = 4 n H_kv d / bytes a second, n tokens of a rank."),
+    Rung("f", "share of the time in which the ranks work", BUSY, {
+        0.5: "Nearly: the first step, with the diagonal, is a short one.",
+        (R + 1) / 2 / R: "The first step takes half as long: the diagonal halves everybody's work.",
+        1 / R: "Rank 0 works in one step of eight. And the others?",
+        1 - BUSY: "That is the share in which they wait.",
+    }, hint="In squares of (n / R)²: R²/2 in all, on R ranks; the time is ½ + (R − 1)."),
+], asks="the rungs of \"Over the wire\"")
+# fmt: on
 
 # --- A test of windows ------------------------------------------------------------------------
 

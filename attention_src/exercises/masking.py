@@ -37,68 +37,35 @@ ROUNDED_TO_1 = _first((1 / (1 + LOW + LOWER)).astype(np.float32) == 1)
 BOTH_ARE_0, ONE_IS_0 = (_first(low.astype(np.float32) == 0) for low in (LOW, LOWER))
 LOSES_DIGITS = _first(np.finfo(np.float32).tiny > LOW)
 
-check_odds = Ladder(
-    "odds",
-    [
-        Rung(
-            "a",
-            "the three new weights",
-            P[:3] / (1 - P[3]),
-            {
-                tuple(P[:3]): "These are the old ones; they no longer sum to 1.",
-                tuple(P[:3] + P[3] / 3): "You shared the lost weight out equally. Ratios stay as "
-                "they were, since no visible score changed.",
-            },
-            hint="Their ratios stay 1 : 2 : 3, and they sum to 1.",
-        ),
-        Rung(
-            "b",
-            "the new output",
-            P[:3] @ V[:3] / (1 - P[3]),
-            {
-                P @ V: "This is the old output.",
-                P[:3] @ V[:3]: "You took the hidden share away. What is left must be divided too.",
-                V[:3].mean(): "This is the plain mean. Weigh the values.",
-            },
-            hint="From o = 3 take what the hidden key added, then divide.",
-        ),
-        Rung(
-            "c",
-            "the factor for a hidden share of 0.99",
-            1 / (1 - 0.99),
-            {1 / 0.99: "This divides by the hidden share, not by the rest."},
-            hint="1 / (1 - p_S)",
-        ),
-        Rung(
-            "d",
-            "the first whole lead at which p_S is computed as 1",
-            IS_1,
-            {
-                ROUNDED_TO_1: "So it is on paper, rounded once. In float32 the sum 1 + e rounds "
-                "before that.",
-                IS_1_IN_FLOAT64: "This is float64's.",
-            },
-            hint="Call weights(lead) for whole leads, until the last one is 1.",
-            rtol=0,
-        ),
-        Rung(
-            "e",
-            "the first whole lead at which both visible weights are 0",
-            BOTH_ARE_0,
-            {
-                LOSES_DIGITS: "Below 1.2e-38 float32 loses digits, one by one, but it is not 0 "
-                "yet.",
-                IS_1: "There 1 - p_S is 0. The visible weights are small, and still there.",
-                ONE_IS_0: "There one of the two is 0, and the other gets it all. That is wrong, "
-                "but it is a number.",
-                _first(LOW == 0): "This is float64's.",
-            },
-            hint="Call weights(lead) for whole leads, until the first two are 0.",
-            rtol=0,
-        ),
-    ],
-    asks='the rungs of the exercise "What the others gain"',
-)
+# fmt: off
+check_odds = Ladder("odds", [
+    Rung("a", "the three new weights", P[:3] / (1 - P[3]), {
+        tuple(P[:3]): "These are the old ones; they no longer sum to 1.",
+        tuple(P[:3] + P[3] / 3): "You shared the lost weight out equally. Ratios stay as they "
+            "were, since no visible score changed.",
+    }, hint="Their ratios stay 1 : 2 : 3, and they sum to 1."),
+    Rung("b", "the new output", P[:3] @ V[:3] / (1 - P[3]), {
+        P @ V: "This is the old output.",
+        P[:3] @ V[:3]: "You took the hidden share away. What is left must be divided too.",
+        V[:3].mean(): "This is the plain mean. Weigh the values.",
+    }, hint="From o = 3 take what the hidden key added, then divide."),
+    Rung("c", "the factor for a hidden share of 0.99", 1 / (1 - 0.99), {
+        1 / 0.99: "This divides by the hidden share, not by the rest.",
+    }, hint="1 / (1 - p_S)"),
+    Rung("d", "the first whole lead at which p_S is computed as 1", IS_1, {
+        ROUNDED_TO_1: "So it is on paper, rounded once. In float32 the sum 1 + e rounds before "
+            "that.",
+        IS_1_IN_FLOAT64: "This is float64's.",
+    }, hint="Call weights(lead) for whole leads, until the last one is 1.", rtol=0),
+    Rung("e", "the first whole lead at which both visible weights are 0", BOTH_ARE_0, {
+        LOSES_DIGITS: "Below 1.2e-38 float32 loses digits, one by one, but it is not 0 yet.",
+        IS_1: "There 1 - p_S is 0. The visible weights are small, and still there.",
+        ONE_IS_0: "There one of the two is 0, and the other gets it all. That is wrong, but it is "
+            "a number.",
+        _first(LOW == 0): "This is float64's.",
+    }, hint="Call weights(lead) for whole leads, until the first two are 0.", rtol=0),
+], asks="the rungs of the exercise \"What the others gain\"")
+# fmt: on
 
 # --- Your own masked softmax ------------------------------------------------------------------
 

@@ -314,67 +314,33 @@ check_multihead_attention = Check(
 # The best m = (w · wanted) / (w · w) takes (w · wanted)^2 / (w · w) off the variance.
 TAKEN = (3 / 4 - 1 / 4) ** 2 / (9 / 16 + 1 / 16)
 
-check_bound = Ladder(
-    "bound",
-    [
-        Rung(
-            "a",
-            "the error for weights 1/2, 1/2 and m = 2",
-            (1 - 2 / 2) ** 2 + (1 + 2 / 2) ** 2,
-            {
-                2: "That is what m = 0 leaves, an answer that says nothing.",
-                0: "So it is for the sum. Here v_b has the wrong sign.",
-            },
-            hint="The answer is v_a + v_b. By how much does it miss v_a - v_b?",
-        ),
-        Rung(
-            "b",
-            "the best m for weights 1/2, 1/2",
-            (1 / 2 - 1 / 2) / (1 / 4 + 1 / 4),
-            {
-                1: "With m = 1 the error is 2.5: it gets worse than saying nothing.",
-                2: "That is (a).",
-            },
-            hint="What is gained at v_a is lost at v_b.",
-        ),
-        Rung(
-            "c",
-            "the best m for weights 3/4, 1/4",
-            (3 / 4 - 1 / 4) / (9 / 16 + 1 / 16),
-            {
-                0.5: "This is w_a - w_b. It would be best if the squares of the weights summed "
-                "to 1.",
-                1 / 0.75: "This makes v_a count 1, and v_b a third, too much.",
-            },
-            hint="Set the derivative by m of (1 - m w_a)^2 + (1 + m w_b)^2 to 0.",
-        ),
-        Rung(
-            "d",
-            "the least error for weights 3/4, 1/4",
-            2 - TAKEN,
-            {
-                TAKEN: "This is what you gain. Take it from 2.",
-                (1 - 3 / 4) ** 2 + (1 + 1 / 4) ** 2: "This is the error for m = 1.",
-                (2 - TAKEN) / 2: "This is the share that is left. As a mean square it is 2 times "
-                "that.",
-            },
-            hint="Put the m of (c) in.",
-        ),
-        Rung(
-            "e",
-            "the least error of one head for a + b - c",
-            3 - (1 / 2 + 1 / 2) ** 2 / (1 / 4 + 1 / 4),
-            {
-                3 - (1 / 3) ** 2 / (3 / 9): "That is for three equal weights. Which city should "
-                "get none?",
-                3 - 1: "That is for one city alone. One head can add two up.",
-                0: "The third city still counts 1, and the head leaves it out.",
-            },
-            hint="What has a plus sign, one head can add up.",
-        ),
-    ],
-    asks='the rungs of the exercise "What one head leaves"',
-)
+# fmt: off
+check_bound = Ladder("bound", [
+    Rung("a", "the error for weights 1/2, 1/2 and m = 2", (1 - 2 / 2) ** 2 + (1 + 2 / 2) ** 2, {
+        2: "That is what m = 0 leaves, an answer that says nothing.",
+        0: "So it is for the sum. Here v_b has the wrong sign.",
+    }, hint="The answer is v_a + v_b. By how much does it miss v_a - v_b?"),
+    Rung("b", "the best m for weights 1/2, 1/2", (1 / 2 - 1 / 2) / (1 / 4 + 1 / 4), {
+        1: "With m = 1 the error is 2.5: it gets worse than saying nothing.",
+        2: "That is (a).",
+    }, hint="What is gained at v_a is lost at v_b."),
+    Rung("c", "the best m for weights 3/4, 1/4", (3 / 4 - 1 / 4) / (9 / 16 + 1 / 16), {
+        0.5: "This is w_a - w_b. It would be best if the squares of the weights summed to 1.",
+        1 / 0.75: "This makes v_a count 1, and v_b a third, too much.",
+    }, hint="Set the derivative by m of (1 - m w_a)^2 + (1 + m w_b)^2 to 0."),
+    Rung("d", "the least error for weights 3/4, 1/4", 2 - TAKEN, {
+        TAKEN: "This is what you gain. Take it from 2.",
+        (1 - 3 / 4) ** 2 + (1 + 1 / 4) ** 2: "This is the error for m = 1.",
+        (2 - TAKEN) / 2: "This is the share that is left. As a mean square it is 2 times that.",
+    }, hint="Put the m of (c) in."),
+    Rung("e", "the least error of one head for a + b - c",
+         3 - (1 / 2 + 1 / 2) ** 2 / (1 / 4 + 1 / 4), {
+        3 - (1 / 3) ** 2 / (3 / 9): "That is for three equal weights. Which city should get none?",
+        3 - 1: "That is for one city alone. One head can add two up.",
+        0: "The third city still counts 1, and the head leaves it out.",
+    }, hint="What has a plus sign, one head can add up."),
+], asks="the rungs of the exercise \"What one head leaves\"")
+# fmt: on
 
 # --- A head by hand ---------------------------------------------------------------------------
 

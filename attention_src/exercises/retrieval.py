@@ -13,75 +13,42 @@ from attention_src.exercises.engine.ladder import Ladder, Rung
 
 GAP = np.log(1.5)  # of apple's score over banana's
 
-check_by_hand = Ladder(
-    "by_hand",
-    [
-        Rung(
-            "a",
-            "the weight of apple",
-            8 / 10,
-            {
-                0.2: "This is banana's.",
-                0.9: "The output is 9, the weight is not 0.9: banana adds 5s.",
-                80: "This is in per cent. Give a share, between 0 and 1.",
-            },
-            hint="10 p + 5 (1 − p) = 9",
-        ),
-        Rung(
-            "b",
-            "the gap of the scores",
-            np.log(4),
-            {
-                4: "This is the ratio of the weights. The gap is its logarithm.",
-                -np.log(4): "Apple leads: the gap is positive.",
-                np.log10(4): "0.6 is the difference of the weights, 0.602 the logarithm of their "
-                "ratio to base 10. The weights are powers of e: take the natural logarithm.",
-                np.log(0.8): "Compare the two weights: their ratio is 0.8 / 0.2.",
-                2: "This is the logarithm to base 2; the weights are powers of e.",
-                1.4: "Rounded too far: give two decimals.",
-            },
-            hint="The ratio of two weights is e to the power of their scores' gap.",
-        ),
-        Rung(
-            "c",
-            "the temperature",
-            GAP / np.log(4),
-            {
-                np.log(4) / GAP: "This is 1/τ: cold, below 1, makes sharper.",
-                GAP * np.log(4): "Divide the gap that you have by the one you need.",
-                1 / 4: "The weights have the ratio 4, but scores act through e.",
-                0.3: "Rounded too far: give three decimals.",
-            },
-            hint="At temperature τ the gap is 0.405/τ. Which gap do you need?",
-        ),
-        Rung(
-            "d",
-            "the output with banana twice",
-            (1.5 * 10 + 5 + 5) / 3.5,
-            {
-                8: "This is the output with one banana. A second one takes weight.",
-                20 / 3: "This is the plain mean. Apple still leads.",
-                0.6 * 10 + 0.8 * 5: "The weights sum to 1: apple's share shrinks too.",
-                0.5 * 10 + 0.5 * 5: "Ratios stay 1.5 : 1 : 1.",
-                7.1: "Rounded too far: give two decimals.",
-            },
-            hint="The weights have the ratios 1.5 : 1 : 1.",
-        ),
-        Rung(
-            "e",
-            "how many bananas",
-            5,
-            {
-                4: "With four the output is still above 6.3.",
-                6: "One fewer is enough.",
-                3: "Three only bring it down to 6.7.",
-            },
-            hint="With m bananas the output is (15 + 5 m) / (1.5 + m).",
-            rtol=0,
-        ),
-    ],
-    asks='the rungs of the exercise "A look-up by hand"',
-)
+# fmt: off
+check_by_hand = Ladder("by_hand", [
+    Rung("a", "the weight of apple", 8 / 10, {
+        0.2: "This is banana's.",
+        0.9: "The output is 9, the weight is not 0.9: banana adds 5s.",
+        80: "This is in per cent. Give a share, between 0 and 1.",
+    }, hint="10 p + 5 (1 − p) = 9"),
+    Rung("b", "the gap of the scores", np.log(4), {
+        4: "This is the ratio of the weights. The gap is its logarithm.",
+        -np.log(4): "Apple leads: the gap is positive.",
+        np.log10(4): "0.6 is the difference of the weights, 0.602 the logarithm of their ratio to "
+            "base 10. The weights are powers of e: take the natural logarithm.",
+        np.log(0.8): "Compare the two weights: their ratio is 0.8 / 0.2.",
+        2: "This is the logarithm to base 2; the weights are powers of e.",
+        1.4: "Rounded too far: give two decimals.",
+    }, hint="The ratio of two weights is e to the power of their scores' gap."),
+    Rung("c", "the temperature", GAP / np.log(4), {
+        np.log(4) / GAP: "This is 1/τ: cold, below 1, makes sharper.",
+        GAP * np.log(4): "Divide the gap that you have by the one you need.",
+        1 / 4: "The weights have the ratio 4, but scores act through e.",
+        0.3: "Rounded too far: give three decimals.",
+    }, hint="At temperature τ the gap is 0.405/τ. Which gap do you need?"),
+    Rung("d", "the output with banana twice", (1.5 * 10 + 5 + 5) / 3.5, {
+        8: "This is the output with one banana. A second one takes weight.",
+        20 / 3: "This is the plain mean. Apple still leads.",
+        0.6 * 10 + 0.8 * 5: "The weights sum to 1: apple's share shrinks too.",
+        0.5 * 10 + 0.5 * 5: "Ratios stay 1.5 : 1 : 1.",
+        7.1: "Rounded too far: give two decimals.",
+    }, hint="The weights have the ratios 1.5 : 1 : 1."),
+    Rung("e", "how many bananas", 5, {
+        4: "With four the output is still above 6.3.",
+        6: "One fewer is enough.",
+        3: "Three only bring it down to 6.7.",
+    }, hint="With m bananas the output is (15 + 5 m) / (1.5 + m).", rtol=0),
+], asks="the rungs of the exercise \"A look-up by hand\"")
+# fmt: on
 
 # --- Your own soft look-up --------------------------------------------------------------------
 

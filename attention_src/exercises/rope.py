@@ -173,76 +173,40 @@ def _unturned(base: float, length: int = LENGTH) -> int:
     return sum(_wavelength(i, base) > length for i in range(PAIRS))
 
 
-check_wavelengths = Ladder(
-    "wavelengths",
-    [
-        Rung(
-            "a",
-            "positions for a full turn of the fastest pair",
-            _wavelength(0, BASE),
-            {
-                1: "It turns by 1 radian a step. A full turn has 2 pi of them.",
-                360: "The angle is in radians.",
-            },
-            hint="theta_0 = base ** 0.",
-        ),
-        Rung(
-            "b",
-            "positions for a full turn of the slowest pair",
-            _wavelength(PAIRS - 1, BASE),
-            {
-                _wavelength(PAIRS, BASE): "That is 2 pi base. The last pair is i = 31, and 2 i / d "
-                "is a little below 1.",
-                BASE ** (31 / 32): "That is 1 / theta. A turn has 2 pi radians.",
-                _wavelength(31 / 2, BASE): "The exponent is 2 i / d, not i / d.",
-            },
-            hint="2 pi / theta_31.",
-        ),
-        Rung(
-            "c",
-            "pairs of SmolLM2 that do not complete a turn in 2,048 positions",
-            _unturned(FAR_BASE),
-            {
-                PAIRS - _unturned(FAR_BASE): "So many do complete a turn.",
-                _unturned(BASE): "That is for base 10,000. SmolLM2 has 100,000.",
-                _unturned(FAR_BASE, 8192): "That is for 8,192 positions.",
-            },
-            hint="For which i is 2 pi 100000 ** (i / 32) above 2048?",
-            rtol=1e-9,
-        ),
-        Rung(
-            "d",
-            "the angle between neighbours of the fastest pair after interpolation by 4",
-            1 / FACTOR,
-            {
-                FACTOR: "Interpolation slows down.",
-                1: "Interpolation slows all pairs, the fastest too.",
-            },
-            hint="theta' = theta / factor, and theta_0 = 1.",
-        ),
-        Rung(
-            "e",
-            "NTK's new base for 4 times the length",
-            FAR_BASE * FACTOR ** (D / (D - 2)),
-            {
-                FAR_BASE * FACTOR: "Close, but then the slowest pair falls short.",
-                BASE * FACTOR ** (D / (D - 2)): "SmolLM2's base is 100,000.",
-            },
-            hint="Solve b' ** (-62/64) = b ** (-62/64) / 4 for b'.",
-        ),
-        Rung(
-            "f",
-            "the base whose slowest pair needs 131,072 positions for a turn",
-            (131_072 / (2 * math.pi)) ** (PAIRS / (PAIRS - 1)),
-            {
-                131_072 / (2 * math.pi): "Nearly. The slowest exponent is 31/32.",
-                131_072: "A turn has 2 pi radians, and the exponent is 31/32.",
-            },
-            hint="Solve 2 pi b ** (31/32) = 131072 for b.",
-        ),
-    ],
-    asks='the rungs of the exercise "How slow is slow?"',
-)
+# fmt: off
+check_wavelengths = Ladder("wavelengths", [
+    Rung("a", "positions for a full turn of the fastest pair", _wavelength(0, BASE), {
+        1: "It turns by 1 radian a step. A full turn has 2 pi of them.",
+        360: "The angle is in radians.",
+    }, hint="theta_0 = base ** 0."),
+    Rung("b", "positions for a full turn of the slowest pair", _wavelength(PAIRS - 1, BASE), {
+        _wavelength(PAIRS, BASE): "That is 2 pi base. The last pair is i = 31, and 2 i / d is a "
+            "little below 1.",
+        BASE ** (31 / 32): "That is 1 / theta. A turn has 2 pi radians.",
+        _wavelength(31 / 2, BASE): "The exponent is 2 i / d, not i / d.",
+    }, hint="2 pi / theta_31."),
+    Rung("c", "pairs of SmolLM2 that do not complete a turn in 2,048 positions",
+         _unturned(FAR_BASE), {
+        PAIRS - _unturned(FAR_BASE): "So many do complete a turn.",
+        _unturned(BASE): "That is for base 10,000. SmolLM2 has 100,000.",
+        _unturned(FAR_BASE, 8192): "That is for 8,192 positions.",
+    }, hint="For which i is 2 pi 100000 ** (i / 32) above 2048?", rtol=1e-9),
+    Rung("d", "the angle between neighbours of the fastest pair after interpolation by 4",
+         1 / FACTOR, {
+        FACTOR: "Interpolation slows down.",
+        1: "Interpolation slows all pairs, the fastest too.",
+    }, hint="theta' = theta / factor, and theta_0 = 1."),
+    Rung("e", "NTK's new base for 4 times the length", FAR_BASE * FACTOR ** (D / (D - 2)), {
+        FAR_BASE * FACTOR: "Close, but then the slowest pair falls short.",
+        BASE * FACTOR ** (D / (D - 2)): "SmolLM2's base is 100,000.",
+    }, hint="Solve b' ** (-62/64) = b ** (-62/64) / 4 for b'."),
+    Rung("f", "the base whose slowest pair needs 131,072 positions for a turn",
+         (131_072 / (2 * math.pi)) ** (PAIRS / (PAIRS - 1)), {
+        131_072 / (2 * math.pi): "Nearly. The slowest exponent is 31/32.",
+        131_072: "A turn has 2 pi radians, and the exponent is 31/32.",
+    }, hint="Solve 2 pi b ** (31/32) = 131072 for b."),
+], asks="the rungs of the exercise \"How slow is slow?\"")
+# fmt: on
 
 # --- A test for rotations ---------------------------------------------------------------------
 

@@ -11,67 +11,35 @@ from attention_src.exercises.engine.ladder import Ladder, Rung
 
 D_K = 64
 
-check_variance = Ladder(
-    "variance",
-    [
-        Rung(
-            "a",
-            "the standard deviation for entries between -1 and 1",
-            (D_K / 9) ** 0.5,
-            {
-                D_K / 9: "This is the variance. Its root is asked for.",
-                D_K**0.5: "So it is for entries of variance 1. Theirs is 1/3.",
-                (D_K / 3) ** 0.5: "Both factors of each product have variance 1/3.",
-                2.7: "Rounded too far: give two decimals.",
-            },
-            hint="The uniform distribution between -1 and 1 has variance 1/3.",
-        ),
-        Rung(
-            "b",
-            "the variance if the keys' entries have mean 1/2",
-            D_K * 1.25,
-            {
-                (D_K * 1.25) ** 0.5: "This is the root. The variance is asked for.",
-                D_K: "E[k²] is not the variance: it is variance plus mean².",
-                D_K * 1.5: "The mean is to be squared: E[k²] = 1 + (1/2)².",
-            },
-            hint="Each product has mean 0 and variance E[q²] E[k²].",
-        ),
-        Rung(
-            "c",
-            "the variance if the queries' entries have mean 1/2 too",
-            D_K * (1.25**2 - 0.25**2),
-            {
-                D_K * 1.25**2: "The product has a mean now: subtract its square.",
-                D_K * 1.25: "That is the variance with the queries at mean 0.",
-            },
-            hint="Var(qk) = E[q²] E[k²] - (E[q] E[k])².",
-        ),
-        Rung(
-            "d",
-            "the variance within a row, on average",
-            D_K * 1.25,
-            {
-                D_K * (1.25**2 - 0.25**2): "This is the variance over all pairs. In a row q stays "
-                "as it is.",
-                D_K: "E[q²] is 1 + (1/2)², as the queries have a mean.",
-            },
-            hint="For a fixed q the variance over keys is the sum of q_m² Var(k_m).",
-        ),
-        Rung(
-            "e",
-            "the standard deviation of the scaled score of constant vectors",
-            D_K**0.5,
-            {
-                1: "So it is for independent entries. Here all are equal.",
-                D_K: "That is without the scale.",
-                D_K**2: "This is the unscaled variance.",
-            },
-            hint="q · k = d_k a b, with one a and one b.",
-        ),
-    ],
-    asks='the rungs of the exercise "When the assumptions bend"',
-)
+# fmt: off
+check_variance = Ladder("variance", [
+    Rung("a", "the standard deviation for entries between -1 and 1", (D_K / 9) ** 0.5, {
+        D_K / 9: "This is the variance. Its root is asked for.",
+        D_K**0.5: "So it is for entries of variance 1. Theirs is 1/3.",
+        (D_K / 3) ** 0.5: "Both factors of each product have variance 1/3.",
+        2.7: "Rounded too far: give two decimals.",
+    }, hint="The uniform distribution between -1 and 1 has variance 1/3."),
+    Rung("b", "the variance if the keys' entries have mean 1/2", D_K * 1.25, {
+        (D_K * 1.25) ** 0.5: "This is the root. The variance is asked for.",
+        D_K: "E[k²] is not the variance: it is variance plus mean².",
+        D_K * 1.5: "The mean is to be squared: E[k²] = 1 + (1/2)².",
+    }, hint="Each product has mean 0 and variance E[q²] E[k²]."),
+    Rung("c", "the variance if the queries' entries have mean 1/2 too", D_K * (1.25**2 - 0.25**2), {
+        D_K * 1.25**2: "The product has a mean now: subtract its square.",
+        D_K * 1.25: "That is the variance with the queries at mean 0.",
+    }, hint="Var(qk) = E[q²] E[k²] - (E[q] E[k])²."),
+    Rung("d", "the variance within a row, on average", D_K * 1.25, {
+        D_K * (1.25**2 - 0.25**2): "This is the variance over all pairs. In a row q stays as it "
+            "is.",
+        D_K: "E[q²] is 1 + (1/2)², as the queries have a mean.",
+    }, hint="For a fixed q the variance over keys is the sum of q_m² Var(k_m)."),
+    Rung("e", "the standard deviation of the scaled score of constant vectors", D_K**0.5, {
+        1: "So it is for independent entries. Here all are equal.",
+        D_K: "That is without the scale.",
+        D_K**2: "This is the unscaled variance.",
+    }, hint="q · k = d_k a b, with one a and one b."),
+], asks="the rungs of the exercise \"When the assumptions bend\"")
+# fmt: on
 
 # --- What softmax can see ---------------------------------------------------------------------
 

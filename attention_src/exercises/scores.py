@@ -223,83 +223,39 @@ check_additive_scores = Check(
 DOT, Q_LENGTH, K_LENGTH = 0.2 * 3 + 0.2 * 4, 0.3, 5.0
 COSINE = DOT / (Q_LENGTH * K_LENGTH)
 
-check_lengths = Ladder(
-    "lengths",
-    [
-        Rung(
-            "a",
-            "the dot product",
-            DOT,
-            {
-                Q_LENGTH * K_LENGTH: "This is the product of the lengths, without the cosine.",
-                DOT / math.sqrt(3): "The scale is not asked for here.",
-            },
-            hint="Multiply entry by entry and add up.",
-            rtol=1e-3,
-        ),
-        Rung(
-            "b",
-            "the cosine",
-            COSINE,
-            {
-                math.acos(COSINE): "This is the angle. Its cosine is asked for.",
-                DOT / K_LENGTH: "Divide by the query's length, too.",
-                DOT / Q_LENGTH: "Divide by the key's length, too.",
-            },
-            hint="The lengths are 0.3 and 5.",
-            rtol=1e-3,
-        ),
-        Rung(
-            "c",
-            "the weight of 2k over that of k",
-            math.exp(2 * DOT - DOT),
-            {
-                2: "That is the ratio of the scores. Weights go by exp.",
-                math.exp(2 * DOT): "That is exp of the larger score. Divide by the other.",
-                math.exp(-DOT): "That is the weight of k over that of 2k.",
-            },
-            hint="A ratio of weights is exp of the difference of the scores.",
-            rtol=2e-3,
-        ),
-        Rung(
-            "d",
-            "the same for a query twice as long",
-            math.exp(2 * DOT),
-            {
-                2 * math.exp(DOT): "The lead doubles, so the ratio is squared.",
-                math.exp(DOT): "All scores of the row double, and so does the lead.",
-            },
-            hint="What becomes of the difference of the scores?",
-            rtol=3e-3,
-        ),
-        Rung(
-            "e",
-            "the gain",
-            math.log(10),
-            {
-                math.log(11): "The perfect key has ten rivals; itself is no rival.",
-                math.log(5): "Half means as much as all ten rivals together.",
-                10: "exp of the gain should be 10.",
-                1: "At gain 1 it weighs 2.72 against 10. Log to base 10? Take the natural one.",
-            },
-            hint="exp(g) against ten times exp(0).",
-            rtol=2e-3,
-        ),
-        Rung(
-            "f",
-            "what to add to the dot's lead",
-            -(3**2) / 2 + 1**2 / 2,
-            {
-                4: "The sign: the far key has to lose ground.",
-                -(3**2) / 2: "Key 1 gets something appended as well: -1/2.",
-                -((1 - 3) ** 2) / 2: "That is the lead by distance. What is the lead by dots?",
-            },
-            hint="-k²/2 for each key: -9/2 for one and -1/2 for the other.",
-            rtol=1e-3,
-        ),
-    ],
-    asks="the rungs of the ladder",
-)
+# fmt: off
+check_lengths = Ladder("lengths", [
+    Rung("a", "the dot product", DOT, {
+        Q_LENGTH * K_LENGTH: "This is the product of the lengths, without the cosine.",
+        DOT / math.sqrt(3): "The scale is not asked for here.",
+    }, hint="Multiply entry by entry and add up.", rtol=1e-3),
+    Rung("b", "the cosine", COSINE, {
+        math.acos(COSINE): "This is the angle. Its cosine is asked for.",
+        DOT / K_LENGTH: "Divide by the query's length, too.",
+        DOT / Q_LENGTH: "Divide by the key's length, too.",
+    }, hint="The lengths are 0.3 and 5.", rtol=1e-3),
+    Rung("c", "the weight of 2k over that of k", math.exp(2 * DOT - DOT), {
+        2: "That is the ratio of the scores. Weights go by exp.",
+        math.exp(2 * DOT): "That is exp of the larger score. Divide by the other.",
+        math.exp(-DOT): "That is the weight of k over that of 2k.",
+    }, hint="A ratio of weights is exp of the difference of the scores.", rtol=2e-3),
+    Rung("d", "the same for a query twice as long", math.exp(2 * DOT), {
+        2 * math.exp(DOT): "The lead doubles, so the ratio is squared.",
+        math.exp(DOT): "All scores of the row double, and so does the lead.",
+    }, hint="What becomes of the difference of the scores?", rtol=3e-3),
+    Rung("e", "the gain", math.log(10), {
+        math.log(11): "The perfect key has ten rivals; itself is no rival.",
+        math.log(5): "Half means as much as all ten rivals together.",
+        10: "exp of the gain should be 10.",
+        1: "At gain 1 it weighs 2.72 against 10. Log to base 10? Take the natural one.",
+    }, hint="exp(g) against ten times exp(0).", rtol=2e-3),
+    Rung("f", "what to add to the dot's lead", -(3**2) / 2 + 1**2 / 2, {
+        4: "The sign: the far key has to lose ground.",
+        -(3**2) / 2: "Key 1 gets something appended as well: -1/2.",
+        -((1 - 3) ** 2) / 2: "That is the lead by distance. What is the lead by dots?",
+    }, hint="-k²/2 for each key: -9/2 for one and -1/2 for the other.", rtol=1e-3),
+], asks="the rungs of the ladder")
+# fmt: on
 
 # --- Catch the dotprod ------------------------------------------------------------------------
 

@@ -19,80 +19,39 @@ Z, SLOW = 4.0, 0.01
 STEP, SMALL_STEP = math.log1p(math.exp(Z)), math.log1p(math.exp(-Z))  # softplus
 TAKEN = 1 / (1 + math.exp(-Z))  # the sigmoid
 
-check_gate_ladder = Ladder(
-    "gate",
-    [
-        Rung(
-            "a",
-            "the step for z = 4",
-            STEP,
-            {
-                Z: "Near, but softplus of 4 is a little more than 4.",
-                math.log10(1 + math.exp(Z)): "That is the logarithm of base 10.",
-                TAKEN: "That is the sigmoid. Softplus is ln(1 + exp(z)).",
-            },
-            hint="ln(1 + exp(4)): np.log1p(np.exp(4)).",
-            rtol=1e-3,
-        ),
-        Rung(
-            "b",
-            "the share that is kept",
-            1 - TAKEN,
-            {
-                TAKEN: "That is the share that is replaced.",
-                math.exp(-Z): "You took exp(-4): the step is not 4, but your (a).",
-                math.exp(STEP): "A is -1: the state fades, it does not grow.",
-            },
-            hint="exp(-dt), with your (a) for dt.",
-        ),
-        Rung(
-            "c",
-            "what zero-order hold multiplies x with",
-            TAKEN,
-            {
-                1 - TAKEN: "That is what is kept. What is added?",
-                STEP: "That is dt B, Mamba's rule. Zero-order hold: (exp(dt A) - 1)/A.",
-                -TAKEN: "Both exp(dt A) - 1 and A are negative: the sign goes.",
-            },
-            hint="(exp(-dt) - 1) / (-1) = 1 - your (b).",
-        ),
-        Rung(
-            "d",
-            "how many times more Mamba's rule writes",
-            STEP / TAKEN,
-            {
-                TAKEN / STEP: "The other way round: Mamba's over yours.",
-                STEP: "That is what it writes. Divide it by your (c).",
-                STEP - TAKEN: "Divide the two, don't subtract.",
-            },
-            hint="dt B is your (a). Divide it by your (c).",
-            rtol=1e-3,
-        ),
-        Rung(
-            "e",
-            "the share that is kept for z = -4",
-            TAKEN,
-            {
-                1 - TAKEN: "That is what is replaced. A small z, a small step.",
-                SMALL_STEP: "That is the step. What does exp(-dt) give?",
-            },
-            hint="1 - sigmoid(-4) = sigmoid(4).",
-        ),
-        Rung(
-            "f",
-            "tokens until half is left",
-            math.log(2) / SLOW,
-            {
-                1 / SLOW: "After 100 tokens exp(-1) is left, 37 %.",
-                0.5 / SLOW: "It does not fade along a line: exp(-0.5) is 61 %.",
-                math.log10(2) / SLOW: "The natural logarithm: ln 2.",
-            },
-            hint="exp(-0.01 t) = 1/2: take the logarithm.",
-            rtol=1.1e-2,  # 69 or 70
-        ),
-    ],
-    asks='the rungs of "A gate is a step"',
-)
+# fmt: off
+check_gate_ladder = Ladder("gate", [
+    Rung("a", "the step for z = 4", STEP, {
+        Z: "Near, but softplus of 4 is a little more than 4.",
+        math.log10(1 + math.exp(Z)): "That is the logarithm of base 10.",
+        TAKEN: "That is the sigmoid. Softplus is ln(1 + exp(z)).",
+    }, hint="ln(1 + exp(4)): np.log1p(np.exp(4)).", rtol=1e-3),
+    Rung("b", "the share that is kept", 1 - TAKEN, {
+        TAKEN: "That is the share that is replaced.",
+        math.exp(-Z): "You took exp(-4): the step is not 4, but your (a).",
+        math.exp(STEP): "A is -1: the state fades, it does not grow.",
+    }, hint="exp(-dt), with your (a) for dt."),
+    Rung("c", "what zero-order hold multiplies x with", TAKEN, {
+        1 - TAKEN: "That is what is kept. What is added?",
+        STEP: "That is dt B, Mamba's rule. Zero-order hold: (exp(dt A) - 1)/A.",
+        -TAKEN: "Both exp(dt A) - 1 and A are negative: the sign goes.",
+    }, hint="(exp(-dt) - 1) / (-1) = 1 - your (b)."),
+    Rung("d", "how many times more Mamba's rule writes", STEP / TAKEN, {
+        TAKEN / STEP: "The other way round: Mamba's over yours.",
+        STEP: "That is what it writes. Divide it by your (c).",
+        STEP - TAKEN: "Divide the two, don't subtract.",
+    }, hint="dt B is your (a). Divide it by your (c).", rtol=1e-3),
+    Rung("e", "the share that is kept for z = -4", TAKEN, {
+        1 - TAKEN: "That is what is replaced. A small z, a small step.",
+        SMALL_STEP: "That is the step. What does exp(-dt) give?",
+    }, hint="1 - sigmoid(-4) = sigmoid(4)."),
+    Rung("f", "tokens until half is left", math.log(2) / SLOW, {
+        1 / SLOW: "After 100 tokens exp(-1) is left, 37 %.",
+        0.5 / SLOW: "It does not fade along a line: exp(-0.5) is 61 %.",
+        math.log10(2) / SLOW: "The natural logarithm: ln 2.",
+    }, hint="exp(-0.01 t) = 1/2: take the logarithm.", rtol=1.1e-2),
+], asks="the rungs of \"A gate is a step\"")
+# fmt: on
 
 # --- A scan that goes on ----------------------------------------------------------------------
 

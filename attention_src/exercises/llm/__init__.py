@@ -415,82 +415,43 @@ MATRICES = IN_LAYERS + TABLE
 A_KEY = LAYERS * H * 4 * D  # FLOP of one new token for each key: q·k and p·v
 H100 = CHIPS["H100"]
 
-check_flops_ladder = Ladder(
-    "flops",
-    [
-        Rung(
-            "a",
-            "numbers in the matrices of one layer",
-            QKVO + FFN,
-            {
-                4 * D_MODEL**2 + FFN: "Keys and values have 3 heads, not 9: W_K and W_V are 576 by "
-                "192.",
-                QKVO: "That is attention. The network comes on top.",
-                FFN: "That is attention with two of the three matrices of the network, or the "
-                "network alone: attention has four.",  # the two are equal here
-            },
-            hint="W_Q and W_O are 576 by 576, W_K and W_V 576 by 192, three are 576 by 1,536.",
-            rtol=0,
-        ),
-        Rung(
-            "b",
-            "numbers in all matrices",
-            MATRICES,
-            {
-                IN_LAYERS: "The table of 49,152 tokens is a matrix too.",
-                IN_LAYERS + 2 * TABLE: "The table of embeddings is used again for the logits: it "
-                "is there once.",
-            },
-            hint="30 layers, and one table of 49,152 rows of 576.",
-            rtol=0,
-        ),
-        Rung(
-            "c",
-            "FLOP of all matrices for one new token",
-            2 * MATRICES,
-            {
-                MATRICES: "Each number takes a multiplication and an addition.",
-                2 * IN_LAYERS: "Logits are a product with the table of tokens: that counts.",
-            },
-            hint="Two for each number in a matrix.",
-        ),
-        Rung(
-            "d",
-            "FLOP of attention for one new token that sees 1,024",
-            1024 * A_KEY,
-            {
-                1024 * A_KEY / 2: "There are two products: with K and with V.",
-                1024 * A_KEY / LAYERS: "That is one layer. There are 30.",
-                1024 * A_KEY * H_KV / H: "Keys are shared, not queries: 9 heads compute.",
-                1024 * A_KEY * 1024: "One new token asks, not all 1,024.",
-            },
-            hint="30 layers, 9 heads; each key costs 2 · 64 for its score, as much for its value.",
-        ),
-        Rung(
-            "e",
-            "the number of keys at which attention costs as much as the matrices",
-            2 * MATRICES / A_KEY,
-            {
-                MATRICES / A_KEY: "(d) grows by 4 · 64 for each key and head.",
-                1024 * A_KEY / (2 * MATRICES): "That is the share at 1,024.",
-            },
-            hint="(d) grows in proportion to the keys. When does it reach (c)?",
-        ),
-        Rung(
-            "f",
-            "tokens a second at most on an H100, one text, 16 bits",
-            H100.bytes_per_s / (2 * MATRICES),
-            {
-                H100.peak() / (2 * MATRICES): "So many operations it could do. But each token "
-                "needs every matrix read from memory.",
-                H100.bytes_per_s / MATRICES: "A number in 16 bits takes two bytes.",
-                H100.bytes_per_s / (4 * MATRICES): "That is for 32 bits.",
-            },
-            hint="Each token reads every matrix once. How many bytes is that?",
-        ),
-    ],
-    asks='the rungs of "What one token costs"',
-)
+# fmt: off
+check_flops_ladder = Ladder("flops", [
+    Rung("a", "numbers in the matrices of one layer", QKVO + FFN, {
+        4 * D_MODEL**2 + FFN: "Keys and values have 3 heads, not 9: W_K and W_V are 576 by 192.",
+        QKVO: "That is attention. The network comes on top.",
+        FFN: "That is attention with two of the three matrices of the network, or the network "
+            "alone: attention has four.",
+    }, hint="W_Q and W_O are 576 by 576, W_K and W_V 576 by 192, three are 576 by 1,536.", rtol=0),
+    Rung("b", "numbers in all matrices", MATRICES, {
+        IN_LAYERS: "The table of 49,152 tokens is a matrix too.",
+        IN_LAYERS + 2 * TABLE: "The table of embeddings is used again for the logits: it is there "
+            "once.",
+    }, hint="30 layers, and one table of 49,152 rows of 576.", rtol=0),
+    Rung("c", "FLOP of all matrices for one new token", 2 * MATRICES, {
+        MATRICES: "Each number takes a multiplication and an addition.",
+        2 * IN_LAYERS: "Logits are a product with the table of tokens: that counts.",
+    }, hint="Two for each number in a matrix."),
+    Rung("d", "FLOP of attention for one new token that sees 1,024", 1024 * A_KEY, {
+        1024 * A_KEY / 2: "There are two products: with K and with V.",
+        1024 * A_KEY / LAYERS: "That is one layer. There are 30.",
+        1024 * A_KEY * H_KV / H: "Keys are shared, not queries: 9 heads compute.",
+        1024 * A_KEY * 1024: "One new token asks, not all 1,024.",
+    }, hint="30 layers, 9 heads; each key costs 2 · 64 for its score, as much for its value."),
+    Rung("e", "the number of keys at which attention costs as much as the matrices",
+         2 * MATRICES / A_KEY, {
+        MATRICES / A_KEY: "(d) grows by 4 · 64 for each key and head.",
+        1024 * A_KEY / (2 * MATRICES): "That is the share at 1,024.",
+    }, hint="(d) grows in proportion to the keys. When does it reach (c)?"),
+    Rung("f", "tokens a second at most on an H100, one text, 16 bits",
+         H100.bytes_per_s / (2 * MATRICES), {
+        H100.peak() / (2 * MATRICES): "So many operations it could do. But each token needs every "
+            "matrix read from memory.",
+        H100.bytes_per_s / MATRICES: "A number in 16 bits takes two bytes.",
+        H100.bytes_per_s / (4 * MATRICES): "That is for 32 bits.",
+    }, hint="Each token reads every matrix once. How many bytes is that?"),
+], asks="the rungs of \"What one token costs\"")
+# fmt: on
 
 # --- Three patients ---------------------------------------------------------------------------
 
