@@ -437,7 +437,7 @@ _WRONG: list[Any] = list(variants(attention_backward, WRONG_PAIRS))
 class _TestOfPairs(TestCheck):
     """Of a learner's test(forward, backward); it is tried as a test of one pair."""
 
-    def run(self, test: Any) -> Result:
+    def __call__(self, test: Any) -> Result:
         def tried(pair: Callable) -> Any:
             def forward(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
                 return pair("forward", q, k, v, np.zeros((len(q), np.shape(v)[-1])), mask)
@@ -448,7 +448,7 @@ class _TestOfPairs(TestCheck):
             forward.__qualname__, backward.__qualname__ = "forward", "backward"  # as errors say it
             return test(forward, backward)
 
-        return super().run(functools.wraps(test)(tried) if callable(test) else test)
+        return super().__call__(functools.wraps(test)(tried) if callable(test) else test)
 
 
 check_gradient_check = _TestOfPairs(

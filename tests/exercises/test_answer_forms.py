@@ -49,23 +49,23 @@ WRONG_FORMS = {
 
 @pytest.mark.parametrize("form", RIGHT_FORMS)
 def test_right_answers_in_any_form(form):
-    assert make().run(RIGHT_FORMS[form])
+    assert make()(RIGHT_FORMS[form])
 
 
 @pytest.mark.parametrize("form", WRONG_FORMS)
 def test_wrong_forms_are_told_not_raised(form):
-    assert make().run(WRONG_FORMS[form]).status == "wrong"
+    assert make()(WRONG_FORMS[form]).status == "wrong"
 
 
 def test_torch_answers_of_any_kind():
     torch = pytest.importorskip("torch")
     grad = torch.ones((), dtype=torch.float64, requires_grad=True)
-    assert make().run(lambda x: torch.tensor(centred(x)) * grad)
-    assert make().run(lambda x: [grad * v for v in centred(x)] if x.ndim == 1 else centred(x))
-    assert make().run(lambda x: torch.tensor(centred(x)).bfloat16()).status == "wrong"
+    assert make()(lambda x: torch.tensor(centred(x)) * grad)
+    assert make()(lambda x: [grad * v for v in centred(x)] if x.ndim == 1 else centred(x))
+    assert make()(lambda x: torch.tensor(centred(x)).bfloat16()).status == "wrong"
 
 
 @pytest.mark.parametrize("kind", [float, bool])
 def test_an_array_of_objects_is_told_its_dtype(kind):
-    message = make().run(lambda x: centred(x).astype(kind).astype(object)).message
+    message = make()(lambda x: centred(x).astype(kind).astype(object)).message
     assert "an array of dtype object. Give it another: .astype(float)" in " ".join(message.split())

@@ -36,14 +36,14 @@ def test_the_examples_of_the_docstrings_are_true():
 
 
 def test_a_result_is_true_only_if_it_passed():
-    assert make().run(centred)
-    assert not make().run(lambda x: x)
-    assert not make().run(lambda x: None)
+    assert make()(centred)
+    assert not make()(lambda x: x)
+    assert not make()(lambda x: None)
 
 
 @pytest.mark.parametrize("leave", [sys.exit, exit, lambda: sys.exit("text")])
 def test_exit_does_not_end_python(leave):
-    assert "ended Python" in make().run(lambda x: leave()).message
+    assert "ended Python" in make()(lambda x: leave()).message
 
 
 def test_a_real_interrupt_gets_through():
@@ -51,7 +51,7 @@ def test_a_real_interrupt_gets_through():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make().run(interrupted)
+        make()(interrupted)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_exceptions_are_told_and_cost_no_hint(error):
     def raises(x):
         raise error
 
-    result = check.run(raises)
+    result = check(raises)
     assert result.status == "wrong" and "Your function raised" in result.message
     assert check.failures == 0 and "Hint" not in result.message
 
@@ -72,13 +72,13 @@ def test_seterr_and_warnings_as_errors_do_not_upset_the_check():
     with np.errstate(), warnings.catch_warnings():
         np.seterr(all="raise")
         warnings.simplefilter("error")
-        assert make().run(centred)
-        assert not make().run(lambda x: x / 0)
+        assert make()(centred)
+        assert not make()(lambda x: x / 0)
 
 
 def test_the_learner_s_print_options_do_not_show():
     with np.printoptions(precision=1, linewidth=10, formatter={"float": lambda v: "?"}):
-        assert "x        = [1. 2. 6.]" in make().run(lambda x: x).message
+        assert "x        = [1. 2. 6.]" in make()(lambda x: x).message
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
@@ -87,7 +87,7 @@ def test_signs_that_the_output_lacks_are_replaced(monkeypatch, encoding):
     monkeypatch.setattr(sys, "stdout", out)
     check = make()
     check.hints[0] = "−1 ≤ x → ∞"
-    message = check.run(lambda x: x).message
+    message = check(lambda x: x).message
     assert "-1 <= x -> inf" in message
 
 
@@ -106,36 +106,36 @@ def test_answers_kept_from_call_to_call():
     two = [Case("a", (np.array([1.0, 2.0, 6.0]),)), Case("b", (np.array([1.0, 6.0, 2.0]),))]
     check = make()
     check.cases = two
-    assert not check.run(lambda x: kept.setdefault(x.shape, centred(x)).copy())
-    assert "A later call changed an answer" in check.run(one_buffer).message
+    assert not check(lambda x: kept.setdefault(x.shape, centred(x)).copy())
+    assert "A later call changed an answer" in check(one_buffer).message
     check.draw = None
     seen.extend([0] * 59)
-    assert "met a case again" in check.run(by_call).message
+    assert "met a case again" in check(by_call).message
 
 
 def test_messages_are_short_and_narrow():
     four = Case("four axes", (np.random.default_rng(0).normal(size=(3, 4, 5, 30)) * 1e4,))
     check = make()
     check.cases = [four]
-    message = check.run(lambda x: centred(x) * (1 + (np.arange(30) == 7))).message.split("\n")
+    message = check(lambda x: centred(x) * (1 + (np.arange(30) == 7))).message.split("\n")
     assert len(message) <= 15 and max(map(len, message)) <= 90
     assert "expected [0, 0, 0] =" in "\n".join(message)
     assert "Hint 1" in message[-1]
 
 
 def test_a_cause_must_explain_every_case():
-    assert "Likely cause (whole mean)" in make().run(lambda x: x - x.mean()).message
-    other = make().run(lambda x: x - x.mean() if x.ndim < 4 else x * 2).message
+    assert "Likely cause (whole mean)" in make()(lambda x: x - x.mean()).message
+    other = make()(lambda x: x - x.mean() if x.ndim < 4 else x * 2).message
     assert "Likely cause" not in other
     tiny = Check("tiny", lambda x: x * 1e-9, [Case("a", (np.array([1.0]),))], [], [])
     tiny.mistakes.append(Mistake("twice", lambda x: x * 2e-9, "Twice."))
     tiny.cases[0] = Case("a", (np.array([1.0, 5e9]),))
-    assert "Likely cause" not in tiny.run(lambda x: x * 3e-9).message
+    assert "Likely cause" not in tiny(lambda x: x * 3e-9).message
 
 
 def test_zeros_and_ones_are_not_booleans():
     visible = Check("visible", lambda x: x > 0, [Case("row", (np.array([1.0, -1.0]),))], [], [])
-    assert "zeros and ones. Make it boolean" in visible.run(lambda x: (x > 0) * 1).message
+    assert "zeros and ones. Make it boolean" in visible(lambda x: (x > 0) * 1).message
 
 
 def test_drawn_cases_repeat_shapes_and_never_change():
@@ -151,10 +151,10 @@ def test_drawn_cases_repeat_shapes_and_never_change():
 def test_a_ladder_knows_its_rungs():
     one = Ladder("one", [Rung("a", "two", lambda: 2.0)])
     with pytest.raises(ValueError, match="b is no rung of this ladder: it has a"):
-        one.run(b=1)
-    assert "no number" in one.run(a="two").message
-    assert "Expected one number" in one.run(a=[2.0]).message
-    assert one.run(a=np.float32(2.001)) and one.run(a=...).status == "not started"
+        one(b=1)
+    assert "no number" in one(a="two").message
+    assert "Expected one number" in one(a=[2.0]).message
+    assert one(a=np.float32(2.001)) and one(a=...).status == "not started"
 
 
 def test_a_reason_that_asks_ends_with_its_question_mark():
@@ -162,5 +162,5 @@ def test_a_reason_that_asks_ends_with_its_question_mark():
     wrong = [grading.Implementation("two", lambda: 2, "it gives 2; do you look?")]
     check = grading.TestCheck("look", right, wrong)
     for _ in range(2):
-        message = check.run(lambda f: f() and None).message
+        message = check(lambda f: f() and None).message
     assert message.endswith("do you look?")

@@ -17,13 +17,12 @@ def test_memory_is_seen_in_torch_and_under_tracemalloc(tracing):
     if tracing:
         tracemalloc.start()
     try:
-        assert check.run(lambda x: x.sum() * x)
+        assert check(lambda x: x.sum() * x)
         assert (
-            "MB of memory"
-            in check.run(lambda x: np.outer(x, np.ones(1000)).sum() / 1000 * x).message
+            "MB of memory" in check(lambda x: np.outer(x, np.ones(1000)).sum() / 1000 * x).message
         )
         t = torch.tensor
-        wide = check.run(lambda x: (t(x)[:, None] + t(x) * 0).sum(0)[0] * t(x))
+        wide = check(lambda x: (t(x)[:, None] + t(x) * 0).sum(0)[0] * t(x))
         assert "MB of memory" in wide.message
     finally:
         tracemalloc.stop()

@@ -8,7 +8,7 @@ import pytest
 from worked import BOOK, assert_rejected, run_exercise
 
 from attention_src import exercises
-from attention_src.exercises.engine.ladder import Ladder, told
+from attention_src.exercises.engine.ladder import Ladder
 
 NEEDS_THE_MODEL = {"check_patients"}  # its solution asks SmolLM2
 
@@ -53,6 +53,6 @@ def test_each_known_wrong_value_gets_its_reply(check):
     assert nothing.status == "not started"
     assert list(arguments(check)) == [rung.letter for rung in check.rungs]
     for rung in check.rungs:
-        for value, message in told(rung):
+        for value, message in rung.replies.items():
             wrong = {rung.letter: value() if callable(value) else value}
             assert_rejected(lambda given: check(**given), wrong, message)

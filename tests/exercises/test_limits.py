@@ -48,7 +48,7 @@ def words(result):
 def test_an_endless_loop_ends_and_leaves_no_timer():
     before = signal.getsignal(signal.SIGALRM)
     begin, check = time.thread_time(), make()
-    result = check.run(endless)
+    result = check(endless)
     assert time.thread_time() - begin < 3
     assert result.status == "too slow" and not result and check.failures == 0
     assert "centre: too slow to judge here, in case 1 of 1 (one row)" in result.message
@@ -60,11 +60,11 @@ def test_an_endless_loop_ends_and_leaves_no_timer():
 
 def test_without_signals_an_endless_loop_ends_with_the_same_words():
     found = []
-    thread = threading.Thread(target=lambda: found.append(make().run(endless)))
+    thread = threading.Thread(target=lambda: found.append(make()(endless)))
     thread.start()
     thread.join(120)
     assert found[0].status == "too slow"
-    assert found[0].message == make().run(endless).message
+    assert found[0].message == make()(endless).message
     assert sys.gettrace() is None
 
 
@@ -79,7 +79,7 @@ def test_time_in_which_others_have_the_processor_does_not_count(on_a_thread):
         return centred(x)
 
     def run():
-        found.append(make().run(slow).status)
+        found.append(make()(slow).status)
 
     if on_a_thread:
         thread = threading.Thread(target=run)
@@ -93,7 +93,7 @@ def test_time_in_which_others_have_the_processor_does_not_count(on_a_thread):
 @pytest.mark.parametrize("wait", [lambda: time.sleep(1e6), lambda: threading.Event().wait()])
 def test_what_waits_for_ever_ends_too(monkeypatch, wait):
     monkeypatch.setattr(limits, "PATIENCE", 2)
-    result = make().run(lambda x: wait())
+    result = make()(lambda x: wait())
     assert result.status == "too slow" and "seconds by the clock" in words(result)
     assert "waits for nothing" in words(result)
 
@@ -114,7 +114,7 @@ def swallows_and_accuses(x):
 
 @pytest.mark.parametrize("f", [swallows_and_goes_on, swallows_and_accuses])
 def test_what_a_function_makes_of_the_interruption_is_not_judged(f):
-    assert make().run(f).status == "too slow"
+    assert make()(f).status == "too slow"
 
 
 def test_an_answer_that_takes_for_ever_to_read_is_too_slow():
@@ -122,7 +122,7 @@ def test_an_answer_that_takes_for_ever_to_read_is_too_slow():
         def __array__(self, dtype=None, copy=None):
             endless()
 
-    assert make().run(lambda x: Lazy()).status == "too slow"
+    assert make()(lambda x: Lazy()).status == "too slow"
 
 
 def test_a_case_that_is_slow_when_met_again_is_too_slow():
@@ -132,7 +132,7 @@ def test_a_case_that_is_slow_when_met_again_is_too_slow():
         calls.append(x)
         return centred(x) if len(calls) == 1 else endless()
 
-    result = make().run(slower)
+    result = make()(slower)
     assert result.status == "too slow" and "when it met a case again (one row)" in words(result)
 
 
@@ -144,20 +144,20 @@ def test_an_answer_that_takes_for_ever_to_read_once_more_is_too_slow():
             self.reads += 1
             return np.array([-2.0, -1.0, 3.0]) if self.reads < 2 else work(9)
 
-    result = make().run(lambda x: Lazy())
+    result = make()(lambda x: Lazy())
     assert result.status == "too slow" and "read once more (one row)" in words(result)
 
 
 def test_an_earlier_wrong_answer_stays_wrong():
     check = make()
     check.cases.append(Case("two", (np.array([1.0, 5.0]),)))
-    result = check.run(lambda x: x if len(x) == 3 else endless())
+    result = check(lambda x: x if len(x) == 3 else endless())
     assert result.status == "wrong" and "in case 1 of 2" in result.message
 
 
 def test_what_is_too_slow_has_not_passed():
     endless_answer = lambda x: endless()  # noqa: E731
-    make().run(endless_answer)
+    make()(endless_answer)
     assert endless_answer not in checking.passed
 
 
@@ -165,9 +165,9 @@ def test_a_mistake_that_takes_too_long_explains_nothing():
     wrong = lambda x: x[..., ::-1] if x.shape[0] == 3 else x + np.nan  # noqa: E731
     late = lambda x: x[..., ::-1] if x.shape[0] == 3 else endless()  # noqa: E731
     check = make(Mistake("turned", late, "You turned it."))
-    assert "Likely cause (turned)" in check.run(wrong).message
+    assert "Likely cause (turned)" in check(wrong).message
     check.cases.append(Case("two", (np.array([1.0, 5.0]),)))
-    assert "Likely cause" not in check.run(wrong).message
+    assert "Likely cause" not in check(wrong).message
 
 
 def test_drawn_cases_are_tried_for_so_much_processor_time(monkeypatch):
@@ -182,7 +182,7 @@ def test_drawn_cases_are_tried_for_so_much_processor_time(monkeypatch):
 def test_a_design_is_too_slow_not_wrong(monkeypatch):
     monkeypatch.setattr(running.attempt, "__kwdefaults__", {"max_bytes": None, "seconds": 0.2})
     check = DesignCheck("any", lambda answer: [], lambda n: "", lambda n: ".", sizes=[3])
-    result = check.run(lambda n: endless())
+    result = check(lambda n: endless())
     assert result.status == "too slow" and "any: too slow to judge here, for n = 3" in words(result)
 
 
@@ -197,7 +197,7 @@ def test_a_test_that_takes_too_long_is_told_on_what():
             calls.append(f())
             assert calls[-1] != slow or endless()
 
-        result = check.run(test)
+        result = check(test)
         assert result.status == "too slow" and f"judge here, on {on}" in words(result)
         assert "Your test had not ended" in result.message and calls.count(slow) == 1
         assert ("Either it loops for ever on this one" in words(result)) == (slow == 2)
@@ -209,7 +209,7 @@ def test_the_clock_begins_after_the_first_watched_tensor_s_imports(monkeypatch):
     watched = make()
     watched.cases = [Case("one row", (np.array([1.0, 2.0, 6.0]),), 10**6)]
     assert watched.seconds < 0.6
-    assert watched.run(centred).status == "passed"
+    assert watched(centred).status == "passed"
 
 
 def test_an_import_is_let_finish_and_does_not_count(tmp_path, monkeypatch):
@@ -226,12 +226,12 @@ def test_an_import_is_let_finish_and_does_not_count(tmp_path, monkeypatch):
             assert slow_module.whole
         return centred(x)
 
-    assert make().run(imports)
+    assert make()(imports)
 
 
 def test_a_check_called_while_a_module_is_imported_has_its_limit(tmp_path, monkeypatch):
     """As a file of answers does that checks them on its last lines."""
-    lines = "from test_limits import make, work", "result = make().run(lambda x: work(3))"
+    lines = "from test_limits import make, work", "result = make()(lambda x: work(3))"
     (tmp_path / "checks_itself.py").write_text("\n".join(lines))
     monkeypatch.setitem(sys.modules, "test_limits", sys.modules[__name__])
     monkeypatch.syspath_prepend(tmp_path)
@@ -252,7 +252,7 @@ def test_torch_has_one_thread_inside_and_its_own_outside():
     before, seen = torch.get_num_threads(), []
     torch.set_num_threads(3)
     try:
-        make().run(lambda x: [seen.append(torch.get_num_threads()), centred(x)][1])
+        make()(lambda x: [seen.append(torch.get_num_threads()), centred(x)][1])
         assert set(seen) == {1} and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)

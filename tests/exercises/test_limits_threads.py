@@ -47,7 +47,7 @@ def test_a_check_inside_a_limited_call_leaves_torch_one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        inner = lambda: [make().run(centred), torch.get_num_threads()][1]  # noqa: E731
+        inner = lambda: [make()(centred), torch.get_num_threads()][1]  # noqa: E731
         assert limits.within(60.0, inner) == 1 and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)

@@ -63,7 +63,15 @@ from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
-from attention_src.exercises.engine.messages import AGAIN, STALE, Result, report, shown, too_slow
+from attention_src.exercises.engine.messages import (
+    AGAIN,
+    STALE,
+    Asked,
+    Result,
+    report,
+    shown,
+    too_slow,
+)
 from attention_src.exercises.engine.running import (
     Outcome,
     as_called,
@@ -91,7 +99,7 @@ def mistakes(right: Callable, text: str) -> list[Mistake]:
 
 
 @dataclass(eq=False)
-class Check:
+class Check(Asked):
     """One exercise. See the module's docstring for how to write it.
 
     Args:
@@ -132,26 +140,7 @@ class Check:
     also: Callable[[Callable], Result | None] | None = None
     failures: int = 0
 
-    def __post_init__(self) -> None:
-        self.__doc__ = f"Check {self.asks}." if self.asks else Check.__doc__
-
-    @property
-    def __name__(self) -> str:
-        """What a chapter imports it by."""
-        return f"check_{self.name.removeprefix('my_')}"
-
     def __call__(self, f: Any) -> Result:
-        """Run the learner's function on every case and print one message.
-
-        Args:
-            f: the learner's function
-        Returns: status and message, as printed
-        Raises:
-            ValueError: f is not callable
-        """
-        return self.run(f)
-
-    def run(self, f: Any) -> Result:
         """Run the learner's function on every case and print one message.
 
         Args:

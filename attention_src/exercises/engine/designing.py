@@ -12,10 +12,10 @@ Declare how the answer is read, what may be wrong with it, and what to say when 
     ...     problem=not_far,
     ...     praise=lambda x: f". You chose {x}.",
     ... )
-    >>> result = NEAR_THREE.run(lambda: 5)
+    >>> result = NEAR_THREE(lambda: 5)
     near_three: wrong.
       5 is not within 1 of 3.
-    >>> result = NEAR_THREE.run(lambda: 2.5)
+    >>> result = NEAR_THREE(lambda: 2.5)
     near_three: passed. You chose 2.5.
     >>> bool(result), result.status
     (True, 'passed')
@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import Result, report, too_slow
+from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
 from attention_src.exercises.engine.running import attempt, check_callable
 
 
 @dataclass(frozen=True, eq=False)
-class DesignCheck:
+class DesignCheck(Asked):
     """An exercise with many right answers. See the module's docstring.
 
     Args:
@@ -51,26 +51,7 @@ class DesignCheck:
     sizes: Sequence[int] = ()
     asks: str = ""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "__doc__", f"Check {self.asks}." if self.asks else self.__doc__)
-
-    @property
-    def __name__(self) -> str:
-        """What a chapter imports it by."""
-        return f"check_{self.name}"
-
     def __call__(self, f: Any) -> Result:
-        """Run the learner's function, judge what it made and print one message.
-
-        Args:
-            f: the learner's function
-        Returns: status and message, as printed
-        Raises:
-            ValueError: f is not callable
-        """
-        return self.run(f)
-
-    def run(self, f: Any) -> Result:
         """Run the learner's function, judge what it made and print one message.
 
         Args:

@@ -19,16 +19,16 @@ it slips through twice):
     ... )
     >>> def my_test_of_sorting(sort):
     ...     assert sort([3, 1, 2]) == [1, 2, 3]
-    >>> result = SORTING.run(my_test_of_sorting)
+    >>> result = SORTING(my_test_of_sorting)
     my_test_of_sorting: caught 1 of 2 wrong implementations (identity).
       It accepts both right ones.
-    >>> result = SORTING.run(my_test_of_sorting)
+    >>> result = SORTING(my_test_of_sorting)
     my_test_of_sorting: caught 1 of 2 wrong implementations (identity).
       It accepts both right ones.
     One that slipped through: it loses what occurs twice.
     >>> def my_better_test(sort):
     ...     assert sort([3, 1, 1]) == [1, 1, 3]
-    >>> bool(SORTING.run(my_better_test))
+    >>> bool(SORTING(my_better_test))
     my_test_of_sorting: passed. It caught 2 of 2 wrong implementations and accepts both right
     ones.
     True
@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import Result, report, too_slow
+from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt, check_callable
 from attention_src.exercises.engine.variants import variants
 
@@ -75,7 +75,7 @@ def implementations(right: Callable, text: str) -> list[Implementation]:
 
 
 @dataclass(eq=False)
-class TestCheck:
+class TestCheck(Asked):
     """An exercise in which the learner writes the test. See the module's docstring.
 
     Args:
@@ -98,26 +98,7 @@ class TestCheck:
     asks: str = ""
     failures: int = 0
 
-    def __post_init__(self) -> None:
-        self.__doc__ = f"Check {self.asks}." if self.asks else TestCheck.__doc__
-
-    @property
-    def __name__(self) -> str:
-        """What a chapter imports it by."""
-        return f"check_{self.name.removeprefix('my_')}"
-
     def __call__(self, test: Any) -> Result:
-        """Run the learner's test on every implementation and print one message.
-
-        Args:
-            test: the learner's function of an implementation
-        Returns: status and message, as printed
-        Raises:
-            ValueError: test is not callable
-        """
-        return self.run(test)
-
-    def run(self, test: Any) -> Result:
         """Run the learner's test on every implementation and print one message.
 
         Args:

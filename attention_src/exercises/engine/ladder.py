@@ -25,27 +25,13 @@ to say about it:
 """
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.messages import Result, describe, report, text_of
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A wrong value of a rung, and what to say about it.
-
-    Args:
-        value: a function without arguments that computes it
-        message: what to tell the learner
-    """
-
-    value: Callable[[], Any]
-    message: str
+from attention_src.exercises.engine.messages import Asked, Result, describe, report, text_of
 
 
 @dataclass(frozen=True)
@@ -65,14 +51,14 @@ class Rung:
     letter: str
     asks: str
     value: Any
-    replies: dict[Any, str] | list[Reply] = field(default_factory=dict)
+    replies: dict[Any, str] = field(default_factory=dict)
     hint: str = ""
     rtol: float = 5e-3
     atol: float = 1e-9
 
 
 @dataclass(eq=False)
-class Ladder:
+class Ladder(Asked):
     """An exercise of several rungs. See the module's docstring.
 
     Args:
@@ -87,14 +73,6 @@ class Ladder:
     asks: str = ""
     failures: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.__doc__ = f"Check {self.asks}." if self.asks else Ladder.__doc__
-
-    @property
-    def __name__(self) -> str:
-        """What a chapter imports it by."""
-        return f"check_{self.name}"
-
     @property
     def __signature__(self) -> inspect.Signature:
         """One argument for each rung, by its letter; it may be left out."""
@@ -108,20 +86,12 @@ class Ladder:
 
         Args:
             values, answers: one for each letter; `...` or None = not answered yet
-        Returns: status and message, as printed
-        """
-        return self.run(**self.__signature__.bind(*values, **answers).arguments)
-
-    def run(self, **answers: Any) -> Result:
-        """Compare the answers with the rungs and print which hold.
-
-        Args:
-            answers: one for each letter; `...` or None = not answered yet
         Returns: status ("not started", "unfinished", "wrong" or "passed") and message, as printed
         Raises:
             ValueError: an answer belongs to no rung
         """
         letters = [rung.letter for rung in self.rungs]
+        answers = dict(zip(letters, values, strict=False)) | answers
         unknown = [name for name in answers if name not in letters]
         if unknown:
             raise ValueError(f"{unknown[0]} is no rung of this ladder: it has {', '.join(letters)}")
@@ -155,23 +125,11 @@ class Ladder:
             return "yes", ""
         tries = self.failures[rung.letter] = self.failures.get(rung.letter, 0) + 1
         said = f". Yours: {text_of(yours, 40)}."
-        for value, message in told(rung):
+        for value, message in rung.replies.items():
             known = _computed(value)
             if known.shape == yours.shape and _near(yours, known, rung):
                 return "no", f"{said} {message}"
         return "no", f"{said} Hint: {rung.hint}" if rung.hint and tries > 1 else said
-
-
-def told(rung: Rung) -> list[tuple[Any, str]]:
-    """The wrong values that a rung knows, and what it says.
-
-    Args:
-        rung: of a ladder
-    Returns: pairs of value and message
-    """
-    if isinstance(rung.replies, dict):
-        return list(rung.replies.items())
-    return [(reply.value, reply.message) for reply in rung.replies]
 
 
 def _computed(value: Any) -> np.ndarray:

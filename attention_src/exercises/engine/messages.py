@@ -22,6 +22,24 @@ _PLAIN = str.maketrans(
 )
 
 
+class Asked:
+    """What a chapter imports as check_<name>: help(check) says what it asks.
+
+    Its subclasses are dataclasses with the name that begins every message, and `asks`, shapes of
+    arguments and answer: "f(x [n, d]) -> [n, d]".
+    """
+
+    name: str
+    asks: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", f"Check {self.asks}." if self.asks else self.__doc__)
+
+    @property
+    def __name__(self) -> str:
+        return f"check_{self.name.removeprefix('my_')}"
+
+
 @dataclass(frozen=True)
 class Result:
     """What a check found. It is true if the answer passed, so that `assert check(f)` works.
