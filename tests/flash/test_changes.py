@@ -168,7 +168,7 @@ def test_a_softcap_of_logits_of_1e4(impl):
     inputs = arguments((13, 41, 7, 3, 4, 2), torch.float32, scale_of_q=1e4)
     for options in (dict(), dict(causal=True, bias=Alibi(alibi_slopes(4))), dict(scale=-1.0)):
         actual = results(flash_attention_with_lse, *inputs, impl=impl, softcap=5.0, **options)
-        assert_close(actual, *exact(*inputs, softcap=5.0, **options), units=32)
+        assert_close(actual, *exact(*inputs, softcap=5.0, **options), units=96)
         assert abs(actual[1]).max() < 5 + np.log(41)
 
 
