@@ -173,9 +173,9 @@ def test_a_mistake_that_takes_too_long_explains_nothing():
 def test_drawn_cases_are_tried_for_so_much_processor_time(monkeypatch):
     monkeypatch.setattr(checking, "TOTAL_SECONDS", 0.2)
     draw = lambda rng: (rng.normal(size=3),)  # noqa: E731
-    asleep = make(draw=draw, drawn=8).run(lambda x: [time.sleep(0.05), centred(x)][1])
+    asleep = make(draw=draw, drawn=8)(lambda x: [time.sleep(0.05), centred(x)][1])
     assert "right in all 9 cases" in words(asleep)
-    at_work = make(draw=draw, drawn=8).run(lambda x: [work(0.05), centred(x)][1])
+    at_work = make(draw=draw, drawn=8)(lambda x: [work(0.05), centred(x)][1])
     assert at_work.status == "passed" and "all 9 cases" not in words(at_work)
 
 

@@ -132,8 +132,8 @@ over n:
     columns = np.stack([np.ones(len(n)), n], axis=1)
     a, b = np.linalg.lstsq(columns, y / n, rcond=None)[0]
 polyfit:
-    b, a, _ = np.polyfit(n, y, 2)
     - a, b =
+    + b, a, _ = np.polyfit(n, y, 2)
 last two:
     columns = np.stack([n / y, n**2 / y], axis=1)[-2:]
     a, b = np.linalg.lstsq(columns, np.ones(2), rcond=None)[0]

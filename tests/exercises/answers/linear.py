@@ -207,8 +207,9 @@ beta kept inside:
     added = np.clip(beta[t], 1e-2, 1 - 1e-2) * (v[t] - k[t] @ state)
 all at once:
     state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
-on the given state:
-    state += np.outer(k[t], added)
+on the given state: in place
+    - state = state +
+    + state += np.outer(k[t], added)
     return o, state.copy()
 last state:
     return q @ state, state
