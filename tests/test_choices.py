@@ -98,11 +98,11 @@ CHOICES = {
     "models.smollm2.model.SmolLM2.logits": lambda **c: model().logits([1, 2], **c),
     "models.smollm2.model.SmolLM2.generate": lambda **c: model().generate("x", 1, **c),
     "multihead.layer.MultiHeadAttention.__init__": lambda **c: MultiHeadAttention(4, 2, **c),
-    "multihead.layer_cache.attend": lambda **c: layer_attend.attend(Q, K, V, **c),
-    "multihead.layer_cache.attend_with_cache": lambda **c: layer_attend.attend_with_cache(
+    "multihead.layer_attend.attend": lambda **c: layer_attend.attend(Q, K, V, **c),
+    "multihead.layer_attend.attend_with_cache": lambda **c: layer_attend.attend_with_cache(
         Q, K, V, KVCache(), **c
     ),
-    "multihead.layer_cache.attend_with_weights": lambda **c: layer_attend.attend_with_weights(
+    "multihead.layer_attend.attend_with_weights": lambda **c: layer_attend.attend_with_weights(
         Q, K, V, **c
     ),
     "multihead.layer_latent.MultiHeadLatentAttention.__init__": (

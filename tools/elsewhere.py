@@ -36,7 +36,7 @@ PROCESSORS = {
     "Sandybridge": {
         "ATEN_CPU_CAPABILITY": "default",
         "ONEDNN_MAX_CPU_ISA": "AVX",
-        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",  # with AVX it says aloud that it takes SSE 4.2
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",  # with AVX, MKL prints a warning
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     },
     "Haswell": {

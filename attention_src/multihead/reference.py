@@ -13,6 +13,7 @@ from attention_src.shapes import (
     check_groups,
     check_leading,
     check_mask,
+    check_qkv,
     check_size,
     real_array,
 )
@@ -145,6 +146,7 @@ def multihead_attention(
     k = _split_normalised(c @ w["k"], sizes["H_kv"], k_gain, "k_gain", eps)  # [..., H_kv, n_k, d_k]
     v = _split(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
     k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
+    check_qkv(q, k, v)
     check_leading(q, k, v)
     o = attend64(q, k, v, ScoreOptions(mask, causal))  # [..., H, n_q, d_v]
     return (_merge(o) @ w["o"]).astype(dtype)

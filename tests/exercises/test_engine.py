@@ -12,6 +12,7 @@ from attention_src.exercises.engine import designing, grading, ladder
 from attention_src.exercises.engine.cases import any_scores, any_shape, any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake
 from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine.variants import NoSuchStatement, variants
 
 
 def centred(x):
@@ -164,3 +165,62 @@ def test_a_reason_that_asks_ends_with_its_question_mark():
     for _ in range(2):
         message = check(lambda f: f() and None).message
     assert message.endswith("do you look?")
+
+
+def halved(x):
+    y = x
+    for _ in range(1):
+        y = np.divide(
+            y,
+            2,
+        )
+    return y
+
+
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        (("return 3 * y",), 3.0),
+        (("- y = np", "+ y = x / 4"), 0.5),
+        (("- y = np",), 2.0),
+        (("- y = x", "+ y = x", "+ y = y + 2"), 2.0),
+        (("for _ in range(2):",), None),
+        (("z = 1",), None),
+        (("y = 1",), None),
+        (("return 1", "return 2"), None),
+        (("+ y = 1",), None),
+    ],
+)
+def test_a_line_takes_the_place_of_the_statement_that_begins_alike(lines, value):
+    [(_, variant, message)] = variants(halved, "\n    ".join(["a name: Why.", *lines]))
+    assert message == "Why."
+    if value is not None:
+        assert variant(2.0) == value
+    else:
+        with pytest.raises(NoSuchStatement):
+            variant(2.0)
+
+
+def scaled(x, factor=None):
+    return x * (2 if factor is None else factor)
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (lambda x, factor=None: scaled(x, factor), ""),
+        (lambda x, by=None: scaled(x, by), "Its second argument should be called factor."),
+        (lambda x, *factor: scaled(x, *factor), "Its second argument should be called factor."),
+        (lambda x, factor=2: x * factor, "It fails when factor=None is written out (doubled)."),
+        (lambda x, factor=3: scaled(x, factor), "case 1"),
+    ],
+)
+def test_what_may_be_left_out_is_left_out_and_is_written_out(f, said):
+    cases = [Case("doubled", (np.ones(3), None)), Case("tripled", (np.ones(3), 3.0))]
+    check = Check("scaled", scaled, cases, [], [])
+    result = check(f)
+    assert said in result.message and result.status == ("wrong" if said else "passed")
+
+
+def test_a_check_tells_no_answers_by_its_name():
+    assert repr(make()) == "<check_centre>" and make().__doc__

@@ -1,5 +1,6 @@
 """Every ladder: the page's solution climbs it, and each known wrong value gets its reply."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -56,3 +57,18 @@ def test_each_known_wrong_value_gets_its_reply(check):
         for value, message in rung.replies.items():
             wrong = {rung.letter: value() if callable(value) else value}
             assert_rejected(lambda given: check(**given), wrong, message)
+
+
+@pytest.mark.parametrize(("chapter", "name", "check"), CHECKS)
+def test_no_two_wrong_values_of_a_rung_are_the_same(chapter, name, check):
+    """Else the first one's reply would be lost: they are the keys of a dict."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(f"{exercises.__name__}.{chapter}")))
+    written = {
+        tuple(getattr(x, "value", "") for x in call.args[:2]): len(table.keys)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Rung"
+        for table in call.args[3:4]
+        if isinstance(table, ast.Dict)
+    }
+    for rung in check.rungs:
+        assert len(rung.replies) == written.get((rung.letter, rung.asks), len(rung.replies))

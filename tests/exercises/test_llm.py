@@ -6,6 +6,7 @@ from worked import BOOK, assert_rejected
 
 from attention_src.attention.reference import attention
 from attention_src.exercises.engine.checking import passed
+from attention_src.exercises.keep import PARTS
 from attention_src.exercises.llm import (
     check_flops_ladder,
     check_patients,
@@ -16,7 +17,6 @@ from attention_src.exercises.llm import (
     sampler,
 )
 from attention_src.exercises.llm.patients import patient
-from attention_src.exercises.mine import PARTS
 from attention_src.rope.reference import rotate
 
 DIAGNOSIS = {"a": 2, "b": 1, "c": 3}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_src.triton_support.compiling_process import where_triton_compiles
+from attention_src.triton_support.compiling import where_triton_compiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
 

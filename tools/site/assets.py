@@ -62,7 +62,8 @@ SOME_SCRIPTS = {
     'class="cell_input': LEARNER[:2],
     'id="progress"': ("learner/store.js", "learner/progress.js"),
 }
-# Folds are native <details> (site/page.py), and code is run in a notebook, not on the page.
+# Folds are native <details> (site/folds_and_links.py), and code runs in a notebook or by our own
+# worker, not by thebe.
 UNUSED_SCRIPTS = ("togglebutton.js", "sphinx-thebe.js")
 # Inline scripts that set up scripts we do not load; each is recognised by a string in it.
 UNUSED_INLINE = ("toggle", "THEBE_JS_URL", "DOCUMENTATION_OPTIONS.")

@@ -76,6 +76,7 @@ from attention_src.exercises.engine.running import (
     Outcome,
     as_called,
     attempt,
+    by_name,
     check_callable,
     misnamed,
 )
@@ -98,7 +99,7 @@ def mistakes(right: Callable, text: str) -> list[Mistake]:
     return [Mistake(*one) for one in variants(right, text)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Check(Asked):
     """One exercise. See the module's docstring for how to write it.
 
@@ -190,7 +191,7 @@ class Check(Asked):
             return report(status, self._explain(failure, cases, outcomes))
         if (stale := self._stale(f, named)) is not None:
             return stale
-        if said := misnamed(f, self.reference):
+        if said := misnamed(f, self.reference) or self._written_out(f):
             return report("wrong", [f"{self.name}: wrong. {said}"])
         if self.also and (wrong := self.also(f)) is not None:
             return wrong
@@ -243,6 +244,18 @@ class Check(Asked):
             if self._failure(0, case, again):
                 return report("wrong", [f"{self.name}: wrong. {AGAIN.format(case.name)}"])
         return None
+
+    def _written_out(self, f: Callable) -> str:
+        """What to say if f fails where arguments that may be left out are there by name."""
+        for case in self.cases:
+            rest = len(as_called(self.reference, case.args))
+            if rest == len(case.args):
+                continue
+            if self._failure(0, case, self._attempt(by_name(f, self.reference), case)):
+                pairs = zip(self._inputs[rest:], case.args[rest:], strict=True)
+                names = " and ".join(f"{name}={value}" for name, value in pairs)
+                return f"It fails when {names} is written out ({case.name})."
+        return ""
 
     def _note(self, case: Case, outcome: Outcome) -> str:
         try:

@@ -10,6 +10,8 @@ from attention_src.exercises.engine.messages import is_large, labelled, text_of
 # absolute tolerance. The absolute one grows with the largest entry above 1.
 PRECISION = {2: (2e-2, 1e-6), 4: (2e-5, 1e-6), 8: (1e-9, 1e-10)}
 
+_NEARLY = "Nine digits are judged. Was anything rounded, added, or did it pass through float32?"
+
 
 def tolerance(inputs: Any = ()) -> tuple[float, float]:
     """How close an answer must be: as its inputs allow.
@@ -77,6 +79,7 @@ def compare(
         if right.dtype == bool and yours.dtype != bool:
             return _not_boolean(part, yours), ()
         agrees = close(yours, right, rtol, inputs)
+        nine = rtol is None and right.dtype.kind == "f" and tolerance(inputs) == PRECISION[8]
         if agrees.all():
             continue
         holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= min(
@@ -86,14 +89,13 @@ def compare(
         if right.dtype.kind == "f" and not (holds_digits or whole_number):
             origin = " Was it made from the input, as zeros_like does?" if yours.ndim else ""
             return (
-                f"  expected {part}of dtype float64 (or float32)\n"
+                f"  expected {part}of dtype float64{' (or float32)' * (not nine)}\n"
                 f"  yours    {part}of dtype {yours.dtype}, which cannot hold the digits.{origin}"
             ), ()
         lines, row = _values(part, right, yours, agrees)
-        nine = rtol is None and right.dtype.kind == "f" and tolerance(inputs) == PRECISION[8]
         rounding = 2e-7 * np.abs(right[np.isfinite(right)]).max(initial=0.0)  # float32's
         if nine and np.allclose(yours, right, 2e-5, rounding, equal_nan=True):
-            lines += "\n  Nine digits are asked for. Did something pass through float32?"
+            lines += f"\n  {_NEARLY}"
         return lines, row
     return "", ()
 

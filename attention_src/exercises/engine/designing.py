@@ -31,7 +31,7 @@ from attention_src.exercises.engine.messages import Asked, Result, report, too_s
 from attention_src.exercises.engine.running import attempt, check_callable
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DesignCheck(Asked):
     """An exercise with many right answers. See the module's docstring.
 

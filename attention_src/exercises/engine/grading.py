@@ -74,7 +74,7 @@ def implementations(right: Callable, text: str) -> list[Implementation]:
     return [Implementation(*one) for one in variants(right, text)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TestCheck(Asked):
     """An exercise in which the learner writes the test. See the module's docstring.
 

@@ -57,7 +57,7 @@ class Rung:
     atol: float = 1e-9
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Ladder(Asked):
     """An exercise of several rungs. See the module's docstring.
 

@@ -39,6 +39,9 @@ class Asked:
     def __name__(self) -> str:
         return f"check_{self.name.removeprefix('my_')}"
 
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"  # a cell that ends in its name tells no answers
+
 
 @dataclass(frozen=True)
 class Result:

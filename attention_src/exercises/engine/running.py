@@ -1,10 +1,11 @@
 """Call a learner's function and observe it: answer, exception, time, changed inputs, memory.
 
-Here also: with which arguments it is called, and whether it names them as the exercise does.
+It also decides which arguments are passed, and whether they are named as the exercise names them.
 """
 
 import contextlib
 import copy
+import functools
 import inspect
 import io
 import warnings
@@ -24,7 +25,7 @@ _TOO_SLOW = (
     "faster, or close other programs, and run the check again."
 )
 
-_NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
 class _Beginning(io.StringIO):
@@ -199,6 +200,25 @@ def as_called(reference: Callable, args: tuple) -> tuple:
     return args
 
 
+def by_name(f: Callable, reference: Callable) -> Callable:
+    """Call f with all that has a default written out by its name, mask=None too.
+
+    Args:
+        f: the learner's function
+        reference: the right one
+    Returns: a function of all arguments, by position
+    """
+    parameters = inspect.signature(reference).parameters.values()
+    names = [p.name for p in parameters if p.default is not p.empty]
+
+    @functools.wraps(f)
+    def called(*args: Any) -> Any:
+        n = len(args) - len(names)
+        return f(*args[:n], **dict(zip(names, args[n:], strict=True)))
+
+    return called
+
+
 def misnamed(f: Callable, reference: Callable) -> str:
     """Say which argument with a default has another name than the exercise gives it.
 
@@ -214,10 +234,11 @@ def misnamed(f: Callable, reference: Callable) -> str:
     if any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
         return ""
     for number, (name, p) in enumerate(inspect.signature(reference).parameters.items()):
-        if p.default is not p.empty and name not in theirs:
+        by_name = name in theirs and theirs[name].kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        if p.default is not p.empty and not by_name:
             return f"Its {_NUMBERS[number]} argument should be called {name}."
     return ""
 
 
 def _is(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
+    return value is default or (type(value) is type(default) and identical(value, default))

@@ -1,4 +1,4 @@
-'''Wrong answers as what they are: a right one with a line or two written otherwise.
+'''Wrong answers, each written as the lines in which it differs from a right one.
 
     >>> from attention_src.exercises.engine.variants import variants
     >>> def scaled(q, k):
@@ -15,7 +15,8 @@
 
 A statement takes the place of the one that begins alike: up to its `=`, or with `return`. `- begin`
 takes out the statement that begins so. `+ statement` adds one behind the statement just given, or
-in the place of the one taken out. A backslash at its end continues a long line.
+in the place of the one taken out. A long message goes on after a backslash at the end of its line,
+which Python itself joins.
 '''
 
 import ast
@@ -28,17 +29,22 @@ from typing import Any
 
 
 def variants(right: Callable, text: str) -> Iterator[tuple[str, Callable, str]]:
-    """Read wrong answers, such as `Mistake(*one) for one in variants(right, text)` needs them.
+    """Read wrong answers, each as the arguments of a `Mistake`.
 
     Args:
         right: the right function, written with def
         text: "name: message" at the left of each, its statements indented below
     Yields: name, function, message
     """
+    source = textwrap.dedent(inspect.getsource(right))  # now: the file may be replaced later
     for block in re.split(r"\n(?=\S)", textwrap.dedent(text).strip()):
         head, *lines = block.split("\n")
         name, _, message = head.partition(":")
-        yield name, Variant(right, *map(str.strip, lines)), message.strip()
+        yield name, Variant(right, source, *map(str.strip, lines)), message.strip()
+
+
+class NoSuchStatement(Exception):
+    """A line takes the place of no statement, or of several. No learner's function raises this."""
 
 
 class Variant:
@@ -46,11 +52,12 @@ class Variant:
 
     Args:
         right: the function, written with def
+        source: its text
         lines: statements in place of its own, as the module's docstring says
     """
 
-    def __init__(self, right: Callable, *lines: str) -> None:
-        self.right, self.lines = right, lines
+    def __init__(self, right: Callable, source: str, *lines: str) -> None:
+        self.right, self.source, self.lines = right, source, lines
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.function(*args, **options)
@@ -60,11 +67,10 @@ class Variant:
         """The function itself.
 
         Raises:
-            ValueError: a statement that begins as none of the right function's, or as several
+            NoSuchStatement: a statement that begins as none of the right function's, or as several
         """
-        source = textwrap.dedent(inspect.getsource(self.right))
         space = dict(self.right.__globals__)
-        code = "\n".join(_rewritten(source, self.lines))
+        code = "\n".join(_rewritten(self.source, self.lines))
         exec(compile(code, f"<{self.right.__name__}, written otherwise>", "exec"), space)
         return space[self.right.__name__]
 
@@ -77,13 +83,13 @@ def _rewritten(source: str, lines: tuple[str, ...]) -> list[str]:
     new: dict[int, list[str]] = {}  # by the statement's place in spans
     place = -1
     for line in lines:
-        if line.startswith("+ "):
+        if line.startswith("+ ") and place >= 0:
             new[place].append(line.removeprefix("+ "))
             continue
         out = line.startswith("- ")
         found = [i for i, own in enumerate(firsts) if _alike(line, own)]
-        if len(found) != 1:
-            raise ValueError(f"{line!r} begins as {len(found)} statements of the right function")
+        if len(found) != 1 or found[0] in new:
+            raise NoSuchStatement(f"{line!r} begins as {len(found)} statements, or as one given")
         [place] = found
         new[place] = [] if out else [line]
     for place in sorted(new, key=lambda place: spans[place], reverse=True):
@@ -112,4 +118,6 @@ def _beginning(line: str) -> str:
     """What tells a statement from others: all up to its `=`, `return`, or the whole line."""
     if re.match(r"return\b", line):
         return "return"
-    return re.split(r"(?<=\s[-+*/@|&])=\s|\s=\s", line.split("  #")[0], maxsplit=1)[0].strip()
+    code = line.split("  #")[0]
+    set_to = re.match(r"(.*?)\s(\*\*|//|<<|>>|[-+*/%@|&^])?=\s", code)
+    return f"{set_to[1]} {set_to[2]}" if set_to else code.strip()

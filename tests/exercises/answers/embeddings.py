@@ -204,7 +204,7 @@ half:
     return unit_x @ unit_y.T / 2
 epsilon:
     return x @ y.T / (x_norm * y_norm.T + 1e-8)
-float32 inside: Did something pass through float32?
+float32 inside: pass through float32
     return unit_x.astype(np.float32).astype(float) @ unit_y.T
 whole numbers:
     return (unit_x @ unit_y.T).astype(x.dtype)

@@ -205,7 +205,7 @@ one maximum for all rows:
     safe = max(m.max(), -1e300)
 guard on one side:
     safe = 0 if np.all(m_a == -np.inf) else m
-float32 inside: Did something pass through float32?
+float32 inside: pass through float32
     acc = (a[..., None] * acc_a + b[..., None] * acc_b).astype(np.float32).astype(float)
 factors along d_v:
     acc = a * acc_a + b * acc_b if acc_a.shape[-1] == a.shape[-1] else a[..., None] * acc_a
@@ -242,7 +242,7 @@ scores clipped at 5·10⁵:
     s = np.clip(q @ k[j : j + block].T * q.shape[1] ** -0.5, -5e5, 5e5)
 float32 throughout:
     return (acc / l).astype(np.float32), (m + np.log(l))[:, 0].astype(np.float32)
-float32 scores: Did something pass through float32?
+float32 scores: pass through float32
     s = (q.astype("f") @ k[j : j + block].T.astype("f")).astype(float) * q.shape[1] ** -0.5
 newest maximum:
     m_new = s.max(axis=1, keepdims=True)

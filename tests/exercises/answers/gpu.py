@@ -169,7 +169,7 @@ ends of one size once: first and last of one size
     ends = sum({sizes[0], sizes[-1]})
 six steps at most: nine steps
     apart = np.maximum(flops / peak, moved / bandwidth)[:6].sum()
-float32: Did something pass through float32?
+float32: pass through float32
     return apart.astype(np.float32), np.maximum(flops.sum() / peak, ends / bandwidth)
 peak and bandwidth exchanged:
     moved = sizes[:-1] + sizes[1:]

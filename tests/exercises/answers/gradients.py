@@ -212,7 +212,7 @@ hidden at -2,000: visible scores of -10,000
 hidden at -10,000: visible scores of -10,000
     s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -1e4)
     p = e / l * seen
-float32 inside: Did something pass through float32?
+float32 inside: pass through float32
     scale = q.shape[-1] ** -0.5
     + q = q.astype(np.float32)
 another order:
@@ -248,7 +248,7 @@ summed: shape
     return np.outer(p[j] * (v[j] - o), q).sum() / root
 all keys: shape
     return (p[:, None] * (v - o))[:, :, None] * q / root
-float32 inside: Nine digits are asked for. Did something pass through float32?
+float32 inside: Nine digits are judged
     s = k.astype(np.float32) @ q.astype(np.float32) / root
 """
 

@@ -282,7 +282,7 @@ one sum for a matrix, in 3-D: a batch of matrices
     return p * (dp - (p * dp).sum(axis=-1 if p.ndim < 3 else (-2, -1), keepdims=True))
 4-D only wrong: four axes
     return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (1 if p.ndim < 4 else 2)
-float32 inside: Did something pass through float32?
+float32 inside: pass through float32
     p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
 normalised first: a hidden row
     p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
