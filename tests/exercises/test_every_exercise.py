@@ -160,8 +160,8 @@ def made(check, change):
     """The solution, each part of its answer changed."""
     right = check.solution or check.reference
 
-    def answer(*args):
-        out = right(*args)
+    def answer(*args, **named):
+        out = right(*args, **named)
         return (
             tuple(change(np.asarray(part)) for part in out)
             if check.returns
@@ -219,7 +219,8 @@ def spoilt(check, case, change):
 def test_an_answer_kept_from_call_to_call_does_not_pass(chapter, check):
     kept = {}
 
-    def by_shape(*args):
+    def by_shape(*args, **named):
+        args = (*args, *named.values())
         key = tuple((np.shape(x), str(getattr(x, "dtype", x))) for x in args)
         if key not in kept:
             kept[key] = (check.solution or check.reference)(*args)
@@ -235,8 +236,9 @@ def test_an_answer_kept_from_call_to_call_does_not_pass(chapter, check):
 def test_an_answer_that_changes_its_input_does_not_pass(chapter, check):
     right = check.solution or check.reference
 
-    def in_place(*args):
-        answer = np.copy(right(*args)) if not check.returns else right(*args)
+    def in_place(*args, **named):
+        answer = right(*args, **named)
+        answer = answer if check.returns else np.copy(answer)
         for x in args:
             if isinstance(x, np.ndarray) and x.size and x.dtype.kind in "fiu":
                 x += 1
@@ -258,8 +260,8 @@ def test_what_is_right_in_the_named_cases_alone_does_not_pass(chapter, check):
     known = [case.args for case in check.cases]
     right = check.solution or check.reference
 
-    def by_heart(*args):
-        answer = right(*args)
+    def by_heart(*args, **named):
+        answer = right(*args, **named)
         if any(same(args, case) for case in known):
             return answer
         parts = answer if check.returns else (answer,)
