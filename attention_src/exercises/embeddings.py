@@ -54,7 +54,7 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
     rows = []
     for count in (n, m):
         x = rng.normal(size=(count, d))
-        x *= 10 ** rng.uniform(-3, 4, (count, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
+        x *= 10 ** rng.uniform(-2, 4, (count, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
         x[rng.random(count) < 0.1] = 0
         rows.append(x)
     kind = rng.choice(["float64", "float64", "float32", "integers"])

@@ -143,7 +143,9 @@ check_grouped_attention = Check(
         _one_hidden(
             "the hidden key's score is 80,000 above the others", 200.0, 200.0, -200.0, -200.01
         ),
-        _case("32 query heads, one key/value head: no room for copies", 13, (), _MANY, max_bytes=LIMIT),
+        _case(
+            "32 query heads, one key/value head: no room for copies", 13, (), _MANY, max_bytes=LIMIT
+        ),
         # Half of one copy, which takes 8 MiB.
         _case("the same with 4 key/value heads", 14, (), _MORE, _SEEN, max_bytes=LIMIT // 2),
     ],

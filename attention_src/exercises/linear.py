@@ -39,6 +39,9 @@ not divided: You did not divide by the weights' sum.
     o[t] = phi_q[t] @ state
 multiplied: You multiplied by the sum of the weights. Divide by it.
     o[t] = phi_q[t] @ state * (phi_q[t] @ z)
+a small number added: You added a small number to the divisor. It is never 0, since features are \
+positive, and it may be far smaller than the number you added.
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z + 1e-6)
 divided by i + 1: You divided by the number of keys. Divide by the sum of the weights.
     o[t] = phi_q[t] @ state / (t + 1)
 no features: You left out the feature map elu + 1.

@@ -198,6 +198,9 @@ nats: You used the natural logarithm, so these are nats. Bits need np.log2.
 logarithm of 0: A weight of 0 gives 0 * log2(0) = 0 * -inf, which is not a number. It should add \
 nothing: take the logarithm only where p > 0.
     logs = np.log2(p)
+a small number added: You added a small number to the weights inside the logarithm, and weights \
+below it no longer count as they should. Take the logarithm only where p > 0.
+    logs = np.log2(p + 1e-9)
 sign: The sign is wrong. The logarithm of a weight is negative, so entropy needs a minus.
     return (p * logs).sum(axis=-1).mean(axis=-1)
 columns: You took the entropy of columns. A query's weights are a row: sum over the last axis.

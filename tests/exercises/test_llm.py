@@ -36,6 +36,10 @@ def test_the_place_in_the_order_is_named():
     assert_rejected(check_sample, lambda x, *how: (place if how[0] else sample)(x, *how), "Which")
 
 
+def test_an_id_is_a_whole_number():
+    assert_rejected(check_sample, lambda *args: float(sample(*args)), "floats")
+
+
 def test_it_draws_as_the_package_s_own_probabilities_say():
     torch = pytest.importorskip("torch")
     from attention_src.models.smollm2.sampling import probabilities

@@ -1,5 +1,6 @@
 """The checks of the chapter on a language model."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Case, Check, mistakes
 from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine.messages import Result, report
 from attention_src.exercises.llm.patients import PATIENTS
 
 Array = np.ndarray
@@ -133,6 +135,12 @@ FOUR = np.log([0.1, 0.4, 0.3, 0.2])
 THREE = np.repeat([0.0, 1.0, 2.0, 1.0], 25)
 TWICE = np.array([1.0, 3.0, 0.0, 3.0, 2.0])
 
+
+def _float_id(f: Callable) -> Result | None:
+    said = "sample: wrong. The tokens are right, but their ids are floats. An id is a whole number."
+    return report("wrong", [said]) if to_array(f(FOUR, 1.0, 1.0, 0.5)).dtype.kind == "f" else None
+
+
 check_sample = _NumberCheck(
     "sample",
     sample,
@@ -178,6 +186,7 @@ check_sample = _NumberCheck(
     draw=_draw_logits,
     drawn=120,
     mistakes=mistakes(sample, SAMPLE_MISTAKES),
+    also=_float_id,
     hints=[
         "order = np.argsort(-p, kind='stable') holds ids, and p[order] falls.",
         "How many running sums are still below top_p? One token more than that stays.",

@@ -35,13 +35,13 @@ def by_masking(logits, temperature, top_p, u):
 
 def by_bisection(logits, temperature, top_p, u):
     if not temperature:
-        return float(np.argmax(logits))
+        return np.argmax(logits)
     p = softmax(np.asarray(logits) / temperature)
     pairs = sorted((-x, i) for i, x in enumerate(p.tolist()))
     total = np.cumsum([-x for x, _ in pairs]).tolist()
     last = len(pairs) - 1 if top_p == 1 else min(bisect.bisect_left(total, top_p), len(pairs) - 1)
     place = bisect.bisect_right(total, u * total[last], 0, last)
-    return float(pairs[place][1])
+    return pairs[place][1]
 
 
 def in_torch(logits, temperature, top_p, u):
