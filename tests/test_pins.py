@@ -1,0 +1,38 @@
+"""Every pinned package can be installed on the oldest Python that the README promises."""
+
+import importlib.metadata
+import re
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parents[1]
+
+
+def too_new(pins, metadata):
+    """The pins whose package refuses the oldest Python, with what it asks for.
+
+    Those that this environment has in another version, or not at all, are passed over.
+    """
+    oldest = re.search(r"You need Python (3\.\d+) or newer", (ROOT / "README.md").read_text())[1]
+    for name, version in pins:
+        try:
+            about = metadata(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        asked = about["Requires-Python"] or ""
+        if about["Version"] == version and not SpecifierSet(asked).contains(f"{oldest}.0"):
+            yield f"{name}=={version} asks for Python {asked}"
+
+
+def test_pins_can_be_installed_on_the_oldest_python():
+    pins = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "constraints.txt").read_text(), re.M)
+    assert len(pins) > 100
+    assert list(too_new(pins, importlib.metadata.metadata)) == []
+
+
+def test_a_pin_for_newer_patch_releases_is_found():
+    about = {"Version": "4.1.1", "Requires-Python": ">=3.11.5"}
+    assert list(too_new([("soupsieve", "4.1.1")], lambda name: about)) == [
+        "soupsieve==4.1.1 asks for Python >=3.11.5"
+    ]
