@@ -20,7 +20,7 @@ def too_new(pins, metadata):
             about = metadata(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-        asked = about["Requires-Python"] or ""
+        asked = about.get("Requires-Python") or ""
         if about["Version"] == version and not SpecifierSet(asked).contains(f"{oldest}.0"):
             yield f"{name}=={version} asks for Python {asked}"
 

@@ -123,7 +123,9 @@ class MultiHeadLatentAttention(nn.Module):
         self._check_arguments(x, causal, cache, positions)
         q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         q, q_rope = q.split((self.d_k, self.d_rope), dim=-1)  # [B, H, n, d_k], [B, H, n, d_rope]
-        c = self.kv_norm(self.kv_down(x))[:, None]  # [B, 1, n, d_latent]
+        c = self.kv_down(x)
+        # Under autocast the norm of PyTorch 2.6 gives float32, later ones the dtype of its input.
+        c = self.kv_norm(c).to(c.dtype)[:, None]  # [B, 1, n, d_latent]
         k_rope = c[..., :0]
         if self.k_rope_proj is not None:
             k_rope = self.k_rope_proj(x)[:, None]  # [B, 1, n, d_rope]
