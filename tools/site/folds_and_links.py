@@ -1,6 +1,6 @@
 """Sphinx extension: what a page says about its chapter, and folds that need no script.
 
-- under the title: "25 min to read, 5 s to run", from the front matter
+- under the title: "45 min to read (in short: 6 min), 60 min of exercises, 5 s to run"
 - Colab, download and issue links that point at the chapter's notebook
 - the description for search engines, from the front matter
 - admonitions and solutions with `:class: dropdown` become native <details>
@@ -20,6 +20,7 @@ from sphinx.util import logging
 from sphinx_exercise.nodes import solution_node
 
 from tools.book import Book, Chapter
+from tools.budget.course import time_line
 
 # HTML of other extensions that confuses a screen reader, and its replacement.
 REPAIRS = (
@@ -63,12 +64,13 @@ def chapter_of(app: Sphinx, pagename: str) -> Chapter | None:
 
 
 def add_time_line(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the time to read and to run under the title."""
+    """Put the times to read, to solve and to run under the title."""
     chapter = chapter_of(app, app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
-    if chapter is None or title is None or not chapter.time_line:
+    said = time_line(chapter) if chapter else ""
+    if title is None or not said:
         return
-    line = nodes.paragraph("", chapter.time_line, classes=["time-line"])
+    line = nodes.paragraph("", said, classes=["time-line"])
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
