@@ -20,6 +20,10 @@ EXERCISE = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo
 # A page each, and the warning that it gives.
 MISTAKES = {
     "label": (QUESTION.format("a") + REVEAL, "a label that begins with 'pr:'; it is 'a'"),
+    "order": (
+        QUESTION.format("pr:o").replace("Q?", ":order: 1 3\nQ?") + REVEAL,
+        "each of 1 to 2 once; it is '1 3'",
+    ),
     "twice": (2 * (QUESTION.format("pr:twice") + REVEAL), "'pr:twice' is used twice"),
     "nothing": (QUESTION.format("pr:n") + "## H\n\n" + REVEAL, "no output and no {reveal} follows"),
     "alone": (REVEAL, "no {predict} stands before this {reveal}"),

@@ -183,6 +183,12 @@ BAD = [
         "4 options at most",
     ),
     ("prediction without reasons", "```{predict} pr:a\nQ\n\n- [x] a\n- [ ] b\n```", 1, "say why"),
+    (
+        "prediction in no order",
+        "```{predict} pr:a\n:order: 2 2\nQ\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n```",
+        1,
+        "':order:' has each of 1 to 2 once; it is '2 2'",
+    ),
     ("reveal alone", "a\n\n```{reveal}\nb\n```", 3, "no {predict} stands before this {reveal}"),
     ("open box", f"a\n\n{HAPPENED}", 3, "happened-start without happened-end"),
     ("box in a box", f"{HAPPENED}\n\n{HAPPENED}", 7, "before the last one has ended"),

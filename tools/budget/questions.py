@@ -30,18 +30,27 @@ def places(chapter: Chapter) -> list[Place]:
 
 
 def without_reveal(chapter: Chapter) -> Iterator[str]:
-    """The label of each prediction that no {reveal} follows up to the next question or heading."""
-    waiting = ""
+    """The label of each prediction that no {reveal} follows up to the next question or heading.
+
+    Questions without a cell in between are settled by the same cells, and share a {reveal}.
+    """
+    waiting: list[str] = []
+    ran = False  # whether a cell stands below the question
     for part in [*_in_order(chapter), Part("heading")]:
         if part.kind == "reveal":
-            waiting = ""
-        elif part.kind in ("heading", "section", "prediction"):
-            if waiting:
-                yield waiting
-            waiting = part.title if part.kind == "prediction" else ""
+            waiting = []
+        elif part.kind in ("heading", "section") or (part.kind == "prediction" and ran):
+            yield from waiting
+            waiting = []
+        if part.kind == "prediction":
+            waiting.append(part.title)
+            ran = False
+        ran = ran or part.kind == "code"
 
 
 def _in_order(chapter: Chapter) -> Iterator[Part]:
     for cell in chapter.read().cells:
-        if cell.cell_type == "markdown":
+        if cell.cell_type == "code":
+            yield Part("code")
+        else:
             yield from parts(cell.source)
