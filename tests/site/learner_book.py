@@ -65,6 +65,7 @@ print("after the heading")
 ```
 
 ````{predict} pr:second
+:order: 2 1
 And this one?
 
 - [x] Yes.

@@ -173,6 +173,58 @@ def test_answers_reach_another_tab(visit):
     assert not box.locator("input:checked").count()
 
 
+@pytest.mark.parametrize("choice, words", [(0, "No."), (1, "Yes.")])
+def test_an_answer_stays_what_was_chosen_when_its_option_moves(choice, words, visit):
+    """pr:second says `:order: 2 1`: what stands first was the second option once."""
+    page = visit("one")
+    old = {"page": "book/one", "choice": choice, "sure": 2, "right": choice == 1}
+    record = {"version": 1, "read": {}, "passed": {}, "predictions": {"pr:second": old}}
+    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(record))
+    visit("one", page=page)
+    box = page.locator("[data-label='pr:second']")
+    assert box.locator(".predict-option:has(:checked)").inner_text().strip() == words
+    assert box.locator(".chosen").text_content().startswith(["Not quite.", "Right."][choice])
+    box.get_by_role("button", name="Forget this answer").click()
+    predict(page, "pr:second", 1 - choice, "Sure")  # where it stands now
+    assert stored(page)["predictions"] == {"pr:second": old}
+
+
+def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
+    page = visit("one")
+    predict(page, "pr:shift", 0, "Sure")
+    before = stored(page)
+    page.get_by_role("button", name="Open all answers").click()
+    assert veils(page) == [True] * 6
+    first, second = page.locator(".predict").all()
+    assert "You were sure, and it was not so." in first.text_content()
+    assert second.locator(".chosen").text_content().startswith("Right.")
+    assert "Open, like all answers." in second.text_content()
+    assert not second.get_by_role("button", name="Forget this answer").is_visible()
+    visit("two", page=page)
+    assert all(veils(page)), "in every chapter"
+    visit("one", page=page)
+    first.get_by_role("button", name="Forget this answer").click()
+    assert "Open, like all answers." in first.text_content(), "what is forgotten stays open"
+    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(before))
+    visit("progress", page=page)
+    page.get_by_role("button", name="Close all answers").click()
+    visit("one", page=page)
+    assert veils(page) == [True] * 5 + [False]
+    assert "answered" not in second.get_attribute("class")
+    assert stored(page) == before
+
+
+def test_open_answers_reach_another_tab_and_axe_finds_nothing(visit):
+    page, other = visit("one"), visit("one")
+    page.get_by_role("button", name="Open all answers").click()
+    other.get_by_role("button", name="Close all answers").wait_for()
+    assert veils(other) == [True] * 6
+    assert not violations(page)
+    other.get_by_role("button", name="Close all answers").click()
+    page.get_by_role("button", name="Open all answers").wait_for()
+    assert veils(page) == [False] * 6
+
+
 def test_by_keyboard_alone(visit):
     page = visit("one")
     page.locator("[data-label='pr:shift'] input").first.focus()

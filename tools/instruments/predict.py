@@ -13,6 +13,10 @@ answer away above the first cell.
       Why.
     ```
 
+An answer is stored as the number of its option. Whoever moves options says which numbers they had
+when the question was first published, so that every stored answer still means what was chosen:
+`:order: 3 1 2` below the first line says that the third option stands first now.
+
 Veiled until the reader has answered: from the first code cell or {reveal} below the question on,
 outputs, and all prose, which speaks of them; up to the next heading, the next question or a bug
 that happened. Code stays open. Without scripts nothing is veiled, and each option is a <details>
@@ -64,16 +68,30 @@ def parse(label: str, body: str) -> quiz.Quiz:
     return question
 
 
+def numbers(order: str, count: int) -> list[int]:
+    """Under which number, from 0, an answer is stored for each option, from the first one shown.
+
+    Raises:
+        ValueError: `order` is not empty, and not each of 1 … count once
+    """
+    found = order.split() or [str(n + 1) for n in range(count)]
+    if sorted(found) != [str(n + 1) for n in range(count)]:
+        raise ValueError(f"':order:' has each of 1 to {count} once; it is {order!r}")
+    return [int(n) - 1 for n in found]
+
+
 class Predict(SphinxDirective):
     """On the site: native <details>, which predict.js makes into a form."""
 
     has_content = True
     required_arguments, final_argument_whitespace = 1, True
+    option_spec = {"order": str}  # noqa: RUF012  (an attribute that docutils reads)
 
     def run(self) -> list[nodes.Node]:
         label = self.arguments[0]
         try:
             question = parse(label, "\n".join(self.content))
+            stored = numbers(self.options.get("order", ""), len(question.options))
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
         self._keep(label)
@@ -83,7 +101,7 @@ class Predict(SphinxDirective):
         text = quiz.parsed(self, question.question, 0)
         box += make("div", *text, classes="predict-question")
         parts = [self._option(option) for option in question.options]
-        box += _form(label, parts, [option.right for option in question.options])
+        box += _form(label, parts, [option.right for option in question.options], stored)
         box += _without_script(parts)
         return [box]
 
@@ -104,10 +122,10 @@ class Predict(SphinxDirective):
 Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
 
 
-def _form(label: str, parts: Parts, right: list[bool]) -> element:
+def _form(label: str, parts: Parts, right: list[bool], stored: list[int]) -> element:
     options = make("div", classes="predict-options", role="radiogroup", aria_label="Your answer")
     step = make("div", _raw(SURE), classes="predict-step")
-    for number, ((words, reply), is_right) in enumerate(zip(parts, right, strict=True)):
+    for number, (words, reply), is_right in zip(stored, parts, right, strict=True):
         radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
         options += make(
             "label", _raw(radio), nodes.inline("", "", *words), classes="predict-option"
@@ -237,7 +255,9 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    return quiz.choices(page, d, checked(page, d, parse, d.argument, d.body), "Predict")
+    question = checked(page, d, parse, d.argument, d.body)
+    checked(page, d, numbers, d.options.get("order", ""), len(question.options))
+    return quiz.choices(page, d, question, "Predict")
 
 
 def _portable_reveal(page: Page, d: Directive) -> str:

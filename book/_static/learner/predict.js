@@ -2,34 +2,38 @@
 (() => {
   const words = ["It was a guess", "You were fairly sure", "You were sure"];
 
-  // Make one question work. `known` is the answer given before, if any: {choice, sure, right},
-  // with choice null where the reader asked to be shown. `answered` is told a new one and returns
-  // what to say; `forgotten` is told when it goes.
+  // Make one question work. `known` is the answer given before, if any: {choice, sure, right}, with
+  // choice null where the reader asked to be shown, and `opened` where all answers are open. A choice
+  // is the value of an option, which stays its own wherever it stands. `answered` is told a new one and
+  // returns what to say; `forgotten` is told when it goes.
   const ask = (box, known, answered, forgotten) => {
     const radios = [...box.querySelectorAll("input[type=radio]")];
     const replies = [...box.querySelectorAll(".predict-why")];
     const said = box.querySelector(".predict-said span");
     const forget = box.querySelector(".predict-forget");
-    const isRight = (i) => replies[i].hasAttribute("data-right");
-    const chosen = () => radios.findIndex((radio) => radio.checked);
+    const isRight = (radio) => replies[radios.indexOf(radio)].hasAttribute("data-right");
+    const chosen = () => radios.find((radio) => radio.checked);
+    const radioOf = (choice) => radios.find(({ value }) => value === `${choice}`);
     const hint = box.querySelector(".predict-hint"), advice = hint.textContent;
+    let state = ""; // or "opened" or "answered"
 
-    const show = (text) => {
+    const show = (text, kind = state) => {
+      state = kind;
       box.classList.add("answered");
-      replies.forEach((reply, i) => reply.classList.toggle("chosen", i === chosen()));
+      replies.forEach((reply, i) => reply.classList.toggle("chosen", radios[i].checked));
       if (text) said.textContent = text;
-      forget.hidden = !forgotten;
+      forget.hidden = !forgotten || state === "opened";
     };
     const commit = (choice, sure) => {
-      const given = { choice, sure, right: choice !== null && isRight(choice) };
-      radios[choice ?? replies.findIndex((_, i) => isRight(i))].checked = true;
-      show(answered(given));
-      replies[chosen()].focus({ preventScroll: true }); // the button that had the focus is gone
+      const radio = choice === null ? radios.find(isRight) : chosen();
+      radio.checked = true;
+      show(answered({ choice, sure, right: choice !== null && isRight(radio) }), "answered");
+      replies[radios.indexOf(radio)].focus({ preventScroll: true }); // the button with the focus is gone
     };
     for (const button of box.querySelectorAll(".predict-sure button")) {
       button.addEventListener("click", () => {
         if (button.value === "") commit(null, null);
-        else if (chosen() >= 0) commit(chosen(), Number(button.value));
+        else if (chosen()) commit(Number(chosen().value), Number(button.value));
         else hint.textContent = "Choose an answer first.";
       });
     }
@@ -37,11 +41,12 @@
     for (const radio of radios) {
       radio.checked = false;
       radio.addEventListener("change", () => {
-        if (box.classList.contains("answered")) show();
+        if (state) show();
         else hint.textContent = advice;
       });
     }
     const reopen = () => {
+      state = "";
       box.classList.remove("answered");
       replies.forEach((reply) => reply.classList.remove("chosen"));
       radios.forEach((radio) => { radio.checked = false; });
@@ -56,32 +61,39 @@
     });
     // Show the answer that is stored, where another one is shown; also told when that changes.
     const agree = (stored) => {
-      if (!stored === !box.classList.contains("answered")) return;
+      const wanted = !stored ? "" : stored.opened ? "opened" : "answered";
+      if (wanted === state) return;
       if (!stored) return reopen();
-      const choice = stored.choice ?? replies.findIndex((_, i) => isRight(i));
-      if (!radios[choice]) return; // the question was changed since
-      radios[choice].checked = true;
-      show(verdict(stored));
+      const radio = stored.choice === null ? radios.find(isRight) : radioOf(stored.choice);
+      if (!radio) return; // the question was changed since
+      radio.checked = true;
+      show(verdict(stored), wanted);
     };
     agree(known);
     return agree;
   };
-  const verdict = ({ choice, sure, right }) => {
+  const verdict = ({ choice, sure, right, opened }) => {
+    if (opened) return "Open, like all answers. Nothing is counted.";
     if (choice === null) return "Shown, not counted.";
     return `${words[sure]}, and ${right ? "right" : "it was not so"}.`;
   };
 
+  const asked = new Map(); // a question's label: how to make it show what is stored
+  const opened = { choice: null, opened: true };
   const lift = () => {
-    const given = course.load().predictions;
+    const { predictions } = course.load(), open = course.isOpen();
     for (const veil of document.querySelectorAll(".veil")) {
-      const lifted = veil.dataset.veil.split(" ").every((label) => label in given);
-      veil.classList.toggle("lifted", lifted);
+      const lifted = veil.dataset.veil.split(" ").every((label) => label in predictions);
+      veil.classList.toggle("lifted", open || lifted);
     }
   };
-  const { predictions } = course.load();
-  const asked = new Map();
+  const agree = () => {
+    const { predictions } = course.load(), open = course.isOpen();
+    for (const [label, show] of asked) show(predictions[label] ?? (open ? opened : undefined));
+    lift();
+  };
   for (const box of document.querySelectorAll(".predict")) {
-    const label = box.dataset.label;
+    const { label } = box.dataset;
     const answered = (given) => {
       course.change((data) => { data.predictions[label] = { page: course.page, ...given }; });
       lift();
@@ -89,15 +101,18 @@
     };
     const forgotten = () => {
       course.change((data) => { delete data.predictions[label]; });
-      lift();
+      agree();
     };
-    asked.set(label, ask(box, predictions[label], answered, forgotten));
+    asked.set(label, ask(box, undefined, answered, forgotten));
   }
-  lift();
-  addEventListener("storage", () => { // another tab of this browser
-    const given = course.load().predictions;
-    for (const [label, agree] of asked) agree(given[label]);
-    lift();
-  });
+  agree();
+
+  // Who teaches, or reads a second time, may open all answers: on the first question of a page.
+  const head = document.querySelector(".predict .predict-head");
+  if (head) {
+    head.append(course.openButton());
+    document.addEventListener("answers-opened", agree);
+  }
+  addEventListener("storage", agree); // another tab of this browser
   course.ask = ask;
 })();

@@ -171,7 +171,12 @@
     const redraw = () => draw(chapters);
     file.addEventListener("change", importAll(redraw));
     redraw();
-    place.after(make("h2", {}, "Your data"),
+    const all = course.openButton();
+    all.classList.add("progress-button");
+    place.after(make("h2", {}, "All answers"),
+      make("p", {}, "If you teach, or read a second time, you may open what the questions of all chapters hide. "
+        + "It is undone by the same button, and nothing is counted. ", all),
+      make("h2", {}, "Your data"),
       make("p", { className: "progress-data" }, button("Export", exportAll), " ",
         button("Import", () => file.click()), " ", button("Erase", eraseAll(redraw)), file), said);
     addEventListener("storage", redraw); // another tab of this browser

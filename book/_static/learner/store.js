@@ -60,6 +60,28 @@ window.course = (() => {
     edit(data);
     return save(data);
   };
+
+  // All answers open, for who teaches or reads a second time: not a record of what one did, so it has
+  // a key of its own, and stays in this browser when the record is exported, imported or erased.
+  const openKey = "attention-course-open";
+  const isOpen = () => { try { return localStorage.getItem(openKey) === "yes"; } catch { return false; } };
+  const open = (yes) => {
+    try { localStorage.setItem(openKey, yes ? "yes" : "no"); } catch { /* then they stay as they are */ }
+    document.dispatchEvent(new Event("answers-opened"));
+  };
+  const openButton = () => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "open-all";
+    const say = () => { button.textContent = isOpen() ? "Close all answers" : "Open all answers"; };
+    button.title = "Opens what the questions of all chapters hide, in this browser. Your own answers stay.";
+    button.addEventListener("click", () => open(!isOpen()));
+    document.addEventListener("answers-opened", say);
+    addEventListener("storage", say); // another tab of this browser
+    say();
+    return button;
+  };
+
   const erase = () => { try { localStorage.removeItem(key); } catch { /* nothing is kept */ } };
   const today = () => {
     const now = new Date();
@@ -76,5 +98,5 @@ window.course = (() => {
     script.onerror = failed;
     document.head.append(script);
   });
-  return { root, page, longest, load, change, save, checked, erase, today, chapters };
+  return { root, page, longest, load, change, save, checked, erase, today, chapters, isOpen, openButton };
 })();
