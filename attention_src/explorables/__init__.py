@@ -10,6 +10,7 @@
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("rope")      a query and a key that turn with their positions, and their score
     explorable("scaling")   width, scale and number of keys: weights, entropy, slope
+    explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
@@ -42,6 +43,7 @@ from attention_src.explorables import (
     scaling,
     sentence,
     softmax,
+    split_merge,
 )
 from attention_src.explorables.bundling import bundle, scripts
 from attention_src.explorables.drawing import Explorable, Line
@@ -59,6 +61,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "scaling": scaling.make,
     "sentence": sentence.make,
     "softmax": softmax.make,
+    "split_merge": split_merge.make,
 }
 
 

@@ -3,7 +3,7 @@
 
 import { choices, fixed, h, mount } from "./dom.js";
 import { softmax, sum } from "./numbers.js";
-import { bold, disc, fill, isNarrow, line, path, rect, stage, text } from "./scene.js";
+import { bold, disc, fill, line, path, rect, stage, text } from "./scene.js";
 
 const [LOW, HIGH] = [-1, 2.5]; // how far a query may go, along each axis
 const [EDGE, SPAN] = [-1.35, 4.1]; // where the plane begins, and how much of it is drawn
@@ -28,7 +28,7 @@ const weightText = (weight) => fixed(weight, weight < 0.0995 ? 4 : 3);
 // The picture: { marks, width, height, plane, areas }. state: { queries, active, all, lit }. areas
 // are where a reader points at a thing: [x, y, width, height] for each.
 export function picture(given, state, width) {
-  const narrow = isNarrow(width);
+  const narrow = width < 600;
   const rows = state.queries.map((q) => attend(q, given));
   const view = { ...given, ...state, rows, narrow, width, i: state.active };
   const shown = state.all ? matrices(view) : columns(view);
@@ -55,6 +55,7 @@ function planeMarks(view, plane) {
   const q = queries[i];
   const [x0, y0] = at([0, 0]);
   const { x, y, side, unit } = plane;
+  const small = unit < 42; // there is no room for numbers
   const marks = [
     line(
       "axis0",
@@ -72,16 +73,30 @@ function planeMarks(view, plane) {
       ],
       "line",
     ),
-    text("sweet", [x + side, y0 + (all ? 15 : 47)], `${axes[0]} →`, "soft", 12, "end"),
+    text(
+      "sweet",
+      [x + side, y0 + (all ? (small ? 15 : 31) : 47)],
+      `${axes[0]} →`,
+      "soft",
+      12,
+      "end",
+    ),
     text("wooden", [x0 + 7, y + 10], `${axes[1]} ↑`, "soft", 12, "start"),
   ];
-  const small = unit < 42; // there is no room for numbers
   for (const tick of small ? [] : [-1, 1, 2]) {
     const [[a], [, b]] = [at([tick, 0]), at([0, tick])];
     marks.push(
       path(`ticks${tick}`, `M${a} ${y0 - 3} V${y0 + 3} M${x0 - 3} ${b} H${x0 + 3}`, "soft"),
       text(`tick0${tick}`, [a, y0 + 16], fixed(tick, 0), "soft", 11),
       text(`tick1${tick}`, [x0 - 7, b + 4], fixed(tick, 0), "soft", 11, "end"),
+    );
+  }
+  const corner = y + side - 4;
+  if (!small) {
+    marks.push(
+      text("d", [x + side - 34, corner], "d", "soft", 12, "end"),
+      text("d-k", [x + side - 34, corner + 3], "k", "soft", 9, "start"),
+      text("d-2", [x + side, corner], "= 2", "soft", 12, "end"),
     );
   }
   const length = Math.hypot(...q);
@@ -195,10 +210,10 @@ function columns(view) {
   const { names, keys, prices, narrow, width, rows, i, lit } = view;
   const row = rows[i];
   const short = shorter(narrow);
-  const side = narrow ? 232 : Math.min(0.35 * width, 300);
+  const side = narrow ? 224 : Math.min(0.35 * width, 300);
   const [x, y] = narrow ? [0, 250] : [side + 8, 0];
-  const label = narrow ? 52 : 56;
-  const step = (width - x - label - (narrow ? 114 : 140)) / 4;
+  const label = narrow ? 47 : 56;
+  const step = (width - x - label - (narrow ? Math.min(0.32 * width, 128) : 140)) / 4;
   const bar = Math.min(0.68 * step, 44);
   const unit = narrow ? 10 : 13; // pixels for a score of 1
   const tall = narrow ? { weight: 42, part: 78 } : { weight: 54, part: 96 };
@@ -220,7 +235,7 @@ function columns(view) {
       "line",
     );
   const name = (key, height, words, colour) =>
-    text(`step-${key}`, [x + label - 4, height], words, colour, 13, "end");
+    text(`step-${key}`, [x + label - 4, height], words, colour, narrow ? 12 : 13, "end");
   const stack = end + (step - bar) / 2 + (narrow ? 4 : 14);
   const marks = [
     rect("lit", [left(lit) - (step - bar) / 2 + 1, y, step - 2, parts + 20 - y], "surface", 1, {
@@ -434,7 +449,7 @@ function matrices(view) {
       text(`guest${n}`, [start - 4, inside("q", 0, n)[1]], LETTERS[n], "q", 13, "end"),
     );
   });
-  const side = narrow ? 232 : Math.min(at.k[0] - 8, first - 12);
+  const side = narrow ? 224 : Math.min(at.k[0] - 8, first - 12);
   marks.push(
     frame("lit-q", "q", [0, 2], [i, i + 1]),
     frame("lit-k", "k", [lit, lit + 1], [0, 2]),
