@@ -45,7 +45,7 @@ from attention_src.explorables import (
     softmax,
     split_merge,
 )
-from attention_src.explorables.bundling import bundle, scripts
+from attention_src.explorables.bundling import bundle, scripts, strip_style
 from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
@@ -152,6 +152,5 @@ def content(name: str, given: dict) -> Explorable:
 
 def _style(name: str) -> str:
     """What all explorables share, and what stands beside the scripts that this one uses."""
-    files = [HERE / f"{script}.css" for script in scripts(name)]
-    shared = (HERE / "explorable.css").read_text(encoding="utf-8")
-    return shared + "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+    files = [HERE / "explorable.css", *(HERE / f"{script}.css" for script in scripts(name))]
+    return strip_style("".join(f.read_text(encoding="utf-8") for f in files if f.exists()))

@@ -1,4 +1,7 @@
-"""One script from several: an explorable's file and all that it imports, without comments."""
+"""One script from several: an explorable's file and all that it imports, without comments.
+
+And its style, without comments as well.
+"""
 
 import re
 from functools import cache
@@ -78,6 +81,17 @@ def strip(code: str) -> str:
         out.append(token)
         gap = ""
     return "".join(out)
+
+
+def strip_style(rules: str) -> str:
+    """CSS without comments, and without the blanks around its braces and semicolons.
+
+    Args:
+        rules: a style sheet that holds no brace or semicolon within a string
+    Returns: the same rules
+    """
+    rules = re.sub(r"/\*.*?\*/", "", rules, flags=re.DOTALL)
+    return re.sub(r"\s*([{};])\s*", r"\1", rules).strip() + "\n"
 
 
 def _tokens(code: str) -> list[str]:

@@ -210,8 +210,9 @@ function columns(view) {
   const { names, keys, prices, narrow, width, rows, i, lit } = view;
   const row = rows[i];
   const short = shorter(narrow);
-  const side = narrow ? 224 : Math.min(0.35 * width, 300);
+  const side = narrow ? Math.min(224, width - 122) : Math.min(0.35 * width, 300);
   const [x, y] = narrow ? [0, 250] : [side + 8, 0];
+  const tight = width < 330;
   const label = narrow ? 47 : 56;
   const step = (width - x - label - (narrow ? Math.min(0.32 * width, 128) : 140)) / 4;
   const bar = Math.min(0.68 * step, 44);
@@ -268,7 +269,7 @@ function columns(view) {
     const score = row.scores[j] * unit;
     const weight = row.weights[j] * tall.weight;
     const part = (row.parts[j] / top) * tall.part;
-    const share = `${thing} ${fixed((100 * row.parts[j]) / row.output, 1)} %`;
+    const share = `${thing} ${fixed((100 * row.parts[j]) / row.output, tight ? 0 : 1)} %`;
     level -= part;
     low = Math.min(low - 12, level + part / 2 + 4);
     const sign = (j < 3 ? middle + step / 2 : (end + stack) / 2) + (narrow ? 1 : 0);
@@ -300,7 +301,7 @@ function columns(view) {
         stroke: "var(--ae-bg)",
         "stroke-width": 0.75,
       }),
-      text(`share${i}${j}`, [stack + bar + 5, low], share, "v", 11, "start"),
+      text(`share${i}${j}`, [stack + bar + 5, low], share, "v", tight ? 10 : 11, "start"),
     );
   });
   marks.push(
@@ -449,7 +450,7 @@ function matrices(view) {
       text(`guest${n}`, [start - 4, inside("q", 0, n)[1]], LETTERS[n], "q", 13, "end"),
     );
   });
-  const side = narrow ? 224 : Math.min(at.k[0] - 8, first - 12);
+  const side = narrow ? Math.min(224, width - 122) : Math.min(at.k[0] - 8, first - 12);
   marks.push(
     frame("lit-q", "q", [0, 2], [i, i + 1]),
     frame("lit-k", "k", [lit, lit + 1], [0, 2]),
@@ -478,7 +479,8 @@ export function sentence({ names, prices, words, ...given }, { queries, active, 
     return fill(words.all, { outputs: rows.map((row) => fixed(row.output, 2)).join(", ") });
   }
   const { weights, parts, output } = rows[active];
-  const most = weights.indexOf(Math.max(...weights));
+  const even = weights.map((weight) => Number(weight.toFixed(9))); // equal to the last digit
+  const most = even.indexOf(Math.max(...even));
   const dear = prices.indexOf(Math.max(...prices));
   return fill(words[most === dear ? "same" : "apart"], {
     first: names[most],

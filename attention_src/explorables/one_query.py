@@ -106,7 +106,7 @@ def said(q: np.ndarray, words: Mapping[str, str] = WORDS) -> str:
     """
     weights = softmax(KEYS @ q / np.sqrt(len(AXES)))
     parts = weights * PRICES[:, 0]
-    first, dear = int(weights.argmax()), int(PRICES.argmax())
+    first, dear = int(weights.round(9).argmax()), int(PRICES.argmax())  # equal is equal
     return words["same" if first == dear else "apart"].format(
         first=THINGS[first],
         dear=THINGS[dear],

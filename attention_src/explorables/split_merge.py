@@ -24,8 +24,8 @@ WORDS = {
     "right": "right: reshape, then swapaxes",
     "wrong": "wrong: reshape only",
     "x": "A row for each of {n} tokens, {columns} numbers long. They lie in memory row after row.",
-    "reshape": "The right way has cut each token into {heads}, and nothing has moved yet. The wrong "
-    "way gives the same numbers in the same order the shape of heads.",
+    "reshape": "The right way has cut each token into {heads}, and nothing has moved yet. The "
+    "wrong way gives the same numbers in the same order the shape of heads.",
     "heads": "{name} is meant to be {meant}, from “{token}”. Reshape alone makes it {found}, from "
     "“{other}”. There, head {lit} never meets {lacks}. The shape is right, so nothing fails.",
     "one": "With one head there is nothing to cut, and both lines give the same.",

@@ -20,19 +20,32 @@ function colour(_, name) {
   return PRINT[name];
 }
 
+// What a style sheet says as well: marks that look alike then share a class.
+const LOOK = /^(fill|stroke|font|text|paint|opacity)/;
+
 export function still({ marks, width, height }) {
+  const looks = [];
   const shapes = marks
     .filter(([, , { opacity }]) => opacity !== 0)
     .map(([, tag, attributes, words = ""]) => {
-      const list = Object.entries(attributes)
-        .filter(([name, value]) => USUAL[name] !== value)
+      const list = Object.entries(attributes).filter(([name, value]) => USUAL[name] !== value);
+      const look = list
+        .filter(([name]) => LOOK.test(name))
+        .map(([name, value]) => `${name}:${plain(value)}${name === "font-size" ? "px" : ""}`)
+        .join(";")
+        .replace(/var\(--ae-([a-z0-9-]+)\)/g, colour);
+      if (!looks.includes(look)) looks.push(look);
+      const places = list
+        .filter(([name]) => !LOOK.test(name))
         .map(([name, value]) => ` ${name}="${plain(value)}"`);
-      return `<${tag}${list.join("")}` + (words ? `>${escape(words)}</${tag}>` : "/>");
+      const start = `<${tag} class="m${looks.indexOf(look)}"${places.join("")}`;
+      return start + (words ? `>${escape(words)}</${tag}>` : "/>");
     });
-  const body = shapes.join("\n").replace(/var\(--ae-([a-z0-9-]+)\)/g, colour);
+  const rules = looks.map((look, n) => `.m${n}{${look}}`).join("\n");
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" ` +
     `height="${height}" font-family="system-ui, sans-serif" ` +
-    `style="font-variant-numeric: tabular-nums">\n${body}\n</svg>\n`
+    `style="font-variant-numeric: tabular-nums">\n<style>\n${rules}\n</style>\n` +
+    `${shapes.join("\n")}\n</svg>\n`
   );
 }

@@ -25,9 +25,11 @@ GIVEN = {
     "gradient": {},
     "kvcache": {},
     "linear": {},
+    "one_query": {},
     "retrieval": {},
     "rope": {},
     "scaling": {},
+    "split_merge": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
         "heads": {"back": np.eye(3, k=-1), "even": np.full((3, 3), 1 / 3)},
@@ -55,11 +57,13 @@ def test_the_names():
         "kvcache",
         "linear",
         "masking",
+        "one_query",
         "retrieval",
         "rope",
         "scaling",
         "sentence",
         "softmax",
+        "split_merge",
     ]
     assert ["flash", *others] == NAMES
 
@@ -171,8 +175,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of flash, gradient, kvcache, linear, masking, retrieval, "
-    "rope, scaling, sentence, softmax"
+    "name is 'maks'; it should be one of flash, gradient, kvcache, linear, masking, one_query, "
+    "retrieval, rope, scaling, sentence, softmax, split_merge"
 )
 TWO = ["a", "b"]
 BAD = [

@@ -1,6 +1,7 @@
 """What tests of explorables share: what each is given, pages that hold it, its state, its cells."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ GIVEN = {
     "flash": {},
     "kvcache": {},
     "linear": {},
+    "one_query": {},
+    "split_merge": {},
 }
 MASKING = content("masking", {}).given
 N = len(MASKING["tokens"])
@@ -62,6 +65,42 @@ def host(page, name):
 
 def state(page, name):
     return json.loads(host(page, name).get_attribute("data-state"))
+
+
+MARKS = """e => Object.fromEntries([...e.querySelectorAll("[data-key]")].map(mark => [
+  mark.dataset.key, { words: mark.textContent, ...Object.fromEntries(
+    [...mark.attributes].map(a => [a.name, a.value])) }]))"""
+
+
+def marks(page, name):
+    """A picture of marks as it is drawn: key -> words and attributes."""
+    return host(page, name).evaluate(MARKS)
+
+
+def marks_under_way(page, name, button):
+    """Press a button, and look at the marks two frames later, as they begin to move."""
+    return host(page, name).evaluate(
+        f"""async (e, words) => {{
+          [...e.querySelectorAll("button")].find(b => b.textContent === words).click();
+          for (const _ of [1, 2, 3]) await new Promise(requestAnimationFrame);
+          return ({MARKS})(e);
+        }}""",
+        button,
+    )
+
+
+def numbers(mark, *names):
+    """Attributes of a mark as numbers."""
+    return np.array([float(mark[name]) for name in names])
+
+
+def points(mark):
+    """The points of a line [n, 2]."""
+    return np.array(re.findall(r"-?[\d.]+", mark["d"]), float).reshape(-1, 2)
+
+
+def said(page, name):
+    return host(page, name).locator(".ae-sentence").text_content()
 
 
 def background(page, name):
