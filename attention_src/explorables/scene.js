@@ -46,7 +46,11 @@ export function scene(group) {
       }
       const mark = held.get(key);
       if (mark.words !== words) mark.node.textContent = mark.words = words;
-      for (const [name, value] of Object.entries({ opacity: 1, ...attributes })) {
+      const all = { opacity: 1, ...attributes };
+      for (const name of Object.keys(mark.now)) {
+        if (!(name in all)) mark.node.removeAttribute(name, delete mark.now[name]);
+      }
+      for (const [name, value] of Object.entries(all)) {
         move(mark, name, plain(value), late || undefined);
       }
     }
