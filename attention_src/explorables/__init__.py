@@ -1,5 +1,6 @@
 """Explorables: figures that the reader can change, without a kernel and without a network.
 
+    explorable("cache_fills")  a text that grows: what is new in K and V, what is computed again
     explorable("flash")     tiles to step through: what each row holds, and what is moved
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
@@ -7,6 +8,7 @@
     explorable("linear")    tokens that come one at a time: a growing cache beside a fixed state
     explorable("masking")   a mask to paint, and the weights that renormalise under it
     explorable("one_query") a guest's query to drag at the market, every step to the price it hears
+    explorable("pages")     texts that grow in one memory, on pages or in rooms: what is wasted
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("rope")      a query and a key that turn with their positions, and their score
     explorable("scaling")   width, scale and number of keys: weights, entropy, slope
@@ -32,12 +34,14 @@ from pathlib import Path
 from typing import Any
 
 from attention_src.explorables import (
+    cache_fills,
     flash,
     gradient,
     kvcache,
     linear,
     masking,
     one_query,
+    pages,
     retrieval,
     rope,
     scaling,
@@ -50,12 +54,14 @@ from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
+    "cache_fills": cache_fills.make,
     "flash": flash.make,
     "gradient": gradient.make,
     "kvcache": kvcache.make,
     "linear": linear.make,
     "masking": masking.make,
     "one_query": one_query.make,
+    "pages": pages.make,
     "retrieval": retrieval.make,
     "rope": rope.make,
     "scaling": scaling.make,

@@ -1,0 +1,115 @@
+"""The explorable "pages": texts that grow in one memory, in reserved rooms or on pages."""
+
+from dataclasses import asdict
+from typing import Any
+
+from attention_src.explorables.drawing import Explorable, still
+from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
+
+START = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
+QUESTION = "Three texts grow in one memory. How much of it is wasted?"
+TRIES = (
+    "Move the page size. Which size wastes least, and what does it cost?",
+    "Let one more text begin like A, and take a step: who gets a copy, and why?",
+    "Reserve the longest instead, and end B. Does D find room?",
+)
+WORDS = {
+    # On the controls.
+    "next": "Next step",
+    "room": "Room",
+    "policies": {"pages": "pages", "reserve": "reserve the longest"},
+    "size": "page size",
+    "text": "Text",
+    "texts": {name: name for name in TEXTS},
+    "end": "End {chosen}",
+    "like": "Begin {newest} like {chosen}",
+    "again": "Start over",
+    # The lines of the texts.
+    "label": "Texts, a block table and the memory",
+    "pages_lanes": "tokens, and the page that holds them",
+    "reserve_lanes": "tokens, and the slot where they start",
+    "longest": "{n}, its longest",
+    "waits": "must wait",
+    "ended": "has ended",
+    "absent": "not begun",
+    # The memory.
+    "pages_table": "block table of {text}",
+    "reserve_table": "{text} starts at slot",
+    "no_table": "{text} has no slots",
+    "users": "× {n}",
+    "copy": "copy",
+    "free": "free pages, the next first: {list}",
+    "none": "none",
+    # What is wasted.
+    "wasted": "wasted, as a share of the memory",
+    "pages_share": "on pages of {size}",
+    "reserve_share": "with the longest reserved",
+    "kinds": {
+        "token": "holds a token",
+        "reserved": "reserved, not yet used",
+        "tail": "rest of a text’s last page",
+        "hole": "gap too short for a text of {limit}",
+        "free": "free",
+    },
+    "columns": "slots of {slots}",
+    # The sentence. The first of these that fits is said.
+    "empty": "No text is left: all {slots} slots are free.",
+    "copied": "{text} had to write into page {old}, which {others} uses too. So it got a copy of "
+    "its own first: page {copy}.",
+    "pages_wait": "{who} must wait for a page: none is free, although {empty} slots hold nothing.",
+    "reserve_wait": "{who} must wait for {limit} free slots in a row. {free} slots are free, at "
+    "most {gap} of them in a row.",
+    "shared": "{who} begin alike: {n} are stored once for both, on {pages} with two users.",
+    "reserve": "Only {tokens} of {slots} slots hold tokens. {reserved} are kept for tokens that may "
+    "never come, and {hole} lie in gaps too short for another text of {limit}.",
+    "pages_of_1": "On pages of one slot nothing is wasted, but the block tables have an entry for "
+    "each token: {tokens}.",
+    "pages_of_16": "A page of {size} is as long as the longest text: to take a page is to reserve "
+    "the longest.",
+    "pages": "{tokens} tokens take {used} pages of {size}. Only the rest of each last page is "
+    "wasted: {tail} slots now, at most {most} a text.",
+}
+
+
+def make(question: str = QUESTION, tries: tuple[str, ...] = TRIES) -> Explorable:
+    """Three texts, and a fourth that begins like one of them, in a memory of 48 slots.
+
+    Args:
+        question: the line above the picture
+        tries: lines below it
+    Returns: what the page is made from
+    """
+    picture, size = still("pages")
+    start = run(START["events"], START["size"], START["policy"])
+    rooms = counts(run(START["events"], START["size"], "reserve"))
+    wasted = [x["reserved"] + x["tail"] + x["hole"] for x in (counts(start), rooms)]
+    lengths = ", ".join(f"{name} has {n}" for name, n in start.length.items())
+    return Explorable(
+        given(),
+        picture,
+        size,
+        f"Tokens of three texts in a memory of {SLOTS} slots: {lengths}. On pages of "
+        f"{START['size']} they waste {wasted[0]} slots; with room for the longest that each may "
+        f"become, {wasted[1]}.",
+        "An interactive figure: let the texts grow, end one, choose the page size, and see how "
+        "much of the memory is wasted. It needs JavaScript; here is its first state.",
+        question,
+        tries,
+    )
+
+
+def given() -> dict[str, Any]:
+    """The data that the script starts from.
+
+    Returns: the memory's slots, the texts, the page sizes, the kinds of slots, the first state, the
+        words
+    """
+    return {
+        "slots": SLOTS,
+        "texts": {name: asdict(text) for name, text in TEXTS.items()},
+        "newest": "D",
+        "sizes": SIZES,
+        "kinds": KINDS,
+        "start": START,
+        "words": WORDS,
+    }
