@@ -2,19 +2,14 @@
 
 import { choices, h, mount } from "./dom.js";
 import { hold } from "./hold.js";
+import { softmax, sum } from "./numbers.js";
 import { bold, fill, isNarrow, line, path, rect, stage, text } from "./scene.js";
 
 const GLIDE = 300; // ms
 const HOLD = 800; // ms between two tokens while the button is held
 const D = 3; // numbers in a row of K, and in one of V
 const keys = (n) => [...Array(n).keys()];
-const sum = (x) => x.reduce((total, value) => total + value, 0);
 const times = (row, matrix) => keys(D).map((c) => sum(row.map((value, r) => value * matrix[r][c])));
-
-function softmax(scores) {
-  const e = scores.map(Math.exp); // of scores below 1: they need no maximum
-  return e.map((value) => value / sum(e));
-}
 
 // K and V of two layers after n tokens. The second layer reads what attention in the first adds.
 export function rows(n, both, { x, weights }) {
@@ -202,7 +197,7 @@ export function sentence(state, given) {
 function build(host, given) {
   const state = { ...given.start };
   const { words, tokens } = given;
-  const { svg, said, spoken, show, speak } = stage("K and V, and the rows computed");
+  const { svg, said, spoken, show, speak } = stage(words.label);
 
   function draw(ms = 0, more = {}) {
     Object.assign(state, more);

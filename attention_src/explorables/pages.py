@@ -1,19 +1,21 @@
 """The explorable "pages": texts that grow in one memory, in reserved rooms or on pages."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, still
+from attention_src.explorables.drawing import Explorable, Line, still
 from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
 
-START = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
+START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
 QUESTION = "Three texts grow in one memory. How much of it is wasted?"
-TRIES = (
+TRIES: tuple[Line, ...] = (
     "Move the page size. Which size wastes least, and what does it cost?",
     "Let one more text begin like A, and take a step: who gets a copy, and why?",
     "Reserve the longest instead, and end B. Does D find room?",
 )
-WORDS = {
+# In braces: what the script computes.
+WORDS: dict[str, Any] = {
     # On the controls.
     "next": "Next step",
     "room": "Room",
@@ -60,8 +62,8 @@ WORDS = {
     "reserve_wait": "{who} must wait for {limit} free slots in a row. {free} slots are free, at "
     "most {gap} of them in a row.",
     "shared": "{who} begin alike: {n} are stored once for both, on {pages} with two users.",
-    "reserve": "Only {tokens} of {slots} slots hold tokens. {reserved} are kept for tokens that may "
-    "never come, and {hole} lie in gaps too short for another text of {limit}.",
+    "reserve": "Only {tokens} of {slots} slots hold tokens. {reserved} are kept for tokens that "
+    "may never come, and {hole} lie in gaps too short for another text of {limit}.",
     "pages_of_1": "On pages of one slot nothing is wasted, but the block tables have an entry for "
     "each token: {tokens}.",
     "pages_of_16": "A page of {size} is as long as the longest text: to take a page is to reserve "
@@ -71,36 +73,52 @@ WORDS = {
 }
 
 
-def make(question: str = QUESTION, tries: tuple[str, ...] = TRIES) -> Explorable:
+def make(
+    question: Line = QUESTION, tries: Sequence[Line] = TRIES, words: Mapping[str, Any] = WORDS
+) -> Explorable:
     """Three texts, and a fourth that begins like one of them, in a memory of 48 slots.
 
     Args:
         question: the line above the picture
         tries: lines below it
+        words: in the picture, on the controls and of the sentence, as WORDS has them
     Returns: what the page is made from
+    Raises:
+        ValueError: words lacks some
     """
+    if missing := sorted(set(WORDS) - set(words)):
+        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
     picture, size = still("pages")
-    start = run(START["events"], START["size"], START["policy"])
-    rooms = counts(run(START["events"], START["size"], "reserve"))
-    wasted = [x["reserved"] + x["tail"] + x["hole"] for x in (counts(start), rooms)]
-    lengths = ", ".join(f"{name} has {n}" for name, n in start.length.items())
+    page = START["size"]
+    now = run(START["events"], page, "pages")
+    kinds = counts(now)
+    said = words["pages"].format(
+        tokens=kinds["token"],
+        used=sum(map(len, now.table.values())),
+        size=page,
+        tail=kinds["tail"],
+        most=f"{page - 1} slots",
+    )
+    rooms = counts(run(START["events"], page, "reserve"))
     return Explorable(
-        given(),
+        given(words),
         picture,
         size,
-        f"Tokens of three texts in a memory of {SLOTS} slots: {lengths}. On pages of "
-        f"{START['size']} they waste {wasted[0]} slots; with room for the longest that each may "
-        f"become, {wasted[1]}.",
-        "An interactive figure: let the texts grow, end one, choose the page size, and see how "
-        "much of the memory is wasted. It needs JavaScript; here is its first state.",
+        f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
+        f"of {page} slots {kinds['tail']} slots are wasted; with room for the longest that each "
+        f"text may become, {rooms['reserved'] + rooms['hole']}.",
+        f"{said} An interactive figure: let texts grow, end and begin, choose the page size, and "
+        "see what is wasted. It needs JavaScript; here is its first state.",
         question,
-        tries,
+        tuple(tries),
     )
 
 
-def given() -> dict[str, Any]:
+def given(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
     """The data that the script starts from.
 
+    Args:
+        words: as for `make`
     Returns: the memory's slots, the texts, the page sizes, the kinds of slots, the first state, the
         words
     """
@@ -111,5 +129,5 @@ def given() -> dict[str, Any]:
         "sizes": SIZES,
         "kinds": KINDS,
         "start": START,
-        "words": WORDS,
+        "words": dict(words),
     }

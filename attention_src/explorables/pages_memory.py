@@ -71,8 +71,7 @@ class Rooms:
         Args:
             name: of the text
         """
-        if name in self.length:
-            self.length[name] += 1
+        self.length[name] += 1
 
     def end(self, name: str) -> None:
         """Give a text's room back.
@@ -228,34 +227,17 @@ def run(events: Sequence[str], size: int, policy: str) -> Rooms | Pages:
         what, _, name = event.partition(" ")
         if what == "next":
             steps += 1
-            step(memory, steps)
-        elif what == "end" and (name in memory.length or name in memory.waits):
+            for text in TEXTS.values():
+                if (
+                    memory.length.get(text.name, text.limit) < text.limit
+                    and steps % text.every == 0
+                ):
+                    memory.write(text.name)
+        elif what == "end" and name in memory.length.keys() | memory.waits:
             memory.end(name)
-        elif what == "like" and name in memory.length and not began(memory, "D"):
+        elif what == "like" and name in memory.length and "D" not in memory.length | memory.waits:
             memory.like("D", name)
     return memory
-
-
-def step(memory: Rooms | Pages, number: int) -> None:
-    """Each text whose turn it is writes a token, if it is not yet as long as it may be.
-
-    Args:
-        memory: the texts; it is changed
-        number: of the step, from 1
-    """
-    for name, text in TEXTS.items():
-        if memory.length.get(name, text.limit) < text.limit and number % text.every == 0:
-            memory.write(name)
-
-
-def began(memory: Rooms | Pages, name: str) -> bool:
-    """Does a text grow, or wait for room?
-
-    Args:
-        memory: the texts
-        name: of one of TEXTS
-    """
-    return name in memory.length or name in memory.waits
 
 
 def counts(memory: Rooms | Pages) -> dict[str, int]:
