@@ -76,7 +76,7 @@ def make(
     kept, without = rows_computed(n)
     said = words["grows"].format(word=TOKENS[n - 1], new=3, all=3 * n)
     return Explorable(
-        given(words),
+        start(words),
         picture,
         size,
         f"K and V of two layers after {n} tokens: one row of each is new, the others are as they "
@@ -89,7 +89,7 @@ def make(
     )
 
 
-def given(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
     """The data that the script starts from.
 
     Args:

@@ -7,7 +7,7 @@ import { bold, fill, isNarrow, path, rect, stage, text } from "./scene.js";
 
 const [GLIDE, HOLD] = [400, 700]; // ms of a change, and between two steps of a held button
 const LONGEST = 16; // tokens in a line
-const hue = (name) => `text-${name.toLowerCase()}`;
+const hue = (name) => `t${"ABCD".indexOf(name) + 1}`;
 const percent = (n, of) => `${Math.round((100 * n) / of)} %`;
 const many = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 const count = ({ slots }, ...kinds) => slots.filter(([kind]) => kinds.includes(kind)).length;
@@ -50,7 +50,7 @@ function lanes({ policy, chosen, events }, now, { side }, { texts, words }) {
     const gone = events.includes(`end ${name}`) ? words.ended : words.absent;
     const said = name in now.waits ? words.waits : n ? grows : gone;
     const lit = name === chosen;
-    if (lit) marks.push(rect("chosen", [0, top - 4, side + 92, 29], "ink", 0.08, { rx: 4 }));
+    if (lit) marks.push(rect("chosen", [0, top - 4, side + 90, 29], "ink", 0.08, { rx: 4 }));
     const letter = put(name, 5, top + 16, name, "ink");
     marks.push(lit ? bold(letter) : letter, put(`is${name}`, side + 7, top + 16, said));
   }
@@ -64,7 +64,7 @@ function cells(state, now, { pitch, lane, narrow }, { texts }) {
     const key = (one) => (kind === "token" ? one + j : `slot${slot}`);
     const lines = [...owners].flatMap((name) => {
       const box = [20 + j * lane + 0.75, line(texts, name) + 2, lane - 1.5, 17];
-      return cell(box, kind, owners, (one) => `${name}${j}-${one}`);
+      return cell(box, kind, owners, (one) => `${name}${j}-${kind}${one}`);
     });
     const box = [slot * pitch + 0.75, MEMORY + 2, pitch - 1.5, 30];
     const letter = (one, i) => {
@@ -86,7 +86,7 @@ function cell([x, y, wide, tall], kind, owners, key) {
   const colour = owners ? hue(owners[0]) : kind === "free" ? "line" : "soft";
   const look = { rx: 1, stroke: `var(--ae-${colour})` };
   const box = [x + 0.5, y + 0.5, wide - 1, tall - 1];
-  const marks = [rect(key(owners), box, colour, owners ? 0.25 : 0, look)];
+  const marks = [rect(key(owners), box, colour, owners ? 0.35 : 0, look)];
   const hatch = `M${x} ${y + tall} L${x + wide} ${y}`;
   return kind === "hole" ? [...marks, path(`${key(owners)}-hole`, hatch, "soft")] : marks;
 }

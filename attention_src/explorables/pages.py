@@ -38,7 +38,7 @@ WORDS: dict[str, Any] = {
     "pages_table": "block table of {text}",
     "reserve_table": "{text} starts at slot",
     "no_table": "{text} has no slots",
-    "users": "× {n}",
+    "users": "×{n}",
     "copy": "copy",
     "free": "free pages, the next first: {list}",
     "none": "none",
@@ -101,7 +101,7 @@ def make(
     )
     rooms = counts(run(START["events"], page, "reserve"))
     return Explorable(
-        given(words),
+        start(words),
         picture,
         size,
         f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
@@ -114,7 +114,7 @@ def make(
     )
 
 
-def given(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
     """The data that the script starts from.
 
     Args:

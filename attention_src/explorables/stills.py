@@ -13,9 +13,9 @@ from attention_src.explorables.drawing import STILLS
 WIDTH = 640  # pixels; the site's column leaves about as much
 # What each still is drawn from. The script of each exports first(given, width).
 DRAWN: dict[str, dict] = {
-    "cache_fills": cache_fills.given(),
+    "cache_fills": cache_fills.start(),
     "one_query": one_query.start(),
-    "pages": pages.given(),
+    "pages": pages.start(),
     "split_merge": split_merge.start(),
 }
 RUN = """

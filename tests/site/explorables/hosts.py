@@ -30,6 +30,8 @@ GIVEN = {
     "flash": {},
     "kvcache": {},
     "linear": {},
+    "cache_fills": {},
+    "pages": {},
 }
 MASKING = content("masking", {}).given
 N = len(MASKING["tokens"])
