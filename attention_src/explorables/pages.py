@@ -30,7 +30,7 @@ WORDS: dict[str, Any] = {
     "label": "Texts, a block table and the memory",
     "pages_lanes": "tokens, and the page that holds them",
     "reserve_lanes": "tokens, and the slot where they start",
-    "longest": "{n}, its longest",
+    "longest": "full: {n}",
     "waits": "must wait",
     "ended": "has ended",
     "absent": "not begun",
