@@ -41,12 +41,12 @@ def equation() -> Drawing:
 def _arrange(narrow: bool) -> Scene:
     n, size = len(TOKENS), 18 if narrow else 22
     names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
-    q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
-    k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, lit="all"))
-    s = tensor("$S$", _one_row(SCALED, "ink", size), "$n × n$")
-    p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
-    v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, lit="all"))
-    o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n × d_v$", "o")
+    q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n_q × d_k$", "q")
+    k = tensor(_above("$K^⊤$", "$d_k × n_k$", "k"), cells(D, n, "k", size, lit="all"))
+    s = tensor("$S = Q K^⊤ / √d_k$", _one_row(SCALED, "ink", size), "$n_q × n_k$")
+    p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n_q × n_k$", "p")
+    v = tensor(_above("$V$", "$n_k × d_v$", "v"), cells(n, D, "v", size, lit="all"))
+    o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n_q × d_v$", "o")
     for part, name in ((q, "q"), (k, "k"), (s, "s"), (p, "p"), (v, "v"), (o, "o")):
         named(part, name)
     asked = row(names, q, gap=8)
@@ -55,9 +55,9 @@ def _arrange(narrow: bool) -> Scene:
     if narrow:
         lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
         root = grid([*lines, [None, p, o]], gap=(24, 6))
-        return Scene(root, [arrow(s, p, "$÷ √d_k$\nsoftmax")], stripes)
+        return Scene(root, [arrow(s, p, "softmax")], stripes)
     root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (92, 6))
-    steps = arrow(s.row(BANK), p.row(BANK), "$÷ √d_k$\nsoftmax", gap=8, lift=12)
+    steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
     return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
 
 
