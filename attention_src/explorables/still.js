@@ -1,0 +1,38 @@
+// A still: a picture of marks as an SVG file, for print, notebooks and places that run no scripts.
+// stills.py calls this with Node; no page loads it.
+
+import { plain } from "./scene.js";
+
+// The colours of stills: readable on white and on black, because a still does not know its page.
+const PRINT = {
+  ...{ q: "#0072b2", k: "#d55e00", v: "#009e73", p: "#7a5fc7", o: "#cc79a7" },
+  ...{ "q-fill": "#0072b2", "k-fill": "#d55e00", "v-fill": "#009e73", "p-fill": "#7a5fc7" },
+  ...{ "o-fill": "#cc79a7", ink: "#767676", soft: "#767676", line: "#a3a9b0", bg: "none" },
+  ...{ surface: "none", score: "#767676", on: "#1b1d20" },
+  ...{ t0: "#a8b4c0", t1: "#d8c9a3", t2: "#c9a3a3", t3: "#a3c9b4", t4: "#bcb0d4" },
+};
+// What SVG takes for granted.
+const USUAL = { opacity: 1, "fill-opacity": 1, "font-weight": 400, "text-anchor": "start" };
+const escape = (words) => words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
+function colour(_, name) {
+  if (!(name in PRINT)) throw new Error(`--ae-${name} has no colour in print: add it to still.js`);
+  return PRINT[name];
+}
+
+export function still({ marks, width, height }) {
+  const shapes = marks
+    .filter(([, , { opacity }]) => opacity !== 0)
+    .map(([, tag, attributes, words = ""]) => {
+      const list = Object.entries(attributes)
+        .filter(([name, value]) => USUAL[name] !== value)
+        .map(([name, value]) => ` ${name}="${plain(value)}"`);
+      return `<${tag}${list.join("")}` + (words ? `>${escape(words)}</${tag}>` : "/>");
+    });
+  const body = shapes.join("\n").replace(/var\(--ae-([a-z0-9-]+)\)/g, colour);
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" ` +
+    `height="${height}" font-family="system-ui, sans-serif" ` +
+    `style="font-variant-numeric: tabular-nums">\n${body}\n</svg>\n`
+  );
+}
