@@ -110,6 +110,8 @@
   // One button per cell; the editor is made when it is pressed, or when the reader's code is kept.
   function prepare(box, exercise) {
     const given = box.querySelector(".cell_input pre").textContent.trimEnd();
+    if (box.matches(".tag_setup")) // nothing to see: it runs with the first cell that is run
+      return cells.push({ box, number: cells.length + 1, given, code: () => given });
     const checks = /^(assert )?check_\w+\(/m.test(given);
     const kept = typed?.of(given); // {code, keep} of this cell
     const number = cells.length + 1;

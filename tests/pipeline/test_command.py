@@ -94,6 +94,17 @@ def test_hidden_input_stays_hidden_in_jupyter_and_on_colab(book):
     assert shown.metadata == {}
 
 
+def test_setup_cells_are_folded_and_say_what_is_in_them(book):
+    edit(book, "[hide-input]", "[setup]")
+    chapter = Book(book).chapters[0]
+    with pytest.raises(ValueError, match=r"tiny\.md:\d+: a setup cell begins with a comment"):
+        notebooks.build(Book(book), chapter, FOUND)
+    edit(book, "x = 6 * 7\n", "# The answer\nx = 6 * 7\n")
+    cells = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells
+    (folded,) = (cell for cell in cells if "setup" in cell.metadata.get("tags", []))
+    assert folded.metadata.jupyter == {"source_hidden": True}
+
+
 def test_outputs_below_a_question_are_collapsed_up_to_the_next_heading(book):
     question = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
     edit(book, "# Tiny\n", f"# Tiny\n\n{question}\n")

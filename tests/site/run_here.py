@@ -42,7 +42,7 @@ def printed(cell):
 def stored(page):
     """Source and printed text of each cell that the page can run."""
     cells = own_cells(nbformat.read(chapter_of(page).notebook, as_version=4))
-    absent = {"notebook-only", "remove-cell", "remove-input"}
+    absent = {"setup", "notebook-only", "remove-cell", "remove-input"}
     shown = [c for c in cells if not absent & set(c.metadata.get("tags", []))]
     return [(cell.source, printed(cell)) for cell in shown]
 

@@ -10,11 +10,14 @@ import pytest
 import tinycss2
 from bs4 import BeautifulSoup
 from built_site import wrong_mathml
+from docutils import nodes
+from docutils.utils import new_document
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
 from tools import macros
 from tools.site import assets as site_assets
+from tools.site import cells as site_cells
 from tools.site import figures as site_figures
 from tools.site import fonts as site_fonts
 from tools.site import math as site_math
@@ -219,3 +222,30 @@ def test_the_server_speaks_gzip_and_says_no(tmp_path):
 def test_the_server_needs_a_built_site(tmp_path):
     with pytest.raises(ValueError, match="make book"), serving(tmp_path):
         pass
+
+
+# ---- Folded code
+
+
+def test_a_fold_is_named_by_the_first_comment():
+    code = "# Imports, and the prices\nimport numpy as np\n\nx = 1\n"
+    assert site_cells.title(code) == "Imports, and the prices"
+    assert site_cells.length(code) == "2 lines of code"
+    assert site_cells.title("#!magic\nx = 1") == site_cells.title("x = 1  # one") == ""
+    assert site_cells.length("x = 1") == "1 line of code"
+
+
+@pytest.mark.parametrize("tag", ["setup", "hide-input", "notebook-only"])
+def test_code_is_folded_below_its_output(tag):
+    code = nodes.literal_block("", "# The sum\nx = 1")
+    source = nodes.container("", code, nb_element="cell_code_source")
+    shown = nodes.container("", nodes.Text("2"), nb_element="cell_code_output")
+    cell = nodes.container("", source, shown, nb_element="cell_code", classes=[f"tag_{tag}"])
+    document = new_document("book/x.md")
+    document += cell
+    site_cells.fold(SimpleNamespace(), document)
+    if tag == "notebook-only":
+        assert cell.children == [source, shown]
+    else:
+        assert cell[0] is shown and cell[1]["tag"] == "details"
+        assert cell[1].astext().startswith("The sum") and code in cell[1].findall()

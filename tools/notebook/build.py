@@ -74,7 +74,10 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
-    if page.solution or {"hide-input", "hide-cell"} & set(metadata.get("tags", [])):
+    tags = set(metadata.get("tags", []))
+    if "setup" in tags and not cell.source.startswith("# "):
+        raise page.error(line, "a setup cell begins with a comment that says what is in it")
+    if page.solution or {"setup", "hide-input", "hide-cell"} & tags:
         metadata |= FOLDED
     if page.veil is not Veil.NONE:  # the outputs give away the answer to a question
         metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}

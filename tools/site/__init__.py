@@ -1,6 +1,7 @@
 """How the site looks, what a page weighs, and a server for it.
 
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
+cells.py         Sphinx: folded code, with a line that says what is in it
 math.py          Sphinx: equations, set by KaTeX while the book is built
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
 folds_and_links.py  Sphinx: what a page says about its chapter; folds that need no script

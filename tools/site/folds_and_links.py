@@ -1,6 +1,6 @@
 """Sphinx extension: what a page says about its chapter, and folds that need no script.
 
-- under the title: "25 min to read, 5 s to run", from the front matter
+- under the title and the question: "25 min to read, 5 s to run", from the front matter
 - Colab, download and issue links that point at the chapter's notebook
 - the description for search engines, from the front matter
 - admonitions and solutions with `:class: dropdown` become native <details>
@@ -63,13 +63,24 @@ def chapter_of(app: Sphinx, pagename: str) -> Chapter | None:
 
 
 def add_time_line(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the time to read and to run under the title."""
+    """Put the times below the title and the question, a paragraph of strong text alone."""
     chapter = chapter_of(app, app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
-    if chapter is None or title is None or not chapter.time_line:
+    if chapter is None or title is None:
         return
-    line = nodes.paragraph("", chapter.time_line, classes=["time-line"])
-    title.parent.insert(title.parent.index(title) + 1, line)
+    place = title.parent.index(title) + 1
+    for question in title.parent.children[place : place + 1]:
+        if isinstance(question, nodes.paragraph) and _is_strong(question):
+            question["classes"].append("question")
+            place += 1
+    if chapter.time_line:
+        line = nodes.paragraph("", chapter.time_line, classes=["time-line"])
+        title.parent.insert(place, line)
+
+
+def _is_strong(paragraph: nodes.paragraph) -> bool:
+    parts = [part for part in paragraph.children if part.astext()]
+    return len(parts) == 1 and isinstance(parts[0], nodes.strong)
 
 
 def make_folds(app: Sphinx, doctree: nodes.document, docname: str) -> None:

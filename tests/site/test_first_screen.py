@@ -1,0 +1,88 @@
+"""The first screen of a chapter: question, minutes, few words, then something to see.
+
+Also what the first "Run here" of a page gives, and cells tagged `setup`, which run unseen.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from built_site import HTML, chapter_pages
+from run_here import chapter_of, stored
+from test_run_here import Cells
+
+from tools.as_read import same_text
+from tools.site.measure import FIRST_PAGE
+
+WORDS = 100
+LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
+REWRITTEN = [f"book/{slug}.html" for slug in LIST if slug and not slug.startswith("#")]
+CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
+PICTURE = "svg:not([aria-hidden=true]), [data-explorable]"
+
+
+def first_screen(soup):
+    """What stands between the times and the first picture: visible words, visible lines of code."""
+    article = soup.find("article")
+    picture = next(p for p in article.select(PICTURE) if not p.find_parent(class_="katex"))
+    before = set(map(id, picture.find_all_previous()))
+    for fold in article.select("details"):
+        fold.decompose()
+    blocks = [e for e in article.select("p, li, pre, table") if id(e) in before]
+    own = [e for e in blocks if not {"question", "time-line"} & set(e.get("class", []))]
+    texts = [e.get_text(" ") for e in own if not e.find_parent(["li", "pre", "table"])]
+    code = [e for e in own if e.name == "pre" or e.name == "table"]
+    return re.findall(r"\w[\w’'-]*", " ".join(texts)), code
+
+
+def test_what_is_counted():
+    page = """<article><h1>One two</h1><p class="question">A?</p><p class="time-line">3 min</p>
+    <p>Four words stand here.</p><details><summary>Not these</summary><p>Nor this.</p></details>
+    <pre>x = 1</pre><svg aria-label="A"></svg><p>Below.</p></article>"""
+    words, code = first_screen(BeautifulSoup(page, "html.parser"))
+    assert words == ["Four", "words", "stand", "here", "x", "1"] and len(code) == 1
+
+
+@pytest.mark.parametrize("page", REWRITTEN)
+def test_the_first_screen(page, site):
+    soup = BeautifulSoup((HTML / page).read_text("utf-8"), "html.parser")
+    assert soup.select_one("h1 + .question + .time-line")
+    words, code = first_screen(soup)
+    assert len(words) <= WORDS, f"{len(words)} words before the first picture"
+    assert not code, "code or a table before the first picture"
+
+
+@pytest.mark.parametrize("page", REWRITTEN)
+def test_the_first_button_shows_something(page):
+    assert stored(page)[0][1], "what runs silently belongs into a cell tagged setup"
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_setup_cells_show_nothing(page):
+    cells = nbformat.read(chapter_of(page).notebook, as_version=4).cells
+    tagged = [cell for cell in cells if "setup" in cell.metadata.get("tags", [])]
+    assert not [cell.source for cell in tagged if cell.outputs]
+    assert all(cell.metadata.jupyter.source_hidden for cell in tagged)
+
+
+def test_a_setup_cell_runs_unseen_with_the_first_cell(new_page, site):
+    """The cell of imports, tagged on its way to the browser."""
+    page = new_page()
+
+    def tagged(route):
+        first = re.sub(
+            r'class="cell ', 'class="cell tag_setup ', (HTML / name).read_text(), count=1
+        )
+        route.fulfill(body=first, content_type="text/html")
+
+    name = "book/softmax.html"
+    page.route(f"**/{name}", tagged)
+    page.goto(f"{site}/{name}")
+    cells = Cells(page)
+    source, text = next(cell for cell in stored(name) if cell[1])
+    assert "import numpy" not in cells.sources[0]
+    assert page.locator(".tag_setup .run-button").count() == 0
+    assert same_text(text, cells.press(cells.at(source)))
+    assert page.locator(".tag_setup .run-yours").count() == 0

@@ -1,0 +1,55 @@
+"""Sphinx extension: folded code, with a line that says what is in it.
+
+The code of a cell tagged `setup` (imports, data, plumbing) or `hide-input` is folded. The line is
+the comment that the code begins with, and how long the code is. Where the cell shows something, the
+fold stands below that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from tools.instruments.elements import make
+
+TAGS = {"tag_setup", "tag_hide-input"}
+
+
+def title(code: str) -> str:
+    """What the first line says if it is a comment, otherwise nothing."""
+    first = code.strip().partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("# ") else ""
+
+
+def length(code: str) -> str:
+    """ "12 lines of code": without the title and without blank lines."""
+    lines = [line for line in code.splitlines() if line.strip()]
+    count = len(lines) - bool(title(code))
+    return f"{count} line{'' if count == 1 else 's'} of code"
+
+
+def fold(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the code of each such cell into <details>."""
+    for cell in list(doctree.findall(nodes.container)):
+        if cell.get("nb_element") != "cell_code" or not TAGS & set(cell["classes"]):
+            continue
+        source = cell.children[0]
+        if source.get("nb_element") != "cell_code_source":  # its code is removed
+            continue
+        cell["hide_mode"] = None  # myst-nb would fold it without a title
+        code = source.astext()
+        summary = make("summary")
+        if words := title(code):
+            summary += [nodes.Text(f"{words} "), make("small", nodes.Text(length(code)))]
+        else:
+            summary += nodes.Text(length(code))
+        cell.remove(source)
+        cell += make("details", summary, source, classes="code-fold")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.setup_extension("tools.instruments.elements")
+    app.connect("doctree-read", fold)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
