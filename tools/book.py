@@ -82,18 +82,6 @@ class Chapter:
         options = "".join(_EXERCISE.findall(self.text))
         return sum(int(minutes) for minutes in _MINUTES.findall(options))
 
-    @property
-    def time_line(self) -> str:
-        """ "25 min to read, 5 s to run, 60 min of exercises"; "" if the page gives no times."""
-        parts = []
-        if minutes := self.front.get("reading_minutes"):
-            parts.append(f"{minutes} min to read")
-        if seconds := self.front.get("running_seconds"):
-            parts.append(f"{seconds} s to run")
-        if minutes := self.exercise_minutes:
-            parts.append(f"{minutes} min of exercises")
-        return ", ".join(parts)
-
 
 @dataclass(frozen=True)
 class Book:

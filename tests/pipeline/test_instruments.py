@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tiny import REPOSITORY, make_book
 
-from tools.book import Book
 from tools.instruments import contents
 
 QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
@@ -59,15 +58,6 @@ def test_a_mistake_is_a_warning_with_its_file(name, printed):
 
 def test_what_is_right_gives_no_warning(printed):
     assert "book/good.md" not in printed
-
-
-def test_the_minutes_of_a_chapter_are_the_sum_of_its_exercises(tmp_path):
-    text = "# T\n\n" + EXERCISE.format("a", 10) + EXERCISE.format("b", 25)
-    gated = EXERCISE.format("c", 7).replace("{exercise}", "{exercise-start}")
-    book = Book(make_book(tmp_path / "sum", sum=text + gated, none="# T\n\n:minutes: 9\n"))
-    found = {chapter.slug: chapter.time_line for chapter in book.chapters}
-    assert found["sum"] == "3 min to read, 2 s to run, 42 min of exercises"
-    assert found["none"] == "3 min to read, 2 s to run"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from tiny import CASES, source_and_portable
 
 from tools import macros
+from tools.instruments.times import minutes_of
 from tools.instruments.veil import after_cell
 from tools.notebook import directives
 from tools.notebook.inline import Inline
@@ -20,9 +21,16 @@ def test_portable_form(case, cases_book):
     book, found = cases_book
     source, expected = source_and_portable(case)
     page = Portable(book, "book/cases", found)
+    time = minutes_of(book.chapters[0])
     got = page.cell(source, 1)
     page.finish()
-    assert got.replace(book.site, "SITE").replace(book.raw, "RAW") == expected
+    for what, name in (
+        (book.site, "SITE"),
+        (book.raw, "RAW"),
+        (f"{time} to read", "MINUTES to read"),
+    ):
+        got = got.replace(what, name)
+    assert got == expected
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -97,7 +105,8 @@ HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s\n:link: https://a.
 BAD = [
     ("unknown role", "a\n{nope}`x`", 2, "role {nope} has no portable form"),
     ("unknown directive", "a\n\n```{nope}\n```", 3, "directive {nope} has no portable form"),
-    ("unknown chapter", "a\n{minutes}`none`", 2, "book/none.md has no reading_minutes"),
+    ("unknown chapter", "a\n{minutes}`none`", 2, "book/none.md is no chapter"),
+    ("unknown hours", "{hours}`sleep`", 1, "the hours of reading or exercises, not of 'sleep'"),
     ("unknown label", "a\nb {ref}`ch:none`", 2, "unknown label 'ch:none'"),
     ("unknown equation", "{eq}`eq:none`", 1, "unknown label 'eq:none'"),
     ("unknown figure", "{numref}`fig:none`", 1, "unknown label 'fig:none'"),

@@ -16,7 +16,6 @@ kernelspec:
   language: python
   name: python3
 description: A page to try things on.
-reading_minutes: 3
 running_seconds: 2
 ---
 

@@ -12,7 +12,7 @@ from tools.instruments.directive import Directive, Page, body_of, number_of
 from tools.instruments.markup import details, html, quote
 
 
-class _AnyDirective:
+class AnyDirective:
     """Makes myst-parser accept any option, and the first line as the argument."""
 
     option_spec = {"any": str}  # noqa: RUF012  (an attribute that myst-parser reads)
@@ -25,7 +25,7 @@ def portable(page: Page, name: str, argument: str, content: str, line: int) -> s
     form = FORMS.get(name)
     if form is None:
         raise page.error(line, f"directive {{{name}}} has no portable form")
-    parsed = parse_directive_text(_AnyDirective, argument, content, validate_options=False)  # type: ignore[arg-type]
+    parsed = parse_directive_text(AnyDirective, argument, content, validate_options=False)  # type: ignore[arg-type]
     return form(
         page,
         Directive(

@@ -8,7 +8,7 @@ from typing import Any
 
 from tools import macros
 from tools.book import Book, Chapter, SourceError
-from tools.instruments.given import reading_time
+from tools.instruments.times import hours_of, minutes_of
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.
@@ -47,7 +47,8 @@ class Inline:
             "math": lambda body: f"${macros.expand(body)}$",
             "abbr": lambda body: body,
             "given": lambda body: body,
-            "minutes": lambda body: reading_time(Chapter(self.book.root, f"book/{body}")),
+            "minutes": lambda body: minutes_of(Chapter(self.book.root, f"book/{body}")),
+            "hours": lambda body: hours_of(self.book, body),
             "kbd": lambda body: f"<kbd>{body}</kbd>",
             "sub": lambda body: f"<sub>{body}</sub>",
             "sup": lambda body: f"<sup>{body}</sup>",

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tools.book import Book, Chapter
+from tools.budget.course import time_line
 
 _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 
@@ -51,7 +52,7 @@ _MODELS = {
 
 def first_markdown(book: Book, chapter: Chapter) -> str:
     page = f"{book.site}/{chapter.docname}.html"
-    time = f" {chapter.time_line[:1].upper()}{chapter.time_line[1:]}." if chapter.time_line else ""
+    time = f" {said}." if (said := time_line(chapter)) else ""
     badge = f"[![Open in Colab]({_BADGE})]({book.colab(chapter)})"
     return f"{badge}\n\nThis chapter is also [a page of the website]({page}).{time}"
 

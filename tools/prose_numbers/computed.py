@@ -20,7 +20,7 @@ _NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
 def literals(chapter: Chapter) -> set[float]:
     """Every number that stands in the page's code."""
     blocks = [*chapter.code, *code_blocks(chapter.text)]
-    return {x for code in blocks for x in in_code(_tree(code))}
+    return {x for code in blocks for x in in_code(tree(code))}
 
 
 def outputs(chapter: Chapter) -> set[float]:
@@ -50,7 +50,7 @@ def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
             for i in range(start, len(lines))
             if cell.source.startswith(lines[i].strip()) and lines[i].strip()
         )
-        for node in ast.walk(_tree(cell.source)):
+        for node in ast.walk(tree(cell.source)):
             if isinstance(node, ast.keyword) and node.arg == "alt":
                 yield first + node.value.lineno, " … ".join(_words(node.value))
 
@@ -76,7 +76,7 @@ def _texts(cell: nbformat.NotebookNode) -> Iterator[str]:
 
 def _printed(code: str) -> Iterator[str]:
     """The strings that a cell prints."""
-    for node in ast.walk(_tree(code)):
+    for node in ast.walk(tree(code)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
             yield from _words(node)
 
@@ -92,7 +92,7 @@ def _words(node: ast.AST) -> Iterator[str]:
                     yield from _words(child)
 
 
-def _tree(code: str) -> ast.Module:
+def tree(code: str) -> ast.Module:
     """The syntax tree of a cell, without IPython's magics; an empty one if it is not Python."""
     try:
         return ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", code))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 # Directives whose body is no prose.
-_NOT_PROSE = {
+NOT_PROSE = {
     "bibliography",
     "code",
     "code-block",
@@ -19,10 +19,10 @@ _NOT_PROSE = {
     "toctree",
 }
 # Directives whose argument is a title, which is prose; that of others is a label or a file.
-_TITLED = re.compile(r"admonition|exercise|exercise-start|happened-start|prf:.*|dropdown|tab-item")
+TITLED = re.compile(r"admonition|exercise|exercise-start|happened-start|prf:.*|dropdown|tab-item")
 _FENCE = re.compile(r"^[ >]*(?:[-*+] |\d+\. )?\s*(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}(.*)", re.S)
-_PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
+PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
 _OPTION = re.compile(r"^[ >]*:(?P<name>[\w-]+):")
 _WRONG = re.compile(r"^\s*- \[ \] ")
 
@@ -69,7 +69,7 @@ def code_blocks(text: str) -> list[str]:
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if closing is None:
-            if match and _PYTHON.match(match["info"].strip()):
+            if match and PYTHON.match(match["info"].strip()):
                 closing, indent = match["fence"], len(line) - len(line.lstrip())
                 blocks.append("")
         elif match and not match["info"].strip() and match["fence"].startswith(closing):
@@ -102,10 +102,10 @@ def _blocks(lines: list[str]) -> Iterator[str]:
         elif match:
             open_fences.append(match["fence"])
             directive = _DIRECTIVE.fullmatch(match["info"].strip())
-            skipping = directive is None or directive[1] in _NOT_PROSE
+            skipping = directive is None or directive[1] in NOT_PROSE
             options = not skipping
             claim = "ahead" if directive and directive[1] == "claim" else ""
-            titled = directive and _TITLED.fullmatch(directive[1])
+            titled = directive and TITLED.fullmatch(directive[1])
             kept = line.index("}") + 1 if titled else len(line)
         elif options and (option := _OPTION.match(line)):
             kept = option.end() if option["name"] in ("alt", "caption") else len(line)

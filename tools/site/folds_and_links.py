@@ -1,6 +1,6 @@
 """Sphinx extension: what a page says about its chapter, and folds that need no script.
 
-- under the title and the question: "25 min to read, 5 s to run", from the front matter
+- under the title and the question: "45 min to read (in short: 6 min), 60 min of exercises, 5 s to run"
 - Colab, download and issue links that point at the chapter's notebook
 - the description for search engines, from the front matter
 - admonitions and solutions with `:class: dropdown` become native <details>
@@ -20,6 +20,7 @@ from sphinx.util import logging
 from sphinx_exercise.nodes import solution_node
 
 from tools.book import Book, Chapter
+from tools.budget.course import time_line
 
 # HTML of other extensions that confuses a screen reader, and its replacement.
 REPAIRS = (
@@ -66,15 +67,16 @@ def add_time_line(app: Sphinx, doctree: nodes.document) -> None:
     """Put the times below the title and the question, a paragraph of strong text alone."""
     chapter = chapter_of(app, app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
-    if chapter is None or title is None:
+    said = time_line(chapter) if chapter else ""
+    if title is None:
         return
     place = title.parent.index(title) + 1
     for question in title.parent.children[place : place + 1]:
         if isinstance(question, nodes.paragraph) and _is_strong(question):
             question["classes"].append("question")
             place += 1
-    if chapter.time_line:
-        line = nodes.paragraph("", chapter.time_line, classes=["time-line"])
+    if said:
+        line = nodes.paragraph("", said, classes=["time-line"])
         title.parent.insert(place, line)
 
 
