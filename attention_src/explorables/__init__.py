@@ -1,5 +1,6 @@
 """Explorables: figures that the reader can change, without a kernel and without a network.
 
+    explorable("difference") one head, or two, that should subtract one report from another
     explorable("flash")     tiles to step through: what each row holds, and what is moved
     explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_src.explorables import (
+    difference,
     flash,
     gradient,
     kvcache,
@@ -46,6 +48,7 @@ from attention_src.explorables.drawing import Explorable
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
+    "difference": difference.make,
     "flash": flash.make,
     "gradient": gradient.make,
     "kvcache": kvcache.make,
