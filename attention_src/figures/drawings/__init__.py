@@ -12,6 +12,7 @@ from attention_src.figures.drawing import Drawing
 from attention_src.figures.drawings.cache import cache
 from attention_src.figures.drawings.equation import equation
 from attention_src.figures.drawings.layer import layer
+from attention_src.figures.drawings.multihead import multihead
 from attention_src.figures.drawings.pages import pages
 from attention_src.figures.drawings.split_heads import split_heads
 
@@ -19,6 +20,7 @@ DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
     "equation": equation,
     "layer": layer,
+    "multihead": multihead,
     "pages": pages,
     "split_heads": split_heads,
 }
