@@ -7,9 +7,11 @@
     explorable("kvcache")   published models: what a text's keys and values take, and what fits
     explorable("linear")    tokens that come one at a time: a growing cache beside a fixed state
     explorable("masking")   a mask to paint, and the weights that renormalise under it
+    explorable("one_query") a guest's query to drag at the market, every step to the price it hears
     explorable("retrieval") a query to drag among keys, the weights and the output it brings
     explorable("rope")      a query and a key that turn with their positions, and their score
     explorable("scaling")   width, scale and number of keys: weights, entropy, slope
+    explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
     explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
@@ -37,14 +39,16 @@ from attention_src.explorables import (
     kvcache,
     linear,
     masking,
+    one_query,
     retrieval,
     rope,
     scaling,
     sentence,
     softmax,
+    split_merge,
 )
 from attention_src.explorables.bundling import bundle, scripts
-from attention_src.explorables.drawing import Explorable
+from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
@@ -54,11 +58,13 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "kvcache": kvcache.make,
     "linear": linear.make,
     "masking": masking.make,
+    "one_query": one_query.make,
     "retrieval": retrieval.make,
     "rope": rope.make,
     "scaling": scaling.make,
     "sentence": sentence.make,
     "softmax": softmax.make,
+    "split_merge": split_merge.make,
 }
 
 
@@ -93,7 +99,7 @@ def explorable_html(name: str, **given: Any) -> str:
     picture = base64.b64encode(chosen.picture.encode()).decode()
     width, height = chosen.size
     words = len(chosen.given.get("tokens", ()))
-    label = escape(chosen.question) or f"Interactive figure: {name}"
+    label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
         f'<img src="data:image/svg+xml;base64,{picture}" width="{width}" height="{height}" '
         f'alt="{escape(chosen.alt)}">\n<p>{escape(chosen.sentence)}</p>\n'
@@ -110,9 +116,21 @@ def explorable_html(name: str, **given: Any) -> str:
 
 def _framed(first: str, chosen: Explorable) -> str:
     """A first state between its question and what to try."""
-    tries = "".join(f'<p class="ae-try">{escape(words)}</p>\n' for words in chosen.tries)
-    question = f'<p class="ae-question">{escape(chosen.question)}</p>\n'
-    return f'{question}<div class="ae-live">\n{first}</div>\n{tries}'
+    tries = "".join(_paragraph("ae-try", line) for line in chosen.tries)
+    return (
+        f'{_paragraph("ae-question", chosen.question)}<div class="ae-live">\n{first}</div>\n{tries}'
+    )
+
+
+def _paragraph(kind: str, line: Line) -> str:
+    """A line above or below the picture, with its words for each view."""
+    spans = "".join(f"<span>{escape(words)}</span>" for words in _views(line))
+    return f'<p class="{kind}">{spans}</p>\n'
+
+
+def _views(line: Line) -> tuple[str, ...]:
+    """A line's words for each view."""
+    return (line,) if isinstance(line, str) else line
 
 
 def content(name: str, given: dict) -> Explorable:

@@ -18,7 +18,10 @@ export function h(tag, attributes = {}, ...children) {
 
 // Minus signs as wide as digits are, so that columns of numbers stay put; and no "−0.00".
 export const fixed = (value, digits) =>
-  value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
+  value
+    .toFixed(digits)
+    .replace(/^-(?=[0.]*$)/, "")
+    .replace("-", "−");
 
 // Weights: an exact zero is "0", a small one is "0.000".
 export const shown = (weight, digits) => (weight === 0 ? "0" : weight.toFixed(digits));

@@ -6,6 +6,8 @@ from html import escape
 from pathlib import Path
 
 STILLS = Path(__file__).parent / "stills"
+# Words; or several, one for each view that a script can show: it sets data-view to 0, 1, …
+Line = str | tuple[str, ...]
 
 # Readable on white and on black, because the picture does not know the page's theme.
 INK, WEIGHTS, KEYS, QUERIES = "#767676", "#7a5fc7", "#d55e00", "#0072b2"
@@ -23,6 +25,7 @@ class Explorable:
         sentence: what the reader can do with it
         question: what it answers, above the picture; or nothing
         tries: what to try, a line each, below the picture
+            (both: words, or several where the script has several views)
     """
 
     given: dict
@@ -30,8 +33,8 @@ class Explorable:
     size: tuple[int, int]
     alt: str
     sentence: str
-    question: str = ""
-    tries: tuple[str, ...] = ()
+    question: Line = ""
+    tries: tuple[Line, ...] = ()
 
 
 def still(name: str) -> tuple[str, tuple[int, int]]:

@@ -9,7 +9,7 @@ const PRINT = {
   ...{ "q-fill": "#0072b2", "k-fill": "#d55e00", "v-fill": "#009e73", "p-fill": "#7a5fc7" },
   ...{ "o-fill": "#cc79a7", ink: "#767676", soft: "#767676", line: "#a3a9b0", bg: "none" },
   ...{ surface: "none", score: "#767676", on: "#1b1d20" },
-  ...{ t0: "#a8b4c0", t1: "#d8c9a3", t2: "#c9a3a3", t3: "#a3c9b4", t4: "#bcb0d4" },
+  ...{ t0: "#cfd3d8", t1: "#f0df63", t2: "#8f98a3", t3: "#d9b78e", t4: "#b2b84d" },
 };
 // What SVG takes for granted.
 const USUAL = { opacity: 1, "fill-opacity": 1, "font-weight": 400, "text-anchor": "start" };

@@ -6,13 +6,17 @@ Node runs the script; it comes with requirements-book.txt, because the site's eq
 import json
 import subprocess
 
-from attention_src.explorables import difference
+from attention_src.explorables import difference, one_query, split_merge
 from attention_src.explorables.bundling import HERE
 from attention_src.explorables.drawing import STILLS
 
 WIDTH = 640  # pixels; the site's column leaves about as much
 # What each still is drawn from. The script of each exports first(given, width).
-DRAWN: dict[str, dict] = {"difference": difference.START}
+DRAWN: dict[str, dict] = {
+    "difference": difference.START,
+    "one_query": one_query.start(),
+    "split_merge": split_merge.start(),
+}
 RUN = """
 import { readFileSync } from "node:fs";
 const { folder, name, given, width } = JSON.parse(readFileSync(0, "utf-8"));
