@@ -14,7 +14,9 @@ from attention_src.figures.drawings.equation import equation
 from attention_src.figures.drawings.layer import layer
 from attention_src.figures.drawings.multihead import multihead
 from attention_src.figures.drawings.pages import pages
+from attention_src.figures.drawings.spine import spine
 from attention_src.figures.drawings.split_heads import split_heads
+from attention_src.figures.drawings.strip import strip
 
 DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
@@ -22,7 +24,9 @@ DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "layer": layer,
     "multihead": multihead,
     "pages": pages,
+    "spine": spine,
     "split_heads": split_heads,
+    "strip": strip,
 }
 
 
