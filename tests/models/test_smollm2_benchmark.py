@@ -46,7 +46,7 @@ def test_a_trial_runs_to_its_end_and_keeps_nothing(monkeypatch, capsys, tmp_path
 
 def test_a_process_loads_and_generates():
     [row] = benchmark.load("int4", 8, 1)
-    assert 0 < row["load_s"] and 0 < row["loaded_mb"] <= row["peak_mb"] < 2000
+    assert row["load_s"] > 0 and 0 < row["loaded_mb"] <= row["peak_mb"] < 2000
 
 
 def test_goals_are_judged_by_the_times():
