@@ -35,9 +35,9 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
     for cell in list(doctree.findall(nodes.container)):
         if cell.get("nb_element") != "cell_code" or not TAGS & set(cell["classes"]):
             continue
-        source = cell.children[0]
-        if source.get("nb_element") != "cell_code_source":  # its code is removed
-            continue
+        source = next(iter(cell.children), None)
+        if source is None or source.get("nb_element") != "cell_code_source":
+            continue  # its code is removed, or no code is run
         cell["hide_mode"] = None  # myst-nb would fold it without a title
         code = source.astext()
         summary = make("summary")
