@@ -9,8 +9,9 @@ from tiny import make_book
 
 from tools.book import Book
 from tools.budget import __main__ as command
-from tools.budget import course, measure, parts, questions, rules
+from tools.budget import questions, rules
 from tools.freshness import REPOSITORY
+from tools.minutes import course, measure, parts
 
 BOOK = Book(REPOSITORY)
 CHAPTERS = {chapter.slug: chapter for chapter in course.lessons(BOOK)}

@@ -12,7 +12,7 @@ from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_
 from spoilers import open_prose, spoilers
 
 from tools.book import Book
-from tools.budget.course import time_line
+from tools.minutes.course import time_line
 from tools.site.measure import FIRST_PAGE
 
 PAGES = site_pages()

@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from tools.book import Book, Chapter
-from tools.budget import course, measure, questions, rules
+from tools.budget import questions, rules
 from tools.freshness import REPOSITORY
+from tools.minutes import course, measure
 
 HEAD = f"{'chapter':12} words code predict drawn moving  min short ex.min before right place"
 

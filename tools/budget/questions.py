@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tools.book import Chapter
-from tools.budget.parts import Part, parts
 from tools.instruments.predict import parse
+from tools.minutes.parts import Part, parts
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import nbformat
 
 from tools.book import Chapter
-from tools.budget.measure import reading, reading_minutes
 from tools.budget.questions import without_reveal
 from tools.freshness import own_cells
+from tools.minutes.measure import reading, reading_minutes
 
 # Chapters in the shape that CONTRIBUTING.md describes under "A chapter", in the order of _toc.yml.
 REWRITTEN: tuple[str, ...] = ()

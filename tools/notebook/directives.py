@@ -5,19 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from myst_parser.parsers.directives import parse_directive_text
-
+from tools.directive_text import directive_text
 from tools.instruments import claims, exercises, happened, predict, quiz
 from tools.instruments.directive import Directive, Page, body_of, number_of
 from tools.instruments.markup import details, html, quote
-
-
-class AnyDirective:
-    """Makes myst-parser accept any option, and the first line as the argument."""
-
-    option_spec = {"any": str}  # noqa: RUF012  (an attribute that myst-parser reads)
-    has_content = True
-    required_arguments, optional_arguments, final_argument_whitespace = 0, 1, True
 
 
 def portable(page: Page, name: str, argument: str, content: str, line: int) -> str:
@@ -25,7 +16,7 @@ def portable(page: Page, name: str, argument: str, content: str, line: int) -> s
     form = FORMS.get(name)
     if form is None:
         raise page.error(line, f"directive {{{name}}} has no portable form")
-    parsed = parse_directive_text(AnyDirective, argument, content, validate_options=False)  # type: ignore[arg-type]
+    parsed = directive_text(argument, content)
     return form(
         page,
         Directive(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.book import Book, Chapter
-from tools.budget.measure import minutes_in_short, reading_minutes
+from tools.minutes.measure import minutes_in_short, reading_minutes
 
 
 def time_line(chapter: Chapter) -> str:

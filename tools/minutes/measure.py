@@ -10,7 +10,7 @@ from functools import lru_cache
 import nbformat
 
 from tools.book import Chapter
-from tools.budget.parts import count_words, lines_of, parts
+from tools.minutes.parts import count_words, lines_of, parts
 from tools.prose_numbers.computed import tree
 
 WORDS_A_MINUTE = 130

@@ -12,10 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
-from myst_parser.parsers.directives import parse_directive_text
 from myst_parser.parsers.mdit import create_md_parser
 
-from tools.notebook.directives import AnyDirective
+from tools.directive_text import directive_text
 from tools.prose_numbers.prose import NOT_PROSE, PYTHON, TITLED
 
 Kind = Literal["section", "heading", "words", "caption", "code", "prediction", "reveal", "picture"]
@@ -81,7 +80,7 @@ def _fence(token: Token) -> Iterator[Part]:
         yield Part("reveal")
     if name in _PICTURES:
         yield Part("picture", 1)
-    parsed = parse_directive_text(AnyDirective, argument, token.content, validate_options=False)  # type: ignore[arg-type]
+    parsed = directive_text(argument, token.content)
     body = "\n".join(parsed.body)
     if name == "predict":
         yield Part("prediction", 1, argument.strip(), body)
