@@ -12,7 +12,8 @@ still legible there; stack panels instead of placing them side by side.
 """
 
 from attention_src.figures.charts import bars, lines
+from attention_src.figures.draw import draw
 from attention_src.figures.heatmap import heatmap
 from attention_src.figures.style import PALETTE, figure, show, three_digits
 
-__all__ = ["PALETTE", "bars", "figure", "heatmap", "lines", "show", "three_digits"]
+__all__ = ["PALETTE", "bars", "draw", "figure", "heatmap", "lines", "show", "three_digits"]
