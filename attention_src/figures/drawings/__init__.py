@@ -1,10 +1,12 @@
-"""The chapters' drawings, one function each; `draw(name)` shows one.
+"""The chapters' drawings, a function each; `draw(name)` shows one.
 
 To add one, write drawings/<name>.py with a function of that name that returns a `Drawing`, and give
 it a line in DRAWINGS.
 """
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from attention_src.figures.drawing import Drawing
 from attention_src.figures.drawings.cache import cache
@@ -20,3 +22,23 @@ DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "pages": pages,
     "split_heads": split_heads,
 }
+
+
+def drawing(name: str, **state: Any) -> Drawing:
+    """A drawing of the course.
+
+    Args:
+        name: one of DRAWINGS
+        **state: what the drawing is a function of; without it, what the drawing shows by itself
+    Returns: both arrangements and the alt text
+    Raises:
+        ValueError: there is no drawing of that name, or no such state
+    """
+    if name not in DRAWINGS:
+        raise ValueError(f"name={name!r}: it should be one of {', '.join(map(repr, DRAWINGS))}")
+    takes = list(inspect.signature(DRAWINGS[name]).parameters)
+    for key, value in state.items():
+        if key not in takes:
+            known = ", ".join(takes) or "nothing"
+            raise ValueError(f"{key}={value!r}: the drawing {name!r} is a function of {known}")
+    return DRAWINGS[name](**state)
