@@ -27,10 +27,11 @@ def on_page(svg: str) -> str:
     return re.sub(r"#[0-9a-f]{6}", lambda match: COLOURS.get(match[0], match[0]), svg)
 
 
-def both(wide: str, narrow: str) -> str:
-    """The HTML of a drawing."""
+def both(wide: str, narrow: str, *classes: str) -> str:
+    """The HTML of a drawing, with further classes of its box."""
     return (
-        f'<div class="drawing"><div class="drawing-wide">{on_page(wide)}</div>'
+        f'<div class="{" ".join(("drawing", *classes))}">'
+        f'<div class="drawing-wide">{on_page(wide)}</div>'
         f'<div class="drawing-narrow">{on_page(narrow)}</div></div>'
     )
 

@@ -25,7 +25,7 @@ _ORDINARY = re.compile(r"KaTeX_(Main-Regular|Math-Italic|Size\d-Regular)")
 
 
 def characters(pages: Iterable[str]) -> tuple[str, str]:
-    """The characters of the equations and drawings in these pages: all, and those in special fonts."""
+    """The characters of these pages' equations and drawings: all, and those in special fonts."""
     everything, special = set(" "), set[str]()
     for page in pages:
         for classes, text in _LEAF.findall(page):

@@ -23,7 +23,7 @@ Rules:
    the alt text says the point.
 """
 
-from attention_src.figures.drawing.joins import arrow, band, brace, line, path
+from attention_src.figures.drawing.joins import Join, arrow, band, brace, faded, line, path
 from attention_src.figures.drawing.look import BODY, LIT, NAME, NOTE, PALE, STROKE, THIN
 from attention_src.figures.drawing.parts import (
     Part,
@@ -50,6 +50,7 @@ __all__ = [
     "STROKE",
     "THIN",
     "Drawing",
+    "Join",
     "Part",
     "Scene",
     "arrow",
@@ -62,6 +63,7 @@ __all__ = [
     "column",
     "dim",
     "dot",
+    "faded",
     "frame",
     "grid",
     "label",

@@ -80,8 +80,11 @@ def line(
     width: float = THIN,
     gap: float = 2,
     end: float | None = None,
+    way: str = "",
 ) -> Join:
     """A plain line from part a to part b, to its right or below it: it needs no head.
+
+    It joins their sides if they stand beside each other, and a's foot to b's top if they do not.
 
     Args:
         a, b: from and to
@@ -89,15 +92,17 @@ def line(
         width: in pixels
         gap: pixels between a and the line
         end: pixels between the line and b; without one, gap
+        way: "h" joins their sides in any case
     Returns: a join
     Raises:
-        ValueError: there is no such hue
+        ValueError: hue or way is not one of these
     """
     one_of("hue", hue, FILL)
+    one_of("way", way, ("", "h"))
 
     def marks() -> list[ET.Element]:
         p, q, near = a.body, b.body, gap if end is None else end
-        if b.y < a.y + a.h:
+        if way == "h" or b.y < a.y + a.h:
             ends = [(a.x + a.w + gap, p.y + p.h / 2), (b.x - near, q.y + q.h / 2)]
         else:
             ends = [(p.x + p.w / 2, a.y + a.h + gap), (q.x + q.w / 2, b.y - near)]
@@ -195,6 +200,28 @@ def brace(part: Part, said: str = "", side: str = "right", hue: str = "ink") -> 
         drawn = _stroke(f"M0 0 q4 0 4 4 V{num(n / 2 - 4)} {half}", hue, STROKE)
         drawn.set("transform", f"matrix({turned} {num(x)} {num(y)})")
         return [drawn] + ([words(*tip, said, NOTE, "soft", anchor)] if said else [])
+
+    return marks
+
+
+def faded(join: Join, opacity: float) -> Join:
+    """A join that recedes, so that something else is seen first.
+
+    Args:
+        join: an arrow, a line, ...
+        opacity: above 0, up to 1
+    Returns: a join
+    Raises:
+        ValueError: opacity is not such a number
+    """
+    if not 0 < opacity <= 1:
+        raise ValueError(f"opacity={opacity!r}: it should be above 0 and at most 1")
+
+    def marks() -> list[ET.Element]:
+        drawn = join()
+        for mark in drawn:
+            mark.set("opacity", f"{opacity:g}")
+        return drawn
 
     return marks
 

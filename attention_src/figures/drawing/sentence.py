@@ -9,7 +9,7 @@ import math
 TOKENS = ("the", "river", "bank", "was", "steep")
 BANK = TOKENS.index("bank")  # the token whose query is followed
 Q = (2, 1, 0, 1)  # its query
-K = ((1, 0, 1, 0), (2, 1, 0, 1), (1, 1, 2, 1), (0, 1, 2, 0), (1, 0, 2, 0))
+K = ((1, 0, 1, 0), (2, 1, 0, 1), (1, 1, 2, 1), (0, 1, 2, 0), (0, 2, 1, 0))
 V = ((0, 1, 0, 1), (2, 2, 0, 0), (0, 1, 2, 1), (1, 0, 1, 2), (1, 0, 2, 1))
 WIDTH = len(Q)
 

@@ -30,9 +30,11 @@ _SOFT = 2.5  # a cell's inset; a round-joined stroke of 3 brings half of it back
 class Cells(Part):
     """Squares in rows and columns."""
 
-    def __init__(self, rows: int, cols: int, size: float, marks: list[ET.Element]) -> None:
-        super().__init__(cols * size, rows * size, marks)
-        self.rows, self.cols, self.size = rows, cols, size
+    def __init__(
+        self, rows: int, cols: int, size: float, pitch: float, marks: list[ET.Element]
+    ) -> None:
+        super().__init__(cols * size, (rows - 1) * pitch + size, marks)
+        self.rows, self.cols, self.size, self.pitch = rows, cols, size, pitch
 
     def row(self, i: int) -> Part:
         """As `Part.row`."""
@@ -45,7 +47,7 @@ class Cells(Part):
     def _block(self, i: int, j: int, n: int) -> Part:
         if not (0 <= i < self.rows and 0 <= j < self.cols):
             raise ValueError(f"there is no cell {i}, {j} among {self.rows} × {self.cols}")
-        return self.spot(j * self.size, i * self.size, n * self.size, self.size)
+        return self.spot(j * self.size, i * self.pitch, n * self.size, self.size)
 
 
 def cells(
@@ -56,6 +58,7 @@ def cells(
     lit: int | str | None = None,
     shade: Callable[[int, int], Strength] | None = None,
     text: Callable[[int, int], str] | None = None,
+    pitch: float = 0,
 ) -> Cells:
     """Numbers as coloured squares: pale, or lit, or as strong as the numbers are large.
 
@@ -67,6 +70,7 @@ def cells(
         shade: (row, column) -> strength: 0 to 1, drawn in steps of 0.1 and at least 0.1;
             "ghost", dashed: it is gone; "empty", outlined: room; None: nothing
         text: (row, column) -> a short number in the square
+        pitch: pixels from one row to the next, where rows stand apart; without it, size
     Returns: a part with `row(i)` and `cell(i, j)`
     Raises:
         ValueError: a size, hue, row or strength is not as described
@@ -77,6 +81,7 @@ def cells(
         raise ValueError(f"size={size}: cells below 8 pixels cannot be told from each other")
     if lit not in (None, "all", *range(rows)):
         raise ValueError(f'lit={lit!r}: it should be a row below {rows}, or "all"')
+    pitch = pitch or size
     groups: dict[tuple[str, Strength], list[tuple[int, int]]] = {}
     numbers = []
     for i in range(rows):
@@ -86,10 +91,12 @@ def cells(
             groups.setdefault((name, strength), []).append((i, j))
             if text:
                 dark = isinstance(strength, float) and strength >= 0.8
-                x, y = (j + 0.5) * size, (i + 0.5) * size + 4.6
+                x, y = (j + 0.5) * size, i * pitch + size / 2 + 4.6
                 numbers.append(words(x, y, text(i, j), NOTE, "paper" if dark else "ink"))
-    squares = [_squares(*key, places, size) for key, places in groups.items() if key[1] is not None]
-    return Cells(rows, cols, size, [*squares, *numbers])
+    squares = [
+        _squares(*key, places, size, pitch) for key, places in groups.items() if key[1] is not None
+    ]
+    return Cells(rows, cols, size, pitch, [*squares, *numbers])
 
 
 def _strength(given: Strength) -> Strength:
@@ -102,19 +109,22 @@ def _strength(given: Strength) -> Strength:
 
 
 def _squares(
-    hue: str, strength: Strength, places: list[tuple[int, int]], size: float
+    hue: str, strength: Strength, places: list[tuple[int, int]], size: float, pitch: float
 ) -> ET.Element:
     """All cells of one colour and strength, as one path."""
     colour = FILL[hue]
     if isinstance(strength, float):
-        d = "".join(_square(i, j, 1, size, _SOFT) for i, j in places)
+        d = "".join(_square(i, j, 1, size, pitch, _SOFT) for i, j in places)
         opacity = strength if strength < 1 else None
         return element("path", d=d, fill=colour, stroke=colour, opacity=opacity)
     if strength == "empty":
-        d, dashes = "".join(_square(i, j, 1, size, 2) for i, j in places), None
+        d, dashes = "".join(_square(i, j, 1, size, pitch, 2) for i, j in places), None
     else:  # neighbours in a row share one outline
         firsts = [(i, j) for i, j in places if (i, j - 1) not in places]
-        d, dashes = "".join(_square(i, j, _run(i, j, places), size, 2) for i, j in firsts), "3 2"
+        d, dashes = (
+            "".join(_square(i, j, _run(i, j, places), size, pitch, 2) for i, j in firsts),
+            "3 2",
+        )
     return element(
         "path", d=d, fill="none", stroke=colour, stroke_width=THIN, stroke_dasharray=dashes
     )
@@ -128,10 +138,10 @@ def _run(i: int, j: int, places: list[tuple[int, int]]) -> int:
     return n
 
 
-def _square(i: int, j: int, n: int, size: float, inset: float) -> str:
+def _square(i: int, j: int, n: int, size: float, pitch: float, inset: float) -> str:
     """The outline of n cells in a row, as a piece of a path."""
     w, h = n * size - 2 * inset, size - 2 * inset
-    return f"M{num(j * size + inset)} {num(i * size + inset)}h{num(w)}v{num(h)}h{num(-w)}z"
+    return f"M{num(j * size + inset)} {num(i * pitch + inset)}h{num(w)}v{num(h)}h{num(-w)}z"
 
 
 def tensor(name: str | Part, body: Part, shape: str = "", hue: str = "ink", gap: float = 6) -> Part:
@@ -263,7 +273,9 @@ def bar(length: float, hue: str = "p", h: float = 14, strength: float = LIT) -> 
     return Part(w, h, [mark])
 
 
-def stack(part: Part, n: int = 3, hue: str = "ink", step: float = 5) -> Part:
+def stack(
+    part: Part, n: int = 3, hue: str = "ink", step: float = 5, strength: float = 0.55
+) -> Part:
     """A part in front of others of its kind (heads, layers), whose rims look out behind it.
 
     Args:
@@ -271,6 +283,7 @@ def stack(part: Part, n: int = 3, hue: str = "ink", step: float = 5) -> Part:
         n: how many there are
         hue: of the rims, a name of look.FILL
         step: pixels from one to the next
+        strength: of the first rim, 0 to 1; those behind it are weaker
     Returns: a part
     Raises:
         ValueError: there is no such hue, or n is less than 1
@@ -278,12 +291,8 @@ def stack(part: Part, n: int = 3, hue: str = "ink", step: float = 5) -> Part:
     one_of("hue", hue, FILL)
     w, h, d = part.w, part.h, (positive("n", n) - 1) * step
     rim = f"h{num(w)}v{num(h)}h{num(-step)}v{num(step - h)}h{num(step - w)}z"
-    rims = [
-        element(
-            "path", d=f"M{num(i * step)} {num(d - i * step)}{rim}", fill=FILL[hue], opacity=0.55 / i
-        )
-        for i in range(1, n)
-    ]
-    return Part(
-        w + d, h + d, rims, [(0, d, part)], axis=d + part.axis, mid=part.mid, body=part.body
-    )
+    rims = []
+    for i in range(1, n):
+        d_ = f"M{num(i * step)} {num(d - i * step)}{rim}"
+        rims.append(element("path", d=d_, fill=FILL[hue], opacity=strength / i))
+    return Part(w + d, h + d, rims, [(0, d, part)], d + part.axis, part.mid, part.body)

@@ -13,14 +13,18 @@ from attention_src.figures.drawings.cache import cache
 from attention_src.figures.drawings.equation import equation
 from attention_src.figures.drawings.layer import layer
 from attention_src.figures.drawings.pages import pages
+from attention_src.figures.drawings.spine import spine
 from attention_src.figures.drawings.split_heads import split_heads
+from attention_src.figures.drawings.strip import strip
 
 DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
     "equation": equation,
     "layer": layer,
     "pages": pages,
+    "spine": spine,
     "split_heads": split_heads,
+    "strip": strip,
 }
 
 
