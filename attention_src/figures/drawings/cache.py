@@ -46,7 +46,10 @@ def cache(step: int = len(TOKENS)) -> Drawing:
 
 def _arrange(narrow: bool, step: int) -> Scene:
     steps = range(max(1, step - SHOWN + 1), step + 1)
-    lanes = [_lane("with a cache", steps, True, narrow), _lane("without", steps, False, narrow)]
+    lanes = [
+        _lane("with a cache, a step computes", steps, True, narrow),
+        _lane("without, it computes", steps, False, narrow),
+    ]
     return Scene(column(*lanes, gap=26, align="left"))
 
 
@@ -54,7 +57,7 @@ def _lane(said: str, steps: range, keeps: bool, narrow: bool) -> Part:
     """The steps of one of the two ways, and how many rows each computes."""
     counts = [_count(1 if keeps else n) for n in steps]
     tables = [_step(n, keeps, narrow) for n in steps]
-    shown = grid([tables, counts], gap=(26 if narrow else 46, 8))
+    shown = grid([tables, counts], gap=(16 if narrow else 46, 8))
     return column(label(said, BODY, bold=True, align="start"), shown, gap=6, align="left")
 
 

@@ -21,8 +21,8 @@ from attention_src.figures.drawing import (
 from attention_src.figures.drawing.sentence import BANK, SCALED, TOKENS, WEIGHTS
 
 ALT = (
-    "One row of Q, the query of “bank”, meets every key and gives one row of scores, one row of "
-    "weights and, with every value, one row of O."
+    "One row of Q, the query of “bank”, gives one row of scores, one of weights and one of O. No "
+    "other row of Q is needed for it."
 )
 D = 3  # numbers in a key, and in a value, as drawn
 
@@ -30,8 +30,7 @@ D = 3  # numbers in a key, and in a value, as drawn
 def equation() -> Drawing:
     """Five rectangles and the scores between them, the row of "bank" lit.
 
-    Caption: One query, one row. Follow "bank" from Q to O: its row of scores needs every key, its
-    row of the output every value, but no other query.
+    Caption: One query, one row. Follow "bank" from Q to O: no other row of Q is needed.
 
     Returns: the drawing
     """
@@ -42,10 +41,10 @@ def _arrange(narrow: bool) -> Scene:
     n, size = len(TOKENS), 18 if narrow else 22
     names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
     q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
-    k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, lit="all"))
+    k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, shade=_whole))
     s = tensor("$S$", _one_row(SCALED, "ink", size), "$n × n$")
     p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
-    v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, lit="all"))
+    v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, shade=_whole))
     o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n × d_v$", "o")
     for part, name in ((q, "q"), (k, "k"), (s, "s"), (p, "p"), (v, "v"), (o, "o")):
         named(part, name)
@@ -68,6 +67,11 @@ def _name(i: int) -> Part:
 def _above(name: str, shape: str, hue: str) -> Part:
     """A name with its shape beside it: below stands the next rectangle."""
     return row(label(name, NAME, hue), note(shape), gap=8)
+
+
+def _whole(i: int, j: int) -> float:
+    """All of it is needed, but the row is to be seen first."""
+    return 0.6
 
 
 def _one_row(numbers: list[float], hue: str, size: float) -> Part:

@@ -12,9 +12,11 @@ from attention_src.figures.drawing import (
     cells,
     dot,
     grid,
+    lean,
     line,
     note,
     op,
+    over,
     path,
     row,
     stand,
@@ -42,26 +44,29 @@ def layer() -> Drawing:
 
 def _arrange(narrow: bool) -> Scene:
     x, y = tensor("", _vector(BEFORE), "“bank”"), tensor("", _vector(AFTER))
-    attention, mlp = box("attention", w=116, h=56, bold=True), box("MLP", w=116, h=56)
+    attention, mlp = box("attention", w=116, h=56), box("MLP", w=116, h=56)
     norms, adds, forks = [box("norm"), box("norm")], [op("+"), op("+")], [dot(), dot()]
     pairs = row(cells(1, 4, "k", 12, lit="all"), cells(1, 4, "v", 12, lit="all"), gap=8)
     others = tensor(note("keys and values\nof the other tokens"), pairs)
     alone = note("each token\nby itself")
-    name = None if narrow else stand(note("residual path", "ink", bold=True), -9)
+    name = note("residual path", "ink", bold=True)
+    if narrow:
+        over(adds[0], name, name.w / 2 + 12, 21)
+        lean(alone, alone.w / 2 + 22)
     lines: list[list[Part | None]] = [
         [None, None, others, None, None, alone, None, None],
         [None, norms[0], attention, None, norms[1], mlp, None, None],
-        [x, forks[0], name, adds[0], forks[1], None, adds[1], y],
+        [x, forks[0], None if narrow else stand(name, -9), adds[0], forks[1], None, adds[1], y],
     ]
     turned = [
         list(line) for line in zip(*lines[::-1], strict=True)
     ]  # on a phone, the path runs down
-    root = grid(turned, gap=(26, 24)) if narrow else grid(lines, gap=(29, 26))
+    root = grid(turned, gap=(22, 24)) if narrow else grid(lines, gap=(29, 26))
     through = [x, forks[0], adds[0], forks[1], adds[1]]
     joins = [
-        line(a, b, width=RESIDUAL, gap=6 if a is x else 0, end=0) for a, b in pairwise(through)
+        line(a, b, width=RESIDUAL, gap=5 if a is x else 0, end=0) for a, b in pairwise(through)
     ]
-    joins += [arrow(adds[1], y, width=RESIDUAL, gap=0), arrow(others, attention)]
+    joins += [arrow(adds[1], y, width=RESIDUAL, gap=4), arrow(others, attention)]
     for fork, norm, step, add in zip(forks, norms, (attention, mlp), adds, strict=True):
         leaves, corner, enters = (
             ("bottom", (step, add), "right") if narrow else ("right", (add, step), "top")

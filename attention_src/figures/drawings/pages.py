@@ -25,9 +25,9 @@ PAGE = 4  # tokens
 SLOTS = 8  # pages in memory
 # A text: its words, page by page, and the number of each page in memory.
 TEXTS = {
-    "A": ((1, "the river\nbank was"), (3, "steep, full\nof nettles"), (6, "in May")),
+    "A": ((1, "the river\nbank was"), (3, "steep and\nwet all"), (6, "winter")),
     "B": ((1, "the river\nbank was"), (4, "closed")),
-    "C": ((5, "a bank\nlends money"), (7, "to us")),
+    "C": ((5, "a bank\nhas money"), (7, "to lend")),
 }
 SHARED = 1
 
@@ -45,9 +45,9 @@ def pages() -> Drawing:
 
 def _arrange(narrow: bool) -> Scene:
     used = {page: len(words.split()) for text in TEXTS.values() for page, words in text}
-    slots = [_slot(used.get(i, 0), i == SHARED, 11 if narrow else 13) for i in range(SLOTS)]
+    slots = [_slot(used.get(i, 0), i == SHARED, 9 if narrow else 13) for i in range(SLOTS)]
     lines = [row(note(f"{i}"), slot, gap=6) for i, slot in enumerate(slots)]
-    memory = tensor(label("memory", bold=True), frame(column(*lines, gap=8), gap=9))
+    memory = tensor(label("memory", bold=True), frame(column(*lines, gap=8), gap=8))
     joins, texts = [], {}
     for name, pages_ in TEXTS.items():
         parts = []
@@ -62,7 +62,9 @@ def _arrange(narrow: bool) -> Scene:
         side = "right" if name == "A" else "left"
         texts[name] = column(label(f"text {name}", bold=True), *parts, gap=10, align=side)
     right = column(texts["B"], texts["C"], gap=24, align="left")
-    return Scene(row(texts["A"], memory, right, gap=24 if narrow else 90), joins)
+    root = row(texts["A"], memory, right, gap=27 if narrow else 96)
+    said = note(f"page {SHARED}: the same beginning, stored once", "ink")
+    return Scene(column(root, said, gap=12), joins)
 
 
 def _slot(n: int, shared: bool, size: float) -> Part:

@@ -13,11 +13,12 @@ from attention_src.figures.drawing import (
     both,
     cells,
     column,
-    grid,
     label,
+    lean,
     note,
     path,
     row,
+    space,
     tensor,
 )
 from attention_src.figures.drawing.sentence import TOKENS
@@ -43,22 +44,23 @@ def split_heads() -> Drawing:
 
 
 def _arrange(narrow: bool) -> Scene:
-    n, size = len(TOKENS), 14
+    n, size = len(TOKENS), 13 if narrow else 14
     whole = _table(n, D, size, lambda i, j: i * D + j)
     x = tensor("", row(_names(range(n), size), whole, gap=6), f"{n} × {D}")
-    x.body = whole
-    cut = row(*(_table(n, WIDTH, size, partial(_split_place, h)) for h in range(HEADS)), gap=12)
-    split = tensor("", cut, f"{n} × {HEADS} × {WIDTH}")
-    good = _heads("right", size, _split_place)
-    bad = _heads("wrong", size, _reshaped_place)
+    halves = (_table(n, WIDTH, size, partial(_split_place, h)) for h in range(HEADS))
+    split = tensor("", row(*halves, gap=12), f"{n} × {HEADS} × {WIDTH}")
+    right, wrong = label("right", bold=True), label("wrong", bold=True)
+    good, bad = _heads(right, size, _split_place), _heads(wrong, size, _reshaped_place)
+    said, roof = note("reshape at once"), space()
+    joins = [arrow(x, split, "split"), arrow(split, right if narrow else good, "transpose")]
     if narrow:
-        top = column(x, split, gap=40)
-        root = column(top, row(good, bad, gap=24, align="top"), gap=46)
-        joins = [arrow(x, split, "split"), arrow(split, good, "transpose", way="v")]
-        return Scene(root, [*joins, path((x, "right"), (bad, x), (bad, "top"))])
-    root = row(grid([[x, split]], gap=(56, 0)), row(good, bad, gap=40), gap=84)
-    joins = [arrow(x, split, "split"), arrow(split, good, "transpose")]
-    return Scene(root, joins)
+        steps = column(x, split, gap=36)
+        above = row(steps, said, gap=54)
+        root = column(above, row(good, bad, gap=24, align="top"), gap=40, align="left")
+        return Scene(root, [*joins, path((x, "right"), (wrong, x), (wrong, "top"))])
+    root = row(row(x, split, gap=56), row(good, bad, gap=44), gap=84)
+    around = path((x, "top"), (x, roof), (wrong, roof), (wrong, "top"))
+    return Scene(column(said, roof, space(h=6), root, gap=6), [*joins, around])
 
 
 def _split_place(h: int, i: int, j: int) -> int:
@@ -87,11 +89,13 @@ def _names(tokens: range | list[int], size: float) -> Part:
     return column(*said, gap=0, pitch=size, align="right")
 
 
-def _heads(title: str, size: float, place: Callable[[int, int, int], int]) -> Part:
+def _heads(title: Part, size: float, place: Callable[[int, int, int], int]) -> Part:
     """The heads below each other, as they lie in memory."""
     n, parts = len(TOKENS), []
     for h in range(HEADS):
         table = _table(n, WIDTH, size, partial(place, h))
         whose = _names([place(h, i, 0) // D for i in range(n)], size)
-        parts.append(row(whose, tensor(note(f"head {h}"), table, gap=2), gap=6))
-    return column(label(title, bold=True), *parts, gap=8, align="right")
+        head = row(whose, tensor(note(f"head {h}"), table, gap=2), gap=6)
+        parts.append(lean(head, whose.w + 6 + table.w / 2))
+    shape = note(f"{HEADS} × {n} × {WIDTH}")
+    return column(title, *parts, shape, gap=8)
