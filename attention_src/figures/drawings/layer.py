@@ -58,9 +58,7 @@ def _arrange(narrow: bool) -> Scene:
         [None, norms[0], attention, None, norms[1], mlp, None, None],
         [x, forks[0], None if narrow else stand(name, -9), adds[0], forks[1], None, adds[1], y],
     ]
-    turned = [
-        list(line) for line in zip(*lines[::-1], strict=True)
-    ]  # on a phone, the path runs down
+    turned = list(zip(*lines[::-1], strict=True))  # on a phone, the path runs down
     root = grid(turned, gap=(22, 24)) if narrow else grid(lines, gap=(29, 26))
     through = [x, forks[0], adds[0], forks[1], adds[1]]
     joins = [
