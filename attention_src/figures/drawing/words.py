@@ -130,8 +130,8 @@ def label(
     """
     one_of("align", align, ("start", "middle", "end"))
     lines, step = said.split("\n"), positive("size", size) * 1.3
-    wider = max(map(len, lines)) // 3 if bold else 0
-    w = max(measure(line, size) for line in lines) + wider
+    w = max(measure(line, size) for line in lines)
+    w += w // 8 if bold else 0
     x = {"start": 0.0, "middle": w / 2, "end": float(w)}[align]
     marks = [
         words(x, size * 0.95 + i * step, line, size, colour, align, bold)
