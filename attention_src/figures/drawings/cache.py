@@ -57,7 +57,7 @@ def _lane(said: str, steps: range, keeps: bool, narrow: bool) -> Part:
     """The steps of one of the two ways, and how many rows each computes."""
     counts = [_count(1 if keeps else n) for n in steps]
     tables = [_step(n, keeps, narrow) for n in steps]
-    shown = grid([tables, counts], gap=(16 if narrow else 46, 8))
+    shown = grid([tables, counts], gap=(16 if narrow else 43, 8))
     return column(label(said, BODY, bold=True, align="start"), shown, gap=6, align="left")
 
 
