@@ -17,7 +17,7 @@ import pytest
 from built_site import HTML, THEMES, Log, site_pages
 from xdist.scheduler import LoadScopeScheduling
 
-from tools.site.measure import FLAGS, chromium
+from tools.site.measure import FLAGS, chromium, driver_lacks
 from tools.site.server import serving
 
 # Their tests take seconds each, and each opens its own page. The tests of any other file share what
@@ -68,8 +68,10 @@ def pages(site):
 @pytest.fixture(scope="session")
 def browser():
     path = chromium()
-    if path is None:
-        reason = "NO BROWSER: the site was NOT tested. Install chromium, or name one in CHROMIUM."
+    missing = driver_lacks()
+    if path is None or missing:
+        what = missing or "Install chromium, or name one in CHROMIUM."
+        reason = f"NO BROWSER: the site was NOT tested. {what}"
         if os.environ.get("REQUIRE_BROWSER") == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)

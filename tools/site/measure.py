@@ -50,6 +50,21 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
+def driver_lacks() -> str:
+    """Why Playwright's driver cannot start here, and what helps; empty if it can.
+
+    The driver is a node that comes with the wheel; it needs libatomic, which Debian's chromium
+    does not always bring along.
+    """
+    from playwright._impl._driver import compute_driver_executable
+
+    node, _ = compute_driver_executable()
+    started = subprocess.run([node, "--version"], capture_output=True, text=True)
+    if started.returncode == 0:
+        return ""
+    return f"Playwright's node does not start ({started.stderr.strip()}): apt install libatomic1"
+
+
 @dataclass
 class Visit:
     """What opening one page and scrolling to its end asked for."""
