@@ -67,14 +67,15 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
 
 def test_the_course_zip_holds_what_needs_numpy_alone():
     names = course.numpy_modules(REPOSITORY)
-    for name in ("softmax.reference", "exercises.maps", "attention.masks", "timing"):
+    draws = "figures.drawings.equation"
+    for name in ("softmax.reference", "exercises.maps", "attention.masks", "timing", draws):
         assert f"attention_src.{name}" in names
     for name in ("softmax.layer", "softmax.kernel", "figures", "explorables", "models.smollm2"):
         assert f"attention_src.{name}" not in names
     made = course.archive(REPOSITORY)
     assert made == course.archive(REPOSITORY), "the same sources give the same bytes"
     files = zipfile.ZipFile(io.BytesIO(made)).namelist()
-    assert {"jaxtyping.py", "attention_src/figures.py"} < set(files)
+    assert {"jaxtyping.py", "attention_src/figures/__init__.py"} < set(files)
 
 
 def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):

@@ -12,12 +12,31 @@ import json
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 from tools.book import Book
 
 # What the numbers depend on.
 _SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
+
+
+class FiguresOfCells(SphinxTransform):
+    """Where no code runs, an empty figure for each cell that will show one: it has a number."""
+
+    default_priority = 200  # before Sphinx looks for what has a number
+
+    def apply(self, **kwargs: Any) -> None:
+        if self.config.nb_execution_mode != "off":
+            return
+        for cell in list(self.document.findall(nodes.container)):
+            options = cell.get("cell_metadata", {}).get("mystnb", {}).get("figure")
+            if options:
+                name = nodes.fully_normalize_name(options["name"])
+                figure = nodes.figure("", nodes.caption("", options["caption"]), names=[name])
+                self.document.note_explicit_target(figure, figure)
+                cell += figure
 
 
 def load(book: Book) -> dict[str, Any]:
@@ -140,5 +159,6 @@ def _citation(citation: Any) -> dict[str, str]:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_transform(FiguresOfCells)
     app.connect("env-check-consistency", _keep)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

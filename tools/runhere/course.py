@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 STANDINS = Path(__file__).parent / "standins"
-# Where the stand-ins go. attention_src.figures needs matplotlib, so nothing of it is in the zip.
-PLACES = {"jaxtyping.py": "jaxtyping.py", "figures.py": "attention_src/figures.py"}
+# Where the stand-ins go. Of attention_src.figures, which needs matplotlib, only what draws is in.
+PLACES = {"jaxtyping.py": "jaxtyping.py", "figures.py": "attention_src/figures/__init__.py"}
 AVAILABLE = {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
 PACKAGE = "attention_src"
 # Rooms that cannot work there: figures has a stand-in, explorables show HTML of a notebook.
 ABSENT = ("attention_src.figures", "attention_src.explorables")
+DRAWS = ("attention_src.figures.drawing", "attention_src.figures.drawings")
 STOOD_IN = {"attention_src.figures"}
 
 
@@ -42,7 +43,7 @@ def numpy_modules(root: Path) -> dict[str, Path]:
     for path in sorted((root / PACKAGE).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         files[".".join(parts).removesuffix(".__init__")] = path
-    files = {name: path for name, path in files.items() if not name.startswith(ABSENT)}
+    files = {n: p for n, p in files.items() if n.startswith(DRAWS) or not n.startswith(ABSENT)}
     wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
     everything = set(wants)
     while True:

@@ -4,6 +4,8 @@ outputs.py       Sphinx: the site shows the outputs that the notebooks store
 cells.py         Sphinx: folded code, with a line that says what is in it
 math.py          Sphinx: equations, set by KaTeX while the book is built
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
+drawings.py      the course's drawings on a page: its colours, and both arrangements
+strip.py         Sphinx: under a chapter's title, the way through a model, with its part lit
 folds_and_links.py  Sphinx: what a page says about its chapter; folds that need no script
 assets.py        Sphinx: one style sheet with the rules in use, and only the scripts in use
 fonts.py         fonts cut down to the characters of the book

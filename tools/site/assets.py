@@ -35,6 +35,7 @@ STYLES = (
     "sphinx-design.min.css",
     "vendor/katex/katex.min.css",
     "course.css",
+    "drawings.css",
     "run-here.css",
     "learner/learner.css",
 )

@@ -3,7 +3,8 @@
 An SVG in the page costs no request and follows the theme: the grey #767676 of attention_src.figures
 becomes the colour of the text around it, and the palette's colours become variables that course.css
 sets for light and for dark. This covers the figures that cells show and the .svg files of {figure}
-and {image}. The shape of a letter is written once per page, however many drawings use it.
+and {image}. The shape of a letter is written once per page, however many figures use it. What
+attention_src.figures.drawing draws needs none of this: see drawings.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from tools import macros
+from tools.book import Book
+from tools.site import drawings
+from tools.site.outputs import executed
 
 HUES = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
 INK = re.compile("#767676", re.IGNORECASE)
@@ -89,7 +93,7 @@ def use_hues(style: str) -> str:
 def shorten(path: str) -> str:
     """The same path with H and V for horizontal and vertical lines: "M 1 2 L 5 2" is "M1 2H5"."""
     out, here = [], ("", "")
-    for command, x, y in re.findall(r"([A-Za-z])\s*(\S*)\s*(\S*)\s*", path):
+    for command, x, y in re.findall(r"([A-Za-z])\s*([^\sA-Za-z]*)\s*([^\sA-Za-z]*)\s*", path):
         if command not in "MLz" or (command == "z") != (x == ""):
             return re.sub(r"\s*([A-Za-z])\s*", r"\1", path).strip()  # a curve, or another form
         if command == "L" and y == here[1]:
@@ -107,12 +111,20 @@ def draw_in_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if app.builder.format != "html":
         return
     page = Page()
-    for node in [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]:
+    images = [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]
+    chapters = [c for c in Book(Path(app.srcdir)).chapters if c.docname == docname and images]
+    narrow = {k: v for c in chapters for k, v in drawings.arrangements(executed(app, c)).items()}
+    for node in images:
         path = Path(app.srcdir, node["uri"])
         if not path.is_file():
             continue  # a URL; Sphinx has already warned about missing files
+        text = path.read_text("utf-8")
+        if text in narrow:
+            html = drawings.both(text, narrow[text])
+            node.replace_self(nodes.raw("", html, format="html"))
+            continue
         try:
-            svg = page.inline(path.read_text("utf-8"), alt=node.get("alt"))
+            svg = page.inline(text, alt=node.get("alt"))
         except ValueError as error:
             _log.warning("%s: %s", node["uri"], error, location=node, type="figure")
             continue

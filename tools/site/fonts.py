@@ -18,13 +18,14 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every table 
 OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
 # In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
+_IN_DRAWING = re.compile(r'<tspan[^>]* font-family="KaTeX_[^>]*>([^<]+)')
 # Classes that choose neither the upright nor the italic font of ordinary mathematics.
 _SPECIAL = re.compile(r"\b(?:ams\w+|boldsymbol|math(?!normal|rm)\w+|text(?!rm)\w+)\b")
 _ORDINARY = re.compile(r"KaTeX_(Main-Regular|Math-Italic|Size\d-Regular)")
 
 
 def characters(pages: Iterable[str]) -> tuple[str, str]:
-    """The characters of the equations in these pages (HTML): all, and those in special fonts."""
+    """The characters of these pages' equations and drawings: all, and those in special fonts."""
     everything, special = set(" "), set[str]()
     for page in pages:
         for classes, text in _LEAF.findall(page):
@@ -32,6 +33,7 @@ def characters(pages: Iterable[str]) -> tuple[str, str]:
             everything |= chars
             if _SPECIAL.search(classes):
                 special |= chars
+        everything |= set(html.unescape("".join(_IN_DRAWING.findall(page))))
     return "".join(sorted(everything)), "".join(sorted(special))
 
 

@@ -51,12 +51,26 @@ def can_execute() -> bool:
     return True
 
 
+def _cache_folder(app: Sphinx) -> str:
+    """Where myst-nb looks unless configured otherwise."""
+    return str(Path(app.outdir).parent.resolve() / ".jupyter_cache")
+
+
+def executed(app: Sphinx, chapter: Chapter) -> nbformat.NotebookNode:
+    """The chapter with the outputs that its page shows: stored ones, or of this build.
+
+    Raises:
+        KeyError: its code has not run
+    """
+    cache = get_cache(_cache_folder(app))
+    return cache.get_cache_bundle(cache.match_cache_notebook(chapter.read()).pk).nb
+
+
 def fill_cache(app: Sphinx) -> None:
     """Cache the stored outputs of every fresh chapter; report the stale ones."""
     if app.config.nb_execution_mode != "cache":
         return
-    # Where myst-nb looks unless configured otherwise.
-    cache = get_cache(str(Path(app.outdir).parent.resolve() / ".jupyter_cache"))
+    cache = get_cache(_cache_folder(app))
     cache.change_cache_limit(1000)
     stale = []
     for chapter in Book(Path(app.srcdir)).chapters:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.figures.drawings import drawing
+
 PALETTE: Any = defaultdict(lambda: "#767676")
 
 
@@ -39,6 +41,11 @@ def figure(width: float, height: float, nrows: int = 1, ncols: int = 1, **subplo
 def show(fig: Any, alt: str) -> None:
     """Say what the figure on the page shows."""
     print(f"The figure is not drawn anew here. The one on the page: {alt}")
+
+
+def draw(name: str, **state: Any) -> None:
+    """Say what the drawing on the page, or in another state, shows."""
+    print(f"The drawing is not drawn anew here. It shows: {drawing(name, **state).alt}")
 
 
 def bars(*args: Any, **kwargs: Any) -> None:

@@ -1,0 +1,80 @@
+"""The equation as rectangles, with one row lit all the way through."""
+
+from attention_src.figures.drawing import (
+    NAME,
+    Drawing,
+    Part,
+    Scene,
+    arrow,
+    band,
+    both,
+    cells,
+    column,
+    grid,
+    label,
+    named,
+    note,
+    row,
+    stand,
+    tensor,
+)
+from attention_src.figures.drawing.sentence import BANK, SCALED, TOKENS, WEIGHTS
+
+ALT = (
+    "One row of Q, the query of “bank”, gives one row of scores, one of weights and one of O. No "
+    "other row of Q is needed for it."
+)
+D = 3  # numbers in a key, and in a value, as drawn
+
+
+def equation() -> Drawing:
+    """Five rectangles and the scores between them, the row of "bank" lit.
+
+    Caption: One query, one row. Follow "bank" from Q to O: no other row of Q is needed.
+
+    Returns: the drawing
+    """
+    return both(_arrange, ALT)
+
+
+def _arrange(narrow: bool) -> Scene:
+    n, size = len(TOKENS), 18 if narrow else 22
+    names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
+    q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
+    k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, shade=_whole))
+    s = tensor("$S$", _one_row(SCALED, "ink", size), "$n × n$")
+    p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
+    v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, shade=_whole))
+    o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n × d_v$", "o")
+    for part, name in ((q, "q"), (k, "k"), (s, "s"), (p, "p"), (v, "v"), (o, "o")):
+        named(part, name)
+    asked = row(names, q, gap=8)
+    asked.body = q.body
+    stripes = [band(q.row(BANK), s.row(BANK)), band(p.row(BANK), o.row(BANK))]
+    if narrow:
+        lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
+        root = grid([*lines, [None, p, o]], gap=(24, 6))
+        return Scene(root, [arrow(s, p, "$÷ √d_k$\nsoftmax")], stripes)
+    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (92, 6))
+    steps = arrow(s.row(BANK), p.row(BANK), "$÷ √d_k$\nsoftmax", gap=8, lift=12)
+    return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
+
+
+def _name(i: int) -> Part:
+    return note(TOKENS[i], "ink" if i == BANK else "soft", bold=i == BANK, align="end")
+
+
+def _above(name: str, shape: str, hue: str) -> Part:
+    """A name with its shape beside it: below stands the next rectangle."""
+    return row(label(name, NAME, hue), note(shape), gap=8)
+
+
+def _whole(i: int, j: int) -> float:
+    """All of it is needed, but the row is to be seen first."""
+    return 0.6
+
+
+def _one_row(numbers: list[float], hue: str, size: float) -> Part:
+    """A square of numbers, of which one row is known, as strong as its numbers."""
+    n, most = len(numbers), max(numbers)
+    return cells(n, n, hue, size, shade=lambda i, j: numbers[j] / most if i == BANK else 0.1)

@@ -1,0 +1,205 @@
+"""Every drawing: the same bytes everywhere, within the rules of style, and right."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hashes import EVERY, TABLE, table
+
+from attention_src.figures import draw
+from attention_src.figures.drawing import look, sentence
+from attention_src.figures.drawings import DRAWINGS, drawing
+from attention_src.figures.drawings.strip import CHAPTERS, GROUPS, STAGES
+from attention_src.softmax.reference import softmax
+
+ROOT = Path(__file__).parents[2]
+WIDE, NARROW, BYTES = 680, 340, 12 * 1024  # a phone of 390 pixels has 341 for a drawing
+LARGE = {"spine": 960}
+SMALLEST = 11.2  # pixels of type
+ELEMENTS = {"svg", "g", "path", "rect", "circle", "text", "tspan"}
+ATTRIBUTES = {
+    *("viewBox", "width", "height", "role", "aria-label", "overflow", "data-part", "transform"),
+    *("x", "y", "dx", "dy", "cx", "cy", "r", "rx", "d", "fill", "stroke", "opacity"),
+    *("stroke-width", "stroke-linejoin", "stroke-dasharray", "stroke-opacity", "fill-opacity"),
+    *("font-size", "font-family", "font-style", "font-weight", "text-anchor"),
+}
+COLOURS = {*look.FILL.values(), *look.TEXT.values(), "none"}
+every = pytest.mark.parametrize("name, state", EVERY, ids=lambda x: str(x))
+
+
+def arrangements(name, state):
+    """(SVG as text, its elements, the widest that it may be), wide and narrow."""
+    made = drawing(name, **state)
+    for svg, widest in ((made.wide, LARGE.get(name, WIDE)), (made.narrow, NARROW)):
+        yield svg, list(ET.fromstring(svg).iter()), widest
+
+
+def words(svg):
+    texts = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(text.itertext()) for text in texts]
+
+
+def test_the_same_bytes():
+    why = "if the drawings are meant to change, look at them, then: python tests/figures/hashes.py"
+    assert TABLE.read_text("utf-8") == table(), why
+
+
+def test_the_same_bytes_on_other_pythons():
+    names = [f"python3.{minor}" for minor in range(10, 15)]
+    for python in filter(None, map(shutil.which, names)):
+        if subprocess.run([python, "-c", ""], capture_output=True).returncode:
+            continue  # a name that stands for nothing
+        command = [python, ROOT / "tests/figures/hashes.py", "--print"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert ran.stdout == TABLE.read_text("utf-8"), python
+
+
+def test_drawing_needs_the_standard_library_alone():
+    code = (
+        "import sys; sys.modules |= {'numpy': None, 'matplotlib': None, 'IPython': None}\n"
+        "from attention_src.figures.drawings import DRAWINGS, drawing\n"
+        "drawing('equation')"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+@every
+def test_size_and_type(name, state):
+    for svg, elements, widest in arrangements(name, state):
+        root = elements[0]
+        assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+        assert int(root.get("width")) <= widest
+        assert len(svg.encode()) <= BYTES
+        assert min(float(e.get("font-size")) for e in elements if e.get("font-size")) >= SMALLEST
+
+
+@every
+def test_presentation_attributes_alone(name, state):
+    for svg, elements, _ in arrangements(name, state):
+        assert {e.tag.rpartition("}")[2] for e in elements} <= ELEMENTS
+        assert {key for e in elements for key in e.attrib} <= ATTRIBUTES
+        assert {e.get(key) for e in elements for key in ("fill", "stroke")} <= COLOURS | {None}
+        assert not re.search(r"nan|inf\b|url\(|href", svg)
+
+
+@every
+def test_the_alt_text_says_the_point_without_colours(name, state):
+    made = drawing(name, **state)
+    assert made.alt.endswith(".") and 40 < len(made.alt) < 250
+    assert not re.search(r"\b(blue|green|orange|violet|purple|pink|grey|colour)", made.alt)
+    for svg in (made.wide, made.narrow):
+        assert ET.fromstring(svg).get("aria-label") == made.alt
+
+
+def test_two_arrangements_not_a_scaled_copy():
+    for name, state in EVERY:
+        made = drawing(name, **state)
+        assert made.narrow != made.wide
+
+
+# ---- What they say is right
+
+
+def test_the_numbers_of_the_sentence():
+    scores = np.array(sentence.K) @ sentence.Q
+    weights = softmax(scores / np.sqrt(len(sentence.Q)))
+    assert scores.tolist() == sentence.SCORES
+    np.testing.assert_allclose(sentence.WEIGHTS, weights, rtol=1e-12)
+    np.testing.assert_allclose(sentence.OUTPUT, weights @ np.array(sentence.V), rtol=1e-12)
+    assert sentence.TOKENS[weights.argmax()] == "river"
+
+
+def test_the_spine_shows_weights_that_add_up_to_one():
+    for svg, _, _ in arrangements("spine", {}):
+        shown = [word for word in words(svg) if re.fullmatch(r"0\.\d\d", word)]
+        assert shown == [f"{p:.2f}" for p in sentence.WEIGHTS]
+        assert round(sum(map(float, shown)), 9) == 1
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+def test_a_cache_computes_one_row_and_no_cache_all(step):
+    for svg, _, _ in arrangements("cache", {"step": step}):
+        counts = [int(word.split()[0]) for word in words(svg) if re.fullmatch(r"\d rows?", word)]
+        shown = list(range(max(1, step - 2), step + 1))
+        assert counts == [1] * len(shown) + shown
+
+
+def test_in_the_wrong_split_a_head_has_no_river():
+    right, wrong = np.arange(40).reshape(5, 2, 4).swapaxes(0, 1), np.arange(40).reshape(2, 5, 4)
+    river = sentence.TOKENS.index("river")
+    assert [(river == head // 8).any(axis=1).sum() for head in right] == [1, 1]
+    assert [(river == head // 8).any(axis=1).sum() for head in wrong] == [2, 0]
+    for svg, _, _ in arrangements("split_heads", {}):
+        said = [word for word in words(svg) if word in sentence.TOKENS]
+        heads = [[sentence.TOKENS[row[0] // 8] for row in h] for h in (*right, *wrong)]
+        assert said[-20:] == [token for head in heads for token in head]
+
+
+def test_every_chapter_has_a_part_of_the_strip():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+    parts = [part for part in toc["parts"] if part.get("numbered")]
+    chapters = [c["file"].rpartition("/")[2] for part in parts for c in part["chapters"]]
+    assert list(CHAPTERS) == chapters
+    assert set(CHAPTERS.values()) <= {*STAGES, *GROUPS}
+
+
+# ---- How they are shown
+
+
+def test_draw_shows_both_arrangements(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda *a, **k: shown.append((a, k)))
+    draw("cache", step=2)
+    made = drawing("cache", step=2)
+    bundle = {"image/svg+xml": made.wide, "text/plain": made.alt}
+    metadata = {"image/svg+xml": {"narrow": made.narrow}}
+    assert shown == [((bundle,), {"metadata": metadata, "raw": True})]
+
+
+@pytest.mark.parametrize(
+    "name, state, says",
+    [
+        ("equations", {}, "name='equations': it should be one of 'cache', 'equation'"),
+        ("cache", {"stp": 3}, "stp=3: the drawing 'cache' is a function of step"),
+        ("equation", {"row": 1}, "row=1: the drawing 'equation' is a function of nothing"),
+        ("cache", {"step": 6}, "step=6: it should be 1 to 5"),
+        ("strip", {"part": "soft"}, "part='soft': it should be one of 'words'"),
+    ],
+)
+def test_bad_names_and_states_are_refused(name, state, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        drawing(name, **state)
+
+
+def drawn(code):
+    """The drawings that a cell's code shows."""
+    for call in (n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call)):
+        if getattr(call.func, "id", "") == "draw":
+            arguments = [ast.unparse(a) for a in (*call.args, *call.keywords)]
+            yield eval(f"drawing({', '.join(arguments)})")
+
+
+def test_notebooks_hold_the_drawings_of_today():
+    """nbval looks at the wide arrangement only."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            outputs = [o for o in cell.get("outputs", []) if "metadata" in o]
+            stored = [o for o in outputs if "narrow" in o["metadata"].get("image/svg+xml", {})]
+            today = drawn("".join(cell["source"])) if stored else ()
+            for output, made in zip(stored, today, strict=True):
+                assert "".join(output["data"]["image/svg+xml"]) == made.wide, path.name
+                assert output["metadata"]["image/svg+xml"]["narrow"] == made.narrow, path.name
+
+
+def test_every_drawing_has_a_file_of_its_name():
+    for name, function in DRAWINGS.items():
+        assert function.__module__ == f"attention_src.figures.drawings.{name}"
+        assert (function.__name__ == name and "Caption: " in function.__doc__) or name == "strip"

@@ -1,0 +1,208 @@
+"""The drawings in a real browser: nothing touches, and a page shows the arrangement that fits."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from built_site import Log
+
+from attention_src.figures.drawings import drawing
+from attention_src.figures.drawings.strip import CHAPTERS
+from tools.notebook import build as notebooks
+from tools.site import drawings as on_site
+from tools.site.server import serving
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("pipeline", "figures")]
+from hashes import EVERY  # noqa: E402
+from tiny import make_book  # noqa: E402
+
+OVERLAPS = Path(__file__).with_name("overlaps.js").read_text("utf-8")
+KATEX = REPOSITORY / "book/_static/vendor/katex/fonts"
+FACE = """@font-face {{ font-family: {}; font-style: {};
+  src: url(data:font/woff2;base64,{}) }}"""
+# The widest of the usual fonts, one as wide as Arial, and what this system chooses.
+FONTS = ("DejaVu Sans", "Liberation Sans", "system-ui")
+CAPTION = "One query, one row. Follow “bank” in $\\Q$."
+CELL = """\
+```{{code-cell}} ipython3
+---
+tags: [hide-input]
+mystnb:
+  figure:
+    name: fig:{0}
+    caption: {1}
+---
+draw("{0}")
+```
+"""
+TEXT = f"""\
+(ch:softmax)=
+# Softmax
+
+**How do scores become weights?**
+
+```{{code-cell}} ipython3
+from attention_src.figures import draw
+```
+
+See {{numref}}`fig:equation` and {{numref}}`the second picture, %s <fig:pages>`.
+
+{CELL.format("equation", CAPTION)}
+
+{CELL.format("pages", "Three texts.")}
+"""
+
+
+def faces():
+    """KaTeX's fonts for the letters of mathematics, as the pages have them."""
+    for name, style in (("Math-Italic", "italic"), ("Main-Regular", "normal")):
+        data = base64.b64encode((KATEX / f"KaTeX_{name}.woff2").read_bytes()).decode()
+        yield FACE.format(f"KaTeX_{name.partition('-')[0]}", style, data)
+
+
+@pytest.mark.parametrize("font", FONTS)
+def test_nothing_touches(font, new_page):
+    page, svgs = new_page(), []
+    for name, state in EVERY:
+        made = drawing(name, **state)
+        for kind, svg in (("wide", made.wide), ("narrow", made.narrow)):
+            said = f"{name} {state} {kind}".replace("'", "")
+            svgs.append(svg.replace("<svg", f"<svg data-name='{said}'", 1))
+    rule = f"svg {{ font-family: '{font}', sans-serif; display: block; margin: 2rem }}"
+    page.set_content(f"<style>{''.join(faces())}{rule}</style>{''.join(svgs)}")
+    page.evaluate("document.fonts.ready")
+    assert page.evaluate(OVERLAPS) == []
+
+
+def test_words_that_touch_are_seen(new_page):
+    page = new_page()
+    page.set_content(
+        "<svg data-name='x' width='99' height='50'><text x='5' y='20'>river</text>"
+        "<text x='20' y='22'>bank</text><text x='90' y='40'>steep</text>"
+        "<path d='M0 15 L60 15' stroke='red' fill='none'/></svg>"
+    )
+    found = page.evaluate(OVERLAPS)
+    assert 'x: "river" and "bank"' in found and 'x: "steep" sticks out' in found
+    assert 'x: a line through "river"' in found
+
+
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory):
+    root = make_book(tmp_path_factory.mktemp("drawings"), softmax=TEXT)
+    assert notebooks.main([], root) == 0
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return root
+
+
+@pytest.fixture(scope="module")
+def soup(small_site):
+    html = (small_site / "_build/html/book/softmax.html").read_text("utf-8")
+    return BeautifulSoup(html, "html.parser")
+
+
+def plain(html):
+    """Elements and attributes, however they are written."""
+    return str(BeautifulSoup(html, "html.parser").find("svg"))
+
+
+def test_both_arrangements_are_on_the_page_whole(soup):
+    boxes = soup.select("figure .drawing")
+    assert len(boxes) == 2
+    for box, name in zip(boxes, ("equation", "pages"), strict=True):
+        made = drawing(name)
+        for kind, svg in (("wide", made.wide), ("narrow", made.narrow)):
+            (shown,) = box.select(f":scope > .drawing-{kind} > svg")
+            assert str(shown) == plain(on_site.on_page(svg))
+    assert not re.search(r"#[0-9a-f]{6}", str(boxes))
+
+
+def test_colours_of_the_page_and_nothing_else_change():
+    svg = drawing("equation").wide
+    pattern = "|".join(map(re.escape, on_site.COLOURS.values()))
+    back = re.sub(pattern, "#", on_site.on_page(svg))
+    assert back == re.sub(r"#[0-9a-f]{6}", "#", svg)
+
+
+def test_a_caption_has_a_number_that_text_refers_to(small_site, soup):
+    numbers = [caption.get_text() for caption in soup.select("figcaption .caption-number")]
+    assert [number.strip() for number in numbers] == ["Fig. 1", "Fig. 2"]
+    links = [link.get_text() for link in soup.select("p > a.internal")]
+    assert links == ["Fig. 1", "the second picture, 2"]
+    notebook = nbformat.read(small_site / "notebooks/softmax.ipynb", as_version=4)
+    texts = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert "*Fig. 1.* One query, one row." in texts and "*Fig. 2.* Three texts." in texts
+    assert "[Fig. 1](" in texts and "[the second picture, 2](" in texts
+
+
+def test_a_notebook_keeps_both_arrangements_and_runs_again_the_same(small_site):
+    path = small_site / "notebooks/softmax.ipynb"
+    cells = nbformat.read(path, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    shown = [drawing(name) for name in ("equation", "pages")]
+    assert [o.data["image/svg+xml"] for o in outputs] == [made.wide for made in shown]
+    narrow = [o.metadata["image/svg+xml"]["narrow"] for o in outputs]
+    assert narrow == [made.narrow for made in shown]
+    assert notebooks.main(["--check"], small_site) == 0
+    nbval = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "tools.as_read", str(path)]
+    nbval += ["-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(small_site)]
+    ran = subprocess.run(nbval, cwd=REPOSITORY, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+
+
+def test_the_strip_is_under_the_title_with_its_part_lit(soup):
+    (strip,) = soup.select(".drawing.strip")
+    svgs = strip.select("svg")
+    assert len(svgs) == 2
+    for svg in svgs:
+        assert svg["role"] == "img" and svg["aria-label"].endswith("is about softmax.")
+        assert "softmax" in svg.get_text()
+    before = strip.find_previous_siblings()
+    assert {e.name for e in before} <= {"h1", "p", "span"} and len(before) <= 4
+    assert CHAPTERS["softmax"] == "softmax"
+
+
+@pytest.mark.parametrize(
+    "width, shown", [(1280, "wide"), (820, "wide"), (390, "narrow"), (360, "narrow")]
+)
+@pytest.mark.parametrize("theme", ("light", "dark"))
+def test_the_arrangement_that_fits_is_shown(width, shown, theme, small_site, new_page):
+    with serving(small_site / "_build/html") as base:
+        page, log = new_page(width=width, theme=theme), Log(base)
+        log.watch(page)
+        page.goto(f"{base}/book/softmax.html", wait_until="load")
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll(".drawing")].map(box => {
+                 const svg = [...box.querySelectorAll("svg")].filter(e => e.checkVisibility());
+                 const least = Math.min(...[...svg[0].querySelectorAll("[font-size]")]
+                   .map(e => parseFloat(e.getAttribute("font-size"))));
+                 const scale = svg[0].clientWidth / svg[0].viewBox.baseVal.width;
+                 return [svg.map(e => e.parentElement.className).join(), least * scale];
+               })"""
+        )
+        assert [kind for kind, _ in seen] == [f"drawing-{shown}"] * 3
+        if width >= 390:
+            assert min(size for _, size in seen) >= 10.5
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not log.errors
+
+
+def test_the_strip_moves_nothing(small_site, new_page):
+    """It has its size before anything else has arrived."""
+    with serving(small_site / "_build/html") as base:
+        page = new_page(width=390)
+        page.add_init_script(
+            "window.moved = 0; new PerformanceObserver(list => list.getEntries()"
+            ".forEach(e => { moved += e.value; })).observe({type: 'layout-shift', buffered: true});"
+        )
+        page.goto(f"{base}/book/softmax.html", wait_until="networkidle")
+        assert page.evaluate("moved") < 0.01
