@@ -67,17 +67,3 @@ def test_links_of_notebooks_lead_to_pages_and_files(chapter):
             assert (BOOK.root / url.removeprefix(f"{BOOK.raw}/")).is_file(), url
         else:
             assert re.match(r"https?://", url), f"{url}: a notebook may be opened anywhere"
-
-
-def thousands(files):
-    """Lines of code, as README rounds them."""
-    n = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
-    return f"{round(n, -3):,}"
-
-
-def test_the_readme_says_the_sizes_as_they_are():
-    package = BOOK.root / "attention_src"
-    checks = set((package / "exercises").rglob("*.py"))
-    said = (BOOK.root / "README.md").read_text(encoding="utf-8")
-    assert f"{thousands(set(package.rglob('*.py')) - checks)} lines, a third" in said
-    assert f"and {thousands(checks)} more that check exercises" in said
