@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
@@ -21,10 +22,13 @@ UNKNOWN = "unknown"
 def provenance() -> dict[str, Any]:
     """What one needs to know to believe a number, or to measure it again.
 
+    On a machine that has a copy of the files but no git, the variable BENCHMARK_COMMIT names the
+    commit that was copied; then `dirty` stays unknown, and the digest tells whether it is true.
+
     Returns: date, chip, driver and versions; the commit, and whether any file but results differed
         from it; a digest of the sources, which identifies them where there is no git
     """
-    commit = _output("git", "rev-parse", "HEAD")
+    commit = _output("git", "rev-parse", "HEAD") or os.environ.get("BENCHMARK_COMMIT")
     changes = _output("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
     return dict(
         date_utc=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),

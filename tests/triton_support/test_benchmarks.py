@@ -169,6 +169,9 @@ def git(folder, *arguments):
 def test_a_changed_tree_is_dirty_and_results_do_not_count(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "ROOT", tmp_path)
     assert record.provenance()["commit"] == record.provenance()["dirty"] == "unknown"
+    with monkeypatch.context() as copied:
+        copied.setenv("BENCHMARK_COMMIT", "abc")
+        assert record.provenance()["commit"] == "abc" and record.provenance()["dirty"] == "unknown"
     (tmp_path / "benchmarks" / "results").mkdir(parents=True)
     (tmp_path / "benchmarks" / "flash.py").write_text("1")
     git(tmp_path, "init", "--quiet")
