@@ -22,14 +22,19 @@ UNKNOWN = "unknown"
 def provenance() -> dict[str, Any]:
     """What one needs to know to believe a number, or to measure it again.
 
-    On a machine that has a copy of the files but no git, the variable BENCHMARK_COMMIT names the
-    commit that was copied; then `dirty` stays unknown, and the digest tells whether it is true.
+    On a machine that has a copy of the files but not their history, the variable BENCHMARK_COMMIT
+    names the commit that was copied; then `dirty` stays unknown, and the digest says if it is true.
 
     Returns: date, chip, driver and versions; the commit, and whether any file but results differed
         from it; a digest of the sources, which identifies them where there is no git
     """
-    commit = _output("git", "rev-parse", "HEAD") or os.environ.get("BENCHMARK_COMMIT")
-    changes = _output("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
+    copied = os.environ.get("BENCHMARK_COMMIT")
+    commit = copied or _output("git", "rev-parse", "HEAD")
+    changes = (
+        None
+        if copied
+        else _output("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
+    )
     return dict(
         date_utc=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
         chip=torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -39,7 +44,7 @@ def provenance() -> dict[str, Any]:
         triton=_version("triton"),
         python=platform.python_version(),
         commit=commit or UNKNOWN,
-        dirty=UNKNOWN if commit is None or changes is None else bool(changes),
+        dirty=UNKNOWN if copied or commit is None or changes is None else bool(changes),
         sources_sha256=sources_digest(),
     )
 

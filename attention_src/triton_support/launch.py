@@ -46,8 +46,6 @@ class Launch:
         num_warps: warps (of 32 threads) per program
         num_stages: how many iterations of a loop have loads in flight at once
         max_registers: per thread, so that more programs fit on a multiprocessor; None = 255
-        groups: of num_warps that compute, beside a warp that loads for them through descriptors of
-            tensors, which need memory; 1 = all warps do all
     """
 
     kernel: Any
@@ -56,7 +54,6 @@ class Launch:
     num_warps: int = 4
     num_stages: int = 2
     max_registers: int | None = None
-    groups: int = 1
 
     def options(self) -> dict[str, int]:
         """What the compiler is told beside the arguments.
@@ -73,17 +70,8 @@ class Launch:
         """
         if 0 in self.grid:
             return None
-        if self.groups > 1:
-            allow_descriptors()
         with on_device_of(next(x for x in self.arguments.values() if isinstance(x, Tensor))):
             return self.kernel[self.grid](**self.arguments, **self.options())
-
-
-def allow_descriptors() -> None:
-    """Let Triton take memory for descriptors from torch, in this thread."""
-    triton.set_allocator(
-        lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda")
-    )
 
 
 def on_device_of(x: Tensor) -> AbstractContextManager:

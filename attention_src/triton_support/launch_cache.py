@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.triton_support.launch import Launch, allow_descriptors, on_device_of
+from attention_src.triton_support.launch import Launch, on_device_of
 
 MOST_PLANS = 256  # of one operator; text that grows makes a new signature with every token
 ALIGNMENT = 16  # bytes; Triton compiles a kernel for pointers that are divisible by it
@@ -110,8 +110,6 @@ class Start:
             given = {name: _seen_as(tensors[of], dtype) for name, _, of, dtype in self.tensors}
             replace(self.launch, arguments=self.launch.arguments | given).run()
             return
-        if self.launch.groups > 1:
-            allow_descriptors()
         arguments = self.in_order.copy()
         for _, position, of, _ in self.tensors:
             arguments[position] = tensors[of]  # whose address is all that a compiled kernel takes

@@ -5,7 +5,6 @@ import torch
 from attention_src.flash.kernel.backward import dkdv_launch, dq_launch
 from attention_src.flash.kernel.config import Inputs
 from attention_src.flash.kernel.forward import forward_launch
-from attention_src.flash.kernel.specialized import specialized_launch, takes
 from attention_src.flash.visibility import Visibility
 from attention_src.triton_support.launch import Launch
 
@@ -35,7 +34,7 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     changed = causal._replace(slopes=slopes, softcap=50.0)
     by_dq = dict(o=o, lse=lse, do=o, dlse=lse, lse_log2=lse_log2, delta=lse_log2, dq=q)
     by_dkdv = dict(do=o, lse_log2=lse_log2, delta=lse_log2, dk=k, dv=v)
-    found = {
+    return {
         "flash_forward full": forward_launch(full, o, lse, capability=capability),
         "flash_forward causal": forward_launch(causal, o, lse, capability=capability),
         "flash_forward windowed": forward_launch(windowed, o, lse, capability=capability),
@@ -45,7 +44,3 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
         "flash_dkdv": dkdv_launch(causal, **by_dkdv, capability=capability),
         "flash_dkdv changed": dkdv_launch(changed, **by_dkdv, capability=capability),
     }
-    if takes(full, capability):
-        launch = specialized_launch(full, o, lse, capability=capability)
-        found["flash_forward specialized"] = launch
-    return found

@@ -85,12 +85,11 @@ def compile_case(case: Case) -> dict[str, Any]:
         row["code"] = used.instructions
     if not loop:
         return row
-    row |= asdict(count(loop, launch.num_warps * launch.groups))
+    row |= asdict(count(loop, launch.num_warps))
     if case.topic == "flash":
         peer = PEERS.get((case.topic, case.launch))
         tma = dict(tma_bytes=peer.tma_bytes, stages=launch.num_stages) if peer else {}
-        # Groups of warps wait for each other no more than programs do.
-        placed = dict(num_warps=launch.num_warps, blocks=blocks * launch.groups)
+        placed = dict(num_warps=launch.num_warps, blocks=blocks)
         speed = cycle_model.tflop_per_s(loop, case.chip, **placed, **tma)
         row["tflop_per_s"] = round(speed, 1)
     return row

@@ -15,11 +15,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_src.costs import attention_flops
-from attention_src.flash.kernel.config import Inputs
-from attention_src.flash.kernel.specialized import specialized_launch, takes
 from attention_src.flash.layer import flash_attention
-from attention_src.flash.visibility import Visibility
-from attention_src.triton_support.launch import capability
 from benchmarks.goals import Goal, exactly, hot_loop_speed
 from benchmarks.running import Bench, faster
 
@@ -101,7 +97,6 @@ def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
     flops = attention_flops(n, n, d, d, n_heads=n_heads, batch=batch) / (2 if causal else 1)
 
     o = scaled_dot_product_attention(q, k, v, is_causal=causal)
-    inputs_only = Inputs(q, k, v, None, Visibility(n, n, causal), d**-0.5)
     gradients = torch.autograd.grad(o, leaves, do)
     forward, backward = [], []
     for impl, attend in _implementations(bench, causal, n).items():
@@ -109,18 +104,7 @@ def _case(bench: Bench, d: int, causal: bool, n: int) -> list[dict]:
         row = bench.row(partial(attend, *inputs), like=o.detach(), direction="forward", **names)
         forward.append(row)
         backward.append(_backward_row(bench, attend, leaves, do, gradients, names))
-    if q.is_cuda and takes(inputs_only, capability(q)):
-        names = dict(**labels, impl="triton specialized", direction="forward")
-        forward.append(bench.row(partial(_specialized, inputs_only), like=o.detach(), **names))
     return _judged(forward, flops) + _judged(backward, 2.5 * flops)
-
-
-def _specialized(inputs: Inputs) -> Tensor:
-    """The kernel for Hopper, which `flash_attention` does not choose before it is measured."""
-    o = torch.empty_like(inputs.q, requires_grad=False)
-    lse = torch.empty(o.shape[:3], dtype=torch.float32, device=o.device)
-    specialized_launch(inputs, o, lse, capability=capability(o)).run()
-    return o
 
 
 def _backward_row(
