@@ -199,8 +199,9 @@ def test_infinite_logits_and_nan(poisoned, dtype, rule):
     right, _ = exact(q, k, v, *rest, **rule)
     o, lse = (x.double().cpu().numpy() for x in attend(*on_device(q, k, v), **rule))
     assert np.isfinite(right[0]).all(axis=-1).sum() == (63 if rule else 64)
+    rounding = torch.finfo(dtype).eps / 2  # of weights, which sum to 1, times values of about 1
     for actual, expected in ((o, right[0]), (lse, right[1])):
-        np.testing.assert_allclose(actual, expected, rtol=1e-2, atol=1e-3)
+        np.testing.assert_allclose(actual, expected, rtol=1e-2, atol=max(1e-3, rounding))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -71,7 +71,7 @@ def test_probe(poisoned, dtype, interleaved):
     i = np.arange(d)
     partner = i ^ 1 if interleaved else (i + d // 2) % d
     for x in (q, k):
-        nonzero = x[0, 0].cpu().numpy() != 0
+        nonzero = x[0, 0].float().cpu().numpy() != 0
         expected = np.eye(d, dtype=bool)
         expected[i, partner] = True
         assert np.array_equal(nonzero, expected)
