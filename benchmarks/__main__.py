@@ -2,6 +2,7 @@
 
 python -m benchmarks                 every topic
 python -m benchmarks flash kvcache   some of them
+python -m benchmarks --seconds 60    begin no new size after so many seconds of a topic
 python -m benchmarks --goals         list the goals with their predictions, anywhere
 python -m benchmarks --smoke         run every script at tiny sizes, anywhere; measures nothing
 """
@@ -9,6 +10,7 @@ python -m benchmarks --smoke         run every script at tiny sizes, anywhere; m
 import argparse
 import importlib
 import sys
+import time
 
 import torch
 
@@ -25,6 +27,7 @@ def main() -> int:
     parser.add_argument("topics", nargs="*", help=f"some of: {', '.join(TOPICS)}; none = all")
     parser.add_argument("--goals", action="store_true", help="list the goals, measure nothing")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is measured")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of each topic")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(TOPICS)}")
@@ -37,10 +40,10 @@ def main() -> int:
     if why_not and not options.smoke:
         print(f"{why_not} Nothing was measured or recorded.", file=sys.stderr)
         return 2
-    bench, source = Bench(options.smoke), provenance()
+    source = provenance()
     if not options.smoke:
         print("\n".join(f"{name:15}{value}" for name, value in source.items()))
-    results = {topic: _run(topic, bench, source) for topic in topics}
+    results = {topic: _run(topic, _bench(options), source) for topic in topics}
     if not options.smoke:
         judged = judge(goals, results, source["chip"])
         print(f"\nGoals\n{format_table(judged)}\n\n{count(judged)}")
@@ -48,6 +51,10 @@ def main() -> int:
             print(f"kept in {save('goals', judged, source)}")
     failed = [row for rows in results.values() for row in rows if row["impl"] == "triton"]
     return int(any(row["error"] for row in failed))
+
+
+def _bench(options: argparse.Namespace) -> Bench:
+    return Bench(options.smoke, until=time.monotonic() + options.seconds)
 
 
 def _run(topic: str, bench: Bench, source: dict) -> list[dict]:

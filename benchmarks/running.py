@@ -1,7 +1,7 @@
 """What all benchmarks share: where they run, how they time a function and check its result."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,11 @@ class Bench:
     Args:
         smoke: True = tiny sizes on the CPU, in the interpreter, to see that every script runs;
             nothing is measured, and rows have no times
+        until: no new size is begun after this, in seconds of `time.monotonic`
     """
 
     smoke: bool
+    until: float = float("inf")
 
     @property
     def device(self) -> str:
@@ -36,6 +38,13 @@ class Bench:
     def dtype(self) -> torch.dtype:
         """bfloat16 to measure; float16 in the interpreter, which cannot multiply bfloat16."""
         return torch.float16 if self.smoke else torch.bfloat16
+
+    def in_time(self, sizes: Iterable[Any]) -> Iterator[Any]:
+        """The sizes, for as long as there is time to begin with one."""
+        for size in sizes:
+            if time.monotonic() > self.until:
+                return
+            yield size
 
     def size(self, real: Any, tiny: Any) -> Any:
         """The size to use, in a measurement or in a smoke test."""

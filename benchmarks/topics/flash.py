@@ -82,7 +82,7 @@ def run(bench: Bench) -> list[dict]:
     rows = []
     for d, lengths in bench.size(SIZES, {16: (24,)}).items():
         for causal in (False, True):
-            for n in lengths:
+            for n in bench.in_time(lengths):
                 rows += _case(bench, d, causal, n)
     return rows
 

@@ -32,7 +32,7 @@ def goals() -> list[Goal]:
 def run(bench: Bench) -> list[dict]:
     """A row for each length, direction and mechanism."""
     rows = []
-    for n in bench.size(LENGTHS, (24,)):
+    for n in bench.in_time(bench.size(LENGTHS, (24,))):
         rows += _case(bench, n)
     return rows
 
