@@ -77,6 +77,18 @@ def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RE
     return path
 
 
+def kept(chip: str, folder: Path = RESULTS) -> dict[str, list[dict]]:
+    """The rows that were kept for a chip.
+
+    Args:
+        chip: as in the files' names: "nvidia-h200"
+        folder: where results are kept
+    Returns: by topic; empty if nothing was measured on it
+    """
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob(f"{chip}-*.json")]
+    return {file["topic"]: file["rows"] for file in files}
+
+
 def as_json(head: dict[str, Any], rows: Iterable[dict]) -> str:
     """JSON with one line per row, so that a diff shows which rows changed.
 

@@ -130,6 +130,24 @@ def test_the_bound_by_exponentials():
 
 
 @needs_interpreter
+def test_kept_results_are_judged_without_a_gpu(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--kept", "nvidia-h200", "flash"])
+    assert command.main() == 0
+    table, counts = capsys.readouterr().out.split("\n\n")
+    verdicts = [line.split()[-1] for line in table.splitlines()[1:]]
+    assert set(verdicts) == {"met", "missed"}
+    assert counts == f"flash: {verdicts.count('met')} of {len(verdicts)} met\n"
+
+
+@needs_interpreter
+def test_a_chip_that_nobody_measured_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--kept", "abacus"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "kept is 'abacus'; nothing was measured" in capsys.readouterr().err
+
+
+@needs_interpreter
 def test_the_goals_are_listed_without_a_gpu(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["benchmarks", "--goals", "flash", "ssm"])
     assert command.main() == 0
