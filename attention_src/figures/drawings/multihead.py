@@ -43,7 +43,7 @@ def multihead() -> Drawing:
 
 
 def _arrange(narrow: bool) -> Scene:
-    size, wide = 11 if narrow else 10, HEADS * WIDTH
+    size, wide = 12 if narrow else 10, HEADS * WIDTH
     x, y = (_table(f"${name}$", "ink", wide, size, f"{N} × {wide}") for name in "XY")
     joined = _table(note("join"), "o", wide, size, f"{N} × {wide}")
     heads = [_head(h, size, narrow) for h in range(HEADS)]

@@ -43,9 +43,9 @@ def _arrange(narrow: bool) -> Scene:
     k = column(label("k", bold=True), given, gap=6)
     # k.swapaxes(-1, -2)[0][i, j] is k[0, j, i]; k.T[0][i, j] is k[j, i, 0]
     own = _result("k.swapaxes(−1, −2)[0]", "all from text 0", size, lambda i, j: 0)
-    mixed = _result("k.T[0]", "a column from each text", size, lambda i, j: j)
+    mixed = _result("k.T[0]", "a column of each text", size, lambda i, j: j)
     if narrow:
-        results = row(own, mixed, gap=18)
+        results = row(own, mixed, gap=6)
         return Scene(column(k, results, gap=44), [arrow(k, own, way="v"), arrow(k, mixed, way="v")])
     return Scene(row(k, column(own, mixed, gap=22), gap=96), [arrow(k, own), arrow(k, mixed)])
 

@@ -19,12 +19,11 @@ def minus(text):
 def assert_right(page):
     """All numbers and bars of the figure against NumPy."""
     now, seen = state(page, NAME), marks(page, NAME)
-    at = np.array(now["at"])[: now["heads"]]
+    at = now["at"][: now["heads"]]
     left = error_left(at)
     assert now["left"] == pytest.approx(left, abs=1e-12)
     assert seen["left"]["words"] == f"{100 * left + 1e-9:.0f} %"
-    total = at.sum(axis=0)
-    np.testing.assert_allclose(now["answer"], total @ REPORTS, atol=1e-12)
+    np.testing.assert_allclose(now["answer"], np.sum(at, axis=0) @ REPORTS, atol=1e-12)
     np.testing.assert_allclose(now["wanted"], WANTED)
     for head, point in enumerate(at):
         weights, factor = weigh(point)

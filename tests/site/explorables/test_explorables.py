@@ -101,11 +101,12 @@ JUPYTERLAB = """
 .jp-RenderedHTMLCommon p { text-align: left; margin: 0 0 1em }
 .jp-RenderedHTMLCommon :is(img, svg) { max-width: 100%; height: auto }
 """
-LOOK = """() => [...document.querySelectorAll('.ae-body, .ae-body *')].map(e => {
+LOOK_OF = """where => [...where.querySelectorAll('.ae-body, .ae-body *')].map(e => {
   const { backgroundColor, height, margin, padding, font, textAlign } = getComputedStyle(e);
   return [e.tagName, e.className.baseVal ?? e.className,
     backgroundColor, height, margin, padding, font, textAlign].join(' | ');
 })"""
+LOOK = f"() => ({LOOK_OF})(document)"
 
 
 def test_jupyterlab_s_styles_change_nothing(show):
@@ -122,6 +123,21 @@ def test_jupyterlab_s_styles_change_nothing(show):
     page.wait_for_timeout(200)
     changed = [pair for pair in zip(alone, page.evaluate(LOOK), strict=True) if pair[0] != pair[1]]
     assert not changed, "\n".join("\n".join(pair) for pair in changed[:8])
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_each_looks_alone_as_it_does_among_others(show, width):
+    """What they share stands in each of them: the last one's must not undo what the first says."""
+    together = show(*GIVEN, width=width)
+    together.wait_for_timeout(200)
+    for name in GIVEN:
+        alone = show(name, width=width)
+        alone.wait_for_timeout(200)
+        looks = [
+            page.locator(f'[data-explorable="{name}"]').evaluate(f"e => ({LOOK_OF})(e)")
+            for page in (alone, together)
+        ]
+        assert looks[0] == looks[1], name
 
 
 @pytest.mark.parametrize("where", DARK_PAGES)
