@@ -55,7 +55,8 @@ export function mount(name, build, looks = 60) {
   for (const host of waiting) {
     const place = host.querySelector(".ae-live") ?? host.querySelector(".ae-body");
     const built = build(host, JSON.parse(host.dataset.given));
-    place.replaceChildren(...(built.nodes ?? built));
+    const still = h("div", { class: "ae-paper" }, ...place.childNodes); // for paper
+    place.replaceChildren(...(built.nodes ?? built), still);
     host.dataset.ready = "yes";
     if (built.draw) follow(place, built.draw);
   }
