@@ -16,6 +16,20 @@ addEventListener("DOMContentLoaded", () => {
   });
   document.querySelectorAll(boxes).forEach((box) => sized.observe(box));
 
+  // The source of a given number stays within the window, and goes with the Escape key.
+  const keepInside = ({ target }) => {
+    const number = target.closest?.(".given"), source = number?.querySelector(".given-source");
+    if (!source) return;
+    number.style.removeProperty("--given-shift");
+    const beyond = source.getBoundingClientRect().right - document.documentElement.clientWidth + 8;
+    if (beyond > 0) number.style.setProperty("--given-shift", `${-beyond}px`);
+  };
+  addEventListener("pointerover", keepInside);
+  addEventListener("focusin", keepInside);
+  addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") document.activeElement?.closest(".given")?.blur();
+  });
+
   // Paper is white, whatever the screen is.
   const root = document.documentElement;
   let theme = null;
@@ -23,9 +37,11 @@ addEventListener("DOMContentLoaded", () => {
     if (now && !theme) {
       theme = root.dataset.theme;
       root.dataset.theme = "light";
+      document.dispatchEvent(new CustomEvent("to-paper"));
     } else if (!now && theme) {
       root.dataset.theme = theme;
       theme = null;
+      document.dispatchEvent(new CustomEvent("from-paper"));
     }
   };
   addEventListener("beforeprint", () => onPaper(true));

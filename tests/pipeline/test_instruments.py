@@ -9,6 +9,7 @@ import pytest
 from tiny import REPOSITORY, make_book
 
 from tools.instruments import contents
+from tools.instruments.given import UNNAMED, parts
 
 QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
 REVEAL = "```{reveal}\nSo.\n```\n\n"
@@ -90,3 +91,15 @@ def test_what_a_page_offers():
     assert question["label"] == "pr:a" and question["text"] == "Why p?"
     assert "noscript" not in question["html"] and "id=" not in question["html"]
     assert "katex-html" in question["html"], "it comes back as it was shown"
+
+
+@pytest.mark.parametrize(
+    "text, number, source",
+    [
+        ("2,048", "2,048", UNNAMED),
+        ("8 <Vaswani et al. (2017), section 5.2>", "8", "Vaswani et al. (2017), section 5.2"),
+        ("< 1", "< 1", UNNAMED),
+    ],
+)
+def test_a_given_number_and_its_source(text, number, source):
+    assert parts(text) == (number, source)

@@ -198,11 +198,20 @@ def test_fonts_hold_the_characters_in_use_and_no_others(tmp_path):
     everything, special = site_fonts.characters([page])
     assert (everything, special) == (" <Zx", "Z")
     source = ROOT / "book/_static/vendor/katex/fonts"
-    site_fonts.cut(source, tmp_path, everything, special)
+    site_fonts.cut(source, tmp_path, site_fonts.of_katex(everything, special))
     maps = {p.name: set(TTFont(p).getBestCmap()) for p in tmp_path.glob("*.woff2")}
     assert maps["KaTeX_Math-Italic.woff2"] >= {ord("x")}
     assert maps["KaTeX_Main-Bold.woff2"] == {ord("Z")}
     assert ord("y") not in maps["KaTeX_Math-Italic.woff2"]
+
+
+def test_the_text_face_keeps_what_the_pages_say(tmp_path):
+    characters = site_fonts.in_text(["<p title='never'>Zoo &amp; q</p>"])
+    assert characters == " &Zoq"
+    site_fonts.cut(ROOT / site_assets.TEXT_FONTS, tmp_path, lambda _: characters)
+    fonts = {p.name: TTFont(p) for p in tmp_path.glob("*.woff2")}
+    assert len(fonts) == 3
+    assert all(set(font.getBestCmap()) == set(map(ord, characters)) for font in fonts.values())
 
 
 # ---- The server

@@ -8,6 +8,7 @@ from typing import Any
 
 from tools import macros
 from tools.book import Book, Chapter, SourceError
+from tools.instruments.given import parts as parts_of_given
 from tools.instruments.times import hours_of, minutes_of
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
@@ -46,7 +47,7 @@ class Inline:
             "term": lambda body: self.term(*_titled(body)),
             "math": lambda body: f"${macros.expand(body)}$",
             "abbr": lambda body: body,
-            "given": lambda body: body,
+            "given": lambda body: parts_of_given(body)[0],
             "minutes": lambda body: minutes_of(Chapter(self.book.root, f"book/{body}")),
             "hours": lambda body: hours_of(self.book, body),
             "kbd": lambda body: f"<kbd>{body}</kbd>",

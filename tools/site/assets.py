@@ -2,8 +2,8 @@
 
 The theme and the extensions bring 14 style sheets (500 KB, mostly rules that match nothing here)
 and 20 scripts, including a megabyte of icons. Here the style sheets become one, `_static/site.css`,
-with only the rules whose classes and ids occur on some page or in some script; KaTeX's fonts keep
-only the characters in use; unneeded scripts are left out. A style sheet or script that is in none
+with only the rules whose classes and ids occur on some page or in some script; fonts keep only the
+characters in use; unneeded scripts are left out. A style sheet or script that is in none
 of the lists below stops the build.
 """
 
@@ -43,6 +43,7 @@ UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
 
 OWN_FILES = "book/_static"
 KATEX_FONTS = "book/_static/vendor/katex/fonts"
+TEXT_FONTS = "book/_static/vendor/source-serif-4/fonts"
 
 SCRIPTS = (
     "documentation_options.js",
@@ -179,6 +180,7 @@ def site_css(out: Path) -> str:
             text = re.sub(r"url\((?!data:|#|[\"'])", f"url({folder}/", text)
             kept.append(text)
     css = "".join(kept).replace("vendor/katex/fonts/", "fonts/")
+    css = css.replace("vendor/source-serif-4/fonts/", "fonts/text/")
     # The theme's icon fonts: our templates draw their few icons themselves.
     css = re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
     return drop_variables(css, {word for word in words if word.startswith("--")})
@@ -209,8 +211,11 @@ def write_css(app: Sphinx, error: Exception | None) -> None:
     copy_asset(str(Path(app.srcdir, OWN_FILES)), str(out / "_static"))
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
-    characters = site_fonts.characters(page_texts(out))
-    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", *characters)
+    pages = page_texts(out)
+    for_katex = site_fonts.of_katex(*site_fonts.characters(pages))
+    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", for_katex)
+    characters = site_fonts.in_text(pages)
+    site_fonts.cut(Path(app.srcdir, TEXT_FONTS), out / "_static/fonts/text", lambda _: characters)
     digest = hashlib.sha256(css.encode()).hexdigest()[:8]
     for page in out.rglob("*.html"):
         old = page.read_text("utf-8")

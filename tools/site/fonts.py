@@ -1,4 +1,4 @@
-"""Cut KaTeX's fonts down to the characters that the book's pages hold.
+"""Cut the fonts of text and equations down to the characters that the book's pages hold.
 
 Uncut, the fonts of a single equation weigh more than the page around it.
 """
@@ -9,13 +9,14 @@ import hashlib
 import html
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fontTools import subset
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every table that it drops
 OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
+_TAG = re.compile(r"<[^>]*>")
 # In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
 _IN_DRAWING = re.compile(r'<tspan[^>]* font-family="KaTeX_[^>]*>([^<]+)')
@@ -37,26 +38,38 @@ def characters(pages: Iterable[str]) -> tuple[str, str]:
     return "".join(sorted(everything)), "".join(sorted(special))
 
 
-def cut(source: Path, target: Path, everything: str, special: str) -> None:
+def in_text(pages: Iterable[str]) -> str:
+    """The characters of these pages."""
+    return "".join(sorted({c for page in pages for c in html.unescape(_TAG.sub("", page))}))
+
+
+def of_katex(everything: str, special: str) -> Callable[[str], str]:
+    """Which of the characters a font of KaTeX has to hold."""
+    return lambda name: everything if _ORDINARY.match(name) else special
+
+
+def cut(source: Path, target: Path, wanted: Callable[[str], str]) -> None:
     """Write a subset of each font of folder `source` into `target`, unless it is there already.
 
     A font that has none of the characters is left out: no page asks for it.
+
+    Args:
+        source: holds .woff2 files
+        target: is made where it does not exist
+        wanted: the characters for a font, by the name of its file
     """
+    fonts = sorted(source.glob("*.woff2"))
     mark = target / "of.txt"
-    state = hashlib.sha256(f"{everything}\0{special}".encode() + _bytes(source)).hexdigest()
-    if mark.is_file() and mark.read_text("utf-8") == state:
+    state = hashlib.sha256(b"".join(wanted(p.name).encode() + p.read_bytes() for p in fonts))
+    if mark.is_file() and mark.read_text("utf-8") == state.hexdigest():
         return
     target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.glob("*.woff2")):
-        chars = everything if _ORDINARY.match(path.name) else special
+    for path in fonts:
+        chars = wanted(path.name)
         font = subset.load_font(str(path), OPTIONS)
         if set(map(ord, chars)) & set(font.getBestCmap()):
             cutter = subset.Subsetter(OPTIONS)
             cutter.populate(text=chars)
             cutter.subset(font)
             subset.save_font(font, str(target / path.name), OPTIONS)
-    mark.write_text(state, "utf-8")
-
-
-def _bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.woff2")))
+    mark.write_text(state.hexdigest(), "utf-8")

@@ -114,5 +114,29 @@
     document.addEventListener("answers-opened", agree);
   }
   addEventListener("storage", agree); // another tab of this browser
+
+  // On paper the answers stand at the end: what was asked, and the reply to what is right.
+  const answers = () => {
+    const list = document.createElement("ol");
+    for (const box of document.querySelectorAll("article .predict")) {
+      const reply = box.querySelector(".predict-why[data-right]").cloneNode(true);
+      const right = [...box.querySelectorAll(".predict-why")].findIndex((why) => "right" in why.dataset);
+      const words = document.createElement("p");
+      words.append(...box.querySelectorAll(".predict-option")[right].lastElementChild.cloneNode(true).childNodes);
+      const item = document.createElement("li");
+      item.append(words, ...reply.childNodes);
+      item.querySelectorAll("[id]").forEach((part) => part.removeAttribute("id"));
+      list.append(item);
+    }
+    const section = document.createElement("section"), title = document.createElement("h2");
+    section.className = "paper-answers";
+    title.textContent = "What was asked under “Predict”, and the answers";
+    section.append(title, list);
+    return section;
+  };
+  if (head) {
+    document.addEventListener("to-paper", () => document.querySelector("article").append(answers()));
+    document.addEventListener("from-paper", () => document.querySelector(".paper-answers")?.remove());
+  }
   course.ask = ask;
 })();

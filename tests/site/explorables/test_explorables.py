@@ -16,7 +16,7 @@ from hosts import (
     state,
 )
 
-from attention_src.explorables import content, explorable_html
+from attention_src.explorables import content, difference, explorable_html
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -34,6 +34,11 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "rope": "Both +1",
         "kvcache": "Start over",
         "linear": "All",
+        "cache_fills": "Next token",
+        "difference": "two heads",
+        "one_query": "all three guests",
+        "pages": "End A",
+        "split_merge": "merge",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
@@ -48,6 +53,11 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "rope": "at distance n − m = −2",
         "kvcache": "room for 2 such texts. One text takes 10.7 GB",
         "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
+        "cache_fills": "“was” adds one row to K and one to V",
+        "difference": f"Error left: {100 * difference.error_left(difference.START['at']):.0f} %",
+        "one_query": "The three prices: 3.87, 29.91, 12.25",
+        "pages": "10 tokens take 3 pages of 4",
+        "split_merge": "x is back in both ways",
     }
     assert words[name] in spoken.text_content()
 
@@ -55,7 +65,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
 def test_two_of_a_kind_on_one_page_do_not_meddle(show):
     page = show("softmax", "masking", "softmax", "masking")
     assert page.locator("[data-explorable][data-ready]").count() == 4
-    assert page.locator("[data-explorable] img").count() == 0
+    assert page.locator("[data-explorable] img:visible").count() == 0
     second = page.locator('[data-explorable="softmax"]').nth(1)
     untouched = page.locator('[data-explorable="masking"]').nth(1).get_attribute("data-state")
     first_state = page.locator('[data-explorable="softmax"]').nth(0).get_attribute("data-state")
@@ -91,11 +101,12 @@ JUPYTERLAB = """
 .jp-RenderedHTMLCommon p { text-align: left; margin: 0 0 1em }
 .jp-RenderedHTMLCommon :is(img, svg) { max-width: 100%; height: auto }
 """
-LOOK = """() => [...document.querySelectorAll('.ae-body, .ae-body *')].map(e => {
+LOOK_OF = """where => [...where.querySelectorAll('.ae-body, .ae-body *')].map(e => {
   const { backgroundColor, height, margin, padding, font, textAlign } = getComputedStyle(e);
   return [e.tagName, e.className.baseVal ?? e.className,
     backgroundColor, height, margin, padding, font, textAlign].join(' | ');
 })"""
+LOOK = f"() => ({LOOK_OF})(document)"
 
 
 def test_jupyterlab_s_styles_change_nothing(show):
@@ -112,6 +123,21 @@ def test_jupyterlab_s_styles_change_nothing(show):
     page.wait_for_timeout(200)
     changed = [pair for pair in zip(alone, page.evaluate(LOOK), strict=True) if pair[0] != pair[1]]
     assert not changed, "\n".join("\n".join(pair) for pair in changed[:8])
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_each_looks_alone_as_it_does_among_others(show, width):
+    """What they share stands in each of them: the last one's must not undo what the first says."""
+    together = show(*GIVEN, width=width)
+    together.wait_for_timeout(200)
+    for name in GIVEN:
+        alone = show(name, width=width)
+        alone.wait_for_timeout(200)
+        looks = [
+            page.locator(f'[data-explorable="{name}"]').evaluate(f"e => ({LOOK_OF})(e)")
+            for page in (alone, together)
+        ]
+        assert looks[0] == looks[1], name
 
 
 @pytest.mark.parametrize("where", DARK_PAGES)
@@ -137,6 +163,11 @@ def test_nothing_scrolls_sideways(show, width):
     assert not outside
 
 
+def place(name):
+    """What the script replaces: all below the question, where there is one."""
+    return ".ae-live" if content(name, GIVEN[name]).question else ".ae-body"
+
+
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     page = show(*GIVEN, width=width)
@@ -152,7 +183,7 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     assert shift == 0
     heights = []
     for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         heights.append((body.bounding_box()["height"], reserved))
     assert all(height == pytest.approx(reserved, abs=0.1) for height, reserved in heights)
@@ -166,7 +197,7 @@ def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
     page = new_page(width=width)
     page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
     for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
 
