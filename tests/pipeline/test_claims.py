@@ -1,14 +1,21 @@
 """The ledger: each claim of a written chapter is there, and its evidence is printed."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from tiny import FRONT
+from tiny import FRONT, make_book
 
 from tools.book import Book, Chapter
 from tools.check_claims import decided, undecided
 from tools.freshness import REPOSITORY
 from tools.instruments.claims import read
+from tools.notebook.portable import Portable
 
 # The claims that a survey of the documents found, by the chapter that decides them.
 BELONG = {
@@ -20,14 +27,11 @@ BELONG = {
     "003-16 003-17 003-18",
     "scaling": "000-19 000-28 000-29 000-30 000-31 000-32 001-05 001-06 001-07 003-05 003-06 "
     "003-07 003-10 004-05 004-06 004-08 004-09",
-    "equation": "000-02 000-33 000-45 001-03 002-02 002-08 003-20 004-01 004-03",
     "projections": "000-05 000-06 000-34 001-01 001-04 002-03 002-04 003-04 003-19 004-04",
     "masking": "000-43 000-44 000-46 002-07 003-22 003-23 003-24 003-25 003-26 003-27",
-    "multihead": "000-40 000-41 000-42 001-08 001-09 001-10",
     "gradients": "003-12 004-07",
     "rope": "000-52 000-53 000-54 000-55",
     "gqa": "000-50 000-51",
-    "kvcache": "000-60 000-61 000-62 000-63",
     "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
     "gpu": "000-49 000-68",
     "flash": "000-47 000-48 002-01",
@@ -35,6 +39,8 @@ BELONG = {
     "ssm": "000-58 000-59",
     "linear": "000-56 000-57 000-65 003-08 003-14 004-12",
     "longcontext": "000-67",
+    "documents": "000-02 000-33 000-40 000-41 000-42 000-45 000-60 000-61 000-62 000-63 001-03 "
+    "001-08 001-09 001-10 002-02 002-08 003-20 004-01 004-03",
     "llm": "000-07 003-30 004-02",
 }
 LATER = ()
@@ -96,3 +102,47 @@ def test_evidence_that_is_gone_is_reported(tmp_path, output, missing):
     nbformat.write(new_notebook(cells=notebook), tmp_path / "notebooks/page.ipynb")
     found = [line.split("'")[1] for line in undecided(Chapter(tmp_path, "book/page"))]
     assert found == missing
+
+
+def test_only_the_page_of_the_documents_shows_a_verdict(tmp_path):
+    found = {"labels": {}, "docs": {}, "terms": {}, "cites": {}}
+    text = f"Above.\n\n```{{claim}} 000-09\n{GOOD}\n```\n\nBelow."
+    book = Book(make_book(tmp_path))
+    pages = {name: Portable(book, f"book/{name}", found) for name in ("softmax", "documents")}
+    assert pages["softmax"].cell(text, 1) == "Above.\n\nBelow."
+    shown = pages["documents"].cell(text, 1).split("\n\n")[1]
+    link = f"*[Claim 000-09]({book.site}/book/claims.html#claim-000-09)*"
+    assert shown == f"**Holds if:** If one adds. ({link})"
+
+
+CLAIM = f"```{{claim}} 000-09\n{GOOD}\n```\n\n"
+CELL = "```{code-cell} ipython3\nprint(8.0)\n```\n\n"
+
+
+def test_on_the_site_a_claim_is_the_anchor_of_its_cell(tmp_path):
+    """The chapter says the same as that page, which comes first in the ledger."""
+    pages = {
+        "chapter": f"# C\n\n{CELL}{CELL}{CLAIM}Text.\n",
+        "documents": f"# D\n\n{CELL}## S\n\n{CELL}{CLAIM}",
+        "ledger": "# L\n\n```{claims}\n```\n",
+    }
+    root = make_book(tmp_path, **pages)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0 and "decided twice" not in ran.stderr, ran.stderr[-3000:]
+    soups = {
+        name: BeautifulSoup(
+            (root / f"_build/html/book/{name}.html").read_text("utf-8"), "html.parser"
+        )
+        for name in pages
+    }
+    anchors = {name: soup.find(id="claim-000-09") for name, soup in soups.items()}
+    cell = anchors["chapter"].find_parent("div", class_="cell") or anchors["chapter"]
+    assert cell == soups["chapter"].select("div.cell")[1]
+    assert "holds" not in soups["chapter"].article.get_text().lower()
+    section = anchors["documents"].find_parent("section") or anchors["documents"]
+    assert section.h2.get_text().startswith("S")
+    assert "Holds if: If one adds." in soups["documents"].article.get_text()
+    link = soups["ledger"].select_one(".claim-row a")
+    assert link["href"] == "documents.html#claim-000-09"

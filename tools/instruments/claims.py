@@ -1,4 +1,4 @@
-"""{claim}: what a source document says, decided by a cell of this page; {claims}: the ledger.
+"""{claim}: what a source document says, decided by a cell of this page.
 
     ```{claim} 000-09
     :verdict: holds if
@@ -11,14 +11,16 @@
 
 The argument is the document's number and the claim's. The first paragraph is the claim in our
 words, the second its condition, counterexample or reason. What `:found:` lists is printed by the
-nearest code cell above; tests/pipeline/test_claims.py compares. On its own page a claim is one
-line that links to the ledger.
+nearest code cell above; tests/pipeline/test_claims.py compares.
+
+In a chapter a claim says nothing: its reader has never seen the documents. The ledger links to the
+cell that decides it. On the page of the documents, book/documents.md, where the claim is what its
+section is about, verdict and reason are shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +29,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from tools.instruments.directive import Directive, Page, checked
-from tools.instruments.elements import make
-from tools.instruments.happened import in_order
 
 DOCUMENTS = {
     "000": "A post that derives attention “from first principles”",
@@ -39,6 +39,7 @@ DOCUMENTS = {
 }
 VERDICTS = ("holds", "holds if", "wrong", "not decided")
 LEDGER = "book/claims"
+HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
 _OPTION = re.compile(r":(\w+): *(.*)")
 
 
@@ -86,8 +87,8 @@ def read(argument: str, content: str) -> Claim:
     return Claim(argument, verdict, words, *paragraphs, *[""] * (most - len(paragraphs)))
 
 
-class claims(nodes.General, nodes.Element):
-    """The ledger, before all pages are read."""
+class claim_place(nodes.Invisible, nodes.Element):
+    """Where a claim stands, before its id has gone to the cell that decides it."""
 
 
 class ClaimDirective(SphinxDirective):
@@ -99,82 +100,56 @@ class ClaimDirective(SphinxDirective):
             claim = read(self.arguments[0], "\n".join(self.content))
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
-        self._keep(claim)
-        uri = self.env.app.builder.get_relative_uri(self.env.docname, LEDGER)
-        link = nodes.reference("", f"Claim {claim.id}", refuri=f"{uri}#{claim.anchor}")
-        line = nodes.paragraph("", "", link, classes=["claim", _css(claim)])
-        line += nodes.Text(f": {claim.verdict}")
-        line["ids"].append(claim.anchor)
-        return [line]
-
-    def _keep(self, claim: Claim) -> None:
-        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
-        if claim.id in known and known[claim.id][0] != self.env.docname:
-            raise self.error(f"claim {claim.id} is decided twice; also in {known[claim.id][0]}")
-        words = [
+        text, remark = (
             self.state.inline_text(text, self.lineno)[0] for text in (claim.text, claim.remark)
-        ]
-        known[claim.id] = (self.env.docname, claim, *words)
+        )
+        self._keep(claim, text, remark)
+        made: list[nodes.Node] = [claim_place("", ids=[claim.anchor])]
+        if self.env.docname == HOME:
+            verdict = nodes.strong("", f"{_said(claim)} ")
+            line = nodes.paragraph("", "", verdict, classes=["claim-decided", css_class(claim)])
+            line += [node.deepcopy() for node in remark]
+            made.append(line)
+        return made
+
+    def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
+        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
+        here, there = self.env.docname, known.get(claim.id, [""])[0]
+        if there and there != here and HOME not in (here, there):
+            raise self.error(f"claim {claim.id} is decided twice; also in {there}")
+        if there != HOME or here == HOME:  # that page comes first
+            known[claim.id] = (here, claim, *words)
 
 
-class ClaimsDirective(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        self.env.__dict__.setdefault("claim_lists", set()).add(self.env.docname)
-        return [claims()]
+def give_ids(app: Sphinx, doctree: nodes.document) -> None:
+    """Let the ledger's links lead to the cell that decides a claim; at home, to its section."""
+    cell: nodes.Element | None = None
+    for node in list(doctree.findall(nodes.Element)):
+        if node.get("nb_element") == "cell_code":
+            cell = node
+        elif isinstance(node, claim_place):
+            target = node.parent if app.env.docname == HOME else cell
+            if target is not None:
+                target["ids"] += node["ids"]
+                node.parent.remove(node)
 
 
-def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill {claims}: a table of counts, then every claim, by document."""
-    known: dict[str, Any] = app.env.__dict__.get("claims", {})
-    order = {page: place for place, page in enumerate(in_order(app))}
-    known = {key: row for key, row in known.items() if row[0] in order}
-    for place in list(doctree.findall(claims)):
-        made: list[nodes.Node] = [_counts(known)]
-        for document, title in DOCUMENTS.items():
-            rows = [known[key] for key in sorted(known) if key.startswith(document)]
-            if rows:
-                made.append(nodes.rubric("", f"{document}: {title}"))
-                made += [_row(app, docname, *row) for row in rows]
-        place.replace_self(made)
+def _said(claim: Claim) -> str:
+    """ "Holds if:" before its condition, "Wrong." or "Holds." before its reason."""
+    return claim.verdict.capitalize() + (":" if claim.verdict == "holds if" else ".")
 
 
-def _row(app: Sphinx, docname: str, page: str, claim: Claim, text: Any, remark: Any) -> Any:
-    box = make("div", classes=f"claim-row {_css(claim)}")
-    box["ids"].append(claim.anchor)
-    uri = f"{app.builder.get_relative_uri(docname, page)}#{claim.anchor}"
-    head = nodes.paragraph("", classes=["claim-head"])
-    head += nodes.strong("", claim.id)
-    head += nodes.inline("", claim.verdict, classes=["claim-verdict"])
-    head += nodes.reference("", app.env.titles[page].astext(), refuri=uri)
-    box += head
-    box += nodes.paragraph("", "", *[node.deepcopy() for node in text])
-    found = nodes.paragraph("", "", *[node.deepcopy() for node in remark], classes=["claim-found"])
-    if claim.found:
-        found += nodes.Text(" Found: " if claim.remark else "Found: ")
-        for number, word in enumerate(claim.found):
-            found += [nodes.Text(", ")] * bool(number) + [nodes.literal("", word)]
-        found += nodes.Text(".")
-    box += found
-    return box
-
-
-def _counts(known: dict[str, Any]) -> nodes.Node:
-    """How many claims of each document got which verdict."""
-    count = Counter((key[:3], row[1].verdict) for key, row in known.items())
-    rows = [["document", *VERDICTS, "all"]]
-    for document in DOCUMENTS:
-        numbers = [count[document, verdict] for verdict in VERDICTS]
-        rows.append([document, *map(str, [*numbers, sum(numbers)])])
-    totals = [sum(count[document, verdict] for document in DOCUMENTS) for verdict in VERDICTS]
-    rows.append(["all", *map(str, [*totals, sum(totals)])])
-    group = nodes.tgroup("", *[nodes.colspec(colwidth=1) for _ in rows[0]], cols=len(rows[0]))
-    made = [nodes.row("", *[nodes.entry("", nodes.paragraph("", x)) for x in row]) for row in rows]
-    group += [nodes.thead("", made[0]), nodes.tbody("", *made[1:])]
-    return nodes.table("", group, classes=["claim-counts"])
-
-
-def _css(claim: Claim) -> str:
+def css_class(claim: Claim) -> str:
     return "claim-" + claim.verdict.replace(" ", "-")
+
+
+def visit_place(self: Any, node: claim_place) -> None:
+    """A claim above all cells of its page keeps an anchor of its own."""
+    self.body.append(self.starttag(node, "span", ""))
+
+
+def depart_place(self: Any, node: claim_place) -> None:
+    self.body.append("</span>")
 
 
 def forget(app: Sphinx, env: Any, docname: str) -> None:
@@ -182,26 +157,23 @@ def forget(app: Sphinx, env: Any, docname: str) -> None:
     known = env.__dict__.get("claims", {})
     for key in [key for key, row in known.items() if row[0] == docname]:
         del known[key]
-    env.__dict__.get("claim_lists", set()).discard(docname)
 
 
 def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     """What another process has read."""
     theirs = other.__dict__
-    env.__dict__.setdefault("claims", {}).update(
-        {key: row for key, row in theirs.get("claims", {}).items() if row[0] in docnames}
-    )
-    env.__dict__.setdefault("claim_lists", set()).update(theirs.get("claim_lists", set()))
-
-
-def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
-    """Pages to write again, whatever else has changed."""
-    return sorted(env.__dict__.get("claim_lists", set()))
+    known = env.__dict__.setdefault("claims", {})
+    for key, row in theirs.get("claims", {}).items():
+        if row[0] == HOME or (row[0] in docnames and known.get(key, [""])[0] != HOME):
+            known[key] = row
 
 
 def _portable(page: Page, d: Directive) -> str:
     claim = checked(page, d, read, d.argument, d.content)
-    return f"*[Claim {claim.id}]({page.inline.url(LEDGER, claim.anchor)}): {claim.verdict}.*"
+    if page.inline.docname != HOME:
+        return ""
+    link = f"*[Claim {claim.id}]({page.inline.url(LEDGER, claim.anchor)})*"
+    return f"**{_said(claim)}** {page.inline(claim.remark, d.line)} ({link})".replace("  ", " ")
 
 
 FORMS = {"claim": _portable}
@@ -209,11 +181,9 @@ FORMS = {"claim": _portable}
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("tools.instruments.elements")
-    app.add_node(claims)
+    app.add_node(claim_place, html=(visit_place, depart_place))
     app.add_directive("claim", ClaimDirective)
-    app.add_directive("claims", ClaimsDirective)
-    app.connect("doctree-resolved", resolve)
+    app.connect("doctree-read", give_ids)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
-    app.connect("env-updated", pages_with_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
