@@ -1,12 +1,13 @@
 """{claim}: what a source document says, decided by a cell of this page.
 
-    ```{claim} 000-09
-    :verdict: holds if
-    :found: 8.0 | 0.405
+    ```{claim} 000-13
+    :verdict: special case
+    :found: 0.32 | 1.00
+    :chapter: retrieval
 
-    Weights 0.6, 0.4 and 0 over the values 10, 5 and 2 give 8.
+    Attention is a soft look-up of the nearest neighbour.
 
-    As arithmetic. A softmax of finite scores cannot give the exact 0.
+    If all keys have one length.
     ```
 
 The argument is the document's number and the claim's. The first paragraph is the claim in our
@@ -15,7 +16,7 @@ nearest code cell above; tests/pipeline/test_claims.py compares.
 
 In a chapter a claim says nothing: its reader has never seen the documents. The ledger links to the
 cell that decides it. On the page of the documents, book/documents.md, where the claim is what its
-section is about, verdict and reason are shown.
+section is about, verdict and reason are shown, with a link to the chapter that teaches the subject.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ DOCUMENTS = {
     "003": "A lesson on the Query-Key-Value framework",
     "004": "A page that derives the formula line by line",
 }
-VERDICTS = ("holds", "holds if", "wrong", "not decided")
+VERDICTS = (
+    "holds",
+    "holds with the usual condition",
+    "special case",
+    "right result, wrong reason",
+    "wrong",
+    "open",
+)
 LEDGER = "book/claims"
 HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
 _OPTION = re.compile(r":(\w+): *(.*)")
@@ -50,6 +58,7 @@ class Claim:
     id: str
     verdict: str
     found: list[str]
+    chapter: str  # that teaches the subject: its slug; "" if the page itself does
     text: str
     remark: str
 
@@ -66,11 +75,11 @@ def read(argument: str, content: str) -> Claim:
     """
     if not re.fullmatch(r"\d{3}-\d{2}", argument) or argument[:3] not in DOCUMENTS:
         raise ValueError(f"a claim is named by document and number, 000-09; it is {argument!r}")
-    found = {"verdict": "", "found": ""}
+    found = {"verdict": "", "found": "", "chapter": ""}
     lines = content.strip().split("\n")
     while lines and (option := _OPTION.fullmatch(lines[0].strip())):
         if option[1] not in found:
-            raise ValueError(f"a claim takes :verdict: and :found:, not {lines[0]!r}")
+            raise ValueError(f"a claim takes :verdict:, :found: and :chapter:, not {lines[0]!r}")
         found[option[1]] = option[2].strip()
         del lines[0]
     verdict = found["verdict"]
@@ -82,9 +91,23 @@ def read(argument: str, content: str) -> Claim:
     if not least <= len(paragraphs) <= most:
         raise ValueError(f"a claim that {verdict!r} has {least} to {most} paragraphs")
     words = [word.strip() for word in found["found"].split(" | ") if word.strip()]
-    if not words and verdict != "not decided":
+    if not words and verdict != "open":
         raise ValueError("a claim needs ':found:', what the cell above prints")
-    return Claim(argument, verdict, words, *paragraphs, *[""] * (most - len(paragraphs)))
+    remark = paragraphs[1] if len(paragraphs) == most else ""
+    return Claim(argument, verdict, words, found["chapter"], paragraphs[0], remark)
+
+
+def on_page(claim: Claim, docname: str) -> Claim:
+    """The same claim, if it may stand on this page.
+
+    Raises:
+        ValueError: the page of the documents must name a chapter, and a chapter may not
+    """
+    if docname == HOME and not claim.chapter:
+        raise ValueError("':chapter:' names the chapter that teaches the subject; it is missing")
+    if docname != HOME and claim.chapter:
+        raise ValueError("':chapter:' is for the page of the documents: a chapter teaches itself")
+    return claim
 
 
 class claim_place(nodes.Invisible, nodes.Element):
@@ -97,7 +120,7 @@ class ClaimDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            claim = read(self.arguments[0], "\n".join(self.content))
+            claim = on_page(read(self.arguments[0], "\n".join(self.content)), self.env.docname)
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
         text, remark = (
@@ -106,19 +129,17 @@ class ClaimDirective(SphinxDirective):
         self._keep(claim, text, remark)
         made: list[nodes.Node] = [claim_place("", ids=[claim.anchor])]
         if self.env.docname == HOME:
-            verdict = nodes.strong("", f"{_said(claim)} ")
-            line = nodes.paragraph("", "", verdict, classes=["claim-decided", css_class(claim)])
-            line += [node.deepcopy() for node in remark]
+            line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
+            line += self.state.inline_text(_decided(claim), self.lineno)[0]
             made.append(line)
         return made
 
     def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
         known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
         here, there = self.env.docname, known.get(claim.id, [""])[0]
-        if there and there != here and HOME not in (here, there):
+        if there and there != here:
             raise self.error(f"claim {claim.id} is decided twice; also in {there}")
-        if there != HOME or here == HOME:  # that page comes first
-            known[claim.id] = (here, claim, *words)
+        known[claim.id] = (here, claim, *words)
 
 
 def give_ids(app: Sphinx, doctree: nodes.document) -> None:
@@ -134,13 +155,14 @@ def give_ids(app: Sphinx, doctree: nodes.document) -> None:
                 node.parent.remove(node)
 
 
-def _said(claim: Claim) -> str:
-    """ "Holds if:" before its condition, "Wrong." or "Holds." before its reason."""
-    return claim.verdict.capitalize() + (":" if claim.verdict == "holds if" else ".")
+def _decided(claim: Claim) -> str:
+    """What the page of the documents says below the cell."""
+    said = claim.verdict[0].upper() + claim.verdict[1:]
+    return " ".join(filter(None, [f"**{said}.**", claim.remark, f"See {{doc}}`{claim.chapter}`."]))
 
 
 def css_class(claim: Claim) -> str:
-    return "claim-" + claim.verdict.replace(" ", "-")
+    return "claim-" + claim.verdict.replace(",", "").replace(" ", "-")
 
 
 def visit_place(self: Any, node: claim_place) -> None:
@@ -162,18 +184,15 @@ def forget(app: Sphinx, env: Any, docname: str) -> None:
 def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     """What another process has read."""
     theirs = other.__dict__
-    known = env.__dict__.setdefault("claims", {})
-    for key, row in theirs.get("claims", {}).items():
-        if row[0] == HOME or (row[0] in docnames and known.get(key, [""])[0] != HOME):
-            known[key] = row
+    env.__dict__.setdefault("claims", {}).update(
+        {key: row for key, row in theirs.get("claims", {}).items() if row[0] in docnames}
+    )
 
 
 def _portable(page: Page, d: Directive) -> str:
-    claim = checked(page, d, read, d.argument, d.content)
-    if page.inline.docname != HOME:
-        return ""
-    link = f"*[Claim {claim.id}]({page.inline.url(LEDGER, claim.anchor)})*"
-    return f"**{_said(claim)}** {page.inline(claim.remark, d.line)} ({link})".replace("  ", " ")
+    docname = page.inline.docname
+    claim = checked(page, d, lambda: on_page(read(d.argument, d.content), docname))
+    return page.inline(_decided(claim), d.line) if docname == HOME else ""
 
 
 FORMS = {"claim": _portable}
