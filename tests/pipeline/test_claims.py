@@ -1,50 +1,42 @@
-"""The ledger: each claim of a written chapter is there, and its evidence is printed."""
+"""The ledger: each claim of the documents is decided by one cell, and its evidence is printed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from tiny import FRONT
+from tiny import FRONT, make_book
 
 from tools.book import Book, Chapter
 from tools.check_claims import decided, undecided
 from tools.freshness import REPOSITORY
-from tools.instruments.claims import read
+from tools.instruments.claims import HOME, on_page, read
+from tools.instruments.ledger import is_found
+from tools.minutes.course import lessons
+from tools.notebook.portable import Portable
 
-# The claims that a survey of the documents found, by the chapter that decides them.
-BELONG = {
-    "history": "000-01 000-03 000-04 001-02 002-06 003-01 003-02 003-28",
-    "retrieval": "000-08 000-09 000-13 003-29",
-    "embeddings": "000-11 000-12 000-14 000-15 000-17",
-    "scores": "000-16 000-18 000-20 003-03",
-    "softmax": "000-10 000-21 000-22 000-23 000-24 000-25 002-05 003-09 003-11 003-13 003-15 "
-    "003-16 003-17 003-18",
-    "scaling": "000-19 000-28 000-29 000-30 000-31 000-32 001-05 001-06 001-07 003-05 003-06 "
-    "003-07 003-10 004-05 004-06 004-08 004-09",
-    "equation": "000-02 000-33 000-45 001-03 002-02 002-08 003-20 004-01 004-03",
-    "projections": "000-05 000-06 000-34 001-01 001-04 002-03 002-04 003-04 003-19 004-04",
-    "masking": "000-43 000-44 000-46 002-07 003-22 003-23 003-24 003-25 003-26 003-27",
-    "multihead": "000-40 000-41 000-42 001-08 001-09 001-10",
-    "gradients": "003-12 004-07",
-    "rope": "000-52 000-53 000-54 000-55",
-    "gqa": "000-50 000-51",
-    "kvcache": "000-60 000-61 000-62 000-63",
-    "maps": "000-26 000-27 000-35 000-36 000-37 000-38 000-39",
-    "gpu": "000-49 000-68",
-    "flash": "000-47 000-48 002-01",
-    "costs": "000-64 000-66 000-69 001-11 003-21 004-10 004-11",
-    "ssm": "000-58 000-59",
-    "linear": "000-56 000-57 000-65 003-08 003-14 004-12",
-    "longcontext": "000-67",
-    "llm": "000-07 003-30 004-02",
-}
-LATER = ()
+# How many claims a survey found in each document; they are numbered from 1.
+SURVEY = {"000": 69, "001": 11, "002": 8, "003": 30, "004": 12}
 CHAPTERS = {chapter.slug: chapter for chapter in Book(REPOSITORY).chapters}
-GOOD = ":verdict: holds if\n:found: 8.0 | KeyError\n\nIt is 8.\n\nIf one adds."
+GOOD = ":verdict: special case\n:found: 8.0 | KeyError\n\nIt is 8.\n\nIf one adds."
 
 
-@pytest.mark.parametrize("slug", [s for s in BELONG if s in CHAPTERS and s not in LATER])
-def test_every_claim_of_a_chapter_is_decided_there(slug):
-    assert sorted(claim.id for claim, _ in decided(CHAPTERS[slug])) == BELONG[slug].split()
+def test_every_claim_is_decided_once():
+    """By a cell of a chapter or of the page of the documents."""
+    found = [claim.id for chapter in CHAPTERS.values() for claim, _ in decided(chapter)]
+    assert sorted(found) == [f"{key}-{i:02}" for key, n in SURVEY.items() for i in range(1, n + 1)]
+
+
+@pytest.mark.parametrize("slug", CHAPTERS)
+def test_a_claim_says_where_its_subject_is_taught(slug):
+    """The chapter itself, or the one that the page of the documents names."""
+    chapter = CHAPTERS[slug]
+    taught = {on_page(claim, chapter.docname).chapter for claim, _ in decided(chapter)}
+    assert taught <= {lesson.slug for lesson in lessons(Book(REPOSITORY))} | {""}
 
 
 @pytest.mark.parametrize("slug", CHAPTERS)
@@ -54,7 +46,7 @@ def test_the_evidence_is_printed(slug):
 
 def test_a_claim_is_read():
     claim = read("000-09", GOOD)
-    assert (claim.verdict, claim.found) == ("holds if", ["8.0", "KeyError"])
+    assert (claim.verdict, claim.found) == ("special case", ["8.0", "KeyError"])
     assert (claim.text, claim.remark) == ("It is 8.", "If one adds.")
 
 
@@ -63,7 +55,7 @@ def test_a_claim_is_read():
     [
         ("9", GOOD, "000-09; it is '9'"),
         ("005-01", GOOD, "it is '005-01'"),
-        ("000-09", GOOD.replace("holds if", "true"), "it is 'true'"),
+        ("000-09", GOOD.replace("special case", "true"), "it is 'true'"),
         ("000-09", GOOD.replace("found", "seen"), r"not ':seen: 8.0 \| KeyError'"),
         ("000-09", GOOD.replace("\n\nIf one adds.", ""), "has 2 to 2 paragraphs"),
         ("000-09", GOOD + "\n\nMore.", "has 2 to 2 paragraphs"),
@@ -96,3 +88,89 @@ def test_evidence_that_is_gone_is_reported(tmp_path, output, missing):
     nbformat.write(new_notebook(cells=notebook), tmp_path / "notebooks/page.ipynb")
     found = [line.split("'")[1] for line in undecided(Chapter(tmp_path, "book/page"))]
     assert found == missing
+
+
+AT_HOME = GOOD.replace("\n\n", "\n:chapter: softmax\n\n", 1)
+
+
+def test_a_claim_names_a_chapter_on_the_page_of_the_documents_only():
+    assert on_page(read("000-09", AT_HOME), HOME).chapter == "softmax"
+    for content, page in ((GOOD, HOME), (AT_HOME, "book/softmax")):
+        with pytest.raises(ValueError, match="':chapter:'"):
+            on_page(read("000-09", content), page)
+
+
+@pytest.mark.parametrize(
+    "word, listed", [("8.0", True), ("KeyError", True), ("8", False), ("0", False), ("9", False)]
+)
+def test_a_number_of_the_ledger_is_one_that_was_found(word, listed):
+    assert is_found(read("000-09", GOOD), word) == listed
+
+
+def test_only_the_page_of_the_documents_shows_a_verdict(tmp_path):
+    found = {"labels": {}, "docs": {"book/softmax": "Softmax"}, "terms": {}, "cites": {}}
+    book = Book(make_book(tmp_path))
+    for name, content in {"softmax": GOOD, "documents": AT_HOME}.items():
+        page = Portable(book, f"book/{name}", found)
+        shown = page.cell(f"Above.\n\n```{{claim}} 000-09\n{content}\n```\n\nBelow.", 1)
+        link = f"[Softmax]({book.site}/book/softmax.html)"
+        verdict = f"**Special case.** If one adds. See {link}.\n\n" * (name == "documents")
+        assert shown == f"Above.\n\n{verdict}Below."
+
+
+CELL = "```{code-cell} ipython3\nprint(8.0, 'KeyError')\n```\n\n"
+CLAIM = f"```{{claim}} 000-09\n{GOOD}\n```\n\n"
+OTHER = f"```{{claim}} 001-02\n{AT_HOME}\n```\n\n".replace("softmax", "chapter")
+LEDGER = "# L\n\nOf {found}`000-09 8.0`.\n\n```{verdicts}\n```\n\n```{claims}\n```\n"
+
+
+def built(root, **pages):
+    """What a site of these pages says while it is built, and its pages."""
+    make_book(root, **pages)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    html = {name: (root / f"_build/html/book/{name}.html").read_text("utf-8") for name in pages}
+    return ran.stderr, {name: BeautifulSoup(text, "html.parser") for name, text in html.items()}
+
+
+def test_on_the_site_a_claim_is_the_anchor_of_its_cell(tmp_path):
+    said, soups = built(
+        tmp_path,
+        chapter=f"# C\n\n{CELL}{CELL}{CLAIM}Text.\n",
+        documents=f"# D\n\n{CELL}## S\n\n{CELL}{OTHER}",
+        ledger=LEDGER,
+    )
+    assert "is not among" not in said
+    anchor = soups["chapter"].find(id="claim-000-09")
+    cell = anchor.find_parent("div", class_="cell") or anchor
+    assert cell == soups["chapter"].select("div.cell")[1]
+    assert "special case" not in soups["chapter"].article.get_text().lower()
+    anchor = soups["documents"].find(id="claim-001-02")
+    assert (anchor.find_parent("section") or anchor).h2.get_text().startswith("S")
+    shown = soups["documents"].select_one(".claim-decided")
+    assert shown.get_text() == "Special case. If one adds. See C."
+    assert shown.a["href"] == "chapter.html"
+
+
+def test_the_ledger_lists_all_claims_and_what_they_can_be_filtered_by(tmp_path):
+    pages = {"chapter": CELL + CLAIM, "documents": CELL + OTHER}
+    pages = {name: f"# {name}\n\n{text}" for name, text in pages.items()}
+    wrong = LEDGER.replace("8.0", "9.0").replace("# L", "# W")
+    said, soups = built(tmp_path, **pages, ledger=LEDGER, wrong=wrong)
+    assert "'9.0' is not among what claim 000-09 has found" in said
+    ledger = soups["ledger"]
+    number = next(a for a in ledger.article.select("p a") if a.get_text() == "8.0")
+    assert number["href"] == "chapter.html#claim-000-09"
+    rows = ledger.select(".ledger tbody tr")
+    assert [row["id"] for row in rows] == ["claim-000-09", "claim-001-02"]
+    links = [[a["href"] for a in row.select("a")] for row in rows]
+    cells = ["chapter.html#claim-000-09", "documents.html#claim-001-02"]
+    assert links == [["chapter.html", cell] for cell in cells]
+    chosen = [{o["value"] for o in s.select("option")} - {""} for s in ledger.select("select")]
+    assert len(chosen) == 3
+    for row in rows:
+        assert all(len(values & set(row["class"])) == 1 for values in chosen)
+    counts = ledger.select(".claim-counts tbody tr")
+    assert [cell.get_text().strip() for cell in counts[-1].select("td")] == ["all", *"110002"]

@@ -12,12 +12,12 @@ from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_
 from spoilers import open_prose, spoilers
 
 from tools.book import Book
-from tools.minutes.course import time_line
-from tools.site.measure import FIRST_PAGE
+from tools.minutes.course import lessons, time_line
 
 PAGES = site_pages()
 BOOK = book_pages()
 CHAPTERS = chapter_pages()
+LESSONS = [f"{chapter.docname}.html" for chapter in lessons(Book(ROOT))]
 # Signs that source text reached the reader: TeX, and the marks of MyST directives and roles.
 RAW = re.compile(
     r"\$|\\[a-zA-Z]+|\\[()\[\]]|```|:::|\{(?:[a-z-]+:)?[a-z-]+\}`|\{code-cell\}|^:[a-z_-]+:|katex-error",
@@ -148,7 +148,7 @@ def test_time_to_read_and_to_run(page, soups):
     assert found.get_text() == line
 
 
-@pytest.mark.parametrize("page", [page for page in CHAPTERS if page != FIRST_PAGE])
+@pytest.mark.parametrize("page", LESSONS)
 def test_quizzes_and_folds(page, soups):
     """What they do is in test_reading."""
     options = soups[page].select("details.quiz-option")

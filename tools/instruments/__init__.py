@@ -9,7 +9,8 @@ given.py         {given}, a number from a source
 times.py         {minutes} of a chapter and {hours} of the course
 predict.py       {predict} and {reveal}: a question to answer before its outputs are shown
 happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, the list of them
-claims.py        {claim}, a statement of a source document that a cell decides; {claims}, the ledger
+claims.py        {claim}, a statement of a source document that a cell decides
+ledger.py        {claims}, all of them in a table; {found}, a number that one of them rests on
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks

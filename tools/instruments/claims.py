@@ -1,24 +1,27 @@
-"""{claim}: what a source document says, decided by a cell of this page; {claims}: the ledger.
+"""{claim}: what a source document says, decided by a cell of this page.
 
-    ```{claim} 000-09
-    :verdict: holds if
-    :found: 8.0 | 0.405
+    ```{claim} 000-13
+    :verdict: special case
+    :found: 0.32 | 1.00
+    :chapter: retrieval
 
-    Weights 0.6, 0.4 and 0 over the values 10, 5 and 2 give 8.
+    Attention is a soft look-up of the nearest neighbour.
 
-    As arithmetic. A softmax of finite scores cannot give the exact 0.
+    If all keys have one length.
     ```
 
 The argument is the document's number and the claim's. The first paragraph is the claim in our
 words, the second its condition, counterexample or reason. What `:found:` lists is printed by the
-nearest code cell above; tests/pipeline/test_claims.py compares. On its own page a claim is one
-line that links to the ledger.
+nearest code cell above; tests/pipeline/test_claims.py compares.
+
+In a chapter a claim says nothing: its reader has never seen the documents. The ledger links to the
+cell that decides it. On the page of the documents, book/documents.md, where the claim is what its
+section is about, verdict and reason are shown, with a link to the chapter that teaches the subject.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +30,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from tools.instruments.directive import Directive, Page, checked
-from tools.instruments.elements import make
-from tools.instruments.happened import in_order
 
 DOCUMENTS = {
     "000": "A post that derives attention “from first principles”",
@@ -37,8 +38,16 @@ DOCUMENTS = {
     "003": "A lesson on the Query-Key-Value framework",
     "004": "A page that derives the formula line by line",
 }
-VERDICTS = ("holds", "holds if", "wrong", "not decided")
+VERDICTS = (
+    "holds",
+    "holds with the usual condition",
+    "special case",
+    "right result, wrong reason",
+    "wrong",
+    "open",
+)
 LEDGER = "book/claims"
+HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
 _OPTION = re.compile(r":(\w+): *(.*)")
 
 
@@ -49,6 +58,7 @@ class Claim:
     id: str
     verdict: str
     found: list[str]
+    chapter: str  # that teaches the subject: its slug; "" if the page itself does
     text: str
     remark: str
 
@@ -65,11 +75,11 @@ def read(argument: str, content: str) -> Claim:
     """
     if not re.fullmatch(r"\d{3}-\d{2}", argument) or argument[:3] not in DOCUMENTS:
         raise ValueError(f"a claim is named by document and number, 000-09; it is {argument!r}")
-    found = {"verdict": "", "found": ""}
+    found = {"verdict": "", "found": "", "chapter": ""}
     lines = content.strip().split("\n")
     while lines and (option := _OPTION.fullmatch(lines[0].strip())):
         if option[1] not in found:
-            raise ValueError(f"a claim takes :verdict: and :found:, not {lines[0]!r}")
+            raise ValueError(f"a claim takes :verdict:, :found: and :chapter:, not {lines[0]!r}")
         found[option[1]] = option[2].strip()
         del lines[0]
     verdict = found["verdict"]
@@ -81,13 +91,27 @@ def read(argument: str, content: str) -> Claim:
     if not least <= len(paragraphs) <= most:
         raise ValueError(f"a claim that {verdict!r} has {least} to {most} paragraphs")
     words = [word.strip() for word in found["found"].split(" | ") if word.strip()]
-    if not words and verdict != "not decided":
+    if not words and verdict != "open":
         raise ValueError("a claim needs ':found:', what the cell above prints")
-    return Claim(argument, verdict, words, *paragraphs, *[""] * (most - len(paragraphs)))
+    remark = paragraphs[1] if len(paragraphs) == most else ""
+    return Claim(argument, verdict, words, found["chapter"], paragraphs[0], remark)
 
 
-class claims(nodes.General, nodes.Element):
-    """The ledger, before all pages are read."""
+def on_page(claim: Claim, docname: str) -> Claim:
+    """The same claim, if it may stand on this page.
+
+    Raises:
+        ValueError: the page of the documents must name a chapter, and a chapter may not
+    """
+    if docname == HOME and not claim.chapter:
+        raise ValueError("':chapter:' names the chapter that teaches the subject; it is missing")
+    if docname != HOME and claim.chapter:
+        raise ValueError("':chapter:' is for the page of the documents: a chapter teaches itself")
+    return claim
+
+
+class claim_place(nodes.Invisible, nodes.Element):
+    """Where a claim stands, before its id has gone to the cell that decides it."""
 
 
 class ClaimDirective(SphinxDirective):
@@ -96,85 +120,58 @@ class ClaimDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            claim = read(self.arguments[0], "\n".join(self.content))
+            claim = on_page(read(self.arguments[0], "\n".join(self.content)), self.env.docname)
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
-        self._keep(claim)
-        uri = self.env.app.builder.get_relative_uri(self.env.docname, LEDGER)
-        link = nodes.reference("", f"Claim {claim.id}", refuri=f"{uri}#{claim.anchor}")
-        line = nodes.paragraph("", "", link, classes=["claim", _css(claim)])
-        line += nodes.Text(f": {claim.verdict}")
-        line["ids"].append(claim.anchor)
-        return [line]
-
-    def _keep(self, claim: Claim) -> None:
-        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
-        if claim.id in known and known[claim.id][0] != self.env.docname:
-            raise self.error(f"claim {claim.id} is decided twice; also in {known[claim.id][0]}")
-        words = [
+        text, remark = (
             self.state.inline_text(text, self.lineno)[0] for text in (claim.text, claim.remark)
-        ]
-        known[claim.id] = (self.env.docname, claim, *words)
+        )
+        self._keep(claim, text, remark)
+        made: list[nodes.Node] = [claim_place("", ids=[claim.anchor])]
+        if self.env.docname == HOME:
+            line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
+            line += self.state.inline_text(_decided(claim), self.lineno)[0]
+            made.append(line)
+        return made
+
+    def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
+        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
+        here, there = self.env.docname, known.get(claim.id, [""])[0]
+        if there and there != here:
+            raise self.error(f"claim {claim.id} is decided twice; also in {there}")
+        known[claim.id] = (here, claim, *words)
 
 
-class ClaimsDirective(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        self.env.__dict__.setdefault("claim_lists", set()).add(self.env.docname)
-        return [claims()]
+def give_ids(app: Sphinx, doctree: nodes.document) -> None:
+    """Let the ledger's links lead to the cell that decides a claim; at home, to its section."""
+    cell: nodes.Element | None = None
+    for node in list(doctree.findall(nodes.Element)):
+        if node.get("nb_element") == "cell_code":
+            cell = node
+        elif isinstance(node, claim_place):
+            target = node.parent if app.env.docname == HOME else cell
+            if target is not None:
+                target["ids"] += node["ids"]
+                node.parent.remove(node)
 
 
-def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill {claims}: a table of counts, then every claim, by document."""
-    known: dict[str, Any] = app.env.__dict__.get("claims", {})
-    order = {page: place for place, page in enumerate(in_order(app))}
-    known = {key: row for key, row in known.items() if row[0] in order}
-    for place in list(doctree.findall(claims)):
-        made: list[nodes.Node] = [_counts(known)]
-        for document, title in DOCUMENTS.items():
-            rows = [known[key] for key in sorted(known) if key.startswith(document)]
-            if rows:
-                made.append(nodes.rubric("", f"{document}: {title}"))
-                made += [_row(app, docname, *row) for row in rows]
-        place.replace_self(made)
+def _decided(claim: Claim) -> str:
+    """What the page of the documents says below the cell."""
+    said = claim.verdict[0].upper() + claim.verdict[1:]
+    return " ".join(filter(None, [f"**{said}.**", claim.remark, f"See {{doc}}`{claim.chapter}`."]))
 
 
-def _row(app: Sphinx, docname: str, page: str, claim: Claim, text: Any, remark: Any) -> Any:
-    box = make("div", classes=f"claim-row {_css(claim)}")
-    box["ids"].append(claim.anchor)
-    uri = f"{app.builder.get_relative_uri(docname, page)}#{claim.anchor}"
-    head = nodes.paragraph("", classes=["claim-head"])
-    head += nodes.strong("", claim.id)
-    head += nodes.inline("", claim.verdict, classes=["claim-verdict"])
-    head += nodes.reference("", app.env.titles[page].astext(), refuri=uri)
-    box += head
-    box += nodes.paragraph("", "", *[node.deepcopy() for node in text])
-    found = nodes.paragraph("", "", *[node.deepcopy() for node in remark], classes=["claim-found"])
-    if claim.found:
-        found += nodes.Text(" Found: " if claim.remark else "Found: ")
-        for number, word in enumerate(claim.found):
-            found += [nodes.Text(", ")] * bool(number) + [nodes.literal("", word)]
-        found += nodes.Text(".")
-    box += found
-    return box
+def css_class(claim: Claim) -> str:
+    return "claim-" + claim.verdict.replace(",", "").replace(" ", "-")
 
 
-def _counts(known: dict[str, Any]) -> nodes.Node:
-    """How many claims of each document got which verdict."""
-    count = Counter((key[:3], row[1].verdict) for key, row in known.items())
-    rows = [["document", *VERDICTS, "all"]]
-    for document in DOCUMENTS:
-        numbers = [count[document, verdict] for verdict in VERDICTS]
-        rows.append([document, *map(str, [*numbers, sum(numbers)])])
-    totals = [sum(count[document, verdict] for document in DOCUMENTS) for verdict in VERDICTS]
-    rows.append(["all", *map(str, [*totals, sum(totals)])])
-    group = nodes.tgroup("", *[nodes.colspec(colwidth=1) for _ in rows[0]], cols=len(rows[0]))
-    made = [nodes.row("", *[nodes.entry("", nodes.paragraph("", x)) for x in row]) for row in rows]
-    group += [nodes.thead("", made[0]), nodes.tbody("", *made[1:])]
-    return nodes.table("", group, classes=["claim-counts"])
+def visit_place(self: Any, node: claim_place) -> None:
+    """A claim above all cells of its page keeps an anchor of its own."""
+    self.body.append(self.starttag(node, "span", ""))
 
 
-def _css(claim: Claim) -> str:
-    return "claim-" + claim.verdict.replace(" ", "-")
+def depart_place(self: Any, node: claim_place) -> None:
+    self.body.append("</span>")
 
 
 def forget(app: Sphinx, env: Any, docname: str) -> None:
@@ -182,7 +179,6 @@ def forget(app: Sphinx, env: Any, docname: str) -> None:
     known = env.__dict__.get("claims", {})
     for key in [key for key, row in known.items() if row[0] == docname]:
         del known[key]
-    env.__dict__.get("claim_lists", set()).discard(docname)
 
 
 def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
@@ -191,17 +187,12 @@ def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     env.__dict__.setdefault("claims", {}).update(
         {key: row for key, row in theirs.get("claims", {}).items() if row[0] in docnames}
     )
-    env.__dict__.setdefault("claim_lists", set()).update(theirs.get("claim_lists", set()))
-
-
-def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
-    """Pages to write again, whatever else has changed."""
-    return sorted(env.__dict__.get("claim_lists", set()))
 
 
 def _portable(page: Page, d: Directive) -> str:
-    claim = checked(page, d, read, d.argument, d.content)
-    return f"*[Claim {claim.id}]({page.inline.url(LEDGER, claim.anchor)}): {claim.verdict}.*"
+    docname = page.inline.docname
+    claim = checked(page, d, lambda: on_page(read(d.argument, d.content), docname))
+    return page.inline(_decided(claim), d.line) if docname == HOME else ""
 
 
 FORMS = {"claim": _portable}
@@ -209,11 +200,9 @@ FORMS = {"claim": _portable}
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("tools.instruments.elements")
-    app.add_node(claims)
+    app.add_node(claim_place, html=(visit_place, depart_place))
     app.add_directive("claim", ClaimDirective)
-    app.add_directive("claims", ClaimsDirective)
-    app.connect("doctree-resolved", resolve)
+    app.connect("doctree-read", give_ids)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
-    app.connect("env-updated", pages_with_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

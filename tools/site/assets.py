@@ -62,6 +62,7 @@ SOME_SCRIPTS = {
     'class="predict"': LEARNER,
     'id="what-to-keep"': LEARNER,
     'class="cell_input': LEARNER[:2],
+    'class="ledger-filter"': ("learner/ledger.js",),
     'id="progress"': ("learner/store.js", "learner/progress.js"),
 }
 # Folds are native <details> (site/folds_and_links.py), and code runs in a notebook or by our own
