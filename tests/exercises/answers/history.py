@@ -37,12 +37,12 @@ def following(order=None, atol=1e-5, rows=slice(None), sums=True, signs=True, ot
         if signs:
             assert (p >= 0).all()
         if sums:
-            assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
+            assert np.allclose(p.sum(axis=1), 1, atol=max(atol, 1e-5))
         turn = np.arange(7)[::-1] if order is None else order
         moved = attention(q, h[turn])
         assert np.allclose(moved[rows], p[:, turn][rows], rtol=0, atol=atol)
         if other:
-            assert not np.allclose(attention(q, draws(2)[1]), p, atol=1e-5)
+            assert not np.allclose(attention(q, draws(2)[1]), p, rtol=0, atol=max(atol, 1e-5))
 
     return my_looking_test
 
@@ -72,7 +72,7 @@ RIGHT = {
     ex.check_looking_test: {
         "by arguments": following(),
         "another order": following(order=[3, 0, 5, 6, 1, 2, 4]),
-        "a larger tolerance": following(atol=1e-4),
+        "all that the exercise calls wrong is off by more": following(atol=1e-3),
         "unseeded": following(seed=None),
         "pair by pair": pair_by_pair,
     },
