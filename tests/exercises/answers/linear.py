@@ -47,12 +47,6 @@ one triangular system for all that is added:
 """
 
 
-def delta_in_torch(*given):
-    q, k, v, beta, state = (torch.from_numpy(x)[None, None] for x in given)
-    o, state = layer.delta_rule(q, k, v, beta, initial_state=state, return_state=True)
-    return o[0, 0], state[0, 0]
-
-
 SIZES = ((19, 4), (8, 3), (5, 16))
 
 
@@ -104,7 +98,7 @@ def by_prefixes(form):
 
 RIGHT = {
     ex.check_linear_attention: [LINEAR_OTHERWISE, {"torch": in_torch}],
-    ex.check_delta: [DELTA_OTHERWISE, {"torch": delta_in_torch}],
+    ex.check_delta: DELTA_OTHERWISE,
     ex.check_chunk_test: {
         "by arguments": a_test(seed=5),
         "chunks of 1 too": a_test(((9, 1), (19, 4))),
