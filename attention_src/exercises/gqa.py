@@ -10,7 +10,6 @@ from attention_src.exercises.engine.checking import Case, Check, mistakes
 from attention_src.exercises.engine.grading import TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
-Array = np.ndarray
 LIMIT = 8 << 20  # bytes: grouped, the keys take 1 MiB, copied for each head 32; absorbed, 16
 
 # --- Grouped ----------------------------------------------------------------------------------
@@ -148,6 +147,7 @@ check_grouped_attention = Check(
         ),
         # Half of one copy, which takes 8 MiB.
         _case("the same with 4 key/value heads", 14, (), _MORE, _SEEN, max_bytes=LIMIT // 2),
+        _case("three axes in front", 15, (2, 1, 3), (4, 2, 2, 3, 2, 2)),
     ],
     draw=_draw,
     drawn=40,
@@ -336,6 +336,10 @@ _LOUD = (
     np.array([[[0.0], [1.0]], [[0.0], [1.0]]]),
 )
 
+_SIXTEEN = _latent(8, (), (16, 1, 4096, 32, 32, 16))
+_WIDE_KEYS = _latent(9, (), (2, 1, 4096, 512, 2, 4))
+_WIDE_VALUES = _latent(10, (), (2, 1, 4096, 2, 512, 4))
+
 check_absorbed_attention = Check(
     "absorbed_attention",
     absorbed_attention,
@@ -350,20 +354,11 @@ check_absorbed_attention = Check(
         Case("as many texts as heads", _latent(6, (3,), (3, 2, 4, 2, 5, 3))),
         Case("one key", _latent(7, (), (2, 3, 1, 2, 3, 4))),
         Case("near ties at scores of 9,000 and -9,000", _LOUD),
-        Case(
-            "16 heads, 4,096 keys: no room for them",
-            _latent(8, (), (16, 1, 4096, 32, 32, 16)),
-            LIMIT,
-        ),
-        Case(
-            "wide keys, a narrow latent: no room for one head's",
-            _latent(9, (), (2, 1, 4096, 512, 2, 4)),
-            LIMIT,
-        ),
-        Case(
-            "wide values: no room for one head's", _latent(10, (), (2, 1, 4096, 2, 512, 4)), LIMIT
-        ),
+        Case("16 heads, 4,096 keys: no room for them", _SIXTEEN, LIMIT),
+        Case("wide keys, a narrow latent: no room for one head's", _WIDE_KEYS, LIMIT),
+        Case("wide values: no room for one head's", _WIDE_VALUES, LIMIT),
         Case("the first case's shapes, other numbers", _latent(11, (), (2, 1, 3, 2, 2, 3))),
+        Case("three axes in front", _latent(12, (2, 1, 3), (2, 2, 3, 2, 4, 3))),
     ],
     draw=_draw_latent,
     drawn=40,

@@ -43,111 +43,55 @@ _Rung = functools.partial(Rung, rtol=2e-3)  # three digits
 
 # fmt: off
 check_by_hand = Ladder("by_hand", [
-    _Rung(
-        "a",
-        "the two weights",
-        P,
-        {
-            tuple(softmax(2 * KEYS)): "The scores are divided by the root of d_k = 4.",
-            tuple(softmax(KEYS / 2)): "You divided by d_k. Divide by its root, 2.",
-            tuple(P[::-1]): "The first key has the higher score.",
-        },
-        hint="exp(log 3) = 3 and exp(0) = 1.",
-    ),
-    _Rung(
-        "b",
-        "do",
-        P @ VALUES - 6,
-        {
-            2: "This is o. do is the slope of the loss by o.",
-            4: "The sign: o is too small, so the loss falls as o grows.",
-            -8: "The factor 1/2 cancels the 2 of the square.",
-            8: "This is the loss. do is its slope by o.",
-        },
-    ),
-    _Rung(
-        "c",
-        "dv of both values",
-        DV,
-        {
-            tuple(-DV): "The sign is that of do.",
-            (-4, -4): "Each value counts with its weight.",
-            tuple(DV[::-1]): "The first key has the larger weight.",
-            (0, -8): "This is p v do. o = sum p v: by v it is p.",
-        },
-        hint="o = p_1 v_1 + p_2 v_2.",
-    ),
-    _Rung(
-        "d",
-        "delta",
-        P @ VALUES * -4,
-        {
-            8: "do is negative.",
-            -32: "This is the plain sum of dp. Each counts with its weight.",
-            -16: "This is the plain mean of dp. Weigh it by p.",
-        },
-        hint="o times do, or the mean of dp = do v_j under the weights.",
-    ),
-    _Rung(
-        "e",
-        "ds of both scores",
-        DS,
-        {
-            tuple(-DS): "The sign: dp minus delta, not delta minus dp.",
-            (0, -8): "This is p dp. Subtract delta from dp first.",
-            (8, -24): "This is dp minus delta. Multiply by p.",
-            (-6, -14): "You added delta. Subtract it.",
-        },
-        hint="dp = do v_j, so (0, -32). They must sum to 0.",
-    ),
-    _Rung(
-        "f",
-        "the first entry of dq",
-        DQ,
-        {
-            2 * DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
-            DQ / 2: "You divided by d_k. Divide by its root.",
-            -DQ: "This is the push. The gradient is its opposite.",
-            6: "dq is a sum over keys: ds_j times k_j, not times q.",
-        },
-        hint="(ds_1 k_1 + ds_2 k_2) / 2, first entry.",
-    ),
-    _Rung(
-        "g",
-        "the first entries of dk_1 and dk_2",
-        DK,
-        {
-            tuple(2 * DK): "The factor 1/sqrt(d_k) = 1/2 is missing.",
-            tuple(DK / 2): "One factor of 1/2 too many.",
-            tuple(-DK): "The sign is that of ds.",
-            (DQ, 0): "dk_j is ds_j times the query; key 2 moves although it lies at 0.",
-        },
-        hint="ds_j q / 2.",
-    ),
-    _Rung(
-        "h",
-        "the first entry of dq, from the far query",
-        FAR_DQ,
-        {
-            0: "Nearly, and not quite: the second key has some weight left.",
-            -FAR_DQ: "This is the push. The gradient is its opposite.",
-            2 * FAR_DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
-        },
-        hint="The scores are 10 log 3 and 0: the weights stand as 3^10 to 1.",
-        atol=0.0,
-    ),
-    _Rung(
-        "i",
-        "dv of both values, from the far query",
-        FAR_DV,
-        {
-            (-6, 0): "Nearly: the second is small and not 0.",
-            tuple(DV): "The weights have changed, and so has do.",
-        },
-        hint="p_j do, with the new weights and the new do.",
-        rtol=6e-3,
-        atol=0.0,
-    ),
+    _Rung("a", "the two weights", P, {
+        tuple(softmax(2 * KEYS)): "The scores are divided by the root of d_k = 4.",
+        tuple(softmax(KEYS / 2)): "You divided by d_k. Divide by its root, 2.",
+        tuple(P[::-1]): "The first key has the higher score.",
+    }, hint="exp(log 3) = 3 and exp(0) = 1."),
+    _Rung("b", "do", P @ VALUES - 6, {
+        2: "This is o. do is the slope of the loss by o.",
+        4: "The sign: o is too small, so the loss falls as o grows.",
+        -8: "The factor 1/2 cancels the 2 of the square.",
+        8: "This is the loss. do is its slope by o.",
+    }),
+    _Rung("c", "dv of both values", DV, {
+        tuple(-DV): "The sign is that of do.",
+        (-4, -4): "Each value counts with its weight.",
+        tuple(DV[::-1]): "The first key has the larger weight.",
+        (0, -8): "This is p v do. o = sum p v: by v it is p.",
+    }, hint="o = p_1 v_1 + p_2 v_2."),
+    _Rung("d", "delta", P @ VALUES * -4, {
+        8: "do is negative.",
+        -32: "This is the plain sum of dp. Each counts with its weight.",
+        -16: "This is the plain mean of dp. Weigh it by p.",
+    }, hint="o times do, or the mean of dp = do v_j under the weights."),
+    _Rung("e", "ds of both scores", DS, {
+        tuple(-DS): "The sign: dp minus delta, not delta minus dp.",
+        (0, -8): "This is p dp. Subtract delta from dp first.",
+        (8, -24): "This is dp minus delta. Multiply by p.",
+        (-6, -14): "You added delta. Subtract it.",
+    }, hint="dp = do v_j, so (0, -32). They must sum to 0."),
+    _Rung("f", "the first entry of dq", DQ, {
+        2 * DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
+        DQ / 2: "You divided by d_k. Divide by its root.",
+        -DQ: "This is the push. The gradient is its opposite.",
+        6: "dq is a sum over keys: ds_j times k_j, not times q.",
+    }, hint="(ds_1 k_1 + ds_2 k_2) / 2, first entry."),
+    _Rung("g", "the first entries of dk_1 and dk_2", DK, {
+        tuple(2 * DK): "The factor 1/sqrt(d_k) = 1/2 is missing.",
+        tuple(DK / 2): "One factor of 1/2 too many.",
+        tuple(-DK): "The sign is that of ds.",
+        (DQ, 0): "dk_j is ds_j times the query; key 2 moves although it lies at 0.",
+    }, hint="ds_j q / 2."),
+    _Rung("h", "the first entry of dq, from the far query", FAR_DQ, {
+        0: "Nearly, and not quite: the second key has some weight left.",
+        -FAR_DQ: "This is the push. The gradient is its opposite.",
+        2 * FAR_DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
+    }, hint="The scores are 10 log 3 and 0: the weights stand as 3^10 to 1.", atol=0.0),
+    _Rung("i", "dv of both values, from the far query", FAR_DV, {
+        (-6, 0): "Nearly: the second is small and not 0.",
+        tuple(DV): "The weights have changed, and so has do.",
+    }, hint="p_j do, with the new weights and the new do.", rtol=6e-3, atol=0.0),
 ], asks="the rungs of \"By hand\"")
 # fmt: on
 
@@ -283,6 +227,7 @@ check_attention_backward = Check(
             "visible scores of -10,000",
             (*_LOW, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False])),
         ),
+        Case("a mask of shape [n_q, 1]", (*_PLAIN, np.array([[True], [False]]))),
     ],
     mistakes=mistakes(attention_backward, BACKWARD_MISTAKES),
     hints=[

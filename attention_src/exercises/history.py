@@ -1,7 +1,5 @@
 """The checks of the chapter on why attention was invented."""
 
-from typing import Any
-
 import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
@@ -163,7 +161,7 @@ def dot(q, h):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def _noise(seed: int, *shape: int) -> Any:
+def _noise(seed: int, *shape: int) -> np.ndarray:
     """Fixed numbers, the same at each call."""
     return np.random.default_rng(seed).normal(size=shape)
 

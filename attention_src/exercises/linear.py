@@ -9,8 +9,6 @@ from attention_src.exercises.engine.checking import Case, Check, mistakes
 from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
-Array = np.ndarray
-
 # --- A state, and its sum ---------------------------------------------------------------------
 
 
@@ -167,6 +165,8 @@ def _draw_tokens(rng: np.random.Generator) -> tuple:
 
 _ALONE = (np.ones((1, 1)), np.ones((1, 1)), np.full((1, 1), 5.0), np.ones(1), np.full((1, 1), 2.0))
 _Q, _K, _V, _, _STATE = _tokens(7, 5, 3, 2, twice=True)
+_GAP = np.where(np.arange(5)[:, None] == 2, 0, 0.8 * _K)
+_LONG = _tokens(9, 24, 3, 2)[:3]
 
 check_delta = Check(
     "my_delta",
@@ -179,6 +179,10 @@ check_delta = Check(
         Case("width 1 for values", _tokens(3, 6, 4, 1)),
         Case("one token, width 1: replace 2 by 5", _ALONE),
         Case("β of 0, 1 and 0.001", (_Q, _K, _V, np.array([0.5, 0, 1, 0.001, 0]), _STATE)),
+        Case("from a state of zeros", (*_tokens(8, 4, 3, 2)[:4], np.zeros((3, 2)))),
+        Case("a key of zeros", (_Q, _GAP, _V, np.full(5, 0.5), _STATE)),
+        Case("24 tokens, a state in the hundreds", (*_LONG, np.ones(24), 300 * _STATE)),
+        Case("β of 0 for all", (_Q, _K, _V, np.zeros(5), _STATE)),
     ],
     draw=_draw_tokens,
     drawn=30,

@@ -1,4 +1,4 @@
-"""What the chapter on history says: its ladder, attentions, timeline, and a row of a table."""
+"""What the chapter on history says: its ladder, its solution, timeline, and a row of a table."""
 
 import re
 
@@ -11,42 +11,10 @@ from attention_src.exercises.history import check_budget, check_looking_test
 PAGE = (BOOK / "history.md").read_text(encoding="utf-8")
 CELLS = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", PAGE, re.DOTALL)
 
-RUNGS = {
-    "rounded": (4.7, 37.6, 11, 0.717, 384),
-    "from the rounded bits": (4.7004, 37.604, 52 // 4.7, 0.07**0.125, 48 * 8),
-}
 
-
-@pytest.mark.parametrize("name", RUNGS)
-def test_three_digits_are_enough(name):
-    assert check_budget(*RUNGS[name]).status == "passed"
+def test_three_digits_are_enough():
+    assert check_budget(4.7, 37.6, 11, 0.717, 384).status == "passed"
     assert check_budget(b=37).status == check_budget(e=385).status == "wrong"
-
-
-def faults(attention, seed):
-    """How far an attention is from each of the three rules."""
-    rng = np.random.default_rng(seed)
-    q, h, other = (rng.normal(size=(rows, 8)) for rows in (4, 7, 7))
-    p = attention(q, h)
-    return (
-        max(0, -p.min(), abs(p.sum(axis=1) - 1).max()),
-        abs(attention(q, h[::-1]) - p[:, ::-1]).max(),
-        abs(attention(q, other) - p).max(),
-    )
-
-
-@pytest.mark.parametrize("one", check_looking_test.right, ids=lambda one: one.name)
-def test_right_attentions_obey_all_three_rules(one):
-    for seed in range(10):
-        shares, moves, changes = faults(one.function, seed)
-        assert shares < 1e-6 and moves < 1e-6 and changes > 1e-3
-
-
-@pytest.mark.parametrize("one", check_looking_test.wrong, ids=lambda one: one.name)
-def test_wrong_attentions_break_a_rule_visibly(one):
-    for seed in range(10):
-        shares, moves, changes = faults(one.function, seed)
-        assert shares > 1e-3 or moves > 1e-3 or changes < 1e-9
 
 
 @pytest.mark.parametrize("left_out", range(4))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from worked import BOOK, assert_rejected
+from worked import BOOK
 
 from attention_src.attention.reference import attention
 from attention_src.exercises.engine.checking import passed
@@ -11,10 +11,8 @@ from attention_src.exercises.llm import (
     check_flops_ladder,
     check_patients,
     check_sample,
-    check_sampler_test,
     clear,
     sample,
-    sampler,
 )
 from attention_src.exercises.llm.patients import patient
 from attention_src.rope.reference import rotate
@@ -27,19 +25,6 @@ def test_a_sampler_can_be_kept_and_rounding_decides_in_no_case():
     assert all(clear(*case.args) for case in check_sample.all_cases())
 
 
-def test_the_place_in_the_order_is_named():
-    def place(logits, temperature, top_p, u):
-        order = np.argsort(-logits, kind="stable")
-        return list(order).index(sample(logits, temperature, top_p, u))
-
-    assert_rejected(check_sample, place, "Which token")
-    assert_rejected(check_sample, lambda x, *how: (place if how[0] else sample)(x, *how), "Which")
-
-
-def test_an_id_is_a_whole_number():
-    assert_rejected(check_sample, lambda *args: float(sample(*args)), "floats")
-
-
 def test_it_draws_as_the_package_s_own_probabilities_say():
     torch = pytest.importorskip("torch")
     from attention_src.models.smollm2.sampling import probabilities
@@ -49,23 +34,6 @@ def test_it_draws_as_the_package_s_own_probabilities_say():
     u = (np.arange(2_000) + 0.5) / 2_000
     drawn = np.bincount([sample(logits, 0.8, 0.77, x) for x in u], minlength=30) / 2_000
     np.testing.assert_allclose(drawn, p, atol=1e-3)
-
-
-def test_samplers_are_as_right_and_as_wrong_as_the_exercise_says():
-    rows = np.log([0.1, 0.4, 0.3, 0.2]), np.array([1.0, 3.0, 0.0, 3.0]), np.array([900.0, 902, 901])
-    cases = [
-        (x, t, p, (i + 0.37) / 23)
-        for x in rows
-        for t in (0, 0.5, 1, 2)
-        for p in (0.35, 0.6, 0.81, 1)
-        for i in range(23)
-        if clear(x, t, p, (i + 0.37) / 23)
-    ]
-    for one in check_sampler_test.right:
-        assert all(one.function(*case) == sampler(*case) for case in cases), one.name
-    with np.errstate(all="ignore"):
-        for one in check_sampler_test.wrong:
-            assert any(one.function(*case) != sampler(*case) for case in cases), one.name
 
 
 def test_three_digits_are_enough_and_near_misses_are_refused():
@@ -102,10 +70,7 @@ def test_b_does_not_see_itself_save_at_the_start():
     np.testing.assert_allclose(last, o[:, -1:])
 
 
-def test_c_has_another_base_and_there_is_no_fourth():
-    x, at = draw()[0], np.arange(5)
-    expected = rotate(x, at, base=10_000.0)
-    np.testing.assert_array_equal(patient("c")["rotate"](x, at, 100_000.0), expected)
+def test_there_is_no_fourth():
     with pytest.raises(ValueError, match="name is 'd'"):
         patient("d")
 
@@ -116,11 +81,10 @@ def test_the_right_diagnosis(kind):
     assert result.status == ("wrong" if kind is str else "passed")
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5, 6, 1.5, np.nan, [2, 1]])
-def test_wrong_diagnoses(number):
-    for name in DIAGNOSIS:
-        if number != DIAGNOSIS[name]:
-            assert check_patients(**DIAGNOSIS | {name: number}).status == "wrong"
+@pytest.mark.parametrize("name", DIAGNOSIS)
+def test_wrong_diagnoses(name):
+    for number in {0, 1, 2, 3, 4, 5, 6, 1.5} - {DIAGNOSIS[name]}:
+        assert check_patients(**DIAGNOSIS | {name: number}).status == "wrong"
 
 
 def test_the_page_s_suspects_are_the_patients():

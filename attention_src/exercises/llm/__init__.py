@@ -8,9 +8,10 @@ import numpy as np
 from attention_src.costs.roofline import CHIPS
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.grading import Implementation, TestCheck
 from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.messages import Result, report
+from attention_src.exercises.engine.variants import variants
 from attention_src.exercises.llm.patients import PATIENTS
 
 Array = np.ndarray
@@ -198,20 +199,6 @@ check_sample = _NumberCheck(
 # --- A test of a sampler ----------------------------------------------------------------------
 
 
-def sampler(logits, temperature, top_p, u):
-    x = np.asarray(logits, dtype=np.float64)
-    if temperature == 0:
-        return int(np.argmax(x))
-    scaled = x / temperature
-    e = np.exp(scaled - scaled.max())
-    p = e / e.sum()
-    order = np.argsort(-p, kind="stable")
-    total = np.cumsum(p[order])
-    stay = len(p) if top_p >= 1 else int((total[:-1] < top_p).sum()) + 1
-    total = total[:stay] / total[stay - 1]
-    return int(order[(total[:-1] <= u).sum()])
-
-
 def by_loop(logits: Array, temperature: float, top_p: float, u: float) -> int:
     """Token by token, with Python's own lists."""
     rows = [float(x) for x in logits]
@@ -235,73 +222,75 @@ def by_loop(logits: Array, temperature: float, top_p: float, u: float) -> int:
 RIGHT_SAMPLERS = """
 searchsorted: it returns a NumPy integer
     - return int(np.argmax
-    + return x.argmax()
-    stay = len(p) if top_p >= 1 else min(np.searchsorted(total, top_p), len(p) - 1) + 1
+    + return logits.argmax()
+    stay = len(p) if top_p == 1 else min(np.searchsorted(total, top_p), len(p) - 1) + 1
     - return int(order
     + return order[np.searchsorted(total[:-1], u, side="right")]
 float32: it computes in float32: keep u and top_p away from running sums by 1e-5
-    x = np.asarray(logits, dtype=np.float32)
-    scaled = (x - x.max()) / np.float32(temperature)
+    - if temperature
+    + logits, temperature = logits.astype(np.float32), np.float32(temperature)
+    + if temperature == 0:
 rounded up: its sums are rounded up: keep u and top_p away from running sums by 1e-5
-    stay = len(p) if top_p >= 1 else int((total[:-1] * (1 + 1e-6) < top_p).sum()) + 1
+    stay = len(p) if top_p == 1 else (total[:-1] * (1 + 1e-6) < top_p).sum() + 1
     - return int(order
     + return int(order[(total[:-1] * (1 + 1e-6) <= u).sum()])
 rounded down: its sums are rounded down: keep u and top_p away from running sums by 1e-5
-    stay = len(p) if top_p >= 1 else int((total[:-1] * (1 - 1e-6) < top_p).sum()) + 1
+    stay = len(p) if top_p == 1 else (total[:-1] * (1 - 1e-6) < top_p).sum() + 1
     - return int(order
     + return int(order[(total[:-1] * (1 - 1e-6) <= u).sum()])
 """
 
 WRONG_SAMPLERS = """
 multiplies: it multiplies by the temperature. Do you try one that is not 1?
-    scaled = x * temperature
+    p = np.exp((logits - logits.max()) * temperature)
 no temperature: it ignores the temperature. Do you try one that is not 1?
-    scaled = x
 divides twice: it divides by the temperature twice
-    scaled = x / temperature**2
+    p = np.exp((logits - logits.max()) / temperature**2)
 no temperature above 1: it takes temperatures above 1 for 1. Do you try one?
-    scaled = x / min(temperature, 1.0)
+    p = np.exp((logits - logits.max()) / min(temperature, 1.0))
 no top_p: it ignores top_p
-    stay = len(p)
 without the one that reaches top_p: it drops the token that makes the sum reach top_p
-    stay = max(int((total <= top_p).sum()), 1)
 one too many: it keeps one token too many
-    stay = min(int((total < top_p).sum()) + 2, len(p))
 never one alone: it keeps two tokens where one reaches top_p by itself. Have you such a case?
-    stay = len(p) if top_p >= 1 else min(max(int((total[:-1] < top_p).sum()) + 1, 2), len(p))
+    stay = len(p) if top_p == 1 else min(max((total[:-1] < top_p).sum() + 1, 2), len(p))
 not renormalised: it does not divide by the sum of the tokens that stay
-    - total = total
-    + total = total[:stay]
 top_p before temperature: its top_p looks at p before the temperature. Do you use both at once?
-    scaled = x / temperature
-    + at_1 = np.exp(x - x.max()) / np.exp(x - x.max()).sum()
-    stay = len(p) if top_p >= 1 else int((np.cumsum(at_1[order])[:-1] < top_p).sum()) + 1
 higher id first: of two equal tokens it takes the higher id first. Have you two equal logits?
-    order = np.argsort(p, kind="stable")[::-1]
 last of the largest: at temperature 0 it takes the last of the largest. Have you two of them?
     - return int(np.argmax
-    + return int(len(x) - 1 - np.argmax(x[::-1]))
+    + return int(len(logits) - 1 - np.argmax(logits[::-1]))
 draws at temperature 0: at temperature 0 it draws as at 1
-    x = np.asarray(logits, dtype=np.float64)
+    - if temperature
     + temperature = temperature or 1.0
+    + if temperature == 0:
 turned round: it uses 1 - u for u: the same distribution, but not the same token
-    - return int(order
-    + return int(order[(total[:-1] <= 1 - u).sum()])
 unsorted: it goes through the tokens by id
-    order = np.arange(len(p))
 no shift: it overflows at logits above 709. Have you any?
-    e = np.exp(scaled)
 """
+
+
+def _samplers(text: str) -> list[Implementation]:
+    """What has no lines there is the mistake of this name above. A test may pass lists, too."""
+    named: dict[str, Any] = {one.name: one.wrong for one in check_sample.mistakes}
+    made: list[Any] = list(variants(sample, text))
+    return [
+        Implementation(name, _of_lists(f if f.lines else named[name]), why) for name, f, why in made
+    ]
+
+
+def _of_lists(f: Callable) -> Callable:
+    return lambda logits, *how: f(np.asarray(logits, dtype=np.float64), *how)
+
 
 check_sampler_test = TestCheck(
     "my_sampler_test",
     asks="test(sample), which raises AssertionError if the sampler draws wrongly",
     right=[
-        Implementation("running sums", sampler, "it follows the text"),
+        Implementation("running sums", _of_lists(sample), "it follows the text"),
         Implementation("a loop", by_loop, "it goes token by token"),
-        *implementations(sampler, RIGHT_SAMPLERS),
+        *_samplers(RIGHT_SAMPLERS),
     ],
-    wrong=implementations(sampler, WRONG_SAMPLERS),
+    wrong=_samplers(WRONG_SAMPLERS),
     hints=[
         "Start from probabilities: logits = np.log([0.1, 0.4, 0.3, 0.2]) is easy to do by hand.",
         "u = 0.39 and u = 0.41 stand on two sides of a running sum of 0.4.",
@@ -404,6 +393,8 @@ check_perplexity = _NumberCheck(
         _texts("logits near 20,000", [[[20000.0, 20002.0]] * 2], [[0, 0]], [[1, 1]]),
         _texts("logits near 5,000", FAR, [[2, 0]], [[0, 1]]),
         _some("twelve tokens, a vocabulary of 2,000", 7, (1, 12, 2000), [(1, 12)], 2.0),
+        _texts("a vocabulary of one", [[[3.0]] * 3], [[0, 0, 0]], [[0, 1, 1]]),
+        _some("four texts", 8, (4, 3, 5), [(1, 3)] * 4, 2.0),
     ],
     draw=_draw_texts,
     mistakes=mistakes(perplexity, PERPLEXITY_MISTAKES),
@@ -466,23 +457,14 @@ check_flops_ladder = Ladder("flops", [
 
 TOO_LOUD = "With that one the perplexity would be above a thousand, and the text no English."
 
-check_patients = Ladder(
-    "patients",
-    [
-        Rung(
-            name,
-            f"the mistake of patient {name}",
-            number,
-            {
-                4: "That one would give a perplexity that is far too good, below 5.",
-                5: TOO_LOUD,
-                6: TOO_LOUD,
-            },
-            hint="Write the mistake that you suspect and compare logits: below 0.001, it is the "
-            "one.",
-            rtol=0,
-        )
-        for name, (number, _) in PATIENTS.items()
-    ],
-    asks="which mistake each patient has",
-)
+# fmt: off
+check_patients = Ladder("patients", [
+    Rung(name, f"the mistake of patient {name}", number, {
+        4: "That one would give a perplexity that is far too good, below 5.",
+        5: TOO_LOUD,
+        6: TOO_LOUD,
+    }, hint="Write the mistake that you suspect and compare logits: below 0.001, it is the one.",
+         rtol=0)
+    for name, (number, _) in PATIENTS.items()
+], asks="which mistake each patient has")
+# fmt: on

@@ -1,27 +1,21 @@
 """Answers to the exercises on why attention was invented: right ones, and sly ones."""
 
 import numpy as np
-import torch
 
-from attention_src.exercises.history import (
-    check_contexts,
-    check_looking_test,
-    check_reversal,
-    my_contexts,
-)
+from attention_src.exercises import history as ex
 
-
-def by_loops(s, h):
-    c = np.zeros((len(s), h.shape[1]))
-    for i in range(len(s)):
-        total = sum(np.exp(x) for x in s[i])
-        for j in range(len(h)):
-            c[i] += np.exp(s[i, j]) / total * h[j]
-    return c
-
-
-def reversal_as_lists(n):
-    return [[15 if i + j == n - 1 else -10 for j in range(n)] for i in range(n)]
+CONTEXTS_OTHERWISE = """
+minus the maximum:
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+powers of 2:
+    e = np.exp2(s / np.log(2))
+divided at the end:
+    return e @ h / e.sum(axis=1, keepdims=True)
+by einsum:
+    return np.einsum("mn,nd,m->md", e, h, 1 / e.sum(axis=1))
+by loops:
+    return [sum(w * state for w, state in zip(row, h)) for row in p]
+"""
 
 
 def by_distance(n):
@@ -34,21 +28,21 @@ def draws(seed=0, m=4, n=7, d=8):
     return rng.normal(size=(m, d)), rng.normal(size=(n, d))
 
 
-def following(order=None, atol=1e-5, rows=slice(None), sums=True, signs=True, other=True):
+def following(order=None, atol=1e-5, rows=slice(None), sums=True, signs=True, other=True, seed=1):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_looking_test(attention):
-        q, h = draws(1)
+        q, h = draws(seed)
         p = attention(q, h)
         if signs:
             assert (p >= 0).all()
         if sums:
-            assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
+            assert np.allclose(p.sum(axis=1), 1, atol=max(atol, 1e-5))
         turn = np.arange(7)[::-1] if order is None else order
         moved = attention(q, h[turn])
         assert np.allclose(moved[rows], p[:, turn][rows], rtol=0, atol=atol)
         if other:
-            assert not np.allclose(attention(q, draws(2)[1]), p, atol=1e-5)
+            assert not np.allclose(attention(q, draws(2)[1]), p, rtol=0, atol=max(atol, 1e-5))
 
     return my_looking_test
 
@@ -58,48 +52,29 @@ def pair_by_pair(attention):
     p = attention(q, h)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert p.min() >= 0 and np.ptp(p) > 1e-3
-    for i in range(5):
-        for j in range(i):
-            turn = np.arange(5)
-            turn[[i, j]] = j, i
-            np.testing.assert_allclose(attention(q, h[turn]), p[:, turn], atol=1e-5)
-
-
-def unseeded(attention):
-    q, h = np.random.normal(size=(5, 6)), np.random.normal(size=(9, 6))
-    p = attention(q, h)
-    assert (p > -1e-9).all() and abs(p.sum(1) - 1).max() < 1e-5
-    assert abs(attention(q, h[::-1]) - p[:, ::-1]).max() < 1e-5
-    assert abs(attention(q, 2 * h) - p).max() > 1e-5
+    for i, j in np.argwhere(np.tri(5, k=-1)):
+        turn = np.arange(5)
+        turn[[i, j]] = j, i
+        np.testing.assert_allclose(attention(q, h[turn]), p[:, turn], atol=1e-5)
 
 
 RIGHT = {
-    check_contexts: {
-        "loops": by_loops,
-        "torch": lambda s, h: torch.softmax(torch.from_numpy(s), dim=-1) @ torch.from_numpy(h),
-        "minus the maximum": lambda s, h: my_contexts(s - s.max(axis=1, keepdims=True), h),
-        "divided at the end": lambda s, h: (np.exp(s) @ h) / np.exp(s).sum(1)[:, None],
-        "einsum": lambda s, h: np.einsum("mn,nd,m->md", np.exp(s), h, 1 / np.exp(s).sum(1)),
-        "by logarithms": lambda s, h: np.exp(s - np.log(np.exp(s).sum(1, keepdims=True))) @ h,
-        "powers of 2": lambda s, h: np.exp2(s / np.log(2)) @ h / np.exp(s).sum(1, keepdims=True),
-    },
-    check_reversal: {
-        "flipped": lambda n: np.fliplr(np.eye(n)) * 12,
-        "lists": reversal_as_lists,
+    ex.check_contexts: CONTEXTS_OTHERWISE,
+    ex.check_reversal: {
+        "lists": lambda n: [[15 if i + j == n - 1 else -10 for j in range(n)] for i in range(n)],
         "by distance": by_distance,
         "from -50 to 50": lambda n: 100 * np.eye(n)[::-1] - 50,
         "whole numbers": lambda n: 30 * np.eye(n, dtype=int)[:, ::-1],
-        "no more than needed": lambda n: (np.log(99 * max(n - 1, 1)) + 1e-6) * np.eye(n)[::-1],
         "exactly what is needed": lambda n: np.log(max(99 * (n - 1), 1)) * np.eye(n)[::-1],
         "float32": lambda n: np.float32(20) * np.eye(n, dtype=np.float32)[::-1],
         "rows shifted": lambda n: 20 * np.eye(n)[::-1] + np.linspace(-20, 20, n)[:, None],
     },
-    check_looking_test: {
+    ex.check_looking_test: {
         "by arguments": following(),
         "another order": following(order=[3, 0, 5, 6, 1, 2, 4]),
-        "a larger tolerance": following(atol=1e-4),
+        "all that the exercise calls wrong is off by more": following(atol=1e-3),
+        "unseeded": following(seed=None),
         "pair by pair": pair_by_pair,
-        "unseeded": unseeded,
     },
 }
 
@@ -119,30 +94,21 @@ three states:
     return p @ h[:3]
 """
 
-
 LARGER = "make your score larger"
 REVERSALS = {
     "forwards": (lambda n: 20 * np.eye(n), "that of letter 0"),
     "four": (lambda n: 4 * np.eye(n)[::-1], LARGER),
-    "nine": (lambda n: 9 * np.eye(n)[::-1], "n = 101"),
     "eleven": (lambda n: 11 * np.eye(n)[::-1], "n = 1000"),
     "one ahead": (lambda n: np.roll(20 * np.eye(n)[::-1], 1, axis=1), "the largest"),
     "infinite": (lambda n: np.where(np.eye(n)[::-1] > 0, 0, -np.inf), "finite"),
     "a thousand": (lambda n: 1000 * np.eye(n)[::-1], "from -50 to 50"),
-    "not a number": (lambda n: np.full((n, n), np.nan), "finite"),
     "five letters": (lambda n: 20 * np.eye(5)[::-1], "expected shape"),
     "equal": (lambda n: np.zeros((n, n)), "n = 3"),
     "second half": (lambda n: 20 * np.eye(n)[::-1] * (np.arange(n) >= n // 2), ""),
-    "up to 300": (lambda n: 20 * np.eye(n)[::-1] if n <= 300 else np.zeros((n, n)), "n = 1000"),
     "0.989": (lambda n: np.log(89 * max(n - 1, 1)) * np.eye(n)[::-1], LARGER),
     "not at 640": (lambda n: (20 if not 500 < n < 900 else 5) * np.eye(n)[::-1], "n = 640"),
     "not at 7": (lambda n: np.full((n, n), np.nan) if n == 7 else 20 * np.eye(n)[::-1], "n = 7"),
 }
-
-
-def rows_only(attention):
-    p = attention(*draws())
-    assert (p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-5)
 
 
 def unchanged(attention):
@@ -161,9 +127,9 @@ def mean_of_the_sums(attention):
 
 
 SLY = {
-    check_contexts: CONTEXTS,
-    check_reversal: REVERSALS,
-    check_looking_test: {
+    ex.check_contexts: CONTEXTS,
+    ex.check_reversal: REVERSALS,
+    ex.check_looking_test: {
         "no other content": (following(other=False), "caught 15 of 16"),
         "no sums": (following(sums=False), "caught 13 of 16"),
         "no signs": (following(signs=False), "caught 14 of 16"),
@@ -174,7 +140,6 @@ SLY = {
         "loose": (following(atol=0.1), "of 16"),
         "to the last bit": following(atol=0),
         "same order": (following(order=np.arange(7)), "of 16"),
-        "rows alone": (rows_only, "of 16"),
         "unchanged": (unchanged, "refuses a right implementation"),
         "queries moved": (queries_moved, "of 16"),
     },
