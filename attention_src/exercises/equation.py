@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.grading import TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
 Array = np.ndarray
@@ -344,6 +344,7 @@ def _in_tiles(q, k, v):
 
 
 RIGHT_ATTENTIONS = """
+the line: it is the line of the chapter
 einsum: it scales the queries instead of scores
     s = np.einsum("...qd,...kd->...qk", q * scale, k)
     return np.einsum("...qk,...kd->...qd", p, v)
@@ -417,10 +418,7 @@ queries changed: it divides the caller's queries in place. Do you look at q afte
 check_attention_test = TestCheck(
     "my_attention_test",
     asks="test(attention), which raises AssertionError if attention(q, k, v) is wrong",
-    right=[
-        Implementation("the line", by_line, "it is the line of the chapter"),
-        *implementations(by_line, RIGHT_ATTENTIONS),
-    ],
+    right=implementations(by_line, RIGHT_ATTENTIONS),
     wrong=implementations(by_line, WRONG_ATTENTIONS),
     hints=[
         "Write attention once more, slowly, with loops, and compare. A slow oracle is a good one.",
