@@ -8,7 +8,7 @@ from attention_src.costs import kv_cache_bytes
 from attention_src.costs.algorithms import visible_pairs  # noqa: F401  a right counter calls it
 from attention_src.costs.roofline import CHIPS
 from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.grading import TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- One model, one chip ----------------------------------------------------------------------
@@ -178,7 +178,6 @@ def _draw_runs(rng: np.random.Generator) -> tuple:
 
 TWO_RUNS = np.array([[1.0, 2.0, 16.0], [2.0, 4.0, 8.0]])
 PICKS = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1]])
-ONE_RUN = np.array([10.0, 20.0]), np.array([[3.0, 12.0]]), np.array([[0, 0]])
 THREE_RUNS = np.array([[1.0, 5.0, 3.0], [2.0, 4.0, 9.0], [3.0, 7.0, 8.0]])
 
 check_slopes = Check(
@@ -187,7 +186,9 @@ check_slopes = Check(
     asks="f(n [m], times [runs, m], picks [B, m]) -> slopes [B]",
     cases=[
         Case("two runs of three lengths, four draws", (np.array([1.0, 2.0, 8.0]), TWO_RUNS, PICKS)),
-        Case("one run, one draw", ONE_RUN),
+        Case(
+            "one run, one draw", (np.array([10.0, 20]), np.array([[3.0, 12]]), np.array([[0, 0]]))
+        ),
         Case("lengths in no order", (np.array([8.0, 1.0, 4.0]), TWO_RUNS, PICKS)),
         Case("as many runs as lengths", _made(np.random.default_rng(0), 4, 4, 6, 2.0, 0.1)),
         Case("five runs, forty draws", _made(np.random.default_rng(1), 5, 6, 40, 1.5, 0.3)),
@@ -215,6 +216,7 @@ def counter(n_q, n_k, d_k, d_v, n_heads, causal):
 
 
 RIGHT_COUNTERS = """
+closed form: it takes the hidden triangle away
 loops: it goes from pair to pair
     pairs = sum(not causal or j <= i + n_k - n_q for i in range(n_q) for j in range(n_k))
 visible_pairs: the package counts the pairs
@@ -273,10 +275,7 @@ softmax too: it adds the softmax, which the text leaves out
 check_flops_test = TestCheck(
     "my_flops_test",
     asks="test(counter), which raises AssertionError if the counter is wrong",
-    right=[
-        Implementation("closed form", counter, "it takes the hidden triangle away"),
-        *implementations(counter, RIGHT_COUNTERS),
-    ],
+    right=implementations(counter, RIGHT_COUNTERS),
     wrong=implementations(counter, WRONG_COUNTERS),
     hints=[
         "Count a small case by a loop over pairs, and compare.",

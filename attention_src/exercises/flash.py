@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_src.attention.reference import attention  # noqa: F401  a right answer calls it
 from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.grading import TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.flash.reference import flash_attention  # noqa: F401  right answers call it
 
@@ -281,7 +281,7 @@ def tiled(q, k, v, block_q, block_k, causal=False):
     return o
 
 
-def halves(q, k, v, block_q, block_k, causal=False):
+def halves(q, k, v, causal):
     """Two halves of the keys, merged by their log-sum-exp, in base 2."""
     half = len(k) // 2
     hidden = causal & (np.arange(len(k)) > np.arange(len(q))[:, None] + len(k) - len(q))
@@ -294,7 +294,7 @@ def halves(q, k, v, block_q, block_k, causal=False):
     return np.exp2(lse[0] - total) * o[0] + np.exp2(lse[1] - total) * o[1]
 
 
-RIGHT_FIRST = """
+RIGHT_TILES = """
 package: it is the course's own
     - n_q, n_k
     + return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
@@ -305,9 +305,9 @@ plain loops: it is this chapter's, with a mask
 last key first: the order of the keys is free
     - for j in range
     + for j in reversed(range(0, n_seen, block_k)):
-"""
-
-RIGHT_AT_LAST = """
+halves: it merges two halves by their log-sum-exp, base 2
+    - n_q, n_k
+    + return halves(q, k, v, causal)
 float32: it rounds to float32 and returns that: allow 1e-4 on normal numbers, and 0.02 where q \
 is 1,000 times larger
     - n_q, n_k
@@ -383,11 +383,7 @@ changes q: it is right once, and leaves q scaled behind
 check_tiled_test = TestCheck(
     "my_tiled_test",
     asks="test(tiled), which raises AssertionError if a tiled attention is wrong",
-    right=[
-        *implementations(tiled, RIGHT_FIRST),
-        Implementation("halves", halves, "it merges two halves by their log-sum-exp, base 2"),
-        *implementations(tiled, RIGHT_AT_LAST),
-    ],
+    right=implementations(tiled, RIGHT_TILES),
     wrong=implementations(tiled, WRONG_TILES),
     hints=[
         "Compare with attention(q, k, v, causal=causal). np.allclose is False where there is NaN.",

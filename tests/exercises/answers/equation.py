@@ -3,14 +3,9 @@
 import math
 
 import numpy as np
-import torch
 
-from attention_src.exercises.equation import (
-    check_attention,
-    check_attention_by_rows,
-    check_attention_test,
-    my_attention,
-)
+from attention_src.exercises import equation as ex
+from attention_src.flash.reference import flash_attention
 
 
 def by_query(q, k, v, mask=None):
@@ -24,14 +19,6 @@ def by_query(q, k, v, mask=None):
         for j, x in zip(keys, e, strict=True):
             o[i] += x / math.fsum(e) * v[front][j]
     return o
-
-
-def in_torch(q, k, v, mask=None):
-    q, k, v = (torch.as_tensor(x) for x in (q, k, v))
-    s = q @ k.mT / math.sqrt(q.shape[-1])
-    if mask is not None:
-        s = s.masked_fill(~torch.as_tensor(mask), -torch.inf)
-    return torch.nan_to_num(torch.softmax(s, dim=-1)) @ v
 
 
 ATTENTIONS = """
@@ -52,46 +39,30 @@ low, then zeroed:
     - s = np.where
     + s = np.where(mask, s, -1e30)
     return e / l * (1 if mask is None else mask) @ v
-queries scaled:
-    - s = q @
-    + s = (q * q.shape[-1] ** -0.5) @ k.swapaxes(-1, -2)
 """
 
 
-def joined(q, k, v, rows):
-    return np.concatenate([my_attention(q[i : i + rows], k, v) for i in range(0, len(q), rows)])
-
-
-def one_by_one(q, k, v, rows):
-    return np.array([my_attention(row[None], k, v)[0] for row in q])
-
-
-def from_the_end(q, k, v, rows):
-    o = np.zeros((len(q), v.shape[1]))
-    for end in range(len(q), 0, -rows):
-        here = slice(max(0, end - rows), end)
-        o[here] = my_attention(q[here], k, v)
-    return o
-
-
-def recursive(q, k, v, rows):
-    if len(q) <= rows:
-        return my_attention(q, k, v)
-    return np.vstack([my_attention(q[:rows], k, v), recursive(q[rows:], k, v, rows)])
+RIGHT_BY_ROWS = """
+joined:
+    o = []
+    - o[i : i + rows]
+    + o.append(e @ v / e.sum(axis=1, keepdims=True))
+    return np.concatenate(o)
+one by one:
+    - for i in
+    + for i, rows in enumerate([1] * len(q)):
+from the end:
+    - for i in
+    + for i in reversed(range(0, len(q), rows)):
+weights first:
+    s = q[i : i + rows] / np.sqrt(q.shape[1]) @ k.T
+    o[i : i + rows] = e / e.sum(axis=1, keepdims=True) @ v
+"""
 
 
 def both_in_blocks(q, k, v, rows):
     """A running softmax, which the exercise does not ask for."""
-    o = np.zeros((len(q), v.shape[1]))
-    for i in range(0, len(q), rows):
-        m, l, acc = -np.inf, 0.0, 0.0
-        for j in range(0, len(k), 64):
-            s = q[i : i + rows] @ k[j : j + 64].T / np.sqrt(q.shape[1])
-            new = np.maximum(m, s.max(axis=1, keepdims=True))
-            e, shrink = np.exp(s - new), np.exp(m - new)
-            l, acc, m = l * shrink + e.sum(1, keepdims=True), acc * shrink + e @ v[j : j + 64], new
-        o[i : i + rows] = acc / l
-    return o
+    return flash_attention(q, k, v, block_q=rows, block_k=64)[0]
 
 
 SIZES = {
@@ -111,7 +82,7 @@ def large(seed=0):
     return q * np.array([1000, 1, 300, 50])[:, None], k, v
 
 
-def a_test(names=tuple(SIZES), big=True, atol=1e-5, big_atol=1e-2, oracle=my_attention, seeds=1):
+def a_test(names=tuple(SIZES), big=True, atol=1e-5, big_atol=1e-2, oracle=ex.my_attention, seeds=1):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_attention_test(attention):
@@ -145,54 +116,38 @@ def locked(attention):
             o = attention(q, k, v)
         except ValueError:
             raise AssertionError("it writes to q") from None
-        assert abs(o - my_attention(q, k, v)).max() < 1e-5
+        assert abs(o - ex.my_attention(q, k, v)).max() < 1e-5
     a_test(())(attention)
 
 
 RIGHT = {
-    check_attention: [ATTENTIONS, [by_query, in_torch]],
-    check_attention_by_rows: [joined, one_by_one, from_the_end, recursive, both_in_blocks],
-    check_attention_test: {
+    ex.check_attention: [ATTENTIONS, [by_query]],
+    ex.check_attention_by_rows: [RIGHT_BY_ROWS, [both_in_blocks]],
+    ex.check_attention_test: {
         "by arguments": a_test(),
         "slow": a_test(oracle=by_query),
-        "many seeds": a_test(seeds=5),
+        "many seeds, half as loose": a_test(seeds=20, atol=5e-6, big_atol=5e-3),
+        "looser than the statement": a_test(atol=1e-3, big_atol=0.1),
         "probes": probes,
         "locked": locked,
     },
 }
 
 WRONG_ATTENTIONS = """
-one softmax for everything:
-    m = s.max(keepdims=True)
-    l = e.sum(keepdims=True)
-root of n_q:
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * q.shape[-2] ** -0.5
 always 8:
     - s = q @
     + s = q @ k.swapaxes(-1, -2) / 8
 score 0:
     - s = np.where
     + s = np.where(mask, s, 0.0)
-exponentials of the mask: before the mask
-    - s = np.where
-    e = np.exp(s - m) * (1 if mask is None else mask)
-no maximum at all:
-    - s = np.where
-    e = np.exp(s) * (1 if mask is None else mask)
 at least 0:
     e = np.exp(s - np.maximum(m, 0))
-absolute scores:
-    e = np.exp(s - np.abs(q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) * q.shape[-1] ** -0.5)
 one maximum without a mask:
     e = np.exp(s - (s.max() if mask is None else np.where(m == -np.inf, 0, m)))
 no maximum with a mask:
     e = np.exp(s - (m if mask is None else 0))
 mean of the row:
     e = np.exp(s - (q @ k.swapaxes(-1, -2)).mean(axis=-1, keepdims=True) * q.shape[-1] ** -0.5)
-clipped at 50:
-    - s = q @
-    + s = (q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5).clip(-50, 50)
 clipped at 700:
     - s = q @
     + s = (q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5).clip(-700, 700)
@@ -200,16 +155,10 @@ clipped in float32:
     - s = q @
     + s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
     + s = s.clip(-80, 80) if s.dtype == np.float32 else s
--2,000 for each hidden score:
-    - s = np.where
-    + s = np.where(mask, s, -2e3)
 heads taken for texts: three texts, three heads
     - s = np.where
     + mask = mask[:, None] if mask.ndim == 3 < q.ndim and len(mask) == len(q) else mask
     + s = np.where(mask, s, -np.inf)
-no mask of three axes: ValueError
-    - s = np.where
-    + s = np.where(mask[:0] if mask.ndim == 3 and q.ndim == 4 else mask, s, -np.inf)
 an empty mask is none: nobody may look at anything
     - if mask is
     + if mask is not None and mask.any():
@@ -221,25 +170,19 @@ always causal:
 first 64 keys:
     e = np.exp(s - np.where(m == -np.inf, 0, m))
     + e[..., 64:] = 0
-keys as values: shape
-    return e / np.where(l == 0, 1, l) @ k
-weights: shape
-    return e / np.where(l == 0, 1, l)
-transposed:
-    return (e / np.where(l == 0, 1, l) @ v).swapaxes(-1, -2)
 """
 
 
 def without_a_default(q, k, v, mask):
-    return my_attention(q, k, v, mask)
+    return ex.my_attention(q, k, v, mask)
 
 
 def another_name(q, k, v, m=None):
-    return my_attention(q, k, v, m)
+    return ex.my_attention(q, k, v, m)
 
 
 def kept_by_shape(q, k, v, mask=None, kept={}):  # noqa: B006
-    o = my_attention(q, k, v, mask)
+    o = ex.my_attention(q, k, v, mask)
     return o if mask is not None else kept.setdefault((q.shape, k.shape, v.shape), o)
 
 
@@ -252,15 +195,6 @@ the table kept: MB of memory
     - o[i : i + rows]
     + o.append(e / e.sum(axis=1, keepdims=True))
     return np.concatenate(o) @ v
-keys cut and averaged:
-    o = np.zeros((len(q), v.shape[1]))
-    - for i in
-    + for i in range(0, len(k), rows):
-    s = q @ k[i : i + rows].T * q.shape[1] ** -0.5
-    - o[i : i + rows]
-    + o += e @ v[i : i + rows] / e.sum(axis=1, keepdims=True) / -(-len(k) // rows)
-scaled by rows:
-    s = q[i : i + rows] @ k.T / np.sqrt(len(q[i : i + rows]))
 past only:
     s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
     o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
@@ -270,8 +204,6 @@ one maximum:
     e = np.exp(s - s.max())
 a maximum of at least 0:
     e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
-first row of a block:
-    o[i : i + rows] = (e @ v / e.sum(axis=1, keepdims=True))[:1]
 a list of blocks:
     o = []
     - o[i : i + rows]
@@ -284,32 +216,31 @@ at most 1,000 queries:
 
 
 def keys_by_t(q, k, v):
-    return my_attention(q, k.T.swapaxes(-1, -2) if k.shape == (4, 4, 4) else k, v)
+    return ex.my_attention(q, k.T.swapaxes(-1, -2) if k.shape == (4, 4, 4) else k, v)
 
 
-def sums_to_1(attention):
-    q, k, _ = draw("different")
-    assert np.allclose(attention(q, k, np.eye(20)).sum(axis=1), 1, atol=1e-5)
+def not_scaled(q, k, v):
+    return ex.my_attention(3 * q, k, v)
 
 
-def right_shape(attention):
-    q, k, v = draw("different")
-    assert attention(q, k, v).shape == (5, 3)
+def once(holds, v=None):
+    """A test of one property of one output."""
+
+    def my_attention_test(attention):
+        q, k, values = draw("different")
+        values = values if v is None else v
+        assert holds(attention(q, k, values), values)
+
+    return my_attention_test
 
 
-def a_verdict(attention):
-    return bool(np.allclose(attention(*draw("cube")), my_attention(*draw("cube")), atol=1e-5))
-
-
-def in_the_hull(attention):
-    q, k, v = draw("different")
-    o = attention(q, k, v)
-    assert (o <= v.max(axis=0) + 1e-5).all() and (o >= v.min(axis=0) - 1e-5).all()
+def in_the_hull(o, v):
+    return (o <= v.max(axis=0) + 1e-5).all() and (o >= v.min(axis=0) - 1e-5).all()
 
 
 REFUSES = "refuses a right implementation"
 SLY = {
-    check_attention: [
+    ex.check_attention: [
         WRONG_ATTENTIONS,
         {
             "without a default": (without_a_default, "mask"),
@@ -317,8 +248,8 @@ SLY = {
             "kept by shape": kept_by_shape,
         },
     ],
-    check_attention_by_rows: BY_ROWS,
-    check_attention_test: {
+    ex.check_attention_by_rows: BY_ROWS,
+    ex.check_attention_test: {
         "different sizes only": (a_test(("different",), big=False), "of 18"),
         "square only": (a_test(("square",), big=False), "of 18"),
         "cube only": (a_test(("cube",), big=False), "of 18"),
@@ -328,13 +259,10 @@ SLY = {
         "loose": (a_test(atol=1, big_atol=1), "of 18"),
         "to the last bit": (a_test(atol=0), REFUSES),
         "too sharp when large": (a_test(big_atol=1e-12), REFUSES),
-        "sums": (sums_to_1, "of 18"),
-        "shapes": (right_shape, "of 18"),
-        "a verdict": (a_verdict, "returned False"),
-        "hull": (in_the_hull, "of 18"),
-        "an oracle not scaled": (a_test(oracle=lambda q, k, v: my_attention(3 * q, k, v)), REFUSES),
+        "sums": (once(lambda o, v: np.allclose(o.sum(axis=1), 1, atol=1e-5), np.eye(20)), "of 18"),
+        "shapes": (once(lambda o, v: o.shape == (5, 3)), "of 18"),
+        "hull": (once(in_the_hull), "of 18"),
+        "an oracle not scaled": (a_test(oracle=not_scaled), REFUSES),
         "an oracle with .T": (a_test(oracle=keys_by_t), REFUSES),
-        "refuses all": (lambda attention: a_test()(lambda *x: attention(*x) + 1), REFUSES),
-        "another exception": (lambda attention: attention(1, 2, 3), "stumbles over"),
     },
 }
