@@ -71,7 +71,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             logger.warning(where, location=docname)
         else:
             text = nodes.Text(number["word"])
-            number.replace_self(nodes.reference("", "", text, refuri=_cell(app, docname, row)))
+            number.replace_self(_link(text, refuri=_cell(app, docname, row)))
 
 
 def is_found(claim: Claim, word: str) -> bool:
@@ -140,9 +140,13 @@ def _cells(app: Sphinx, docname: str, row: Row, taught: str) -> Iterator[list[no
     yield [nodes.paragraph("", "", *[node.deepcopy() for node in copied]) for copied in words]
     yield [nodes.paragraph("", claim.verdict)]
     uri = app.builder.get_relative_uri(docname, taught)
-    chapter = nodes.reference("", app.env.titles[taught].astext(), refuri=uri)
-    cell = nodes.reference("", "the cell", refuri=_cell(app, docname, row))
+    chapter = _link(nodes.Text(app.env.titles[taught].astext()), refuri=uri)
+    cell = _link(nodes.Text("the cell"), refuri=_cell(app, docname, row))
     yield [nodes.paragraph("", "", chapter), nodes.paragraph("", "", cell)]
+
+
+def _link(text: nodes.Text, refuri: str) -> nodes.reference:
+    return nodes.reference("", "", text, refuri=refuri, internal=True)
 
 
 def _cell(app: Sphinx, docname: str, row: Row) -> str:
