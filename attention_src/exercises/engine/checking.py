@@ -207,12 +207,11 @@ class Check(Asked):
 
     def _right(self, case: Case) -> list[np.ndarray]:
         """The right answer, computed once: a case keeps its values."""
-        known = self._known.get(id(case))
-        if known is None or known[0] is not case:
+        if id(case) not in self._known:
             reference = self.watch(self.reference) if self.watch else self.reference
-            known = case, self._arrays(reference(*copy.deepcopy(case.args)))
-            self._known[id(case)] = known
-        return known[1]
+            right = self._arrays(reference(*copy.deepcopy(case.args)))
+            self._known[id(case)] = case, right  # the case too, so that no other gets its id
+        return self._known[id(case)][1]
 
     def _failure(self, index: int, case: Case, outcome: Outcome) -> tuple | None:
         """The index, what is wrong as lines to print, and the row shown; None if it is right."""
