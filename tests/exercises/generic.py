@@ -3,11 +3,11 @@
 A chapter's own answers (answers/<chapter>.py) need not repeat them.
 """
 
-import contextlib
 import inspect
 
 import numpy as np
 import pytest
+from generic_tests import right_tests, wrong_tests
 
 from attention_src.exercises.engine.checking import Check
 from attention_src.exercises.engine.designing import DesignCheck
@@ -24,7 +24,6 @@ def read_only(x):
     return x
 
 
-NEVER_CALLED = "Your test should call the function"  # such a test has not been started
 FORMS = {
     "lists": lambda x: x.tolist() if x.size else x,  # no list has the shape (0, 2)
     "torch": torch_tensor,
@@ -35,23 +34,22 @@ FORMS = {
 SPOILT = {
     "squeezed": np.squeeze,
     "flattened": np.ravel,
-    "rounded": lambda x: x.round(7) if x.dtype.kind == "f" and _largest(x) < 1e100 else x,
+    "rounded": lambda x: x.round(7) if x.dtype.kind == "f" and abs(x).max(initial=0) < 1e100 else x,
     "float32": lambda x: x.astype(np.float32) if x.dtype == np.float64 else x,
     "float16": lambda x: x.astype(np.float16) if x.dtype.kind == "f" else x,
     "the first row for all": lambda x: np.broadcast_to(x[:1], x.shape).copy() if x.ndim else x,
 }
 
 
-def _largest(x):
-    return abs(x).max(initial=0)
-
-
 def right_answers(check, solution):
     """Name and answer: the solution in other forms. A ladder's answer is a dict of its rungs."""
     if isinstance(check, TestCheck):
-        return _right_tests(solution)
+        return right_tests(solution)
     if isinstance(check, DesignCheck):
-        return {name: _changed(solution, form) for name, form in FORMS.items()}
+        each = {
+            name: lambda parts, f=form: _together(map(f, parts)) for name, form in FORMS.items()
+        }
+        return {name: _design(solution, change) for name, change in each.items()}
     if isinstance(check, Check):
         forms = FORMS if _plain(check) else {}
         return {name: _made(check, form) for name, form in forms.items()} | _talking(solution)
@@ -64,7 +62,7 @@ def right_answers(check, solution):
 def wrong_answers(check, solution):
     """Name, answer and a piece of the message: what must not pass."""
     if isinstance(check, TestCheck):
-        return _wrong_tests(check, solution)
+        return wrong_tests(check, solution)
     if isinstance(check, DesignCheck):
         return _wrong_designs(check, solution)
     return _wrong_functions(check) if isinstance(check, Check) else _wrong_values(check)
@@ -180,33 +178,24 @@ def _by_heart(check):
 # --- Designs ----------------------------------------------------------------------------------
 
 
-def _changed(design, change):
-    """A design with each of its arrays changed."""
-
-    def answer(*n):
-        out = design(*n)
-        return (
-            tuple(map(change, map(np.asarray, out))) if _several(out) else change(np.asarray(out))
-        )
-
-    return answer
+def _parts(out):
+    """The arrays of a design, as a list."""
+    return [np.asarray(x) for x in (out if isinstance(out, tuple | list) else [out])]
 
 
-def _several(out):
-    return isinstance(out, tuple | list)
+def _together(parts):
+    """A tuple of arrays; one alone stays alone."""
+    parts = tuple(parts)
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _design(design, change):
+    """What is made of the list of a design's arrays."""
+    return lambda *n: change(_parts(design(*n)))
 
 
 def _wrong_designs(check, design):
-    """What is made of the list of a design's arrays."""
-    count = len(out) if _several(out := design(*check.sizes[:1])) else 1
-
-    def made(change):
-        def answer(*n):
-            out = design(*n)
-            return change([np.asarray(x) for x in (out if _several(out) else [out])])
-
-        return answer
-
+    count = len(_parts(design(*check.sizes[:1])))
     changes = {
         "text": lambda parts: "text",
         "a generator": lambda parts: (part for part in parts),
@@ -220,83 +209,13 @@ def _wrong_designs(check, design):
     }
     for i in range(count):
         changes[f"NaN in array {i + 1}"] = lambda parts, i=i: _together(_with_nan(parts, i))
-    return {name: (made(change), "") for name, change in changes.items()}
-
-
-def _together(parts):
-    return tuple(parts) if len(parts) > 1 else parts[0]
+    return {name: (_design(design, change), "") for name, change in changes.items()}
 
 
 def _with_nan(parts, i):
     parts = [np.array(part, dtype=float) if j == i else part for j, part in enumerate(parts)]
     parts[i][(0,) * parts[i].ndim] = np.nan
     return parts
-
-
-# --- Tests ------------------------------------------------------------------------------------
-
-
-def _right_tests(test):
-    class Callable:
-        def __call__(self, *given):
-            return test(*given)
-
-    def talks(*given):
-        print("So far, so good.")
-        test(*given)
-        return True
-
-    return {"prints and returns True": talks, "an object": Callable()}
-
-
-def _wrong_tests(check, test):
-    def asserts_nothing(*given):
-        with contextlib.suppress(AssertionError):
-            test(*given)
-        return True
-
-    def refuses_everything(*given):
-        test(*given)
-        raise AssertionError
-
-    def returns_false(*given):
-        test(*given)
-        return False
-
-    def false_for_wrong_code(*given):
-        try:
-            test(*given)
-        except AssertionError:
-            return False
-
-    def stumbles(*given):
-        test(*given)
-        return given[len(given)]
-
-    def crashes_on_wrong_code(*given):
-        try:
-            test(*given)
-        except AssertionError:
-            raise ZeroDivisionError from None
-
-    caught_none = f"caught 0 of {len(check.wrong)} wrong implementations"
-    return {
-        "does nothing": (lambda *given: None, NEVER_CALLED),
-        "asserts without a call": (lambda *given: np.testing.assert_equal(1, 1), NEVER_CALLED),
-        "asserts nothing": (asserts_nothing, caught_none),
-        "refuses everything": (refuses_everything, "refuses a right implementation"),
-        "refuses without a call": (_refuses, "refuses a right implementation"),
-        "returns False": (returns_false, "returned False"),
-        "False for wrong code": (false_for_wrong_code, "returned False"),
-        "stumbles": (stumbles, "stumbles over a right implementation"),
-        "crashes on wrong code": (crashes_on_wrong_code, f"{caught_none}. It accepts"),
-        "a number": (1.0, "test is float, it should be a function"),
-        "text": ("text", "test is str, it should be a function"),
-    }
-
-
-def _refuses(*given):
-    raise AssertionError
 
 
 # --- Ladders ----------------------------------------------------------------------------------

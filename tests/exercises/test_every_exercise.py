@@ -8,7 +8,8 @@ import inspect
 import time
 
 import pytest
-from generic import NEVER_CALLED, right_answers, wrong_answers
+from generic import right_answers, wrong_answers
+from generic_tests import NEVER_CALLED
 from worked import FOUND, IMPORTED_AS, answers, assert_rejected, listed, page_of, solution_of
 
 from attention_src.exercises.engine.checking import Check

@@ -1,7 +1,8 @@
 """What a learner's test may do to the check that grades it."""
 
 import pytest
-from generic import NEVER_CALLED, right_answers, wrong_answers
+from generic import right_answers, wrong_answers
+from generic_tests import NEVER_CALLED
 
 from attention_src.exercises.engine.grading import Implementation, TestCheck
 
