@@ -127,7 +127,7 @@ colab:
 	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
 	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=1800 $$notebook || exit 1; done
 
-# breaks: would the tests notice? Forty bugs, each in a copy of the repository.
+# breaks: would the tests notice? Bugs of one line, each in a copy of the repository.
 breaks: .venv/all
 	@$(BIN)/python -m tools.break_tests --jobs 2
 

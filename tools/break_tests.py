@@ -1,4 +1,4 @@
-"""Would the tests notice? Forty bugs that people really make, one line each, and what catches them.
+"""Would the tests notice? Bugs that people really make, one line each, and what catches them.
 
     python -m tools.break_tests                 all of them
     python -m tools.break_tests mask "flash k"  those whose names hold one of these texts

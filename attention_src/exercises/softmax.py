@@ -19,60 +19,30 @@ _rung = functools.partial(Rung, rtol=1.5e-3)  # its value, to three digits
 
 # fmt: off
 check_why_exponential = Ladder("why_exponential", [
-    _rung(
-        "a",
-        "g(2)",
-        9.0,
-        {
-            6: "You doubled g(1). Two steps of 1 multiply twice by g(1).",
-            5: "You added the steps. They multiply: g(c + d) = g(c) g(d).",
-        },
-    ),
-    _rung(
-        "b",
-        "g(-1)",
-        1 / 3,
-        {
-            -3: "g is a ratio of positive numbers: it cannot be negative.",
-            3: "g(1) g(-1) = g(0). What is g(0)?",
-        },
-        hint="g(1) g(-1) = g(0) = 1.",
-    ),
-    _rung(
-        "c",
-        "g(1/2)",
-        3**0.5,
-        {1.5: "Half of g(1) is 1.5, but two half steps MULTIPLY to g(1) = 3."},
-        hint="g(1/2) g(1/2) = g(1).",
-    ),
-    _rung(
-        "d",
-        "g(2/3)",
-        3 ** (2 / 3),
-        {2: "g is not proportional to its argument. g(1/3)^3 = 3 first."},
-        hint="g(1/3) is the cube root of 3; two such steps make g(2/3).",
-    ),
-    _rung(
-        "e",
-        "the temperature",
-        1 / math.log(3),
-        {
-            math.log(3): "This is b = log 3. The temperature is 1 / b.",
-            1 / math.log10(3): "Use the natural logarithm.",
-            1 / 3: "b is not 3: exp(b) is.",
-        },
-        hint="g(x) = exp(b x) with g(1) = 3, and b = 1 / temperature.",
-    ),
-    _rung(
-        "f",
-        "the weight of the leading key",
-        3 / 4,
-        {
-            1 / (1 + math.exp(-1)): "That is for b = 1. Here g(1) = 3, not e.",
-            1 / 4: "That is the other key's weight.",
-            3: "That is the ratio of the two weights. They sum to 1.",
-        },
-    ),
+    _rung("a", "g(2)", 9.0, {
+        6: "You doubled g(1). Two steps of 1 multiply twice by g(1).",
+        5: "You added the steps. They multiply: g(c + d) = g(c) g(d).",
+    }),
+    _rung("b", "g(-1)", 1 / 3, {
+        -3: "g is a ratio of positive numbers: it cannot be negative.",
+        3: "g(1) g(-1) = g(0). What is g(0)?",
+    }, hint="g(1) g(-1) = g(0) = 1."),
+    _rung("c", "g(1/2)", 3**0.5, {
+        1.5: "Half of g(1) is 1.5, but two half steps MULTIPLY to g(1) = 3.",
+    }, hint="g(1/2) g(1/2) = g(1)."),
+    _rung("d", "g(2/3)", 3 ** (2 / 3), {
+        2: "g is not proportional to its argument. g(1/3)^3 = 3 first.",
+    }, hint="g(1/3) is the cube root of 3; two such steps make g(2/3)."),
+    _rung("e", "the temperature", 1 / math.log(3), {
+        math.log(3): "This is b = log 3. The temperature is 1 / b.",
+        1 / math.log10(3): "Use the natural logarithm.",
+        1 / 3: "b is not 3: exp(b) is.",
+    }, hint="g(x) = exp(b x) with g(1) = 3, and b = 1 / temperature."),
+    _rung("f", "the weight of the leading key", 3 / 4, {
+        1 / (1 + math.exp(-1)): "That is for b = 1. Here g(1) = 3, not e.",
+        1 / 4: "That is the other key's weight.",
+        3: "That is the ratio of the two weights. They sum to 1.",
+    }),
 ], asks="the rungs of \"Why the exponential\"")
 # fmt: on
 
@@ -321,44 +291,26 @@ check_log_sum_exp = Ladder("log_sum_exp", [
         LSE / math.log(2): "Use the natural logarithm.",
         4.2: "This is the largest score. lse lies a little above.",
     }, rtol=1e-3),
-    _rung(
-        "b",
-        "slope of lse by banana's score",
-        reference.softmax(FRUIT)[1],
-        {
-            reference.softmax(FRUIT)[0]: "This is apple's. Banana's score is the second, 3.8.",
-            math.exp(3.8): "The chain rule also divides by the sum.",
-            1: "1 is what all four slopes sum to.",
-        },
-        hint="The derivative of log z is 1/z; what is z here, and its slope?",
-    ),
+    _rung("b", "slope of lse by banana's score", reference.softmax(FRUIT)[1], {
+        reference.softmax(FRUIT)[0]: "This is apple's. Banana's score is the second, 3.8.",
+        math.exp(3.8): "The chain rule also divides by the sum.",
+        1: "1 is what all four slopes sum to.",
+    }, hint="The derivative of log z is 1/z; what is z here, and its slope?"),
     Rung("c", "lse after 1,000 is added to each score", reference.log_sum_exp(FRUIT + 1000), {
         math.inf: "exp(1004.2) overflows. Shift first, on paper.",
         LSE: "Weights don't see a shift; lse does.",
         math.log(1000) + LSE: "Add 1000 itself.",
     }, hint="exp(s + c) = exp(c) exp(s): take exp(c) out of the sum.", rtol=0.0, atol=0.05),
-    _rung(
-        "d",
-        "lse of 1,000 blocks with lse 5 each",
-        np.logaddexp.reduce(np.full(1000, 5.0)),
-        {
-            5000: "lse values don't add. Their exponentials do.",
-            5: "Then 999 blocks would count for nothing.",
-            1000 * math.exp(5): "Now take the logarithm.",
-        },
-        hint="exp(lse) of a block is its part of the sum.",
-    ),
-    _rung(
-        "e",
-        "the merged output",
-        10 * BLOCK_A + 20 * (1 - BLOCK_A),
-        {
-            15: "Both blocks count alike in this mean. The first has more.",
-            40 / 3: "You weighted by lse. Weight by exp(lse).",
-            10 * (1 - BLOCK_A) + 20 * BLOCK_A: "You swapped the two weights.",
-        },
-        hint="Block A holds exp(2) / (exp(2) + exp(1)) of the whole weight.",
-    ),
+    _rung("d", "lse of 1,000 blocks with lse 5 each", np.logaddexp.reduce(np.full(1000, 5.0)), {
+        5000: "lse values don't add. Their exponentials do.",
+        5: "Then 999 blocks would count for nothing.",
+        1000 * math.exp(5): "Now take the logarithm.",
+    }, hint="exp(lse) of a block is its part of the sum."),
+    _rung("e", "the merged output", 10 * BLOCK_A + 20 * (1 - BLOCK_A), {
+        15: "Both blocks count alike in this mean. The first has more.",
+        40 / 3: "You weighted by lse. Weight by exp(lse).",
+        10 * (1 - BLOCK_A) + 20 * BLOCK_A: "You swapped the two weights.",
+    }, hint="Block A holds exp(2) / (exp(2) + exp(1)) of the whole weight."),
     Rung("f", "log p of the second key, scores 0 and -1000", -1000 - np.logaddexp(0, -1000), {
         -math.inf: "The weight underflows to 0, its logarithm need not.",
         0: "This is the first key's.",
@@ -370,17 +322,11 @@ check_log_sum_exp = Ladder("log_sum_exp", [
         12: "n terms of exp(8) make n exp(8), and log turns n into log n.",
         10: "You took log2 of 4. Use the natural logarithm.",
     }, hint="Each of the n terms is at most exp(max).", rtol=1e-3),
-    _rung(
-        "h",
-        "how far above the maximum, at most",
-        0.1 * math.log(1024),
-        {
-            math.log(1024): "That is for temperature 1. Multiply by 0.1.",
-            1: "You took log2 of 1,024. Use the natural logarithm.",
-            math.log(1024) / 0.1: "You divided by the temperature. Multiply.",
-        },
-        hint="Put s / temperature into the bound of (g), then multiply by the temperature.",
-    ),
+    _rung("h", "how far above the maximum, at most", 0.1 * math.log(1024), {
+        math.log(1024): "That is for temperature 1. Multiply by 0.1.",
+        1: "You took log2 of 1,024. Use the natural logarithm.",
+        math.log(1024) / 0.1: "You divided by the temperature. Multiply.",
+    }, hint="Put s / temperature into the bound of (g), then multiply by the temperature."),
 ], asks="the rungs of \"The log-sum-exp, step by step\"")
 # fmt: on
 

@@ -1,12 +1,10 @@
 """The framework of the checks: what a learner is told, in every case that can happen."""
 
-import doctest
 import time
 
 import numpy as np
 import pytest
 
-from attention_src.exercises.engine import checking
 from attention_src.exercises.engine.checking import Case, Check, Mistake
 
 
@@ -30,11 +28,6 @@ def check():
         ],
         hints=["What is the mean of a row?", "mean takes an axis.", "Use keepdims=True."],
     )
-
-
-def test_the_docstring_s_example_is_true():
-    assert doctest.testmod(checking).attempted > 3
-    assert doctest.testmod(checking).failed == 0
 
 
 def test_right_answer_passes_and_is_printed_once(check, capsys):
@@ -121,7 +114,8 @@ def test_a_large_whole_number_is_compared_to_the_last_digit():
 def test_a_mask_must_be_boolean():
     visible = Check("visible", lambda x: x > 0, [Case("a row", (np.array([1.0, -1.0]),))], [], [])
     assert visible(lambda x: x > 0).status == "passed"
-    assert "expected of dtype bool" in visible(lambda x: (x > 0) * 1.0).message
+    assert "expected of dtype bool" in visible(lambda x: (x > 0) * 1.5).message
+    assert "zeros and ones. Make it boolean" in visible(lambda x: (x > 0) * 1).message
 
 
 def test_nan_is_explained(check):
@@ -168,15 +162,6 @@ def test_none_in_one_case_only_is_wrong_not_unstarted(check):
     result = check(lambda x: centred(x) if x.ndim == 1 else None)
     assert result.status == "wrong"
     assert "returned None" in result.message
-
-
-def test_lists_and_torch_tensors_are_answers_too(check):
-    torch = pytest.importorskip("torch")
-    assert check(lambda x: centred(x).tolist()).status == "passed"
-    assert check(lambda x: torch.tensor(centred(x))).status == "passed"
-    with_gradient = torch.ones((), requires_grad=True)
-    assert check(lambda x: torch.tensor(centred(x)) * with_gradient).status == "passed"
-    assert check(lambda x: torch.tensor(centred(x), dtype=torch.float32)).status == "passed"
 
 
 def test_a_tuple_has_named_parts():

@@ -1,13 +1,8 @@
-"""The ladders of the chapter on softmax take rounded numbers; a test that hangs is stopped."""
+"""The ladders of the chapter on softmax take rounded numbers."""
 
-import numpy as np
 import pytest
 
-from attention_src.exercises.softmax import (
-    check_log_sum_exp,
-    check_softmax_test,
-    check_why_exponential,
-)
+from attention_src.exercises.softmax import check_log_sum_exp, check_why_exponential
 
 
 @pytest.mark.parametrize("check", [check_why_exponential, check_log_sum_exp])
@@ -32,16 +27,3 @@ NEAR = {
 def test_near_misses_are_refused(check):
     for letter, answer in NEAR[check]:
         assert check(**{letter: answer}).status == "wrong", (letter, answer)
-
-
-def hangs_on_nan(softmax):
-    while np.isnan(softmax(np.array([1e4, 0.0]))).any():
-        pass
-
-
-def test_a_test_that_hangs_is_stopped(monkeypatch):
-    monkeypatch.setattr(check_softmax_test, "seconds", 0.2)
-    result = check_softmax_test(hangs_on_nan)
-    assert result.status == "too slow"
-    assert "too slow to judge here, on a wrong implementation" in result.message
-    assert "Your test had not ended after 0.2 seconds" in result.message

@@ -52,7 +52,7 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,7 @@ class Check(Asked):
     watch: Callable[[Callable], Callable] | None = None
     also: Callable[[Callable], Result | None] | None = None
     failures: int = 0
+    _known: dict[int, tuple[Case, list[np.ndarray]]] = field(default_factory=dict, init=False)
 
     def __call__(self, f: Any) -> Result:
         """Run the learner's function on every case and print one message.
@@ -205,8 +206,12 @@ class Check(Asked):
         return attempt(tried, args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
 
     def _right(self, case: Case) -> list[np.ndarray]:
-        reference = self.watch(self.reference) if self.watch else self.reference
-        return self._arrays(reference(*copy.deepcopy(case.args)))
+        """The right answer, computed once: a case keeps its values."""
+        if id(case) not in self._known:
+            reference = self.watch(self.reference) if self.watch else self.reference
+            right = self._arrays(reference(*copy.deepcopy(case.args)))
+            self._known[id(case)] = case, right  # the case too, so that no other gets its id
+        return self._known[id(case)][1]
 
     def _failure(self, index: int, case: Case, outcome: Outcome) -> tuple | None:
         """The index, what is wrong as lines to print, and the row shown; None if it is right."""

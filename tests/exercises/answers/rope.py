@@ -25,20 +25,14 @@ def by_matrices(x, positions, base=10_000.0):
     return out
 
 
-def by_complex_numbers(x, positions, base=10_000.0):
-    d = x.shape[-1]
-    z = x[..., : d // 2] + 1j * x[..., d // 2 :]
-    z = z * np.exp(1j * np.outer(positions, base ** (-np.arange(0, d, 2) / d)))
-    return np.concatenate([z.real, z.imag], axis=-1)
-
-
-def by_rotate_half(x, positions, base=10_000.0):
-    """As transformers writes it."""
-    d = x.shape[-1]
-    angle = np.outer(positions, 1 / base ** (np.arange(0, d, 2) / d))
-    cos, sin = (np.concatenate([f(angle)] * 2, axis=-1) for f in (np.cos, np.sin))
-    turned = np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], axis=-1)
-    return x * cos + turned * sin
+ROTATIONS_OTHERWISE = """
+complex numbers:
+    y1 = (x1 + 1j * x2) * np.exp(1j * angle)
+    return np.concatenate([y1.real, y1.imag], axis=-1)
+rotate_half, as transformers writes it:
+    y1 = np.concatenate([-x2, x1], axis=-1)
+    return x * np.tile(np.cos(angle), 2) + y1 * np.tile(np.sin(angle), 2)
+"""
 
 
 def in_torch(x, positions, base=10_000.0):
@@ -62,15 +56,13 @@ def convert_by_loops(w, n_heads):
     return out
 
 
-def convert_by_heads(w, n_heads):
-    parts = [np.hstack([p[:, ::2], p[:, 1::2]]) for p in np.split(w, n_heads, axis=1)]
-    return np.hstack(parts)
-
-
-def convert_by_order(w, n_heads):
-    d = w.shape[1] // n_heads
-    order = reference.half_split_order(d)
-    return w[:, np.concatenate([h * d + order for h in range(n_heads)])]
+HALVES_OTHERWISE = """
+einsum:
+    return np.einsum("rhic->rhci", pairs).reshape(rows, columns)
+head by head:
+    pairs = np.split(w, n_heads, axis=1)
+    return np.hstack([np.hstack([head[:, ::2], head[:, 1::2]]) for head in pairs])
+"""
 
 
 def convert_by_matrix(w, n_heads):
@@ -80,10 +72,6 @@ def convert_by_matrix(w, n_heads):
 
 def convert_in_torch(w, n_heads):
     return torch.from_numpy(w).unflatten(1, (n_heads, -1, 2)).mT.flatten(1)
-
-
-def convert_by_einsum(w, n_heads):
-    return np.einsum("rhic->rhci", w.reshape(len(w), n_heads, -1, 2)).reshape(w.shape)
 
 
 def a_test(far=5000, shifts=(1, 100, 5000), tolerance=1e-4, lengths=True, step=0.01, d=8, seed=0):
@@ -137,19 +125,14 @@ def whole_tables(rotate):
 
 
 RIGHT = {
-    check_rotate: [by_matrices, by_complex_numbers, by_rotate_half, in_torch, reordered_and_back],
+    check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
     check_to_half_split: [
-        convert_by_loops,
-        convert_by_heads,
-        convert_by_order,
-        convert_by_matrix,
-        convert_in_torch,
-        convert_by_einsum,
+        HALVES_OTHERWISE,
+        [convert_by_loops, convert_by_matrix, convert_in_torch],
     ],
     check_rotation_test: {
         "by arguments": a_test(),
-        "farther": a_test(far=20_000, seed=4),
-        "small steps": a_test(shifts=(1, 2, 3, 5000), d=4),
+        "small steps, farther": a_test(far=20_000, shifts=(1, 2, 3, 5000), d=4),
         "to a thousandth": a_test(tolerance=1e-3),
         "one pair": a_test(d=2, step=0.1),
         "pair by pair": pair_by_pair,
@@ -196,8 +179,6 @@ first 1,024 tokens: a long text
     return np.concatenate([np.concatenate([y1, y2], -1)[..., :1024, :], x[..., 1024:, :]], axis=-2)
 table of 8,192:
     angle = np.minimum(positions, 8191)[:, None] * theta
-unchanged:
-    return x.copy()
 two axes only:
     return np.concatenate([y1, y2], axis=-1).reshape(-1, d)
 four axes at most:
@@ -219,8 +200,6 @@ halves swapped:
     return np.roll(w.reshape(rows, n_heads, 2, -1), 1, axis=2).reshape(rows, columns)
 reversed:
     return pairs.swapaxes(-1, -2).reshape(rows, columns)[:, ::-1]
-heads apart: shape
-    return pairs.swapaxes(-1, -2).reshape(rows, n_heads, -1)
 heads mixed:
     return w.reshape(rows, -1, n_heads, 2).transpose(0, 2, 3, 1).reshape(rows, columns)
 width of four:
@@ -243,10 +222,8 @@ SLY = {
         "right to a tenth": (a_test(tolerance=0.1), OF_17),
         "to nine digits": (a_test(tolerance=1e-9), "refuses a right implementation (float32"),
         "too large a step": (a_test(step=100.0), "refuses a right implementation"),
-        "lengths alone": (a_test(shifts=(), step=-1), OF_17),
         "only scores at 0": (a_test(far=1, shifts=(0,)), OF_17),
         "against the chapter's": (against_the_chapter_s, "refuses a right implementation"),
         "nothing may move": (nothing_may_move, "refuses a right implementation"),
-        "another exception": (lambda rotate: rotate(np.ones((2, 8)), 3)[5], "stumbles over"),
     },
 }

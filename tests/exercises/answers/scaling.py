@@ -8,7 +8,6 @@ from attention_src.exercises.scaling import (
     check_row_spread,
     check_scale_test,
     my_qk_norm_scores,
-    my_row_spread,
 )
 
 
@@ -21,13 +20,16 @@ def masked_array(s):
     return np.ma.filled(np.ma.masked_invalid(s.astype(float)).std(axis=-1), 0.0)
 
 
-def nan_std(s):
-    return np.nan_to_num(np.nanstd(np.where(np.isinf(s), np.nan, s.astype(float)), axis=-1))
-
-
-def by_where(s):
-    some = np.isfinite(s).any(axis=-1, keepdims=True)
-    return np.std(np.where(some, s, 0.0).astype(float), axis=-1, where=np.isfinite(s) | ~some)
+SPREADS_OTHERWISE = """
+nan_std:
+    x = np.where(seen, s, np.nan)
+    return np.nan_to_num(np.nanstd(x, axis=-1))
+std of what is seen:
+    x = np.where(seen.any(axis=-1, keepdims=True), s, 0)
+    return np.std(x, axis=-1, where=seen | ~seen.any(axis=-1, keepdims=True))
+float32 at the end:
+    return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
+"""
 
 
 def by_pairs(s):
@@ -36,10 +38,6 @@ def by_pairs(s):
     both = seen[..., :, None] & seen[..., None, :]
     gaps = np.where(both, (x[..., :, None] - x[..., None, :]) ** 2, 0).sum((-1, -2))
     return np.sqrt(gaps / 2) / np.maximum(seen.sum(-1), 1)
-
-
-def spread_in_float32(s):
-    return my_row_spread(s).astype(np.float32)
 
 
 def norms(x):
@@ -51,9 +49,12 @@ def scores_then_norms(q, k, gain_q, gain_k):
     return s / norms(q)[..., :, None] / norms(k)[..., None, :] / np.sqrt(q.shape[-1])
 
 
-def one_gain(q, k, gain_q, gain_k):
-    q, k = q / norms(q)[..., None], k / norms(k)[..., None]
+NORMS_OTHERWISE = """
+one gain:
+    q = q / np.sqrt(square_q + 1e-6)
+    k = k / np.sqrt(square_k + 1e-6)
     return np.einsum("...id,...jd,d->...ij", q, k, gain_q * gain_k / len(gain_q) ** 0.5)
+"""
 
 
 def loops(q, k, gain_q, gain_k):
@@ -83,15 +84,15 @@ def pair(n_q, n_k, d_k, seed=0):
     return rng.normal(size=(n_q, d_k)), rng.normal(size=(n_k, d_k))
 
 
-def a_test(*shapes, atol=1e-3, error=AssertionError, seeds=(0,), view=lambda s: s):
+def a_test(*shapes, atol=1e-3, seeds=(0,), view=lambda s: s):
     """A learner's test, which looks at the scores through some function."""
 
     def my_scale_test(scores):
         for shape in shapes or SHAPES:
             for seed in seeds:
                 q, k = pair(*shape, seed)
-                if np.abs(view(scores(q, k)) - view(q @ k.T / np.sqrt(shape[2]))).max() > atol:
-                    raise error(shape)
+                wrong = view(scores(q, k)) - view(q @ k.T / np.sqrt(shape[2]))
+                assert np.abs(wrong).max() <= atol
 
     return my_scale_test
 
@@ -111,15 +112,17 @@ def by_widths_that_grow(scores):
 
 WIDTHS = [(3, 4, d) for d in (1, 2, 3, 5, 6, 11, 64, 150, 256)] + [(5, 5, 7)]
 RIGHT = {
-    check_row_spread: [row_by_row, masked_array, nan_std, by_where, by_pairs, spread_in_float32],
-    check_qk_norm_scores: [scores_then_norms, one_gain, loops, in_torch, scores_in_float32],
+    check_row_spread: [SPREADS_OTHERWISE, [row_by_row, masked_array, by_pairs]],
+    check_qk_norm_scores: [
+        NORMS_OTHERWISE,
+        [scores_then_norms, loops, in_torch, scores_in_float32],
+    ],
     check_scale_test: {
         "shapes": a_test(),
-        "larger tolerance": a_test(atol=5e-3),
         "many seeds": a_test(seeds=range(20)),
         "ratio": by_ratio,
         "many widths": by_widths_that_grow,
-        "other widths": a_test(*WIDTHS),
+        "other widths": a_test(*WIDTHS, atol=5e-3),
     },
 }
 
@@ -131,8 +134,6 @@ float16 inside:
     s = np.asarray(s, dtype=np.float16)
 float32 inside: rows far from 0
     s = np.asarray(s, dtype=np.float32)
-one number:
-    return np.sqrt((x**2).sum(axis=-1) / count).mean()
 NaN for an empty row: a row with everything hidden
     count = seen.sum(axis=-1)
 weights' spread:
@@ -180,8 +181,6 @@ WEAK = {
     "sizes alone": a_test(view=np.abs),
     "sorted": a_test(view=lambda s: np.sort(s, axis=None)),
     "sum": a_test(view=np.sum),
-    "largest": a_test(view=np.max),
-    "norm": a_test(view=np.linalg.norm),
     "first entry": a_test(view=lambda s: s[0, 0]),
     "order": a_test(view=lambda s: s.argmax(1)),
     "weights": a_test(view=weights, atol=1e-4),
@@ -190,13 +189,10 @@ WEAK = {
     "tolerance 0.1": a_test(atol=0.1),
     "never square": a_test(*[shape for shape in SHAPES if shape[0] != shape[1]]),
     "5 and 200": a_test((3, 4, 5), (4, 4, 200)),
-    "2 and 200": a_test((3, 4, 2), (4, 4, 200)),
     "squares": a_test((6, 3, 4), (5, 3, 16), (2, 7, 64), (2, 7, 256)),
-    "square matrices": a_test((5, 5, 5), (64, 64, 64), (200, 200, 200)),
     "narrow alone": a_test((3, 5, 2), (4, 7, 5)),
     "wide alone": a_test((3, 5, 100), (4, 7, 200)),
     "powers of two": a_test(*[(3, 5, 2**n) for n in range(9)]),
-    "never": lambda scores: scores(*pair(2, 3, 4)).sum() and None,
 }
 SLY = {
     check_row_spread: SPREADS,
@@ -204,6 +200,5 @@ SLY = {
     check_scale_test: {
         **{name: (test, "caught") for name, test in WEAK.items()},
         "tight": (a_test(atol=1e-12), "it is right"),
-        "wrong error": a_test(error=RuntimeError),
     },
 }

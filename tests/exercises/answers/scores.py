@@ -41,9 +41,13 @@ products, then a sum:
     return ((q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1) * scale).astype(q.dtype)
 """
 
-
-def key_by_key(q, k, a, b, w):
-    return np.stack([np.tanh(q @ a + row) @ w for row in k @ b], axis=1)
+SUMS = """
+key by key:
+    return np.stack([np.tanh(q @ a + row) @ w for row in from_k], axis=1)
+exponentials of one sign:
+    return np.stack([np.sign(x := row + from_k) * (1 - (e := np.exp(-2 * abs(x)))) / (1 + e) @ w \
+for row in q @ a])
+"""
 
 
 def unit_by_unit(q, k, a, b, w):
@@ -61,14 +65,6 @@ def in_blocks(q, k, a, b, w):
 def by_torch(q, k, a, b, w):
     q, k, a, b, w = map(torch.from_numpy, (q, k, a, b, w))
     return torch.stack([torch.tanh(row @ a + k @ b) @ w for row in q])
-
-
-def by_exponentials(q, k, a, b, w):
-    rows = []
-    for row in q @ a:
-        e = np.exp(-2 * np.abs(row + k @ b))
-        rows.append((np.sign(row + k @ b) * (1 - e) / (1 + e)) @ w)
-    return np.array(rows)
 
 
 def a_test(sizes=((2, 3, 5), (3, 1, 11), (4, 4, 7)), compare=None, seed=1, expected=None):
@@ -109,36 +105,20 @@ def bump(slope=2.0, shift=1.0, w=(1.0, -1.0), back=-1.0, from_key=False):
 
 RIGHT = {
     check_dot_scores: [DOTS, [one_by_one, with_torch, through_the_package]],
-    check_additive_scores: [key_by_key, unit_by_unit, in_blocks, by_torch, by_exponentials],
+    check_additive_scores: [SUMS, [unit_by_unit, in_blocks, by_torch]],
     check_score_test: {
         "by arguments": a_test(),
-        "other sizes": a_test(sizes=((3, 4, 12), (5, 5, 3), (1, 2, 3))),
-        "absolute": a_test(compare=lambda s, t: np.abs(s - t).max() < 2e-5, seed=3),
+        "other sizes": a_test(sizes=((3, 4, 12), (5, 5, 3), (2, 1, 5))),
         "many sizes": many_sizes,
         "key by key": a_test(expected=by_keys),
     },
     check_bump: {
         "broader": lambda: bump(slope=5.0, shift=2.5),
-        "narrower": lambda: bump(shift=0.3),
         "constant from the key": lambda: bump(from_key=True),
         "falling": lambda: bump(slope=-2.0),
-        "turned": lambda: bump(shift=-1.0, w=(-1.0, 1.0)),
         "four units": lambda: bump(w=(1.0, -1.0, 1.0, -1.0)),
-        "lists": lambda: [part.tolist() for part in bump()],
     },
 }
-
-
-def default_of_1(q, k, scale=1.0):
-    return dot_scores(q, k, scale)
-
-
-def without_a_default(q, k, scale):
-    return dot_scores(q, k, scale)
-
-
-def another_name(q, k, s=None):
-    return dot_scores(q, k, s)
 
 
 WRONG_DOTS = """
@@ -192,10 +172,6 @@ first 50 units:
 """
 
 
-def roles_swapped(q, k, a, b, w):
-    return my_additive_scores(k, q, a, b, w).T
-
-
 def symmetric_only(score):
     x, y = np.random.default_rng(0).normal(size=(2, 3, 9))
     assert np.allclose(score(x, y), score(y, x).T, atol=1e-5)
@@ -213,21 +189,20 @@ def by_ranks(score):
     assert (score(q, k).argmax(axis=1) == (q @ k.T).argmax(axis=1)).all()
 
 
-def refuses_everything(score):
-    raise AssertionError("no")
-
-
 REFUSES = "refuses a right"
 SLY = {
     check_dot_scores: [
         WRONG_DOTS,
         {
-            "default of 1": default_of_1,
-            "without a default": (without_a_default, "scale"),
-            "another name": (another_name, "should be called scale"),
+            "default of 1": lambda q, k, scale=1.0: dot_scores(q, k, scale),
+            "without a default": (lambda q, k, scale: dot_scores(q, k, scale), "scale"),
+            "another name": (lambda q, k, s=None: dot_scores(q, k, s), "should be called scale"),
         },
     ],
-    check_additive_scores: [WRONG_SUMS, [roles_swapped]],
+    check_additive_scores: [
+        WRONG_SUMS,
+        {"roles swapped": lambda q, k, a, b, w: my_additive_scores(k, q, a, b, w).T},
+    ],
     check_score_test: {
         "too strict": (a_test(compare=np.array_equal), REFUSES),
         "no float32": (a_test(compare=lambda s, t: np.abs(s - t).max() < 1e-12), REFUSES),
@@ -238,14 +213,10 @@ SLY = {
         "symmetry": (symmetric_only, "caught"),
         "d_k = 4 only": (a_test(sizes=((2, 3, 4), (3, 3, 4))), "caught"),
         "never equal numbers": (a_test(sizes=((2, 3, 5), (3, 1, 11))), "caught 20 of 21"),
-        "narrow": (a_test(sizes=((2, 3, 5), (4, 4, 7), (1, 2, 3))), "caught 20 of 21"),
         "as many keys as numbers": by_one_hot,
         "one square shape": (a_test(sizes=((4, 4, 11),)), "caught 19 of 21"),
         "no single key": (a_test(sizes=((2, 3, 5), (4, 4, 11))), "caught 20 of 21"),
         "first row": (a_test(compare=lambda s, t: np.allclose(s[0], t[0])), "caught 20 of 21"),
-        "returns False": (lambda score: bool(score(np.ones((2, 3)), np.eye(3)).any() < 0), "False"),
-        "stumbles": (lambda score: score(np.ones(3), np.ones(3)), "stumbles"),
-        "refuses all": refuses_everything,
     },
     check_bump: {
         "a pit": (lambda: bump(w=(-1.0, 1.0)), "should lead"),
@@ -262,8 +233,5 @@ SLY = {
         "five units": (lambda: bump(w=(1.0, -1.0, 1.0, -1.0, 0.0)), "from 1 to 4"),
         "transposed": (lambda: [x.T for x in bump(w=(1.0, -1.0, 0.0))], "shape [2, 3]"),
         "w a column": (lambda: (*bump()[:2], bump()[2][:, None]), "shape [d_a]"),
-        "two parts": (lambda: bump()[:2], "three arrays"),
-        "nan": (lambda: bump(w=(np.nan, 1.0)), "finite"),
-        "words": (lambda: "a bump", "three arrays"),
     },
 }

@@ -23,13 +23,12 @@ def in_rounds(x, dt, A, B, C, h):
     return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True, form="associative")
 
 
-def by_einsum(x, dt, A, B, C, h):
-    h, rows = h.copy(), []
-    for t in range(x.shape[-2]):
-        h = h * np.exp(np.einsum("...d,dN->...dN", dt[..., t, :], A))
-        h = h + np.einsum("...d,...N->...dN", dt[..., t, :] * x[..., t, :], B[..., t, :])
-        rows.append(np.einsum("...dN,...N->...d", h, C[..., t, :]))
-    return (np.stack(rows, axis=-2) if rows else np.zeros(x.shape)), h
+SCANS_OTHERWISE = """
+einsum:
+    write = np.einsum("...d,...N->...dN", dt[..., t, :] * x[..., t, :], B[..., t, :])
+    h = h * np.exp(np.einsum("...d,dN->...dN", dt[..., t, :], A)) + write
+    y[..., t, :] = np.einsum("...dN,...N->...d", h, C[..., t, :])
+"""
 
 
 def channel_by_channel(x, dt, A, B, C, h):
@@ -74,18 +73,15 @@ def row_by_row(log_a):
     return L
 
 
-def products(log_a):
-    n = log_a.shape[-1]
-    i, j = np.arange(n)[:, None], np.arange(n)
+MASKS_OTHERWISE = """
+products:
     later = np.where(j < i, np.exp(log_a)[..., :, None], 1)
     return np.tril(np.cumprod(later, axis=-2))
-
-
-def one_sum(log_a):
-    """A product of three axes: t in j + 1 ... i."""
-    i, j, t = np.ogrid[(np.s_[: log_a.shape[-1]],) * 3]
-    between = np.where((t > j) & (t <= i), log_a[..., None, None, :], 0)
-    return np.where((j <= i)[..., 0], np.exp(between.sum(axis=-1)), 0)
+a product of three axes, one sum:
+    later = np.arange(n)[:, None, None]
+    + between = np.where((later > j) & (later <= i), log_a[..., :, None, None], 0)
+    return np.tril(np.exp(between.sum(axis=-3)))
+"""
 
 
 def the_package_s_mask(log_a):
@@ -136,16 +132,14 @@ def in_norms(scan):
 
 
 RIGHT = {
-    check_scan_on: [the_package, in_rounds, by_einsum, channel_by_channel, as_a_table],
-    check_decay_mask: [with_loops, row_by_row, products, one_sum, the_package_s_mask],
+    check_scan_on: [SCANS_OTHERWISE, [the_package, in_rounds, channel_by_channel, as_a_table]],
+    check_decay_mask: [MASKS_OTHERWISE, [with_loops, row_by_row, the_package_s_mask]],
     check_state_test: {
         "oracle": a_test(),
-        "tolerant": a_test(atol=1e-3),
-        "package": a_test(the_package, n=12),
+        "tolerant": a_test(the_package, n=12, atol=1e-3),
         "by hand": by_hand,
         "many draws": a_test(seeds=5, n=8, d=2),
         "norms": in_norms,
-        "many channels": a_test(d=6, N=3, n=20),
     },
 }
 
@@ -160,24 +154,7 @@ def in_parts_only(scan):
     assert np.allclose(last, end, atol=1e-4)
 
 
-def returns_false(scan):
-    return all(np.allclose(*pair) for pair in zip(scan(*draw()), scan_on(*draw()), strict=True))
-
-
-def crashes(scan):
-    raise KeyError(len(scan(*draw())))
-
-
-def shapes_only(scan):
-    y, h = scan(*draw())
-    assert y.shape == (10, 3) and h.shape == (3, 4)
-
-
 SCANS = """
-in place: in place
-    - h = np
-    + h *= np.exp(step * A)
-    + h += write
 two axes only:
     y = np.zeros(x.shape)
     + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
@@ -189,10 +166,6 @@ small steps are padding: small steps
     h = np.where(step > 1e-2, np.exp(step * A) * h + write, h)
 largest step:
     step = np.minimum(dt[..., t, :, None], 50.0)
-summed: shape
-    return y.sum(axis=-1), h.copy()
-y alone: (y, h)
-    return y
 h first:
     return h.copy(), y
 float32 inside: float32
@@ -244,8 +217,6 @@ one text:
     later = np.where(j < i, (log_a if log_a.ndim == 1 else log_a[:1] + 0 * log_a)[..., None], 0)
 float32 inside: float32
     later = np.where(j < i, log_a.astype(np.float32)[..., :, None], np.float32(0))
-boolean:
-    return np.tri(n) + 0 * np.exp(log_a)[..., None]
 almost 1 is 1: gates of almost 1
     later = np.where((j < i) & (log_a < -1e-6)[..., :, None], log_a[..., :, None], 0)
 """
@@ -254,11 +225,7 @@ SLY = {
     check_scan_on: [SCANS, [divided]],
     check_decay_mask: MASKS,
     check_state_test: {
-        "never asserts": (lambda scan: scan(*draw()) and None, "caught 0"),
         "in parts only": (in_parts_only, "caught"),
-        "returns False": (returns_false, "assert"),
-        "crashes": (crashes, "stumbles"),
-        "shapes only": (shapes_only, "caught 0"),
         "outputs only": (a_test(look=lambda y, h: (y,)), "caught"),
         "state only": (a_test(look=lambda y, h: (h,)), "caught"),
         "last output only": (a_test(look=lambda y, h: (y[-1:], h), n=1, pad=False), "caught"),
