@@ -12,9 +12,6 @@ stacked slices:
     return np.stack(np.split(x, n_heads, axis=-1), axis=-3)
 einsum:
     return np.einsum("...nhd->...hnd", cut)
-by columns:
-    cut = np.moveaxis(x, -1, 0).reshape(n_heads, d, *x.shape[:-1])
-    return np.moveaxis(cut, (0, 1), (-3, -1))
 """
 
 MERGES = """
@@ -37,19 +34,12 @@ softmax by hand:
 einsum:
     q = np.einsum("...nm,mhd->...hnd", x, w_q.reshape(len(w_q), n_heads, -1))
     return np.einsum("...hnd,hdm->...nm", o, w_o.reshape(n_heads, -1, w_o.shape[1]))
+head by head:
+    - o = attention
+    + seen = np.broadcast_to(True if mask is None else mask, (*q.shape[:-1], q.shape[-2]))
+    + heads = zip(*(np.moveaxis(z, -3, 0) for z in (q, k, v, seen)))
+    + o = np.stack([attention(*head, mask=sees) for *head, sees in heads], axis=-3)
 """
-
-
-def head_by_head(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-    pieces = zip(*(np.split(w, n_heads, axis=1) for w in (w_q, w_k, w_v)), strict=True)
-    n = x.shape[-2]
-    if mask is not None:
-        mask = np.broadcast_to(mask, (*x.shape[:-2], n_heads, n, n))
-    out = 0
-    for h, ((a, b, c), rows) in enumerate(zip(pieces, np.split(w_o, n_heads), strict=True)):
-        of_head = None if mask is None else mask[..., h, :, :]
-        out = out + attention(x @ a, x @ b, x @ c, mask=of_head) @ rows
-    return out
 
 
 def head(*, by=30.0, shift=-1, reads=slice(0, 4), writes=slice(12, 16), take=1.0):
@@ -88,7 +78,7 @@ def first_looks_at_itself():
 RIGHT = {
     ex.check_split_heads: SPLITS,
     ex.check_merge_heads: MERGES,
-    ex.check_multihead_attention: [ATTENTIONS, [head_by_head]],
+    ex.check_multihead_attention: ATTENTIONS,
     ex.check_previous_head: {
         "shift in the keys": lambda: (30 * head()[1], head(by=1, shift=1)[0], *head()[2:]),
         "on a circle": on_a_circle,
