@@ -239,6 +239,7 @@ RIGHT = {
         "blocks of four": lambda: BLOCKS,
         "four back, and every fourth": lambda: STEPS,
         "a list": lambda: FIVE_KEYS.tolist(),
+        "token 0 for all, too": lambda: FIVE_KEYS | (TRI & (TOKEN == 0)),
     },
 }
 SLY = {
