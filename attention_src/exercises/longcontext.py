@@ -314,8 +314,8 @@ def _driven(f: Callable, whole: tuple[Array, ...]) -> tuple[Array, Array]:
         raise _FaultError(
             "Your function should be a generator: it gets keys by k, v, j = yield k, v, j."
         )
-    given, times = [None] * len(own), 0
-    while True:
+    given = [None] * len(own)
+    for times in range(3 * len(own) + 4):
         steps = [_step(rank, parts) for rank, parts in zip(ranks, given, strict=True)]
         for r, (sent, _) in enumerate(steps if not times else ()):
             if sent and not all(map(np.array_equal, sent, [x[r] for x in whole[1:]])):
@@ -328,10 +328,9 @@ def _driven(f: Callable, whole: tuple[Array, ...]) -> tuple[Array, Array]:
             break
         if done:
             raise _FaultError("Some ranks have returned while others still wait to be sent to.")
-        times += 1
-        if times > 3 * len(own) + 3:
-            raise _FaultError(f"Each rank has sent {times} times, and none has returned.")
         given = [steps[r - 1][0] for r in range(len(own))]
+    else:
+        raise _FaultError(f"Each rank has sent {times + 1} times, and none has returned.")
     for part, before in zip(own, zip(*whole, strict=True), strict=True):
         for name, now, old in zip("qkvi", part, before, strict=True):
             if not np.array_equal(now, old):
@@ -357,6 +356,12 @@ def _step(rank: Any, given: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError) as error:
         said = str(error) if ended else "What is yielded should be three arrays: k, v, j."
         raise _FaultError(said) from None
+
+
+def _sends(q: Array, k: Array, v: Array, i: Array, o: Array, times_sent: Array) -> str:
+    """What else to say: a wrong output is shown before a wrong number of sends."""
+    right, yours = len(q) - 1, times_sent[0]
+    return "" if yours == right else f"Number of sends: {yours}. It should be R − 1 = {right}."
 
 
 def _ring(
@@ -401,6 +406,7 @@ check_one_rank = _Watched(
     draw=_draw_ring,
     drawn=8,
     watch=_on_ranks,
+    note=_sends,
     mistakes=mistakes(one_rank, RANK_MISTAKES),
     hints=[
         "Begin with o = 0 and lse = −∞, and with your own keys, whose positions are j = i.",

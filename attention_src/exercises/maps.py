@@ -352,56 +352,27 @@ _LAYERS = range(1, 100)
 
 # fmt: off
 check_uniform = Ladder("uniform", [
-    Rung(
-        "a",
-        "a token's own share after 1 layer",
-        _share(1),
-        {
-            1 / 8: "That is the head's part. Half of the token goes round it.",
-            0.5: "Half comes round the head, and the head adds its own part.",
-            1 / 16: "That is another token's share.",
-            round(_share(1), 2): _COARSE,
-        },
-        hint="(1 + 1/n) / 2",
-        **_DIGITS,
-    ),
-    Rung(
-        "b",
-        "the share of each other token after 1 layer",
-        _share(1, 1),
-        {
-            1 / 8: "Halve it: the other half is the token itself.",
-            round(_share(1, 1), 2): _COARSE,
-        },
-        hint="The eight shares of a row sum to 1.",
-        **_DIGITS,
-    ),
-    Rung(
-        "c",
-        "a token's own share after 2 layers",
-        _share(2),
-        {
-            _share(1) ** 2: "That is the path by itself twice. The other seven hand some of it "
-            "back.",
-            round(_share(2), 2): _COARSE,
-        },
-        hint="A A = I/4 + 3 U/4, because U U = U.",
-        **_DIGITS,
-    ),
-    Rung(
-        "d",
-        "a token's own share after 6 layers",
-        _share(6),
-        {
-            _share(1) ** 6: "That counts one path only.",
-            2.0**-6: "That is the part that never entered a head.",
-            _share(6, 1): "That is another token's share.",
-            2.0**-6 + 1 / 8: "That makes a row sum to more than 1: what is left for U?",
-            round(_share(6), 2): _COARSE,
-        },
-        hint="R = 2^-L I + (1 - 2^-L) U",
-        **_DIGITS,
-    ),
+    Rung("a", "a token's own share after 1 layer", _share(1), {
+        1 / 8: "That is the head's part. Half of the token goes round it.",
+        0.5: "Half comes round the head, and the head adds its own part.",
+        1 / 16: "That is another token's share.",
+        round(_share(1), 2): _COARSE,
+    }, hint="(1 + 1/n) / 2", **_DIGITS),
+    Rung("b", "the share of each other token after 1 layer", _share(1, 1), {
+        1 / 8: "Halve it: the other half is the token itself.",
+        round(_share(1, 1), 2): _COARSE,
+    }, hint="The eight shares of a row sum to 1.", **_DIGITS),
+    Rung("c", "a token's own share after 2 layers", _share(2), {
+        _share(1) ** 2: "That is the path by itself twice. The other seven hand some of it back.",
+        round(_share(2), 2): _COARSE,
+    }, hint="A A = I/4 + 3 U/4, because U U = U.", **_DIGITS),
+    Rung("d", "a token's own share after 6 layers", _share(6), {
+        _share(1) ** 6: "That counts one path only.",
+        2.0**-6: "That is the part that never entered a head.",
+        _share(6, 1): "That is another token's share.",
+        2.0**-6 + 1 / 8: "That makes a row sum to more than 1: what is left for U?",
+        round(_share(6), 2): _COARSE,
+    }, hint="R = 2^-L I + (1 - 2^-L) U", **_DIGITS),
     Rung("e", "layers until a token's own share exceeds another's by less than 1 %",
          next(n for n in _LAYERS if _share(n) < 1.01 * _share(n, 1)), {
         next(n for n in _LAYERS if _share(n) - _share(n, 1) < 0.01): "That is a difference below "
@@ -485,6 +456,8 @@ check_luck = Check(
             "heads that nearly agree", (_RNG.normal(0.2, 1, (8, 1)) + _RNG.normal(size=(8, 6)) / 4,)
         ),
         Case("one pair, one head that does not move", (np.array([[0.2, 0.0]]),)),
+        Case("no head moves at all", (np.zeros((3, 2)),)),
+        Case("every head moves the right way", (abs(_TWO_HEADS),)),
     ],
     draw=_draw_pairs,
     drawn=40,

@@ -381,16 +381,6 @@ def causal(q, k, v):
     return o
 
 
-def by_query(q, k, v):
-    q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    o = []
-    for i in range(len(q)):
-        s = (k[: i + 1] * q[i]).sum(axis=1) / np.sqrt(k.shape[1])
-        e = np.exp(s - s.max())
-        o.append(e / e.sum() @ v[: i + 1])
-    return np.array(o)
-
-
 def in_tiles(q, k, v, size=8):
     """Eight keys at a time, with a running maximum and a running sum."""
     n, s = len(q), np.where(np.tri(len(q), dtype=bool), q @ k.T / np.sqrt(k.shape[1]), -np.inf)
@@ -405,18 +395,21 @@ def in_tiles(q, k, v, size=8):
 
 
 RIGHT_ATTENTIONS = """
+table: it hides the future before the softmax
 another order: it adds up the keys from the last to the first, so it rounds differently
     i, j = np.arange(len(q))[:, None], np.arange(len(q))[::-1]
     + k, v = k[::-1], v[::-1]
 einsum: an additive mask of 0 and -inf hides too
     s = np.einsum("id,jd->ij", q, k) / np.sqrt(k.shape[1]) + np.where(mask, 0.0, -np.inf)
     o = np.einsum("ij,jd->id", e / l, v)
+query by query: each query meets its past only
+    - o = e
+    + rows = [np.exp(s[t, : t + 1] - s[t, : t + 1].max()) for t in range(len(q))]
+    + o = np.stack([row / row.sum() @ v[: len(row)] for row in rows])
 """
 IN_FLOAT32 = """
 float32: it computes in float32, so its seventh digit is its last: allow for 1e-5
     q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
-"""
-CENTRED_AND_BACK = """
 centred and back: it takes the mean of all values away and adds it again, in float32: later tokens \
 move its last digits and nothing else, so allow for 1e-5
     q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
@@ -477,12 +470,9 @@ check_leak_test = TestCheck(
     "my_leak_test",
     asks="test(attention), which raises AssertionError if attention(q, k, v) sees the future",
     right=[
-        Implementation("table", causal, "it hides the future before the softmax"),
         *implementations(causal, RIGHT_ATTENTIONS),
-        Implementation("query by query", by_query, "each query meets its past only"),
         Implementation("tiles", in_tiles, "a running softmax over tiles is exact"),
-        *implementations(by_query, IN_FLOAT32),
-        *implementations(causal, CENTRED_AND_BACK),
+        *implementations(causal, IN_FLOAT32),
     ],
     wrong=implementations(causal, WRONG_ATTENTIONS),
     hints=[
@@ -529,10 +519,9 @@ def _problem(mask: np.ndarray) -> str:
 
 def _praise(mask: np.ndarray) -> str:
     keys = int(mask.sum(axis=1).max())
+    praise = f"{FEWEST} are possible. Who sees more than they need?"
     if keys == FEWEST:
         praise = "These are the fewest there are: four keys serve 13 tokens at most."
-    else:
-        praise = f"{FEWEST} are possible. Who sees more than they need?"
     return f", with at most {keys} keys a query. {praise}"
 
 

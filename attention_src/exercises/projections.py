@@ -9,7 +9,7 @@ from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_shape
 from attention_src.exercises.engine.checking import Case, Check, mistakes
 from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
+from attention_src.exercises.engine.grading import TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.softmax.reference import softmax
 
@@ -228,10 +228,8 @@ def _cause(w_q: Array, w_k: Array, row: Array, i: int, j: int) -> str:
 
 def _praise(w_q: Array, w_k: Array) -> str:
     d_k = w_q.shape[1]
-    smaller = "That is the smallest there is."
-    if d_k > FEWEST:
-        smaller = f"A smaller one will do: {FEWEST} is possible."
-    return f", with d_k = {d_k}. {smaller}"
+    smaller = f"A smaller one will do: {FEWEST} is possible."
+    return f", with d_k = {d_k}. {smaller if d_k > FEWEST else 'That is the smallest there is.'}"
 
 
 check_names = DesignCheck(
@@ -267,6 +265,7 @@ def attend(x):
 one_layer = attend  # in the lines below `attend` is what they make of it
 
 RIGHT_LAYERS = """
+self-attention: it has no positions
 with a residual: each token is added to its own
     return x + o
 float32: it computes in float32, and sums in another order round differently: allow for 1e-5
@@ -338,10 +337,7 @@ beyond 32: tokens beyond the 32nd are not seen. How long is your text?
 check_order_test = TestCheck(
     "my_order_test",
     asks="test(layer), which raises AssertionError if layer(x) knows the order of its tokens",
-    right=[
-        Implementation("self-attention", attend, "it has no positions"),
-        *implementations(attend, RIGHT_LAYERS),
-    ],
+    right=implementations(attend, RIGHT_LAYERS),
     wrong=implementations(attend, WRONG_LAYERS),
     hints=[
         "Shuffle the tokens, call it, and shuffle the first outputs in the same way. Compare.",

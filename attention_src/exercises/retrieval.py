@@ -248,15 +248,13 @@ def _problem(n: int, keys: np.ndarray, temperature: np.ndarray) -> str:
     return ""
 
 
-def _praise(keys: np.ndarray, temperature: np.ndarray) -> str:
-    return f", up to n = {len(keys)}. Two dimensions hold them all; the price is the temperature."
-
-
 check_round_dictionary = DesignCheck(
     "round_dictionary",
     _read,
     _problem,
-    _praise,
+    lambda keys, _: (
+        f", up to n = {len(keys)}. Two dimensions hold them all; the price is the temperature."
+    ),
     sizes=range(1, 101),
     asks="f(n) -> keys [n, 2] of length 1 and a temperature: each key finds itself alone",
 )

@@ -1,23 +1,14 @@
 """The ladder by hand takes rounded numbers, and the open exercise finds what it says."""
 
 import numpy as np
-import pytest
 from worked import run_exercise
 
 from attention_src.exercises.retrieval import check_by_hand
-
-WRONG = {"a": [0.75, -0.8, "much", [0.8]], "b": [0.6], "c": [0.405], "d": [6.667, 7.5], "e": [5.5]}
 
 
 def test_three_digits_are_enough():
     rounded = {rung.letter: float(f"{rung.value:.3g}") for rung in check_by_hand.rungs}
     assert check_by_hand(**rounded).status == "passed"
-
-
-@pytest.mark.parametrize("letter", WRONG)
-def test_other_wrong_rungs_are_refused(letter):
-    for value in WRONG[letter]:
-        assert check_by_hand(**{letter: value}).status == "wrong", value
 
 
 def weights(s):

@@ -1,56 +1,30 @@
 """Answers to the exercises on attention maps: right ones written otherwise, and sly ones."""
 
-import math
-from functools import cache, reduce
+from functools import cache
 
 import numpy as np
 import pytest
 
-from attention_src.attention.maps import attention_rollout, offset_score
-from attention_src.exercises.maps import (
-    check_attention_entropy,
-    check_induction_score,
-    check_luck,
-    check_previous_token_score,
-    check_rollout,
-)
+from attention_src.attention.maps import attention_rollout
+from attention_src.exercises import maps as ex
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.sentences import PRONOUNS
-from attention_src.softmax.reference import entropy_bits
 
-
-def each_map(score):
-    """Apply a function of one map to each of many."""
-    return lambda p: np.array([score(m) for m in p.reshape(-1, *p.shape[-2:])]).reshape(
-        p.shape[:-2]
-    )
-
-
-def in_a_loop(p):
-    return np.mean([-math.fsum(x * math.log2(x) for x in row if x > 0) for row in p])
-
+RIGHT_PREVIOUS = """
+diagonal:
+    return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
+trace:
+    return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
+einsum:
+    return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
+"""
 
 # --- induction ---------------------------------------------------------------------------------
 
-
-def keys_that_count(tokens):
-    n = len(tokens)
-    return np.array(
-        [[1 <= j <= i and tokens[j - 1] == tokens[i] for j in range(n)] for i in range(n)]
-    )
-
-
-def by_table(p, tokens):
-    targets = keys_that_count(tokens)
-    return (p * targets).sum(-1)[..., targets.any(-1)].mean(-1)
-
-
-def by_query(p, tokens):
-    total, queries = 0, 0
-    for i in range(len(tokens)):
-        keys = [j for j in range(1, i + 1) if tokens[j - 1] == tokens[i]]
-        total, queries = total + p[..., i, keys].sum(-1), queries + bool(keys)
-    return total / queries
+RIGHT_INDUCTION = """
+keys first:
+    keys = [j for j in range(1, i + 1) if tokens[j - 1] == token]
+"""
 
 
 def by_shift(p, tokens):
@@ -58,55 +32,35 @@ def by_shift(p, tokens):
     return (p[..., 1:] * same[:, :-1]).sum(-1)[..., same.any(1)].mean(-1)
 
 
-def by_einsum(p, tokens):
-    targets = keys_that_count(tokens)
-    return np.einsum("...ij,ij->...", p, 1.0 * targets) / targets.any(1).sum()
+# --- entropy, rollout, luck --------------------------------------------------------------------
 
+RIGHT_ENTROPY = """
+nansum:
+    logs = np.log2(p)
+    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
+natural logarithm:
+    logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
+a tiny number added:
+    logs = np.log2(p + 1e-300)
+"""
 
-# --- rollout, luck -----------------------------------------------------------------------------
-
-
-def layers(weights):
-    return (weights.mean(1) + np.eye(weights.shape[-1])) / 2
-
-
-def signs(n):
-    return 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
-
-
-def best(d):
-    return (d > 0).sum(axis=0).max()
-
-
-def at_once(d):
-    return ((signs(len(d))[:, :, None] * d > 0).sum(1).max(1) >= best(d)).mean()
+RIGHT_ROLLOUTS = """
+from the top:
+    - for layer in
+    + for layer in weights[::-1]:
+    rollout = rollout @ mixed
+half and half:
+    rollout = (layer.mean(axis=0) @ rollout + rollout) / 2
+transposed twice:
+    rollout = rollout @ mixed.T
+    return rollout.T
+"""
 
 
 def by_bits(d):
     swap = np.arange(2 ** len(d))[:, None] >> np.arange(len(d)) & 1
-    return np.mean(((1 - swap) @ (d > 0) + swap @ (d < 0)).max(1) >= best(d))
-
-
-def by_recursion(d):
-    def hits(i, counts):
-        if i == len(d):
-            return int(counts.max() >= best(d))
-        return hits(i + 1, counts + (d[i] > 0)) + hits(i + 1, counts + (d[i] < 0))
-
-    return hits(0, np.zeros(d.shape[1], dtype=int)) / 2 ** len(d)
-
-
-def coin(d):
-    return sum(math.comb(len(d), k) for k in range(best(d), len(d) + 1)) / 2 ** len(d)
-
-
-def drawn_signs(d):
-    rng = np.random.default_rng(0)
-    return np.mean([best(d * rng.choice([1, -1], (len(d), 1))) >= best(d) for _ in range(100)])
-
-
-def per_head(d):
-    return np.mean([(d * s[:, None] > 0).sum(0) >= (d > 0).sum(0) for s in signs(len(d))], axis=0)
+    counts = ((1 - swap) @ (d > 0) + swap @ (d < 0)).max(axis=1)
+    return np.mean(counts >= counts[0])
 
 
 # What the page has when its last exercise comes; the model is asked only there.
@@ -136,49 +90,16 @@ class Lead:
 GIVEN = {"lead": Lead(), "pairs": PRONOUNS, "preference": preference}
 
 RIGHT = {
-    check_previous_token_score: {
-        "package": lambda p: offset_score(p, -1),
-        "loop": lambda p: (
-            sum(p[..., i, i - 1] for i in range(2, p.shape[-1] - 1)) / (p.shape[-1] - 3)
-        ),
-        "diagonal": lambda p: np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1),
-        "trace": lambda p: np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3),
-        "einsum": lambda p: np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1),
-        "map by map": each_map(lambda m: np.mean([m[i, i - 1] for i in range(2, len(m) - 1)])),
-    },
-    check_induction_score: [by_table, by_query, by_shift, by_einsum],
-    check_attention_entropy: {
-        "package": lambda p: entropy_bits(p).mean(axis=-1),
-        "nansum": lambda p: np.nansum(-p * np.log2(p), axis=-1).mean(-1),
-        "nan_to_num": lambda p: -np.nan_to_num(p * np.log2(p)).sum(-1).mean(-1),
-        "natural logarithm": lambda p: (
-            -(p * np.log(np.where(p > 0, p, 1))).sum(-1).mean(-1) / np.log(2)
-        ),
-        "a tiny number added": lambda p: -(p * np.log2(p + 1e-300)).sum(-1).mean(-1),
-        "sum of all": lambda p: entropy_bits(p).sum(-1) / p.shape[-2],
-        "map by map": each_map(in_a_loop),
-    },
-    check_rollout: {
-        "package": attention_rollout,
-        "from the top": lambda w: reduce(lambda r, m: r @ m, layers(w)[::-1]),
-        "multi_dot": lambda w: np.linalg.multi_dot([*layers(w)[::-1], np.eye(w.shape[-1])]),
-        "half and half": lambda w: reduce(
-            lambda r, m: (m @ r + r) / 2, w.mean(1), np.eye(w.shape[-1])
-        ),
-        "transposed twice": lambda w: (
-            reduce(lambda r, m: r @ m.T, layers(w), np.eye(w.shape[-1])).T
-        ),
-    },
-    check_luck: [at_once, by_bits, by_recursion],
+    ex.check_previous_token_score: RIGHT_PREVIOUS,
+    ex.check_induction_score: [RIGHT_INDUCTION, [by_shift]],
+    ex.check_attention_entropy: RIGHT_ENTROPY,
+    ex.check_rollout: [RIGHT_ROLLOUTS, [attention_rollout]],
+    ex.check_luck: [by_bits],
 }
 
 PREVIOUS = """
 median:
     return np.median(p[..., i, i - 1], axis=-1)
-an axis too many: shape
-    return p[..., i, i - 1].mean(axis=-1)[..., None]
-over the first axis: shape
-    return p[..., i, i - 1].mean(axis=0)
 first map: shape
     return (p if p.ndim == 2 else p[0])[..., i, i - 1].mean(axis=-1)
 20 tokens at most:
@@ -194,12 +115,8 @@ without [CLS] and [SEP]:
 INDUCTION = """
 capitals ignored: capitals are other tokens
     keys = [m + 1 for m in range(i) if tokens[m].lower() == token.lower()]
-spaces ignored: a space behind makes another
-    keys = [m + 1 for m in range(i) if tokens[m].strip() == token.strip()]
 spaces behind ignored: a space behind makes another
     keys = [m + 1 for m in range(i) if np.char.equal(tokens[m], token)]
-first letters:
-    keys = [m + 1 for m in range(i) if tokens[m][0] == token[0]]
 two letters:
     keys = [m + 1 for m in range(i) if tokens[m][:2] == token[:2]]
 anagrams are one token: no and on
@@ -213,9 +130,6 @@ one period:
 largest key:
     - per_query.append
     + per_query.append(p[..., i, keys].max(axis=-1))
-first map:
-    - per_query.append
-    + per_query.append(p[0][..., i, keys].sum(axis=-1))
 tokens that come again later, too:
     keys = [m + 1 for m in range(len(tokens) - 1) if tokens[m] == token and m != i]
 only queries with weight: a sharp head
@@ -227,10 +141,6 @@ tokens emptied: tokens in place
 """
 
 ENTROPY = """
-a small number added:
-    logs = np.log2(p + 1e-6)
-small weights dropped:
-    logs = np.log2(np.where(p > 1e-5, p, 1))
 tiny weights dropped: one in ten billion
     logs = np.log2(np.where(p > 1e-9, p, 1))
 rows with a 0 left out:
@@ -246,8 +156,6 @@ without the first query:
     return -(p * logs)[..., :64].sum(axis=-1).mean(axis=-1)
 64 queries:
     return -(p * logs)[..., :64, :].sum(axis=-1).mean(axis=-1)
-over the first axis:
-    return -(p * logs).sum(axis=-1).mean(axis=0)
 median:
     return np.median(-(p * logs).sum(axis=-1), axis=-1)
 of the squares:
@@ -265,8 +173,12 @@ eight heads: 12 heads
     mixed = (layer[:8].mean(axis=0) + identity) / 2
 short texts: 72 tokens
     return rollout if len(rollout) <= 21 else 1 / 0
-row of means: shape
-    return rollout.mean(axis=0)
+heads for layers:
+    - for layer in
+    + for layer in weights.swapaxes(0, 1):
+12 layers: 24 layers
+    - for layer in
+    + for layer in weights[:12]:
 """
 
 LUCK = """
@@ -282,37 +194,42 @@ both ways:
     + counts.append(abs(moved.sum(axis=0) - len(moved) / 2).max())
 a threshold: tiny differences
     moved = difference * np.array(signs)[:, None] > 1e-9
-half precision: tiny differences
-    moved = difference.astype(np.float16) * np.array(signs)[:, None] > 0
 twelve heads: 72 heads
     moved = difference[:, :12] * np.array(signs)[:, None] > 0
 the other way:
     moved = difference * np.array(signs)[:, None] < 0
 half of the patterns:
     return np.mean(np.array(counts[: len(counts) // 2]) >= counts[0])
+drawn:
+    counts = []
+    + rng = np.random.default_rng(0)
+    - for signs in
+    + for signs in rng.choice([1, -1], (100, len(difference))):
+    return np.mean(np.array(counts) >= (difference > 0).sum(axis=0).max())
+head by head: shape
+    - counts.append
+    + counts.append(moved.sum(axis=0))
+    return np.mean(np.array(counts) >= counts[0], axis=0)
+smallest of the heads:
+    - counts.append
+    + counts.append(moved.sum(axis=0))
+    return np.mean(np.array(counts) >= counts[0], axis=0).min()
+times the heads:
+    - counts.append
+    + counts.append(moved.sum(axis=0))
+    return min(1, np.mean(np.array(counts) >= counts[0], axis=0).min() * difference.shape[1])
+rounded:
+    return np.mean(np.array(counts) >= counts[0]).round(2)
+no move, no evidence: no head moves at all
+    return np.mean(np.array(counts) >= counts[0]) * difference.any()
+share of pairs:
+    return counts[0] / len(difference)
 """
 
 SLY = {
-    check_previous_token_score: PREVIOUS,
-    check_induction_score: INDUCTION,
-    check_attention_entropy: ENTROPY,
-    check_rollout: [
-        ROLLOUTS,
-        {
-            "heads for layers": lambda w: attention_rollout(w.swapaxes(0, 1)),
-            "12 layers": (lambda w: attention_rollout(w[:12]), "24 layers"),
-        },
-    ],
-    check_luck: [
-        LUCK,
-        {
-            "drawn": drawn_signs,
-            "head by head": (per_head, "shape"),
-            "smallest of the heads": lambda d: per_head(d).min(),
-            "times the heads": lambda d: min(1, per_head(d).min() * d.shape[1]),
-            "a coin for each head": (lambda d: min(1, coin(d) * d.shape[1]), "yours = 1 "),
-            "rounded": lambda d: round(by_bits(d), 2),
-            "share of pairs": lambda d: best(d) / len(d),
-        },
-    ],
+    ex.check_previous_token_score: PREVIOUS,
+    ex.check_induction_score: INDUCTION,
+    ex.check_attention_entropy: ENTROPY,
+    ex.check_rollout: ROLLOUTS,
+    ex.check_luck: LUCK,
 }

@@ -2,12 +2,7 @@
 
 import numpy as np
 
-from attention_src.exercises.retrieval import (
-    check_kernel_regression,
-    check_round_dictionary,
-    check_soft_lookup,
-    my_kernel_regression,
-)
+from attention_src.exercises import retrieval as ex
 
 
 def by_loops(q, k, v, temperature):
@@ -16,89 +11,48 @@ def by_loops(q, k, v, temperature):
     return [sum(p * row[c] for p, row in zip(e, v, strict=True)) / sum(e) for c in range(len(v[0]))]
 
 
-def by_logarithms(q, k, v, temperature):
-    s = k @ q / temperature
+LOOKED_UP = """
+by logarithms:
     return np.exp(s - np.logaddexp.reduce(s)) @ v
+by pairs:
+    return (v / np.exp(np.minimum(s - s[:, None], 700)).sum(axis=1, keepdims=True)).sum(axis=0)
+"""
+
+REGRESSED = """
+query by query:
+    return [np.average(heights, weights=row) for row in e]
+by dots:
+    s = (x[:, None] * places - places**2 / 2) / h**2
+by logarithms:
+    e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
+"""
 
 
-def by_scaled_query(q, k, v, temperature):
-    s = (k * (q / temperature)).sum(axis=1, keepdims=True)
-    e = np.exp(s - s.max())
-    return (e * v).sum(axis=0) / e.sum()
+def evenly(n):
+    return 2 * np.pi * np.arange(n) / n
 
 
-def by_pairs(q, k, v, temperature):
-    s = k @ q / temperature
-    gaps = np.minimum(s[None] - s[:, None], 700)
-    return (v / np.exp(gaps).sum(axis=1, keepdims=True)).sum(axis=0)
+def gap(n):
+    return 1 - np.cos(2 * np.pi / max(n, 2))
 
 
-def weigh(s, axis=-1):
-    e = np.exp(s - s.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
-
-
-def regress_by_loops(x, places, heights, h):
-    found = []
-    for here in x:
-        s = [-((here - place) ** 2) / 2 / h / h for place in places]
-        e = [np.exp(a - max(s)) for a in s]
-        found.append(sum(a * y for a, y in zip(e, heights, strict=True)) / sum(e))
-    return found
-
-
-def regress_transposed(x, places, heights, h):
-    s = -0.5 * np.square((places[:, None] - x) / h)
-    return (weigh(s, 0) * heights[:, None]).sum(axis=0)
-
-
-def regress_by_dots(x, places, heights, h):
-    return weigh((x[:, None] * places - places**2 / 2) / h**2) @ heights
-
-
-def regress_by_logarithms(x, places, heights, h):
-    s = -(np.subtract.outer(x, places) ** 2) / (2 * h**2)
-    return np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True)) @ heights
-
-
-def regress_from_the_nearest(x, places, heights, h):
-    a = np.subtract.outer(x, places) ** 2
-    e = np.exp((a.min(axis=1, keepdims=True) - a) / (2 * h**2))
-    return (e * heights).sum(1) / e.sum(1)
-
-
-def on_a_circle(n):
-    angle = 2 * np.pi * np.arange(n) / n
-    gap = 1 - np.cos(2 * np.pi / max(n, 2))
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1), gap / 30
-
-
-def half_circle(n):
-    angle = np.pi * np.arange(n) / n
-    return [[np.cos(a), np.sin(a)] for a in angle], 1e-6
-
-
-def complex_roots(n):
-    z = np.exp(2j * np.pi * np.arange(n)[::-1] / n)
-    return np.array([z.real, z.imag]).T, np.float64(2e-5)
-
-
-def searched(n):
-    keys, _ = on_a_circle(n)
-    cold = (t for t in 0.5 ** np.arange(40.0) if np.diag(weigh(keys @ keys.T / t)).min() > 1 - 1e-7)
-    return keys, next(cold)
+def round_dictionary(angle=evenly, t=lambda n: 2e-5, keys=lambda k: k):
+    """A right dictionary, or one with something else about it."""
+    return lambda n: (keys(np.stack([np.cos(angle(n)), np.sin(angle(n))], axis=1)), t(n))
 
 
 RIGHT = {
-    check_soft_lookup: [by_loops, by_logarithms, by_scaled_query, by_pairs],
-    check_kernel_regression: [
-        regress_by_loops,
-        regress_transposed,
-        regress_by_dots,
-        regress_by_logarithms,
-        regress_from_the_nearest,
-    ],
-    check_round_dictionary: [half_circle, complex_roots, searched],
+    ex.check_soft_lookup: [LOOKED_UP, [by_loops]],
+    ex.check_kernel_regression: REGRESSED,
+    ex.check_round_dictionary: {
+        "half a circle, as lists": round_dictionary(
+            lambda n: np.pi * np.arange(n) / n, lambda n: 1e-6, np.ndarray.tolist
+        ),
+        "the last key first": round_dictionary(keys=lambda k: k[::-1]),
+        "turned": round_dictionary(lambda n: evenly(n) + 1),
+        "as cold as need be": round_dictionary(t=lambda n: gap(n) / 20),
+        "much colder": round_dictionary(t=lambda n: np.float64(1e-12)),
+    },
 }
 
 LOOKUPS = """
@@ -114,12 +68,8 @@ clipped:
     s = np.clip(k @ q / temperature, -50, 50)
 weights alone:
     return e / e.sum()
-first number of each value:
-    return e / e.sum() @ v[:, :1]
 eight keys: drawn
     return e[:8] / e[:8].sum() @ v[:8]
-bare products over their sum: (scores as weights)
-    return s * temperature / (s * temperature).sum() @ v
 """
 
 REGRESSIONS = """
@@ -132,46 +82,31 @@ no h:
     s = -((x[:, None] - places) ** 2) / 2
 places sorted, heights not:
     s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
+each place once: measured twice
+    s = -((x[:, None] - np.unique(places)) ** 2) / (2 * h**2)
+    return e @ heights[np.unique(places, return_index=True)[1]] / e.sum(axis=1)
 """
-
-
-def each_place_once(x, places, heights, h):
-    _, first = np.unique(places, return_index=True)
-    return my_kernel_regression(x, places[first], heights[first], h)
-
-
-def changed(keys=lambda k: k, t=lambda t, n: t):
-    """A right dictionary, then changed."""
-    return lambda n: (keys(on_a_circle(n)[0]), t(on_a_circle(n)[1], n))
-
-
-def at(angles, t):
-    return lambda n: (np.stack([np.cos(angles(n)), np.sin(angles(n))], axis=1), t)
-
 
 COLD, ONE = "cold enough", "one positive number"
 SLY = {
-    check_soft_lookup: LOOKUPS,
-    check_kernel_regression: [REGRESSIONS, {"unique": (each_place_once, "measured twice")}],
-    check_round_dictionary: {
-        "too warm": (changed(t=lambda t, n: 1.0), COLD),
-        "fixed and just too warm": (changed(t=lambda t, n: 2e-4), COLD),
-        "gap to the opposite": (changed(t=lambda t, n: 2 / 30), COLD),
-        "linear in n": (changed(t=lambda t, n: 0.05 / n), COLD),
-        "hot": (changed(t=lambda t, n: 1 / t), COLD),
-        "end met twice": (at(lambda n: np.linspace(0, 2 * np.pi, n), 1e-5), COLD),
-        "degrees": (at(lambda n: 360 * np.arange(n) / n, 1e-3), COLD),
-        "random": (at(lambda n: np.random.default_rng(0).uniform(0, 7, n), 1e-3), COLD),
-        "one size forgotten": (changed(t=lambda t, n: 1.0 if n == 97 else t), "for n = 97"),
-        "too cold to compute": (changed(t=lambda t, n: 1e-320), "scores overflow"),
-        "long keys": (changed(keys=lambda k: 2 * k), "has length 2"),
-        "nan": (changed(keys=lambda k: k * np.nan), "has length nan"),
+    ex.check_soft_lookup: LOOKUPS,
+    ex.check_kernel_regression: REGRESSIONS,
+    ex.check_round_dictionary: {
+        "fixed and just too warm": (round_dictionary(t=lambda n: 2e-4), COLD),
+        "gap to the opposite": (round_dictionary(t=lambda n: 2 / 30), COLD),
+        "linear in n": (round_dictionary(t=lambda n: 0.05 / n), COLD),
+        "its inverse": (round_dictionary(t=lambda n: 30 / gap(n)), COLD),
+        "end met twice": (round_dictionary(lambda n: np.linspace(0, 2 * np.pi, n)), COLD),
+        "degrees": (round_dictionary(lambda n: 360 * np.arange(n) / n), COLD),
+        "random": (round_dictionary(lambda n: np.random.default_rng(0).uniform(0, 7, n)), COLD),
+        "one size forgotten": (round_dictionary(t=lambda n: (n == 97) + 2e-5), "for n = 97"),
+        "too cold to compute": (round_dictionary(t=lambda n: 1e-320), "scores overflow"),
+        "long keys": (round_dictionary(keys=lambda k: 2 * k), "has length 2"),
         "one-hot": (lambda n: (np.eye(n), 0.01), "shape (1, 2)"),
-        "transposed": (changed(keys=lambda k: k.T), "shape"),
-        "swapped": (lambda n: on_a_circle(n)[::-1], "shape"),
-        "negative": (changed(t=lambda t, n: -t), ONE),
-        "zero": (changed(t=lambda t, n: 0.0), ONE),
-        "one a key": (changed(t=lambda t, n: np.full(n, 1e-5)), ONE),
-        "keys alone": (lambda n: on_a_circle(n)[0], "two things"),
+        "transposed": (round_dictionary(keys=lambda k: k.T), "shape"),
+        "swapped": (lambda n: round_dictionary()(n)[::-1], "shape"),
+        "negative": (round_dictionary(t=lambda n: -1e-5), ONE),
+        "zero": (round_dictionary(t=lambda n: 0.0), ONE),
+        "one a key": (round_dictionary(t=lambda n: np.full(n, 1e-5)), ONE),
     },
 }
