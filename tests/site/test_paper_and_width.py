@@ -45,10 +45,10 @@ def test_on_paper_all_is_there_in_light_colours(page, open_page):
     opened.wait_for_function("document.documentElement.dataset.theme === 'dark'")
 
 
-# How many characters a line of each long paragraph holds.
+# How many characters a line of each longer paragraph holds.
 LINES = """() => {
   const long = [...document.querySelectorAll('article section > p')]
-    .filter(p => p.textContent.length > 300 && !p.querySelector('.math, code'));
+    .filter(p => p.textContent.length > 120 && !p.querySelector('.math, code, .given'));
   return long.map(p => {
     const line = document.createElement('span');
     line.style.cssText = 'position: absolute; white-space: nowrap';
