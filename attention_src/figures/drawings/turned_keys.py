@@ -1,6 +1,6 @@
 """The keys of four texts, turned by their last two axes, and by all axes."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from attention_src.figures.drawing import (
     Drawing,
@@ -38,23 +38,26 @@ def turned_keys() -> Drawing:
 
 def _arrange(narrow: bool) -> Scene:
     size = 16 if narrow else 18
-    texts = [tensor(note(f"text {t}"), _table(size, lambda i, j, t=t: t), gap=2) for t in range(N)]
+    texts = [tensor(note(f"text {t}"), _table(size, [t] * N), gap=2) for t in range(N)]
     given = grid([texts[:2], texts[2:]], (14, 10))
     k = column(label("k", bold=True), given, gap=6)
     # k.swapaxes(-1, -2)[0][i, j] is k[0, j, i]; k.T[0][i, j] is k[j, i, 0]
-    own = _result("k.swapaxes(−1, −2)[0]", "all from text 0", size, lambda i, j: 0)
-    mixed = _result("k.T[0]", "a column of each text", size, lambda i, j: j)
+    own = _result("k.swapaxes(−1, −2)[0]", "all from text 0", size, [0] * N)
+    mixed = _result("k.T[0]", "a column of each text", size, range(N))
     if narrow:
         results = row(own, mixed, gap=6)
         return Scene(column(k, results, gap=44), [arrow(k, own, way="v"), arrow(k, mixed, way="v")])
     return Scene(row(k, column(own, mixed, gap=22), gap=96), [arrow(k, own), arrow(k, mixed)])
 
 
-def _table(size: float, text: Callable[[int, int], int]) -> Part:
-    """Numbers of keys; each says which text it is from."""
-    shade = lambda i, j: STRENGTHS[text(i, j)]  # noqa: E731
-    return cells(N, N, "k", size, shade=shade, text=lambda i, j: str(text(i, j)))
+def _table(size: float, texts: Sequence[int]) -> Part:
+    """Numbers of keys; each says which text it is from, the same in all of a column."""
+
+    def shade(i: int, j: int) -> float:
+        return STRENGTHS[texts[j]]
+
+    return cells(N, N, "k", size, shade=shade, text=lambda i, j: str(texts[j]))
 
 
-def _result(code: str, said: str, size: float, text: Callable[[int, int], int]) -> Part:
-    return tensor(label(code, bold=True), _table(size, text), said)
+def _result(code: str, said: str, size: float, texts: Sequence[int]) -> Part:
+    return tensor(label(code, bold=True), _table(size, texts), said)

@@ -120,6 +120,7 @@
     const list = document.createElement("ol");
     for (const box of document.querySelectorAll("article .predict")) {
       const reply = box.querySelector(".predict-why[data-right]").cloneNode(true);
+      reply.querySelector("strong").remove(); // "Right."
       const right = [...box.querySelectorAll(".predict-why")].findIndex((why) => "right" in why.dataset);
       const words = document.createElement("p");
       words.append(...box.querySelectorAll(".predict-option")[right].lastElementChild.cloneNode(true).childNodes);
@@ -130,7 +131,7 @@
     }
     const section = document.createElement("section"), title = document.createElement("h2");
     section.className = "paper-answers";
-    title.textContent = "What was asked under “Predict”, and the answers";
+    title.textContent = "Answers to the predictions";
     section.append(title, list);
     return section;
   };

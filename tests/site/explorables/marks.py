@@ -1,6 +1,7 @@
 """What tests of explorables that are pictures of marks share: the marks, as the page shows them."""
 
 import re
+from datetime import datetime, timedelta
 
 import numpy as np
 from hosts import host
@@ -28,16 +29,22 @@ def marks(page, name):
     return host(page, name).evaluate(READ)
 
 
+def stop_time(page):
+    """Time goes on in page.clock.run_for(ms) alone, however busy the machine is."""
+    page.clock.install()
+    page.clock.pause_at(datetime.now() + timedelta(hours=1))
+
+
 def marks_under_way(page, name, button):
-    """Press a button, and look at the marks two frames later, as they begin to move."""
-    return host(page, name).evaluate(
-        f"""async (e, words) => {{
-          [...e.querySelectorAll("button")].find(b => b.textContent === words).click();
-          for (const _ of [1, 2, 3]) await new Promise(requestAnimationFrame);
-          return ({READ})(e);
-        }}""",
+    """Press a button, and look at the marks as they begin to move; time then stands still."""
+    stop_time(page)
+    host(page, name).evaluate(
+        "(e, words) => [...e.querySelectorAll('button')]"
+        ".find(b => b.textContent === words).click()",
         button,
     )
+    page.clock.run_for(80)
+    return marks(page, name)
 
 
 def numbers(mark, *names):

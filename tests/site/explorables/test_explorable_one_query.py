@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import marks, marks_under_way, numbers, points, said
+from marks import marks, marks_under_way, numbers, points, said, stop_time
 
 from attention_src.explorables import one_query
 from attention_src.softmax.reference import softmax
@@ -282,11 +282,12 @@ def test_a_finger_drags_the_arrow_and_scrolls_beside_it(show):
 def test_what_stays_glides_and_calm_readers_see_it_at_once(show):
     page = show(NAME)
     under_way = marks_under_way(page, NAME, "all three guests")
-    page.wait_for_timeout(700)
+    page.clock.run_for(900)
     there = marks(page, NAME)
     assert "step-dot" in under_way and "step-dot" not in there  # what goes fades
     assert float(under_way["grid-p"]["opacity"]) < 1 == float(there["grid-p"]["opacity"])
     assert float(there["scores00"]["x"]) < float(under_way["scores00"]["x"])  # what stays glides
+    page.clock.resume()
     page.emulate_media(reduced_motion="reduce")
     press(page, "one guest")
     at_once = marks(page, NAME)
@@ -296,9 +297,12 @@ def test_what_stays_glides_and_calm_readers_see_it_at_once(show):
 
 def test_the_state_is_said_after_a_pause(show):
     page = show(NAME)
-    drag(page, 0, (0.5, 2))
+    stop_time(page)
     spoken = host(page, NAME).locator('[aria-live="polite"]')
-    assert spoken.text_content() == ""
-    page.wait_for_timeout(600)
+    before = spoken.text_content()
+    drag(page, 0, (0.5, 2))
+    assert spoken.text_content() == before
+    page.clock.run_for(600)
+    assert spoken.text_content() != before
     assert spoken.text_content().startswith("Weights: apple 0.")
     assert spoken.text_content().endswith(said(page, NAME))

@@ -169,11 +169,11 @@ def test_fewer_heads_keep_a_head_lit(page_at):
 
 
 def test_cells_glide_from_x_into_the_heads(show):
-    page = show(NAME)
+    page = show(NAME, reduced_motion="reduce")
     press(page, "Step", "x")
-    page.wait_for_timeout(700)
     start = marks(page, NAME)["wrong-cell20"]
+    page.emulate_media(reduced_motion="no-preference")
     under_way = marks_under_way(page, NAME, "swapaxes")["wrong-cell20"]
-    page.wait_for_timeout(900)
+    page.clock.run_for(900)
     there = marks(page, NAME)["wrong-cell20"]
     assert float(start["y"]) <= float(under_way["y"]) < float(there["y"])

@@ -89,6 +89,17 @@ def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
     assert page.locator("[data-explorable] :is(button, input, select)").count() == 0
 
 
+@pytest.mark.parametrize("name", GIVEN)
+def test_on_paper_the_still_stands_in_place_of_what_moves(show, name):
+    page = show(name, width=688)
+    live = host(page, name).locator(place(name))
+    assert not live.locator(".ae-paper").is_visible()
+    page.emulate_media(media="print")
+    assert live.locator(".ae-paper img").is_visible()
+    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+    assert not live.locator("svg:visible, :is(button, input, select):visible").count()
+
+
 # What JupyterLab does to tables, pictures and paragraphs in an output.
 JUPYTERLAB = """
 .jp-RenderedHTMLCommon { font-size: 14px; line-height: 1.6 }
