@@ -130,11 +130,6 @@ CHOICES = {
     "flash.layer_packed.packed_attention": lambda **c: layer_packed.packed_attention(
         *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
     ),
-    "flash.layer_packed.packed_attention_with_lse": (
-        lambda **c: layer_packed.packed_attention_with_lse(
-            *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
-        )
-    ),
 }
 INSIDE = {
     "linear.checks.check_form",

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.flash.layer import flash_attention, flash_attention_with_lse
+from attention_src.flash.layer import flash_attention
 from attention_src.packing import Packing
 from attention_src.shapes import check_heads
 from attention_src.tensors import check_tensors
@@ -68,41 +68,6 @@ def packed_attention(
     options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead)
     options |= dict(scale=scale, bias=bias, softcap=softcap, sink_logits=sink_logits, impl=impl)
     return queries.unpad(flash_attention(*rows, key_lengths=lengths, **options))
-
-
-def packed_attention_with_lse(
-    q: Float[Tensor, "1 H n_q d_k"],
-    k: Float[Tensor, "1 H_kv n_k d_k"],
-    v: Float[Tensor, "1 H_kv n_k d_v"],
-    cu_seqlens: Any,
-    cu_seqlens_k: Any = None,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    sinks: int = 0,
-    lookahead: int = 0,
-    scale: float | None = None,
-    bias: Alibi | None = None,
-    softcap: float | None = None,
-    sink_logits: Tensor | None = None,
-    impl: str = "auto",
-) -> tuple[Float[Tensor, "1 H n_q d_v"], Float[Tensor, "1 H n_q"]]:
-    """As `packed_attention`, also returning lse.
-
-        lse_i = log(sum_j exp(s_ij)),  over the keys j of query i's sequence
-
-    Args:
-        q, k, v, cu_seqlens, cu_seqlens_k and all options: as for `packed_attention`
-    Returns: o [1, H, n_q, d_v] and lse [1, H, n_q], as `flash_attention_with_lse`
-    Raises:
-        ValueError: as `packed_attention`
-    Cost: as `packed_attention`; dense and sdpa compute the scores a second time for lse.
-    """
-    rows, lengths, queries = _take_apart(q, k, v, cu_seqlens, cu_seqlens_k, bias)
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead)
-    options |= dict(scale=scale, bias=bias, softcap=softcap, sink_logits=sink_logits, impl=impl)
-    o, lse = flash_attention_with_lse(*rows, key_lengths=lengths, **options)
-    return queries.unpad(o), queries.unpad(lse)
 
 
 def _take_apart(
