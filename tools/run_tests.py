@@ -26,6 +26,7 @@ RUNS = (
 )
 
 
+# Two lines of the Makefile would stop where the first part fails, and print two sums.
 def main(arguments: list[str] | None = None) -> int:
     """Run both parts, also if the first fails, and print the sum in the last line."""
     extra = sys.argv[1:] if arguments is None else arguments

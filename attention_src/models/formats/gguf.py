@@ -17,6 +17,7 @@ from jaxtyping import Float32, Int, UInt8
 
 from attention_src.models.formats.gguf_blocks import BLOCKS, Block
 
+# By hand and not with the package gguf, which would bring pyyaml, requests and tqdm to Colab.
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 ALIGNMENT = 32  # of tensors, in bytes, unless the metadata say otherwise
 MAX_AXES = 4
