@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.flash.layer import flash_attention
+from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.flash.layer import attend
 from attention_src.packing import Packing
 from attention_src.shapes import check_heads
 from attention_src.tensors import check_tensors
@@ -65,9 +66,8 @@ def packed_attention(
         flash_attn_varlen_func, https://github.com/Dao-AILab/flash-attention, which does not pad.
     """
     rows, lengths, queries = _take_apart(q, k, v, cu_seqlens, cu_seqlens_k, bias)
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead)
-    options |= dict(scale=scale, bias=bias, softcap=softcap, sink_logits=sink_logits, impl=impl)
-    return queries.unpad(flash_attention(*rows, key_lengths=lengths, **options))
+    options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
+    return queries.unpad(attend(*rows, options, (window, sinks, lookahead), lengths, impl)[0])
 
 
 def _take_apart(
