@@ -60,7 +60,7 @@ def attend_with_cache(
     q: Float[Tensor, "B H n d_k"],
     k: Float[Tensor, "B H_kv n d_k"],
     v: Float[Tensor, "B H_kv n d_v"],
-    cache: Any,
+    cache: Cache,
     *,
     mask: Any = None,
     window: int | None = None,
@@ -109,7 +109,7 @@ def attend_with_weights(
     q: Float[Tensor, "B H n_q d_k"],
     k: Float[Tensor, "B H_kv n d_k"],
     v: Float[Tensor, "B H_kv n d_v"],
-    cache: Any = None,
+    cache: Cache | None = None,
     *,
     mask: Any = None,
     causal: bool = False,
@@ -198,7 +198,7 @@ def _and(mask: Any, visible: Tensor, q: Tensor) -> Tensor:
 
 
 def _append(
-    k: Tensor, v: Tensor, cache: Any, window: int | None, sinks: int
+    k: Tensor, v: Tensor, cache: Cache, window: int | None, sinks: int
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """All keys and values, and a mask unless only causal and the window hide keys."""
     if isinstance(cache, WindowedKVCache):

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.kvcache.cache_base import Cache
 from attention_src.rope.checks import check_number
 from attention_src.rope.layer import IMPLS, rotate_qk
-from attention_src.rope.scaling import amplitude
+from attention_src.rope.scaling import Scaling, amplitude
 from attention_src.shapes import check_flags, check_impl
 from attention_src.tensors import as_tensor
 
@@ -25,7 +26,7 @@ class Rotary:
 
     base: float = 10000.0
     interleaved: bool = False
-    scaling: Any = None
+    scaling: Scaling | None = None
     impl: str = "auto"
 
     def __post_init__(self) -> None:
@@ -66,7 +67,7 @@ def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
     return Rotary() if rope is True else rope
 
 
-def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
+def positions_of(positions: Any, n: int, cache: Cache | None) -> Tensor:
     """Positions of n new tokens: as given, or after all tokens that the cache has seen.
 
     Args:

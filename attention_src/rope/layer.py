@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.rope.checks import check_precision, check_rotation
-from attention_src.rope.scaling import amplitude
+from attention_src.rope.scaling import Scaling, amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_flags, check_impl, shape
 from attention_src.tensors import (
@@ -33,7 +33,7 @@ def rotate_qk(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
     impl: str = "auto",
 ) -> tuple[Float[Tensor, "B H n d"], Float[Tensor, "B H_kv n d"]]:
     """As `reference.rotate`, on queries and keys at the same positions, with gradients.
@@ -152,7 +152,7 @@ def rotate(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
 ) -> Float[Tensor, "*batch n d"]:
     """As `reference.rotate`, on a tensor, with gradients.
 
@@ -186,7 +186,7 @@ def cos_sin(
     d: int,
     *,
     base: float = 10000.0,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*batch n n_pairs"], Float[Tensor, "*batch n n_pairs"]]:
     """The cosine and sine of every angle, computed in float64 and rounded once.
@@ -215,7 +215,11 @@ def cos_sin(
 
 
 def frequencies(
-    d: int, *, base: float = 10000.0, scaling: Any = None, device: Any = None
+    d: int,
+    *,
+    base: float = 10000.0,
+    scaling: Scaling | None = None,
+    device: torch.device | str | None = None,
 ) -> Float[Tensor, "n_pairs"]:
     """As `scaling.frequencies`, as a tensor.
 
@@ -229,7 +233,7 @@ def frequencies(
     return torch.as_tensor(numpy_frequencies(d, base=base, scaling=scaling), device=device)
 
 
-def _positions(positions: Any, device: Any = None) -> Tensor:
+def _positions(positions: Any, device: torch.device | str | None = None) -> Tensor:
     """positions as a float64 tensor, checked; device None = keep theirs."""
     if device is None and isinstance(positions, Tensor):
         device = positions.device  # else as_tensor moves them to torch's default device

@@ -24,6 +24,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from tools.instruments.directive import Directive, Page, checked
@@ -177,7 +178,7 @@ def _css(claim: Claim) -> str:
     return "claim-" + claim.verdict.replace(" ", "-")
 
 
-def forget(app: Sphinx, env: Any, docname: str) -> None:
+def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     """A page is read again."""
     known = env.__dict__.get("claims", {})
     for key in [key for key, row in known.items() if row[0] == docname]:
@@ -185,7 +186,7 @@ def forget(app: Sphinx, env: Any, docname: str) -> None:
     env.__dict__.get("claim_lists", set()).discard(docname)
 
 
-def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
+def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
     """What another process has read."""
     theirs = other.__dict__
     env.__dict__.setdefault("claims", {}).update(
@@ -194,7 +195,7 @@ def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     env.__dict__.setdefault("claim_lists", set()).update(theirs.get("claim_lists", set()))
 
 
-def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
+def pages_with_lists(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Pages to write again, whatever else has changed."""
     return sorted(env.__dict__.get("claim_lists", set()))
 

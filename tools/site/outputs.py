@@ -22,6 +22,7 @@ from docutils import nodes
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
@@ -117,7 +118,7 @@ def mark_lines(app: Sphinx, doctree: nodes.document) -> None:
             block["classes"].append("wide")
 
 
-def set_address(app: Sphinx, config: Any) -> None:
+def set_address(app: Sphinx, config: Config) -> None:
     """Canonical links and the sitemap follow from repository.url, like every other address."""
     config.html_baseurl = Book(Path(app.srcdir)).site + "/"
 

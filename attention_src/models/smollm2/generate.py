@@ -1,7 +1,7 @@
 """Generation: choose a token, append it, repeat."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Int64
@@ -14,11 +14,16 @@ from attention_src.models.smollm2.sampling import Choose, chooser, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size
 
+if TYPE_CHECKING:
+    from attention_src.models.smollm2.model import SmolLM2
+else:
+    SmolLM2 = Any  # model.py imports this file
+
 STOP = ("<|im_end|>", "<|endoftext|>")
 
 
 def generate(
-    model: Any,
+    model: SmolLM2,
     prompt: str | Sequence[str],
     max_new_tokens: int,
     *,
@@ -61,7 +66,7 @@ def generate(
 
 
 def generate_ids(
-    model: Any,
+    model: SmolLM2,
     prompts: list[list[int]],
     max_new_tokens: int,
     *,
@@ -117,7 +122,7 @@ def generate_ids(
 
 
 def pad_left(
-    prompts: list[list[int]], device: Any
+    prompts: list[list[int]], device: torch.device | str
 ) -> tuple[Int64[Tensor, "B n"], Int64[Tensor, "B"]]:
     """Put prompts into one tensor, padded on the left so that all end in the last column.
 

@@ -130,7 +130,7 @@ def fits(d_in: int, d_out: int, kinds: Sequence[str]) -> bool:
     return len(set(kinds)) == 1 and kinds[0] in KINDS and not (d_in % GROUP or d_out % COLUMNS)
 
 
-def keeps_blocks(weights: str, dtype: torch.dtype, device: Any) -> bool:
+def keeps_blocks(weights: str, dtype: torch.dtype, device: torch.device | str) -> bool:
     """Whether to keep the file's blocks: if they are asked for, or if "auto" chooses them.
 
     Args:
@@ -157,7 +157,7 @@ def keeps_blocks(weights: str, dtype: torch.dtype, device: Any) -> bool:
     return False
 
 
-def _impossible(dtype: torch.dtype, device: Any) -> str | None:
+def _impossible(dtype: torch.dtype, device: torch.device | str) -> str | None:
     """Why no product by 4-bit codes can be had, in words."""
     if dtype != torch.float32 or str(device).partition(":")[0] != "cpu":
         return (

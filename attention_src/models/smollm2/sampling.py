@@ -22,7 +22,7 @@ def chooser(
     seed: int | None = None,
     *,
     batch: int = 1,
-    device: Any = "cpu",
+    device: torch.device | str = "cpu",
 ) -> Choose:
     """Make a function that chooses the next token of each of `batch` texts.
 

@@ -122,7 +122,12 @@ class Weights:
 
 
 def load_weights(
-    file: GGUF, config: Config, dtype: torch.dtype, device: Any, *, packed: bool = False
+    file: GGUF,
+    config: Config,
+    dtype: torch.dtype,
+    device: torch.device | str,
+    *,
+    packed: bool = False,
 ) -> Weights:
     """Dequantise a file's weights, one tensor at a time, or keep its 4-bit and 8-bit blocks.
 
@@ -202,7 +207,9 @@ def half_split(rows: Shaped[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarr
 class _Maker:
     """Converts a file's tensors to torch and checks their shapes."""
 
-    def __init__(self, file: GGUF, dtype: torch.dtype, device: Any, packed: bool) -> None:
+    def __init__(
+        self, file: GGUF, dtype: torch.dtype, device: torch.device | str, packed: bool
+    ) -> None:
         self.file, self.options, self.packed = file, dict(dtype=dtype, device=device), packed
         self.used: set[str] = set()
 

@@ -8,6 +8,7 @@ products are torch's, and what stands between two of them is one of `loops`.
 import functools
 import importlib.util
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def next_token_logits(
     weights: Weights,
     ids: Int64[Tensor, "1 1"],
     positions: Shaped[Tensor, "*one 1"],
-    caches: Any,
+    caches: Sequence[KVCache],
 ) -> Float32[Tensor, "1 1 n_vocabulary"]:
     """Compute what the model expects after one more token.
 
@@ -59,7 +60,12 @@ def next_token_logits(
 
 
 def takes(
-    config: Config, weights: Weights, ids: Int64[Tensor, "B n"], caches: Any, *, plain: bool
+    config: Config,
+    weights: Weights,
+    ids: Int64[Tensor, "B n"],
+    caches: Sequence[Any] | None,
+    *,
+    plain: bool,
 ) -> bool:
     """Whether `next_token_logits` can compute what `forward` would.
 
