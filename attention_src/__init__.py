@@ -1,6 +1,6 @@
 """Attention, from retrieval to kernels: the code of the course, topic first.
 
-Where to look, in the order in which one builds on the other:
+Where to look; each topic builds on those above it:
 
     scores      how well a query and a key match: dot, cosine, bilinear, additive
     softmax     scores into weights, and the rivals of softmax

@@ -86,7 +86,7 @@ def attend(
     seed: int | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n_q d_v"]:
-    """As `attention`, for options that stand together.
+    """As `attention`, with the options as one object.
 
     Args:
         q, k, v, dropout, seed, impl: as for `attention`
@@ -188,7 +188,7 @@ def attention_lse(
 
 @without_autocast
 def scores_lse(q: Tensor, k: Tensor, options: ScoreOptions) -> Float[Tensor, "B H n_q"]:
-    """As `attention_lse`, for options that stand together.
+    """As `attention_lse`, with the options as one object.
 
     Args:
         q, k: as for `attention`

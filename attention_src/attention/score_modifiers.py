@@ -16,7 +16,7 @@ from attention_src.shapes import check_first_axis, check_flags, check_shape, sha
 class ScoreOptions:
     """What becomes of the scores between the product and the softmax.
 
-    The public functions take these as keywords, make one of this, and pass it on inside.
+    The public functions take them as keywords, build this once, and pass it on.
 
     Args:
         mask, causal, scale, bias, softcap, sink_logits: as for `reference.attention`; mask, scale,

@@ -134,7 +134,7 @@ def attend(
     *,
     with_lse: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """As `flash_attention_with_lse`, for options that stand together: check, choose, run.
+    """As `flash_attention_with_lse`, with the options as one object: check, choose, run.
 
     Args:
         q, k, v, key_lengths, impl: as for `flash_attention`

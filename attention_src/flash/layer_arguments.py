@@ -12,7 +12,7 @@ from attention_src.tensors import as_tensor, compute_dtype
 
 
 def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """A bias as one of the two things that tiles know.
+    """A bias in one of the two forms that tiles can use: numbers, or slopes.
 
     Args:
         bias: as for `flash_attention`

@@ -73,7 +73,7 @@ def packed_attention(
 def _take_apart(
     q: Any, k: Any, v: Any, cu_seqlens: Any, cu_seqlens_k: Any, bias: Any
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Packing]:
-    """The rows as a padded batch, the lengths of its keys, and what puts the queries together.
+    """The rows as a padded batch, the lengths of its keys, and how to join the queries again.
 
     Queries are padded in front and keys behind: `flash_attention` puts the last query at the last
     of key_lengths keys.

@@ -41,7 +41,7 @@ def run(
 def uses_kernel(
     impl: str, form: str, x: Tensor, *, fits: bool = True, kernel_form: str = "chunkwise"
 ) -> bool:
-    """Whether the Triton kernels compute this, by the rule that each function documents for "auto".
+    """Whether the Triton kernels compute this; each function documents its rule for "auto".
 
     Args:
         impl, form: as the function was given
@@ -140,7 +140,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
 def unpack_rows(
     cu_seqlens: Any, name: str, axes: str, *rows: Tensor
 ) -> tuple[tuple[Tensor, ...], Packing | None]:
-    """Take packed rows apart into a batch, padded at the front.
+    """Turn packed rows into a batch, padded at the front.
 
     The padding is zeros: a key of 0 writes nothing into a state, a log gate of 0 forgets nothing.
 

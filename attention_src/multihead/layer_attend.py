@@ -1,4 +1,4 @@
-"""Attention through a cache: new tokens are appended to it, and attend to all that it holds."""
+"""Attention with and without a cache, to which new tokens are appended first."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ class Rotary:
     def __post_init__(self) -> None:
         check_number(self.base, "base", above=1)
         check_flags(interleaved=self.interleaved)
-        amplitude(self.scaling)  # refuses what is no scaling
+        amplitude(self.scaling)  # refuses anything but a scaling
         check_impl(self.impl, IMPLS)
 
     def __call__(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:

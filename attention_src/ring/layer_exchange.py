@@ -71,7 +71,7 @@ class RingExchange:
             raise ValueError(f"{names} should be the same on every rank, but they are {found}")
 
     def lost(self) -> RuntimeError:
-        """The error for a neighbour that does not answer.
+        """The error to raise when a neighbour does not answer.
 
         Returns: the error, for the caller to raise
         """

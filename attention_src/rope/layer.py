@@ -112,7 +112,7 @@ def apply_rotation(
 
 
 def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
-    """Whether all agree, in the usual way: a quick test, since every token asks each layer."""
+    """Whether all arguments fit in the usual way: a quick test, as every layer runs it."""
     if not (type(q) is type(k) is type(cos) is type(sin) is Tensor and q.ndim == k.ndim == 4):
         return False
     (B, _, n, d), (B_k, _, n_k, d_k) = q.shape, k.shape
@@ -129,7 +129,7 @@ def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
 
 
 def _check(q: Any, k: Any, cos: Any, sin: Any) -> None:
-    """Refuse what does not agree, and say what it is."""
+    """Raise for what does not fit, and say what it is."""
     check_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
     dtype = compute_dtype(q)
@@ -252,7 +252,7 @@ def _positions(positions: Any, device: torch.device | str | None = None) -> Tens
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Every pair of x rotated by its angle, in float32 at least."""
-    wide = x if x.dtype == torch.float64 else x.float()  # once, and not in each product
+    wide = x if x.dtype == torch.float64 else x.float()  # cast once, not in each product
     # each [..., n, d/2]
     x1, x2 = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, dim=-1)
     # x1 cos - x2 sin and x2 cos + x1 sin: addcmul multiplies and adds in one step

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 def given(
     name: str, raw: str, text: str, line: int, inliner: Inliner, *_: object
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The number as it is written."""
+    """The number, as written."""
     return [nodes.Text(text)], []
 
 

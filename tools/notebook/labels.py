@@ -24,7 +24,7 @@ _SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
 
 
 class FiguresOfCells(SphinxTransform):
-    """Where no code runs, an empty figure for each cell that will show one: it has a number."""
+    """Where no code runs, an empty figure for each cell that will show one, to number it."""
 
     default_priority = 200  # before Sphinx looks for what has a number
 

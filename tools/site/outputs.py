@@ -53,7 +53,7 @@ def can_execute() -> bool:
 
 
 def _cache_folder(app: Sphinx) -> str:
-    """Where myst-nb looks unless configured otherwise."""
+    """Where myst-nb looks by default."""
     return str(Path(app.outdir).parent.resolve() / ".jupyter_cache")
 
 
@@ -107,7 +107,7 @@ def is_sentences(text: str) -> bool:
 
 
 def mark_lines(app: Sphinx, doctree: nodes.document) -> None:
-    """Let printed sentences wrap, and make wide tables smaller: what is cut is hardly read."""
+    """Let printed sentences wrap, and make wide tables smaller, so that nothing is cut off."""
     for block in doctree.findall(nodes.literal_block):
         if "output" not in block["classes"]:
             continue

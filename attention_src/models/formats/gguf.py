@@ -79,7 +79,7 @@ class GGUF:
     mapped: mmap.mmap | None = None
 
     def release(self) -> None:
-        """Let the system take back the memory of all that was read; tensors are then read anew."""
+        """Let the system reclaim the memory of what was read; tensors are read again when used."""
         if self.mapped is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
             self.mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -142,7 +142,7 @@ class _Reader:
         return self.scalars(letter, 1, field)[0]
 
     def string(self, field: str) -> str:
-        """A text after its length; a tokenizer has a hundred thousand, so no step too many."""
+        """A text after its length. A tokenizer holds a hundred thousand, so this must be fast."""
         [n_bytes] = LENGTH.unpack(self.take(LENGTH.size, field, "the length of "))
         text = self.take(n_bytes, field)
         try:

@@ -68,7 +68,7 @@ class MiniLM:
 
         tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
         tokenizer.no_padding()
-        tokenizer.no_truncation()  # a text that is too long is an error, never cut silently
+        tokenizer.no_truncation()  # a text that is too long is an error; it is never cut
         return cls(read_safetensors(model / "model.safetensors"), tokenizer)
 
     @property
@@ -156,7 +156,7 @@ class MiniLM:
         return Encoding(tokens, np.stack(layers), np.stack(weights), np.stack(values))
 
     def attend(self, layer: int, x: Float[np.ndarray, "*runs n 384"]) -> np.ndarray:
-        """What the heads of a layer bring back.
+        """The outputs of the heads of a layer.
 
         Args:
             layer: counted from 0
@@ -171,7 +171,7 @@ class MiniLM:
         x: Float[np.ndarray, "*one_or_runs n 384"],
         o: Float[np.ndarray, "*runs 12 n 32"],
     ) -> Float[np.ndarray, "*runs n 384"]:
-        """A layer's result, given its input and what its heads bring back.
+        """A layer's result, given its input and the outputs of its heads.
 
         Args:
             layer: counted from 0
@@ -198,7 +198,7 @@ class MiniLM:
         return self._normalize("embeddings", self.token_embeddings[ids] + positions + segment)
 
     def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
-        rows = x.reshape(-1, x.shape[-1])  # one large product, also of several runs
+        rows = x.reshape(-1, x.shape[-1])  # one large product, even for several runs
         y = rows @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
         return y.reshape(*x.shape[:-1], y.shape[-1])
 

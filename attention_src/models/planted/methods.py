@@ -52,7 +52,7 @@ def direct_logits(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n
 def input_influence(
     model: PlantedModel, tokens: Iterable[str], *, letters: Sequence[str] = LETTERS
 ) -> Float[np.ndarray, "n n"]:
-    """How far the logits move when one letter is exchanged: what an experiment sees, not a map.
+    """How far the logits move when one letter is replaced: an experiment, not a map.
 
         influence[i, j] = mean over letters x of max |logits_i(text with x at j) - logits_i(text)|
 
@@ -178,7 +178,7 @@ def grade(scores: Any, truth: Any) -> float:
 
 
 def _top(scores: np.ndarray, truth: np.ndarray) -> float:
-    """The expected share of true ones among the k highest; ties are broken by lot."""
+    """The expected share of true ones among the k highest, with ties broken at random."""
     k = int(truth.sum())
     last = np.sort(scores.ravel())[-k]  # the lowest score that still has a place
     above, tied = scores > last, scores == last

@@ -1,4 +1,4 @@
-"""Texts for the planted model. What matters depends on the text that one asks with."""
+"""Texts for the planted model. Which heads matter depends on the text."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def refrain(n: int = 10, seed: int = 0) -> list[str]:
     """START, and one letter that comes again after each of n different ones: x a x b x c x.
 
     After a new letter, the letter that came most often is the right guess, and induction has
-    nothing to go by. (After the refrain comes a new letter, which nobody can guess.)
+    nothing to go by. (After the refrain comes a new letter, which cannot be guessed.)
 
     Args:
         n: number of new letters, from 1 to 15

@@ -59,7 +59,7 @@ def generate(
         total = max(map(len, prompts)) + max_new_tokens
         caches = model.new_caches(cache, batch=batch, max_tokens=total)
     options: dict[str, Any] = dict(choose=choose, stops=stops, caches=caches, impl=impl)
-    with torch.inference_mode():  # nobody else sees its caches and logits
+    with torch.inference_mode():  # safe: its caches and logits do not escape
         texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
     stream.close()
     return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
@@ -174,7 +174,7 @@ def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None)
 
 
 class Stream:
-    """Passes text on as soon as it is complete: a character may need several tokens.
+    """Passes text on once it is complete: a character may need several tokens.
 
     Args:
         tokenizer: decodes the tokens
@@ -206,7 +206,7 @@ class Stream:
 
 
 def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[list[int]]:
-    """Each prompt's token ids, at least one: the model has no token to begin an empty text with."""
+    """Each prompt's token ids, at least one: the model has no token that begins a text."""
     if not prompts:
         raise ValueError("prompt is an empty list; it should hold at least one text")
     tokenized = []

@@ -16,7 +16,7 @@ KEPT = ("weights", "scores", "hidden")
 
 
 class Probe:
-    """Sees what the forward pass computes. This one does nothing: derive your own."""
+    """Is shown what the forward pass computes. This one does nothing: derive your own."""
 
     def hidden(self, depth: int, x: Float[Tensor, "B n d_model"]) -> None:
         """Called with the hidden states after `depth` layers: 0 is the embedding, 30 the end.

@@ -232,7 +232,7 @@ class _Maker:
         return w
 
     def check_all_used(self) -> None:
-        """Refuse a file with more tensors: it is another model, which would silently run wrong."""
+        """Refuse a file with more tensors: another model, which would run and be wrong."""
         for name in self.file.tensors:
             if name not in self.used:
                 raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")

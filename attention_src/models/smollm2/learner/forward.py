@@ -1,6 +1,6 @@
 """SmolLM2's forward pass in named parts, yours or ours: `smollm2.forward`, step by step in NumPy.
 
-Norms, feed-forward parts and the last product are no exercise: they stay in torch.
+Norms, feed-forward parts and the last product are not exercises: they stay in torch.
 """
 
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def split_weights(
 
 
 def causal(n_q: int, n_k: int, mask: Any) -> Bool[np.ndarray, "*batch n_q n_k"]:
-    """Who sees whom: each token itself and those before it; the queries are the last tokens.
+    """Which token sees which: itself and those before it; the queries are the last tokens.
 
     Args:
         n_q, n_k: new tokens, and all of them

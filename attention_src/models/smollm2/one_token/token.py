@@ -1,6 +1,6 @@
 """The forward pass for one token on packed weights, in a few compiled calls a layer.
 
-It computes what `forward` does, which is to be read first. There each step is an operation of torch
+It computes what `forward` does; read that first. There each step is an operation of torch
 on a whole tensor. For one token most of them take longer to call than to compute, so here only the
 products are torch's, and what stands between two of them is one of `loops`.
 """
@@ -117,7 +117,7 @@ def warn_without_numba() -> None:
 
 
 def _row(d: int) -> tuple[BFloat16[Tensor, "1 d"], Int16[np.ndarray, "d"]]:
-    """A new row of numbers, for the products, and its bits, for the loops."""
+    """A new row of numbers for the products, and its bits for the loops."""
     row = torch.empty(1, d, dtype=torch.bfloat16, device="cpu")
     return row, _bits(row)
 
