@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 def call_in_new_processes(
     f: Callable[[], Any],
-    environment: Mapping[str, str],
+    environment: dict[str, str],
     *,
     before: Sequence[str] = (),
     launcher: Sequence[str] = (),
