@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.models.planted.checks import N_HEADS, N_LAYERS, Head
+from attention_src.models.heads import Head
+from attention_src.models.planted.checks import N_HEADS, N_LAYERS
 from attention_src.models.planted.model import PlantedModel, Trace
 from attention_src.models.planted.texts import LETTERS
 from attention_src.shapes import check_impl
