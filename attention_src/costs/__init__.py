@@ -91,24 +91,6 @@ def kv_cache_bytes(
     return stored_bytes(batch * n_layers * n_kv_heads * n_tokens * (d_k + d_v), dtype_bytes)
 
 
-def block_table_bytes(n_tokens: int, page_size: int, *, batch: int = 1) -> int:
-    """Bytes of one layer's block table: 4 for each page, and 4 for each sequence's length.
-
-        bytes = 4 batch (ceil(n_tokens / page_size) + 1)
-
-    Args:
-        n_tokens: tokens in the cache, per sequence
-        page_size: tokens in a page
-        batch: number of sequences
-    Returns: bytes
-    Raises:
-        ValueError: a size that is not a whole number, or negative; page_size below 1
-    """
-    n_tokens, batch = _sizes(n_tokens=n_tokens, batch=batch)
-    page_size = check_size(page_size, "page_size", at_least=1)
-    return 4 * batch * (_ceil_div(n_tokens, page_size) + 1)
-
-
 def quantized_kv_cache_bytes(
     n_layers: int,
     n_kv_heads: int,
