@@ -7,6 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
 
+BOOK = Path(__file__).parents[2] / "book"
 NAMES = list(MAKERS)
 GIVEN = {
     "softmax": {},
@@ -49,19 +51,9 @@ def picture(name):
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_the_names():
-    others = [
-        "gradient",
-        "kvcache",
-        "linear",
-        "masking",
-        "retrieval",
-        "rope",
-        "scaling",
-        "sentence",
-        "softmax",
-    ]
-    assert ["flash", *others] == NAMES
+def test_every_explorable_stands_in_a_chapter():
+    chapters = "".join(page.read_text("utf-8") for page in BOOK.glob("*.md"))
+    assert set(re.findall(r'explorable\(\s*"(\w+)"', chapters)) == set(NAMES)
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
