@@ -224,7 +224,7 @@ def _tiled(q: Tensor, cache: Cache, scale: float) -> Tensor:
     return o.to(q.dtype)
 
 
-def _triton(q: Tensor, cache: Cache, scale: float) -> Tensor:
+def _triton(q: Tensor, cache: Any, scale: float) -> Tensor:
     """Run the kernel for this cache on its storage."""
     from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 

@@ -88,19 +88,20 @@ def attend_with_cache(
     """
     check_no_gradients(k, v)
     plain = set(options) <= {"scale"}  # all that decode_attention takes
-    windowed = isinstance(cache, WindowedKVCache)
-    same = windowed and (window is None or (window, sinks) == (cache.window, cache.sinks))
+    own: dict[str, Any] = {}  # the window that the cache keeps
+    if isinstance(cache, WindowedKVCache):
+        own = dict(window=cache.window, sinks=cache.sinks)
+    same = bool(own) and (window is None or own == dict(window=window, sinks=sinks))
     if q.shape[-2] == 1 and mask is None and plain and (same or window is None):
         cache.append(k, v)
         return decode_attention(q, cache, impl=impl, **options)
     options |= dict(impl=impl)
     if same and impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
         cache.append(k, v)
-        near: dict[str, Any] = dict(window=cache.window, sinks=cache.sinks)
-        return flash_attention(q, k, v, causal=True, **near, **options)
+        return flash_attention(q, k, v, causal=True, **own, **options)
     keys, values, visible = _append(k, v, cache, window, sinks)
     if visible is None:
-        near = dict(causal=True, window=window, sinks=sinks)
+        near: dict[str, Any] = dict(causal=True, window=window, sinks=sinks)
         return attend(q, keys, values, mask=mask, **near, **options)
     return attend(q, keys, values, mask=_and(mask, visible, q), **options)
 

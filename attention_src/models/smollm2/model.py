@@ -202,7 +202,7 @@ class SmolLM2:
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         positions = check_positions(positions, rows, caches, self.config)
         plain = impl == "auto" and all(x is None for x in (mask, scaling, probe))
-        if takes(self.config, self.weights, rows, caches, plain=plain):
+        if caches is not None and takes(self.config, self.weights, rows, caches, plain=plain):
             logits = next_token_logits(self.config, self.weights, rows, positions, caches)
         else:
             run = forward if self.parts is None else partial(forward_on_parts, self.parts)
