@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
 from attention_src.models.smollm2 import operations as torch_parts
-from attention_src.models.smollm2.learner.cache import OwnCache
 from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Config, Layer, Weights
@@ -26,7 +25,7 @@ def forward(
     ids: Int[Tensor, "B n"],
     positions: Shaped[Tensor, "*B_or_none n"],
     *,
-    caches: Sequence[OwnCache] | None,
+    caches: Sequence[Any] | None,
     mask: Any,
     impl: str,
     scaling: Scaling | None,
@@ -44,7 +43,7 @@ def forward(
         PartError: a part raised an error, or its answer is not what it should be
         ValueError: impl, scaling, caches or positions that parts cannot follow
     """
-    _check(positions, impl, scaling)
+    _check(positions, caches, impl, scaling)
     c, where = config, positions.numpy()
     x = weights.embed(ids)  # [B, n, d_model]
     probe.hidden(0, x)
@@ -104,7 +103,9 @@ def _tensor(x: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
 
 
-def _check(positions: Tensor, impl: str, scaling: Scaling | None) -> None:
+def _check(
+    positions: Tensor, caches: Sequence[Any] | None, impl: str, scaling: Scaling | None
+) -> None:
     """Refuse what parts cannot follow."""
     if positions.ndim != 1:
         raise ValueError(
