@@ -46,7 +46,7 @@ def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[
     return caches
 
 
-def check_padding(cache: Cache) -> None:
+def check_padding(cache: Any) -> None:
     """Check that masked padding does not change what a cache holds of the other tokens.
 
     Args:
