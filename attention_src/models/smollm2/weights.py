@@ -210,7 +210,8 @@ class _Maker:
     def __init__(
         self, file: GGUF, dtype: torch.dtype, device: torch.device | str, packed: bool
     ) -> None:
-        self.file, self.options, self.packed = file, dict(dtype=dtype, device=device), packed
+        self.file, self.packed = file, packed
+        self.options: dict[str, Any] = dict(dtype=dtype, device=device)
         self.used: set[str] = set()
 
     def vector(self, name: str, n: int) -> Tensor:
