@@ -1,6 +1,6 @@
 """Attention, from retrieval to kernels: the code of the course, topic first.
 
-Where to look, in the order in which one builds on the other:
+Where to look; each topic builds on those above it:
 
     scores      how well a query and a key match: dot, cosine, bilinear, additive
     softmax     scores into weights, and the rivals of softmax
@@ -31,12 +31,13 @@ Beside them:
                     algorithm here; costs.bill: of one workload, before and after a change;
                     costs.roofline: the chips' limits on them
     timing          median and spread of a running time
+    new_process     a function's source code, run in processes of its own
     testing         the three gates for numerical code, for your own implementations too
     triton_support  how kernels are launched, where they run, what they would use on a chip that is
                     not here
     figures         the course's plots
     explorables     the figures that a reader can change
-    exercises       the checks that the chapters call, a folder for each chapter
+    exercises       the checks that the chapters call, a file for each chapter
 
 Importing this package imports none of them, so it costs nothing; references need NumPy only.
 """

@@ -57,7 +57,7 @@ def check_cu_seqlens(cu_seqlens: Any, n: int, name: str = "cu_seqlens") -> list[
 
 
 class Packing:
-    """Takes a packed row apart into a padded batch, and puts it together again.
+    """Turns a packed row into a padded batch, and back.
 
     Attributes:
         n_sequences, longest: the sizes of the padded batch

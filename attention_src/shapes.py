@@ -1,4 +1,4 @@
-"""One place that says what does not fit: ValueErrors that name the argument, the sizes and the fix.
+"""Checks of shapes: ValueErrors that name the argument, the sizes and the fix.
 
 Works on NumPy arrays and torch tensors alike, and imports NumPy only.
 """
@@ -268,7 +268,7 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
 def check_flags(**flags: Any) -> None:
     """Check that each argument is True or False.
 
-    The text "false" counts as true in Python, so what merely has a truth value is refused.
+    Python takes the text "false" for true, so anything but a boolean is refused.
 
     Args:
         flags: by the names that a message should use

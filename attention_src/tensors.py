@@ -29,7 +29,7 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
             raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
         if x.dtype not in FLOATS:
             wanted = "floating point"
-            if x.dtype.is_floating_point:  # with 8 bits or fewer, in which nothing is computed
+            if x.dtype.is_floating_point:  # with 8 bits or fewer, which nothing is computed in
                 wanted = f"float16 at least: {name}.to(torch.float32)"
             raise ValueError(f"{name} has dtype {x.dtype}; it should be {wanted}")
         if x.layout is not torch.strided or x.is_nested:

@@ -1,4 +1,4 @@
-"""The three gates for numerical code, for the course's implementations and for yours.
+"""The three gates for numerical code: the course's implementations, and yours.
 
     probe    with v = identity, o IS p: exact zeros where hidden, above zero where visible
     budget   the error is at most twice that of a plain implementation, plus one rounding

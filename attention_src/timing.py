@@ -88,7 +88,7 @@ def fastest_ms(
 ) -> dict[Any, float]:
     """Time several functions on the CPU, each as its fastest run.
 
-    They run in turn, so that a busy moment of the machine hits all of them.
+    They run in turn, so that a busy moment of the machine slows all of them.
 
     Args:
         steps: what to time, by any key
@@ -113,7 +113,7 @@ def fastest_ms(
 def now_ms() -> float:
     """Read the clock of all timings; only differences mean something.
 
-    For what `measure` cannot time because it happens once, such as each token of a text.
+    For what happens only once, such as each token of a text, which `measure` cannot time.
 
     Returns: milliseconds
     """

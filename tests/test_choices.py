@@ -13,20 +13,28 @@ import pytest
 import torch
 
 from attention_src.attention import layer
+from attention_src.costs import quantized_kv_cache_bytes
+from attention_src.costs.roofline import CHIPS, Cost
 from attention_src.costs.workload import Setup
 from attention_src.flash import layer as flash
 from attention_src.flash import layer_packed, traffic
-from attention_src.kvcache.cache import KVCache
+from attention_src.kvcache.cache import KVCache, QuantizedKVCache
 from attention_src.kvcache.layer import decode_attention
+from attention_src.kvcache.reference_quantization import read_quantized
 from attention_src.linear import layer as linear
 from attention_src.linear import layer_delta, layer_gated, reference_delta, reference_gated
 from attention_src.linear import reference as linear_reference
+from attention_src.models.planted import PlantedModel
+from attention_src.models.planted.methods import ablation
+from attention_src.models.planted.texts import repeated
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2.int4 import keeps_blocks
+from attention_src.models.smollm2.int4 import keeps_blocks, pack
 from attention_src.multihead import layer_attend
 from attention_src.multihead.layer import MultiHeadAttention
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary
+from attention_src.ring import reference as ring_reference
+from attention_src.ring.placement import check_placement, order, spans
 from attention_src.rope import layer as rope
 from attention_src.softmax import layer as softmax
 from attention_src.ssm import layer as ssm
@@ -35,10 +43,14 @@ from attention_src.ssm import reference as ssm_reference
 from attention_src.testing import make_qkv
 
 PACKAGE = Path(__file__).parents[1] / "attention_src"
-NAMES = {"impl", "form", "weights", "method"}  # of arguments that choose
+NAMES = {  # of arguments that choose
+    *("impl", "form", "weights", "method", "kind", "format", "cache", "backend", "scheme"),
+    *("placement", "by", "dtype", "mode", "algorithm"),
+}
 Q, K, V = make_qkv(4, d_k=4, d_v=4, dtype=torch.float32)
 Q64, K64, V64 = make_qkv(4, d_k=4, d_v=4)
 BETA, GATE = torch.rand(Q.shape[:3]), -torch.rand(Q.shape[:3])
+H100 = CHIPS["H100"]
 X, DT, A = torch.ones(1, 4, 3), torch.ones(1, 4, 3), -torch.ones(3, 2)
 B = torch.ones(1, 4, 2)
 B2 = torch.ones(1, 2, 4, 2)
@@ -62,13 +74,21 @@ def model():
 
 CHOICES = {
     "attention.layer.attention": lambda **c: layer.attention(Q, K, V, **c),
+    "costs.__init__.quantized_kv_cache_bytes": lambda **c: quantized_kv_cache_bytes(
+        1, 2, 3, 4, 5, **c
+    ),
+    "costs.roofline.Chip.peak": H100.peak,
+    "costs.roofline.Chip.ridge": H100.ridge,
+    "costs.roofline.Cost.time_s": lambda **c: Cost(1, 1).time_s(H100, **c),
     "costs.workload.Setup": lambda **c: Setup("x", **c),
     "flash.layer.flash_attention": lambda **c: flash.flash_attention(Q, K, V, **c),
     "flash.layer.flash_attention_with_lse": lambda **c: flash.flash_attention_with_lse(
         Q, K, V, **c
     ),
     "flash.traffic.hbm_bytes": lambda **c: traffic.hbm_bytes(8, 8, 4, sram_bytes=4096, **c),
+    "kvcache.cache_quantized.QuantizedKVCache.__init__": lambda **c: QuantizedKVCache(8, **c),
     "kvcache.layer.decode_attention": decode,
+    "kvcache.reference_quantization.read_quantized": lambda **c: read_quantized(K64, V64, 8, **c),
     "linear.layer.linear_attention": lambda **c: linear.linear_attention(Q, K, V, **c),
     "linear.layer_delta.delta_rule": lambda **c: layer_delta.delta_rule(Q, K, V, BETA, **c),
     "linear.layer_delta.gated_delta_rule": lambda **c: layer_delta.gated_delta_rule(
@@ -91,11 +111,16 @@ CHOICES = {
             Q64, K64, V64, GATE[..., None].numpy(), **c
         )
     ),
+    "models.planted.methods.ablation": lambda **c: ablation(
+        PlantedModel.load(), [repeated(3)], lambda trace: trace.nll.mean(), **c
+    ),
+    "models.smollm2.int4.pack": lambda **c: pack(np.zeros((16, 360), np.uint8), **c),
     "models.smollm2.int4.keeps_blocks": lambda **c: keeps_blocks(
         dtype=torch.float32, device="cpu", **c
     ),
     "models.smollm2.model.SmolLM2.load": lambda **c: SmolLM2.load(**c),
     "models.smollm2.model.SmolLM2.logits": lambda **c: model().logits([1, 2], **c),
+    "models.smollm2.model.SmolLM2.new_caches": lambda **c: model().new_caches(**c),
     "models.smollm2.model.SmolLM2.generate": lambda **c: model().generate("x", 1, **c),
     "multihead.layer.MultiHeadAttention.__init__": lambda **c: MultiHeadAttention(4, 2, **c),
     "multihead.layer_attend.attend": lambda **c: layer_attend.attend(Q, K, V, **c),
@@ -109,6 +134,13 @@ CHOICES = {
         lambda **c: MultiHeadLatentAttention(4, 2, d_latent=2, rope=False, **c)
     ),
     "multihead.layer_rotary.Rotary": Rotary,
+    "ring.placement.check_placement": lambda **c: check_placement(8, 2, **c),
+    "ring.placement.spans": lambda **c: spans(0, 8, 2, **c),
+    "ring.placement.order": lambda **c: order(8, 2, **c),
+    "ring.reference.ring_attention": lambda **c: ring_reference.ring_attention(
+        Q64, K64, V64, n_ranks=2, **c
+    ),
+    "ring.reference.work": lambda **c: ring_reference.work(8, 2, **c),
     "rope.layer.rotate_qk": lambda **c: rope.rotate_qk(Q, K, torch.arange(4), **c),
     "rope.layer.apply_rotation": lambda **c: rope.apply_rotation(
         Q, K, *rope.cos_sin(torch.arange(4), 4), **c
@@ -130,13 +162,10 @@ CHOICES = {
     "flash.layer_packed.packed_attention": lambda **c: layer_packed.packed_attention(
         *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
     ),
-    "flash.layer_packed.packed_attention_with_lse": (
-        lambda **c: layer_packed.packed_attention_with_lse(
-            *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
-        )
-    ),
 }
 INSIDE = {
+    "attention.layer.attend",
+    "flash.layer.attend",
     "linear.checks.check_form",
     "linear.layer_delta_steps.run_delta",
     "linear.layer_gated.run_gated",
@@ -152,27 +181,34 @@ INSIDE = {
     # In tests/ring, where there are processes to talk to.
     "ring.layer.ring_attention",
     "ring.layer.ring_attention_with_lse",
+    "ring.layer.shard",
+    "ring.layer.unshard",
 }
 
 
 def is_choice(name, annotation):
-    return (
-        ast.unparse(name) in NAMES and annotation is not None and ast.unparse(annotation) == "str"
-    )
+    """A text, perhaps among other things that may be given."""
+    return name in NAMES and annotation is not None and "str" in kinds(annotation)
+
+
+def kinds(annotation):
+    return ast.unparse(annotation).split(" | ")
 
 
 def choosing(body, place):
-    """(dotted name, argument) of each public function's or dataclass's choice by name."""
+    """(dotted name, argument, its kinds) of each choice of a public function or dataclass."""
     for node in body:
         name = getattr(node, "name", "_")
         if isinstance(node, ast.ClassDef) and not name.startswith("_"):
             yield from choosing(node.body, f"{place}.{name}")
         elif isinstance(node, ast.FunctionDef) and (name == "__init__" or name[0] != "_"):
             for x in [*node.args.args, *node.args.kwonlyargs]:
-                if is_choice(ast.Name(x.arg), x.annotation):
-                    yield f"{place}.{name}", x.arg
-        elif isinstance(node, ast.AnnAssign) and is_choice(node.target, node.annotation):
-            yield place, ast.unparse(node.target)
+                if is_choice(x.arg, x.annotation):
+                    yield f"{place}.{name}", x.arg, kinds(x.annotation)
+        elif isinstance(node, ast.AnnAssign) and is_choice(
+            ast.unparse(node.target), node.annotation
+        ):
+            yield place, ast.unparse(node.target), kinds(node.annotation)
 
 
 def all_choices():
@@ -181,15 +217,20 @@ def all_choices():
         yield from choosing(ast.parse(path.read_text(encoding="utf-8")).body, place)
 
 
-PAIRS = [pair for pair in all_choices() if pair[0] not in INSIDE]
+WRONG = ("", "AUTO", "fast", None, True)
+TRIED = [
+    (name, argument, value)
+    for name, argument, kinds in all_choices()
+    for value in WRONG
+    if name not in INSIDE and not (value is None and "None" in kinds)
+]
 
 
 def test_every_choice_stands_in_a_table():
-    assert {name for name, _ in all_choices()} == set(CHOICES) | INSIDE
+    assert {name for name, *_ in all_choices()} == set(CHOICES) | INSIDE
 
 
-@pytest.mark.parametrize("value", ["", "AUTO", "fast", None, True])
-@pytest.mark.parametrize(("name", "argument"), PAIRS)
+@pytest.mark.parametrize(("name", "argument", "value"), TRIED)
 def test_what_is_no_choice_is_refused_by_name(name, argument, value, untyped):
     with pytest.raises(ValueError, match=f"^{argument} is "):
         CHOICES[name](**{argument: value})

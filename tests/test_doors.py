@@ -9,7 +9,7 @@ import torch
 
 from attention_src import testing
 from attention_src.attention import layer as attention
-from attention_src.attention.bias import Alibi, t5_bias
+from attention_src.attention.bias import Alibi
 from attention_src.attention.masks import to_additive
 from attention_src.flash.layer import flash_attention
 from attention_src.flash.layer_packed import packed_attention
@@ -64,7 +64,6 @@ CALLS = {
     "flash": (flash_attention, QKV | KEYS),
     "packed": (packed_attention, QKV | dict(cu_seqlens=torch.tensor([0, 1, 4]))),
     "alibi": (alibi, dict(slopes=torch.ones(2))),
-    "t5_bias": (lambda table: t5_bias(table, 4), dict(table=torch.ones(2, 8))),
     "to_additive": (lambda mask: to_additive(mask, torch.float32), dict(mask=CHANGES["mask"])),
     "linear": (linear.linear_attention, QKV | dict(decay=torch.ones(2))),
     "gated": (linear.gated_linear_attention, LINEAR | dict(log_gates=ROW[..., None])),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attention_src.attention import bias, reference
 from attention_src.attention import layer as attention
+from attention_src.attention import reference
 from attention_src.flash import layer as flash
 from attention_src.flash import layer_packed as packed
 from attention_src.flash import reference as flash_reference
@@ -54,9 +54,6 @@ CALLS = [
     (flash.flash_attention, (X, X, X)),
     (flash.flash_attention_with_lse, (X, X, X)),
     (packed.packed_attention, (X, X, X, CU)),
-    (packed.packed_attention_with_lse, (X, X, X, CU)),
-    (bias.t5_buckets, (4,)),
-    (bias.t5_bias, (np.ones((2, 8)), 4)),
     (multihead_reference.multihead_attention, (np.ones((4, 8)), *[SQUARE] * 4)),
     (multihead_reference.multihead_attention_by_head, (np.ones((4, 8)), *[SQUARE] * 4)),
     (

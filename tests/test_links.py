@@ -1,4 +1,4 @@
-"""Links outside the site lead somewhere: in README, CONTRIBUTING and the notebooks.
+"""Links outside the site lead somewhere: in README, CONTRIBUTING and the notebooks. So do paths.
 
 Inside the site, `make book` fails on a link, label, term or citation that does not resolve.
 """
@@ -13,6 +13,11 @@ from tools.book import Book
 
 BOOK = Book(Path(__file__).parents[1])
 PAGES = [BOOK.root / "README.md", BOOK.root / "CONTRIBUTING.md"]
+FOLDERS = "attention_src|benchmarks|book|tests|tools"
+MARKDOWN = [
+    *PAGES,
+    *(p for folder in FOLDERS.split("|") for p in (BOOK.root / folder).rglob("*.md")),
+]
 
 
 def links(text):
@@ -20,6 +25,12 @@ def links(text):
     text = re.sub(r"^ *(`{3,}).*?^ *\1", "", text, flags=re.M | re.S)
     text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "code", text)
     return re.findall(r"\]\(([^()\s]*)\)", text)
+
+
+def paths(text):
+    """The files of the repository that are named in code; a * stands for any letters."""
+    for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
+        yield from re.findall(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*[\w*]\.\w+", code)
 
 
 def slugs(text):
@@ -51,6 +62,18 @@ def test_broken_links_are_found():
     text = "`[x](none.md)` [a](none.md), [b](#none)\n```\n[x](none.md)\n```\n[c](README.md#citing)"
     found = [p for t in links(text) if (p := problem(PAGES[0], t))]
     assert found == ["none.md: no such file", "#none: no such heading"]
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(BOOK.root)))
+def test_files_named_in_code_exist(page):
+    assert [path for path in paths(page.read_text("utf-8")) if not any(BOOK.root.glob(path))] == []
+
+
+def test_files_that_do_not_exist_are_found():
+    text = "`tools/none.py`, `python -m tools.book`, `tools/site/*.py`, ``tests/x.py``, tools/x.py"
+    assert list(paths(text)) == ["tools/none.py", "tools/site/*.py"]
+    named = {path for page in MARKDOWN for path in paths(page.read_text("utf-8"))}
+    assert "attention_src/softmax/kernel.py" in named
 
 
 @pytest.mark.parametrize("chapter", BOOK.chapters, ids=lambda chapter: chapter.slug)

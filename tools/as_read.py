@@ -39,7 +39,7 @@ _PLACES = {"d", "x", "y", "width", "height", "points"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let a cell of nbval see outputs that equal the stored ones as read as equal."""
+    """Make a cell of nbval take outputs for equal that a reader would take for equal."""
     nbval: Any = sys.modules.get("nbval.plugin")
     if nbval is not None and isinstance(item, nbval.IPyNbCell):
         exactly: Callable[..., bool] = item.compare_outputs
@@ -51,12 +51,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def as_stored(found: list, stored: list, sanitize: Callable[[str], str]) -> list:
-    """The outputs of a cell; those that read as the stored ones in their place are the stored ones.
+    """The outputs of a cell, each replaced by the stored one where both read the same.
 
     Args:
         found: what the cell gives now: dictionaries of the notebook format
         stored: what the notebook holds
-        sanitize: takes from a text what is not compared, timings
+        sanitize: removes from a text what is not compared, such as timings
     Returns: a list as long as found, which is not changed
     """
     if len(found) != len(stored):
@@ -65,7 +65,7 @@ def as_stored(found: list, stored: list, sanitize: Callable[[str], str]) -> list
 
 
 def _one(new: dict, old: dict, sanitize: Callable[[str], str]) -> dict:
-    """One output; its texts are the stored ones where they read the same."""
+    """One output, its texts replaced by the stored ones where both read the same."""
     texts = {
         key: old[key]
         if isinstance(value, str)
@@ -149,7 +149,7 @@ def _same_attribute(name: str, stored: str, found: str) -> bool:
 def _near(
     part: re.Pattern[str], value: Callable[[str], Any], most: float, stored: str, found: str
 ) -> bool:
-    """Whether the parts of two texts that match a pattern are close, and the rest is equal."""
+    """Whether two texts are close where they match a pattern, and equal elsewhere."""
     pairs = zip(part.findall(stored), part.findall(found), strict=False)
     return part.split(stored) == part.split(found) and all(
         _distance(value(old), value(new)) <= most for old, new in pairs

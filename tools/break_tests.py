@@ -32,7 +32,7 @@ import tomllib
 REPOSITORY = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("breaks.toml")
 LIMIT_SECONDS = 1200
-PASSED, FAILED = 0, 1  # how pytest ends; any other status is no answer
+PASSED, FAILED = 0, 1  # pytest's exit status; any other is not an answer
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def chosen(breaks: list[Break], names: Sequence[str]) -> list[Break]:
 
 
 def run_all(breaks: list[Break], jobs: int) -> int:
-    """Try each bug and say at once what came of it; returns how many were missed."""
+    """Try each bug and report it at once; returns how many were missed."""
     missed = 0
     with ExitStack() as stack:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -119,7 +119,7 @@ def copy_of_repository() -> Iterator[Path]:
     )
     with tempfile.TemporaryDirectory(prefix="breaks-") as folder:
         for name in filter(None, listed.stdout.split("\0")):
-            if (REPOSITORY / name).is_file():  # not if it was deleted and not committed
+            if (REPOSITORY / name).is_file():  # it may be deleted and not committed
                 target = Path(folder, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(REPOSITORY / name, target)
@@ -127,7 +127,7 @@ def copy_of_repository() -> Iterator[Path]:
 
 
 def try_one(one: Break, copies: SimpleQueue[Path]) -> tuple[bool, str]:
-    """Whether a bug was caught, and a line that tells by which test and how soon."""
+    """Whether a bug was caught, and a line that says by which test and how soon."""
     root = copies.get()
     file = root / one.file
     text = file.read_text("utf-8")
@@ -150,7 +150,7 @@ def try_one(one: Break, copies: SimpleQueue[Path]) -> tuple[bool, str]:
 
 
 def failing_test(tests: list[str], root: Path) -> str | None:
-    """Run tests until one fails; which one did, None if they all pass.
+    """Run tests until one fails. Returns its name; None if all pass.
 
     Raises:
         ValueError: pytest gave no answer, in time or at all

@@ -34,7 +34,7 @@ def decided(chapter: Chapter) -> Iterator[tuple[Claim, str]]:
 
 
 def undecided(chapter: Chapter) -> Iterator[str]:
-    """A line for each claim whose evidence is not printed where the ledger says that it is."""
+    """A line for each claim whose evidence is not printed where the ledger says it is."""
     for claim, printed in decided(chapter):
         for word in claim.found:
             if not re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", printed):

@@ -14,5 +14,5 @@ class _AnyDirective:
 
 
 def directive_text(argument: str, content: str) -> DirectiveParsingResult:
-    """What stands behind the name of a directive, and below it."""
+    """What follows the name of a directive, and what is below it."""
     return parse_directive_text(_AnyDirective, argument, content, validate_options=False)  # type: ignore[arg-type]

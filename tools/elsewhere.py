@@ -59,7 +59,7 @@ PROCESSORS = {
     },
 }
 NEEDS = {"Sandybridge": "avx", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
-# No numbers are computed there, or all of them in a browser.
+# These compute no numbers, or compute them in a browser.
 ELSE = ("site", "pipeline", "colab")
 COMMAND = "-m pytest -q -n 2 --dist loadfile --no-loadscope-reorder"
 FILES = "tests/sanitize.cfg notebooks tests"
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def can_pretend(name: str) -> bool:
-    """Whether this processor knows the instructions of that one; without them a program dies."""
+    """Whether this processor has that one's instructions; without them a program crashes."""
     cpuinfo = Path("/proc/cpuinfo")
     if platform.machine() != "x86_64" or not cpuinfo.exists():
         return False
@@ -110,7 +110,7 @@ def can_pretend(name: str) -> bool:
 
 
 def chosen(environment: dict[str, str]) -> str:
-    """What each library says that it runs, in a line."""
+    """A line that says which code each library chose."""
     loud = {"OPENBLAS_VERBOSE": "2", "MKL_VERBOSE": "1", "ONEDNN_VERBOSE": "1"}
     command = [sys.executable, "-c", PROBE]
     ran = subprocess.run(command, env=environment | loud, capture_output=True, text=True)

@@ -38,7 +38,7 @@ def digest(code: list[str]) -> str:
 
 
 def _meaning(file: Path) -> bytes:
-    """What counts of a file: of Python the syntax tree, of anything else the bytes."""
+    """What counts in a file: the syntax tree of Python, the bytes of anything else."""
     if file.suffix != ".py":
         return file.read_bytes().replace(b"\r\n", b"\n")  # the same on every system
     return _parsed(file.read_text(encoding="utf-8"), file)[0]
@@ -46,7 +46,7 @@ def _meaning(file: Path) -> bytes:
 
 @functools.cache  # most chapters reach the same files
 def _parsed(text: str, file: Path) -> tuple[bytes, frozenset[str]]:
-    """What counts of a Python file with this text, and the modules that it imports."""
+    """What counts in a Python file with this text, and the modules that it imports."""
     tree = _without_words(ast.parse(text))
     return _written(tree).encode(), _imported(tree, file)
 

@@ -26,6 +26,7 @@ RUNS = (
 )
 
 
+# Two lines of the Makefile would stop where the first part fails, and print two sums.
 def main(arguments: list[str] | None = None) -> int:
     """Run both parts, also if the first fails, and print the sum in the last line."""
     extra = sys.argv[1:] if arguments is None else arguments
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def outcome(status: int, found: Counter[str]) -> Counter[str]:
-    """What a run counts as: one that failed without a failed test, killed or too slow, has one."""
+    """The counts of a run; one that was killed or too slow counts as a failed test."""
     return found + Counter(failed=1) if status and not found["failed"] else found
 
 

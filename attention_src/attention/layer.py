@@ -20,8 +20,8 @@ from attention_src.attention.layer_scores import (
     stack_groups,
     visible_keys,
 )
-from attention_src.attention.score_modifiers import check_softcap
-from attention_src.shapes import check_flags, check_heads, check_impl, check_scale, check_seed
+from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.shapes import check_heads, check_impl, check_scale, check_seed
 from attention_src.softmax.layer import softmax
 from attention_src.tensors import check_tensors, without_autocast
 
@@ -72,23 +72,47 @@ def attention(
     Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245. dropout: Vaswani et al. 2017,
         arXiv:1706.03762, in their code.
     """
-    check_flags(causal=causal)
+    options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
+    return attend(q, k, v, options, dropout, seed, impl)
+
+
+@without_autocast
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    options: ScoreOptions,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    impl: str = "auto",
+) -> Float[Tensor, "B H n_q d_v"]:
+    """As `attention`, with the options as one object.
+
+    Args:
+        q, k, v, dropout, seed, impl: as for `attention`
+        options: what changes the scores
+    Returns: [B, H, n_q, d_v]  o, in q's dtype
+    Raises:
+        ValueError: as `attention`
+    """
     if seed is not None:
         check_seed(seed)
-    impl = _check_impl(impl, softcap=softcap, sink_logits=sink_logits, dropout=dropout or None)
+    impl = _check_impl(
+        impl, softcap=options.softcap, sink_logits=options.sink_logits, dropout=dropout or None
+    )
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
-    scale = check_scale(scale, q.shape[-1])
+    scale = check_scale(options.scale, q.shape[-1])
     if impl == "dense" or 0 in (*q.shape, *v.shape):  # empty input: use dense
-        options: dict[str, Any] = dict(mask=mask, causal=causal, scale=scale, bias=bias)
-        p = attention_weights(q, k, softcap=softcap, sink_logits=sink_logits, **options)
-        p = dropped(p, dropout, seed)
+        p = dropped(_weights(q, k, options), dropout, seed)
         o = torch.einsum("bhqk,bhkd->bhqd", stack_groups(p, v.shape[1]), v.to(p.dtype))
         return o.reshape(*q.shape[:3], v.shape[-1]).to(q.dtype)
     # If n_q = n_k, bottom-right is top-left, and torch's is_causal saves half of the work.
-    square = causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]
-    visible = None if square else visible_keys(q, k, mask, causal)
-    return fused_attention(q, k, v, visible, bias_tensor(bias, q, k), scale, is_causal=bool(square))
+    plain = options.mask is None and options.bias is None
+    square = options.causal and plain and q.shape[-2] == k.shape[-2]
+    visible = None if square else visible_keys(q, k, options)
+    bias = bias_tensor(options.bias, q, k)
+    return fused_attention(q, k, v, visible, bias, scale, is_causal=bool(square))
 
 
 @without_autocast
@@ -113,12 +137,7 @@ def attention_scores(
         ValueError: as `attention`
     Cost: 2 B H n_q n_k d_k FLOP; O(B H n_q n_k) memory.
     """
-    check_flags(causal=causal)
-    check_tensors(q=q, k=k)
-    check_heads(q, k, k)
-    visible, bias = visible_keys(q, k, mask, causal), bias_tensor(bias, q, k)
-    scale, softcap = check_scale(scale, q.shape[-1]), check_softcap(softcap)
-    return masked_scores(q, k, visible, scale, bias, softcap)
+    return _scores(q, k, ScoreOptions(mask, causal, scale, bias, softcap))
 
 
 @without_autocast
@@ -141,8 +160,7 @@ def attention_weights(
     Raises:
         ValueError: as `attention`
     """
-    s = attention_scores(q, k, mask=mask, causal=causal, scale=scale, bias=bias, softcap=softcap)
-    return softmax(sink_column(s, sink_logits))[..., : s.shape[-1]]
+    return _weights(q, k, ScoreOptions(mask, causal, scale, bias, softcap, sink_logits))
 
 
 @without_autocast
@@ -165,11 +183,36 @@ def attention_lse(
     Raises:
         ValueError: as `attention`
     """
-    s = attention_scores(q, k, mask=mask, causal=causal, scale=scale, bias=bias, softcap=softcap)
-    s = sink_column(s, sink_logits)
+    return scores_lse(q, k, ScoreOptions(mask, causal, scale, bias, softcap, sink_logits))
+
+
+@without_autocast
+def scores_lse(q: Tensor, k: Tensor, options: ScoreOptions) -> Float[Tensor, "B H n_q"]:
+    """As `attention_lse`, with the options as one object.
+
+    Args:
+        q, k: as for `attention`
+        options: what changes the scores
+    Returns: [B, H, n_q]  as `attention_lse`
+    Raises:
+        ValueError: as `attention`
+    """
+    s = sink_column(_scores(q, k, options), options.sink_logits)
     fully_masked = (s == -torch.inf).all(dim=-1, keepdim=True)
     lse = s.masked_fill(fully_masked, 0).logsumexp(dim=-1)
     return lse.masked_fill(fully_masked[..., 0], -torch.inf)
+
+
+def _scores(q: Tensor, k: Tensor, options: ScoreOptions) -> Float[Tensor, "B H n_q n_k"]:
+    check_tensors(q=q, k=k)
+    check_heads(q, k, k)
+    return masked_scores(q, k, options)
+
+
+def _weights(q: Tensor, k: Tensor, options: ScoreOptions) -> Float[Tensor, "B H n_q n_k"]:
+    """p, without the weight that a sink takes."""
+    s = _scores(q, k, options)
+    return softmax(sink_column(s, options.sink_logits))[..., : s.shape[-1]]
 
 
 def _check_impl(impl: str, **dense_only: Any) -> str:

@@ -8,31 +8,31 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.attention.score_modifiers import check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask, check_seed
+from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
+from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
 from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 
 
 def visible_keys(
-    q: Tensor, k: Tensor, mask: Any, causal: bool
+    q: Tensor, k: Tensor, options: ScoreOptions
 ) -> Bool[Tensor, "*rows n_q n_k"] | None:
     """The mask and the causal rule as one boolean tensor.
 
     Args:
         q: [B, H, n_q, d_k]
         k: [B, H_kv, n_k, d_k]
-        mask, causal: as for `layer.attention`
+        options: their mask and causal
     Returns: bool, broadcast to [B, H, n_q, n_k]; None = all visible
     Raises:
         ValueError: as `shapes.check_mask`
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
     visible = None
-    if mask is not None:
-        mask = as_tensor(mask, "mask", "a boolean tensor or array", device=q.device)
+    if options.mask is not None:
+        mask = as_tensor(options.mask, "mask", "a boolean tensor or array", device=q.device)
         check_mask(mask, (*q.shape[:3], n_k))
         visible = _spread(mask, n_q, n_k)
-    if causal:
+    if options.causal:
         not_later = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(n_k - n_q)
         visible = not_later if visible is None else visible & not_later
     return visible
@@ -52,7 +52,7 @@ def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
         k: [B, H_kv, n_k, d_k]
     Returns: in float32 at least, broadcast to [B, H, n_q, n_k]; None = none
     Raises:
-        ValueError: as `changes.check_bias`
+        ValueError: as `score_modifiers.check_bias`
     """
     if bias is None:
         return None
@@ -67,14 +67,7 @@ def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
     return Alibi(slopes).tile(t, torch.arange(n_k, device=q.device))
 
 
-def masked_scores(
-    q: Tensor,
-    k: Tensor,
-    visible: Tensor | None,
-    scale: float,
-    bias: Tensor | None,
-    softcap: float | None,
-) -> Float[Tensor, "B H n_q n_k"]:
+def masked_scores(q: Tensor, k: Tensor, options: ScoreOptions) -> Float[Tensor, "B H n_q n_k"]:
     """The argument of the softmax.
 
         s = softcap * tanh(scale * q k^T / softcap) + bias, hidden scores = −inf
@@ -82,12 +75,13 @@ def masked_scores(
     Args:
         q: [B, H, n_q, d_k]
         k: [B, H_kv, n_k, d_k]
-        visible: as `visible_keys` returns it
-        scale: of the scores
-        bias: as `bias_tensor` returns it
-        softcap: None = no bound
+        options: all but their sinks
     Returns: [B, H, n_q, n_k]  s, in float32 at least
+    Raises:
+        ValueError: as `visible_keys` and `bias_tensor`; a scale that is no finite number
     """
+    visible, bias = visible_keys(q, k, options), bias_tensor(options.bias, q, k)
+    scale, softcap = check_scale(options.scale, q.shape[-1]), options.softcap
     dtype = compute_dtype(q)
     rows = stack_groups(q.to(dtype), k.shape[1])  # [B, H_kv, G n_q, d_k]
     s = scale * torch.einsum("bhqd,bhkd->bhqk", rows, k.to(dtype))
@@ -107,7 +101,7 @@ def sink_column(s: Tensor, sink_logits: Tensor | None) -> Tensor:
         sink_logits: [H]; None = no sinks
     Returns: [B, H, n_q, n_k + 1], or s itself without sinks
     Raises:
-        ValueError: as `changes.check_sink_logits`; not a floating-point tensor on s's device
+        ValueError: as `score_modifiers.check_sink_logits`; not floating point, or not on s's device
     """
     if sink_logits is None:
         return s

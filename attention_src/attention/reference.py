@@ -8,7 +8,6 @@ hidden keys and values should still be finite, because 0 · NaN is NaN.
 Scores can be changed before the softmax, in this order: scale, softcap, bias, mask.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from jaxtyping import Float
 
 from attention_src.attention.bias import Alibi
 from attention_src.attention.masks import causal_mask
-from attention_src.attention.score_modifiers import check_bias, check_sink_logits, check_softcap
+from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
 from attention_src.shapes import (
-    check_flags,
     check_leading,
     check_mask,
     check_qkv,
@@ -26,18 +24,6 @@ from attention_src.shapes import (
     real_array,
 )
 from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """What becomes of the scores between the product and the softmax: see `attention`."""
-
-    mask: Any = None
-    causal: bool = False
-    scale: float | None = None
-    bias: Any = None
-    softcap: float | None = None
-    sink_logits: Any = None
 
 
 def attention(
@@ -228,12 +214,10 @@ def _scores(
     q: np.ndarray, k: np.ndarray, v: np.ndarray | None, options: ScoreOptions
 ) -> Float[np.ndarray, "*batch n_q n_k"]:
     """Scores, changed as the options say, with −inf where hidden."""
-    check_flags(causal=options.causal)
-    softcap = check_softcap(options.softcap)
     with np.errstate(invalid="ignore"):  # NaN is a valid result
         s = check_scale(options.scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
-        if softcap is not None:
-            s = softcap * np.tanh(s / softcap)
+        if options.softcap is not None:
+            s = options.softcap * np.tanh(s / options.softcap)
         if options.bias is not None:
             s = s + _bias(options.bias, s.shape)
     if options.mask is not None:

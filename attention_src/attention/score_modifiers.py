@@ -1,14 +1,40 @@
-"""Checks of what changes scores: softcap, bias and learned sinks. For arrays and tensors alike."""
+"""What changes scores: mask, scale, bias, softcap, learned sinks. For arrays and tensors alike."""
 
 import math
 import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from attention_src.attention.bias import Alibi
 from attention_src.kinds import check_dense, is_float
-from attention_src.shapes import check_first_axis, check_shape, shape
+from attention_src.shapes import check_first_axis, check_flags, check_shape, shape
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What becomes of the scores between the product and the softmax.
+
+    The public functions take them as keywords, build this once, and pass it on.
+
+    Args:
+        mask, causal, scale, bias, softcap, sink_logits: as for `reference.attention`; mask, scale,
+            bias and sink_logits are checked where the shapes that they should fit are known
+    Raises:
+        ValueError: causal is neither True nor False; softcap is not a finite number above 0
+    """
+
+    mask: Any = None
+    causal: bool = False
+    scale: float | None = None
+    bias: Any = None
+    softcap: float | None = None
+    sink_logits: Any = None
+
+    def __post_init__(self) -> None:
+        check_flags(causal=self.causal)
+        object.__setattr__(self, "softcap", check_softcap(self.softcap))
 
 
 def check_softcap(softcap: Any) -> float | None:

@@ -91,56 +91,6 @@ def kv_cache_bytes(
     return stored_bytes(batch * n_layers * n_kv_heads * n_tokens * (d_k + d_v), dtype_bytes)
 
 
-def paged_kv_cache_bytes(
-    n_layers: int,
-    n_kv_heads: int,
-    d_k: int,
-    d_v: int,
-    n_tokens: int,
-    page_size: int,
-    *,
-    dtype_bytes: float = 2,
-    batch: int = 1,
-) -> int:
-    """Bytes of a paged KV cache: whole pages, and a block table that says where they are.
-
-        bytes = kv_cache_bytes(n_tokens rounded up to whole pages) + n_layers block_table_bytes
-
-    Args:
-        n_layers, n_kv_heads, d_k, d_v, n_tokens, dtype_bytes, batch: as for `kv_cache_bytes`
-        page_size: tokens in a page
-    Returns: bytes stored. Reading skips the unfilled part of a page, so it moves
-        kv_cache_bytes(n_tokens) and the tables.
-    Raises:
-        ValueError: as `kv_cache_bytes`; page_size below 1
-    Source: Kwon et al. 2023, arXiv:2309.06180, counted (their block is our page).
-    """
-    table = block_table_bytes(n_tokens, page_size, batch=batch)  # checks the sizes
-    capacity = _ceil_div(n_tokens, page_size) * page_size
-    pages = kv_cache_bytes(
-        n_layers, n_kv_heads, d_k, d_v, capacity, dtype_bytes=dtype_bytes, batch=batch
-    )
-    return pages + n_layers * table
-
-
-def block_table_bytes(n_tokens: int, page_size: int, *, batch: int = 1) -> int:
-    """Bytes of one layer's block table: 4 for each page, and 4 for each sequence's length.
-
-        bytes = 4 batch (ceil(n_tokens / page_size) + 1)
-
-    Args:
-        n_tokens: tokens in the cache, per sequence
-        page_size: tokens in a page
-        batch: number of sequences
-    Returns: bytes
-    Raises:
-        ValueError: a size that is not a whole number, or negative; page_size below 1
-    """
-    n_tokens, batch = _sizes(n_tokens=n_tokens, batch=batch)
-    page_size = check_size(page_size, "page_size", at_least=1)
-    return 4 * batch * (_ceil_div(n_tokens, page_size) + 1)
-
-
 def quantized_kv_cache_bytes(
     n_layers: int,
     n_kv_heads: int,

@@ -212,7 +212,7 @@ def decode_cost(
         n_heads, n_kv_heads, batch: as for `attention_bytes`
         dtype_bytes: bytes of one number of q and o, and of the cache unless cache_bytes is given
         cache_bytes: bytes read from the caches of all sequences. None = contiguous. A paged cache
-            reads `block_table_bytes` more; for 8 and 4 bits, see `quantized_kv_cache_bytes`
+            also reads its tables of pages; for 8 and 4 bits, see `quantized_kv_cache_bytes`
         n_splits: splits of the keys, each handled by one program; if more than one, each writes its
             o and lse in float32, which are then read and merged
     Returns: its cost. For a contiguous cache, the intensity is nearly

@@ -120,12 +120,12 @@ def bill(setup: Setup, workload: Workload = SMOLLM2) -> Bill:
     writing = rest_writing = NOTHING
     for n in range(w.read + 1, w.read + w.write):  # tokens so far, with the one that is read now
         if setup.cache is None:
-            writing, rest_writing = writing + _whole(setup, w, n), rest_writing + _weights(w, n)
+            writing, rest_writing = writing + _prefill(setup, w, n), rest_writing + _weights(w, n)
         else:
-            writing, rest_writing = writing + _one(setup, w, n), rest_writing + _weights(w, 1)
+            writing, rest_writing = writing + _decode(setup, w, n), rest_writing + _weights(w, 1)
     return Bill(
         setup.name,
-        _whole(setup, w, w.read),
+        _prefill(setup, w, w.read),
         writing,
         _weights(w, w.read),
         rest_writing,
@@ -133,7 +133,7 @@ def bill(setup: Setup, workload: Workload = SMOLLM2) -> Bill:
     )
 
 
-def _whole(setup: Setup, w: Workload, n: int) -> Cost:
+def _prefill(setup: Setup, w: Workload, n: int) -> Cost:
     """Attention of n queries over n keys, in all layers."""
     pairs = computed_pairs(n, block=setup.block, window=setup.window, sinks=setup.sinks)
     flops = 4 * w.n_heads * pairs * w.d_head
@@ -153,7 +153,7 @@ def _whole(setup: Setup, w: Workload, n: int) -> Cost:
     return Cost(w.n_layers * flops, w.n_layers * moved)
 
 
-def _one(setup: Setup, w: Workload, n: int) -> Cost:
+def _decode(setup: Setup, w: Workload, n: int) -> Cost:
     """Attention of the newest query over the cache of n tokens, in all layers."""
     seen = _seen(setup, n)
     cost = decode_cost(

@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_src.attention import layer as dense
 from attention_src.attention.bias import Alibi
-from attention_src.attention.layer import attention, attention_lse
 from attention_src.attention.masks import combine
-from attention_src.attention.score_modifiers import check_sink_logits, check_softcap
+from attention_src.attention.score_modifiers import ScoreOptions, check_sink_logits
 from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths, clear_padding
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility
@@ -82,9 +82,8 @@ def flash_attention(
         key_lengths all but triton copy k and v.
     Source: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691, Algorithms 1 and 2.
     """
-    options: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
-    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl, with_lse=False)
-    return _attend(q, k, v, (causal, window, sinks, lookahead), **options)[0]
+    options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
+    return attend(q, k, v, options, (window, sinks, lookahead), key_lengths, impl)[0]
 
 
 def flash_attention_with_lse(
@@ -117,33 +116,43 @@ def flash_attention_with_lse(
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L). With a gradient dlse of lse, the
         backward pass has delta = rowsum(o * do) - dlse.
     """
-    options: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
-    options |= dict(key_lengths=key_lengths, scale=scale, impl=impl, with_lse=True)
-    return _attend(q, k, v, (causal, window, sinks, lookahead), **options)
+    options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
+    reach = (window, sinks, lookahead)
+    o, lse = attend(q, k, v, options, reach, key_lengths, impl, with_lse=True)
+    assert lse is not None  # it was asked for
+    return o, lse
 
 
-def _attend(
-    q: Any,
-    k: Any,
-    v: Any,
-    rule: tuple[bool, int | None, int, int],
-    *,
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    options: ScoreOptions,
+    reach: tuple[int | None, int, int],
     key_lengths: Any,
-    scale: float | None,
-    bias: Any,
-    softcap: float | None,
-    sink_logits: Any,
     impl: str,
-    with_lse: bool,
-) -> tuple[Tensor, Any]:
-    """Check, choose an implementation, run it; lse is None where it would cost extra."""
+    *,
+    with_lse: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """As `flash_attention_with_lse`, with the options as one object: check, choose, run.
+
+    Args:
+        q, k, v, key_lengths, impl: as for `flash_attention`
+        options: what changes the scores; no mask
+        reach: window, sinks and lookahead, as for `flash_attention`
+        with_lse: False = lse may be None, where it would cost extra
+    Returns: o and lse, as `flash_attention_with_lse`
+    Raises:
+        ValueError: as `flash_attention`
+    """
     check_impl(impl, IMPLS)
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
-    scale, softcap = check_scale(scale, q.shape[-1]), check_softcap(softcap)
-    visibility = Visibility(q.shape[-2], k.shape[-2], *rule)
+    scale, softcap, sink_logits = options.scale, options.softcap, options.sink_logits
+    scale = check_scale(scale, q.shape[-1])
+    visibility = Visibility(q.shape[-2], k.shape[-2], options.causal, *reach)
     lengths = None if key_lengths is None else check_lengths(key_lengths, q, k)
-    bias, slopes = bias_and_slopes(bias, q, k)
+    bias, slopes = bias_and_slopes(options.bias, q, k)
     if impl == "auto":
         impl = "tiled" if bias is not None else _chosen(q, v)
     if lengths is not None and impl != "triton":  # its kernels never read the padding
@@ -153,9 +162,9 @@ def _attend(
         if slopes is not None:
             t = visibility.positions(torch.arange(q.shape[-2], device=q.device), lengths)
             bias = Alibi(slopes).tile(t, torch.arange(k.shape[-2], device=q.device))
-        changes: dict[str, Any] = dict(bias=bias, softcap=softcap, sink_logits=sink_logits)
-        o = attention(q, k, v, mask=mask, scale=scale, impl=impl, **changes)
-        return o, attention_lse(q, k, mask=mask, scale=scale, **changes) if with_lse else None
+        masked = ScoreOptions(mask, False, scale, bias, softcap, sink_logits)
+        o = dense.attend(q, k, v, masked, impl=impl)
+        return o, dense.scores_lse(q, k, masked) if with_lse else None
     if impl == "tiled":
         o, lse = tiled_attention(q, k, v, lengths, visibility, scale, softcap, bias, slopes)
     else:
@@ -166,9 +175,9 @@ def _attend(
             )
         from attention_src.flash.kernel import flash_forward
 
-        causal, window, sinks, lookahead = rule
-        options = (bool(causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
-        o, lse = flash_forward(q, k, v, lengths, *options)
+        window, sinks, lookahead = reach
+        rule = (bool(options.causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
+        o, lse = flash_forward(q, k, v, lengths, *rule)
     return (o, lse) if sink_logits is None else _with_sink(o, lse, sink_logits)
 
 

@@ -12,7 +12,7 @@ from attention_src.tensors import as_tensor, compute_dtype
 
 
 def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """A bias as one of the two things that tiles know.
+    """A bias in one of the two forms that tiles can use: numbers, or slopes.
 
     Args:
         bias: as for `flash_attention`
@@ -21,7 +21,7 @@ def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Ten
     Returns: a tensor [1 or B, 1 or H, 1 or n_q, 1 or n_k] and the slopes [H] of an `Alibi`, in
         float32 at least; one of them, or both, None
     Raises:
-        ValueError: as `changes.check_bias`
+        ValueError: as `score_modifiers.check_bias`
     """
     if bias is None:
         return None, None

@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
-from attention_src.flash.layer import flash_attention, flash_attention_with_lse
+from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.flash.layer import attend
 from attention_src.packing import Packing
 from attention_src.shapes import check_heads
 from attention_src.tensors import check_tensors
@@ -65,50 +66,14 @@ def packed_attention(
         flash_attn_varlen_func, https://github.com/Dao-AILab/flash-attention, which does not pad.
     """
     rows, lengths, queries = _take_apart(q, k, v, cu_seqlens, cu_seqlens_k, bias)
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead)
-    options |= dict(scale=scale, bias=bias, softcap=softcap, sink_logits=sink_logits, impl=impl)
-    return queries.unpad(flash_attention(*rows, key_lengths=lengths, **options))
-
-
-def packed_attention_with_lse(
-    q: Float[Tensor, "1 H n_q d_k"],
-    k: Float[Tensor, "1 H_kv n_k d_k"],
-    v: Float[Tensor, "1 H_kv n_k d_v"],
-    cu_seqlens: Any,
-    cu_seqlens_k: Any = None,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    sinks: int = 0,
-    lookahead: int = 0,
-    scale: float | None = None,
-    bias: Alibi | None = None,
-    softcap: float | None = None,
-    sink_logits: Tensor | None = None,
-    impl: str = "auto",
-) -> tuple[Float[Tensor, "1 H n_q d_v"], Float[Tensor, "1 H n_q"]]:
-    """As `packed_attention`, also returning lse.
-
-        lse_i = log(sum_j exp(s_ij)),  over the keys j of query i's sequence
-
-    Args:
-        q, k, v, cu_seqlens, cu_seqlens_k and all options: as for `packed_attention`
-    Returns: o [1, H, n_q, d_v] and lse [1, H, n_q], as `flash_attention_with_lse`
-    Raises:
-        ValueError: as `packed_attention`
-    Cost: as `packed_attention`; dense and sdpa compute the scores a second time for lse.
-    """
-    rows, lengths, queries = _take_apart(q, k, v, cu_seqlens, cu_seqlens_k, bias)
-    options: dict[str, Any] = dict(causal=causal, window=window, sinks=sinks, lookahead=lookahead)
-    options |= dict(scale=scale, bias=bias, softcap=softcap, sink_logits=sink_logits, impl=impl)
-    o, lse = flash_attention_with_lse(*rows, key_lengths=lengths, **options)
-    return queries.unpad(o), queries.unpad(lse)
+    options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
+    return queries.unpad(attend(*rows, options, (window, sinks, lookahead), lengths, impl)[0])
 
 
 def _take_apart(
     q: Any, k: Any, v: Any, cu_seqlens: Any, cu_seqlens_k: Any, bias: Any
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Packing]:
-    """The rows as a padded batch, the lengths of its keys, and what puts the queries together.
+    """The rows as a padded batch, the lengths of its keys, and how to join the queries again.
 
     Queries are padded in front and keys behind: `flash_attention` puts the last query at the last
     of key_lengths keys.

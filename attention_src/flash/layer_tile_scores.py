@@ -77,7 +77,7 @@ def bias_tile(bias: Tensor, i: slice, j: slice) -> Tensor:
 
 
 def tile(x: Tensor, rows: slice) -> Tensor:
-    """Some rows of every head, in the dtype to compute in.
+    """Some rows of every head, in the dtype of the computation.
 
     Args:
         x: [B, H_kv, n, d]
@@ -88,7 +88,7 @@ def tile(x: Tensor, rows: slice) -> Tensor:
 
 
 def stack(x: Tensor, rows: slice, k: Tensor) -> Tensor:
-    """Some rows of every query head, stacked by group, in the dtype to compute in.
+    """Some rows of every query head, stacked by group, in the dtype of the computation.
 
     Args:
         x: [B, H, n, d]

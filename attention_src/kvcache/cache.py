@@ -33,11 +33,11 @@ class KVCache(Cache):
 
     def __init__(self) -> None:
         self._k, self._v = Growing(), Growing()
-        self._viewed: tuple = (None, None)  # the storage that the bits are of
+        self._viewed: tuple = (None, None)  # the storage that the bits belong to
         self._bits: tuple = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the bits: those of a copy would not be of its own storage."""
+        """Leave out the bits: a copy has storage of its own."""
         return self.__dict__ | {"_viewed": (None, None), "_bits": ()}
 
     def __len__(self) -> int:
@@ -46,16 +46,16 @@ class KVCache(Cache):
     def append(self, k: Float[Tensor, "B H_kv n d_k"], v: Float[Tensor, "B H_kv n d_v"]) -> None:
         """As `Cache.append`."""
         k, v = self._admit(k, v)
-        self._viewed, self._bits = (None, None), ()  # would keep storage that has been left
+        self._viewed, self._bits = (None, None), ()  # a kept view would hold the old storage
         self._k.write(k)
         self._v.write(v)
-        self._k.n += k.shape[2]  # only now: writing v may fail as well
+        self._k.n += k.shape[2]  # only now, because writing v may fail too
         self._v.n += v.shape[2]
 
     def reserve(self, n: int) -> None:
         """Make room for n more tokens of every sequence, for a caller that writes them itself.
 
-        So a compiled loop puts a key where it belongs: into row len of `storage` or `storage_bits`.
+        A compiled loop writes a key straight into row len of `storage` or `storage_bits`.
         Then `extend` counts it.
 
         Args:

@@ -108,7 +108,7 @@ class Cache(ABC):
         return k, v
 
     def _fits(self, k: Any, v: Any) -> bool:
-        """Whether k and v are as before: a quick test, since every token asks each layer."""
+        """Whether k and v are as before: a quick test, as every layer runs it for every token."""
         known = self.layout
         if known is None or not (type(k) is type(v) is Tensor and k.ndim == 4):
             return False
@@ -197,7 +197,7 @@ class Growing:
 
     @property
     def storage(self) -> Tensor:
-        """What holds the rows, with room for the next ones, which may be anything."""
+        """The storage: the rows, and room for the next ones, whose numbers may be anything."""
         assert self._storage is not None
         return self._storage
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int32
 from torch import Tensor
 
 from attention_src.kvcache.cache_base import Cache, bytes_of
-from attention_src.kvcache.cache_pages import OutOfPages, PagePool
+from attention_src.kvcache.cache_pool import OutOfPages, PagePool
 from attention_src.kvcache.reference import pages_for
 from attention_src.shapes import check_size
 

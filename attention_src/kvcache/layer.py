@@ -80,7 +80,7 @@ def decode_attention(
     if impl == "dense" or k.shape[-2] == 0:
         return attention(q, k, v, mask=visible, scale=scale, impl=impl)
     if visible is None and q.is_cpu and not math.isnan(q.sum().item()):
-        return _on_cpu(q, k, v, scale)  # no mask and no NaN: nothing to correct afterwards
+        return _on_cpu(q, k, v, scale)  # no mask and no NaN, so nothing to correct afterwards
     return fused_attention(q, k, v, visible, None, scale, is_causal=False)  # checked already
 
 
@@ -150,7 +150,7 @@ def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
 
 
 def _fits(q: Any, cache: Any) -> bool:
-    """Whether q fits what the cache holds: a quick test, since every token asks each layer."""
+    """Whether q fits the cache: a quick test, as every layer runs it for every token."""
     if type(cache) is not KVCache or cache.layout is None or type(q) is not Tensor or q.ndim != 4:
         return False
     known, (B, H, n, d_k) = cache.layout, q.shape

@@ -187,7 +187,7 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
 
 
 def quantized_tokens(n: int, group: int, residual: int) -> int:
-    """How many of n tokens are stored in few bits: whole groups, but not the newest `residual`.
+    """How many of n tokens are quantised: whole groups, but not the newest `residual`.
 
         n_quantized = group * floor(max(0, n - residual) / group)
 

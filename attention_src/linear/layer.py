@@ -25,12 +25,12 @@ from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
 from attention_src.linear.layer_gated import gated_linear_attention, run_gated
 from attention_src.linear.layer_parts import (
     IMPLS,
-    answer,
+    check_qkv_tensors,
     features,
+    finish,
     run,
     start_state,
-    take_apart,
-    tensors,
+    unpack_rows,
     uses_kernel,
 )
 from attention_src.tensors import as_tensor, without_autocast
@@ -85,7 +85,7 @@ def linear_attention(
     Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
     """
     chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
-    (q, k, v), dtype = tensors(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     gamma = _gamma(decay, q, causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
     if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights
@@ -93,7 +93,7 @@ def linear_attention(
     if causal or cu_seqlens is not None:
         check_same_length(q, k)
     log_gates = gamma.log().expand(*q.shape[:3], 1)  # γ as the gate of every position
-    (phi_q, phi_k, v, log_gates), packing = take_apart(
+    (phi_q, phi_k, v, log_gates), packing = unpack_rows(
         cu_seqlens, "q", "[1, H, n, d_k]", phi_q, phi_k, v, log_gates
     )
     size = (*phi_q.shape[:2], phi_k.shape[-1], v.shape[-1])
@@ -119,7 +119,7 @@ def linear_attention(
     if normalize:
         l = o[..., -1:]  # [B, H, n_q, 1]  the sum of the weights
         o = (o[..., :-1] / l.masked_fill(l == 0, 1)).masked_fill(l == 0, 0)
-    return answer(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state, packing)
 
 
 def _kernel(rows: list[Tensor], log_gates: Tensor, state: Tensor):

@@ -9,12 +9,12 @@ from torch import Tensor
 from attention_src.linear.checks import check_form, check_same_length
 from attention_src.linear.layer_delta_steps import run_delta
 from attention_src.linear.layer_parts import (
-    answer,
     check_argument,
     check_gates,
+    check_qkv_tensors,
+    finish,
     start_state,
-    take_apart,
-    tensors,
+    unpack_rows,
     uses_kernel,
 )
 from attention_src.tensors import without_autocast
@@ -60,7 +60,7 @@ def delta_rule(
             "triton" in another form
     Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
     """
-    (q, k, v), dtype = tensors(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     ungated = k.new_zeros(k.shape[:-1])
     return _delta(
         (q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state, cu_seqlens, impl
@@ -96,7 +96,7 @@ def gated_delta_rule(
     Raises:
         ValueError: as `delta_rule`; a log gate above 0
     """
-    (q, k, v), dtype = tensors(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     log_gates = check_gates(log_gates, "[B, H, n]", k, k.shape[:-1])
     return _delta(
         (q, k, v),
@@ -121,7 +121,7 @@ def _delta(
     q, k, v = qkv
     check_same_length(q, k)
     beta = check_argument(beta, "beta", "[B, H, n]", k, k.shape[:-1])
-    rows, packing = take_apart(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, beta, log_gates)
+    rows, packing = unpack_rows(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, beta, log_gates)
     q, k, v, beta, log_gates = rows
     size = (*k.shape[:2], k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
@@ -132,4 +132,4 @@ def _delta(
         o, state = delta_forward(q, k, v, beta, log_gates, state.contiguous())
     else:
         o, state = run_delta(form, chunk, q, k, v, beta, log_gates, state)
-    return answer(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state, packing)

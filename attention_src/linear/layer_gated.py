@@ -8,16 +8,16 @@ from torch import Tensor
 
 from attention_src.linear.checks import check_form, check_same_length, gate_channels
 from attention_src.linear.layer_parts import (
-    answer,
     check_gates,
+    check_qkv_tensors,
     decay_between,
     decay_from_start,
     decay_to_end,
     decay_whole,
+    finish,
     run,
     start_state,
-    take_apart,
-    tensors,
+    unpack_rows,
     uses_kernel,
 )
 from attention_src.tensors import without_autocast
@@ -70,11 +70,11 @@ def gated_linear_attention(
     Source: as for the reference; the 16 x 16 blocks are the paper's secondary-level chunking.
     """
     chunk = check_form(form, chunk, return_state=return_state)
-    (q, k, v), dtype = tensors(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     check_same_length(q, k)
     wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))
     log_gates = check_gates(log_gates, "[B, H, n, d_k] or [B, H, n, 1]", k, wanted)
-    rows, packing = take_apart(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, log_gates)
+    rows, packing = unpack_rows(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, log_gates)
     q, k, v, log_gates = rows
     size = (*k.shape[:2], k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
@@ -86,7 +86,7 @@ def gated_linear_attention(
         o, state = chunkwise_forward(q, k, v, log_gates, state.contiguous())
     else:
         o, state = run_gated(form, chunk, q, k, v, log_gates, state)
-    return answer(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state, packing)
 
 
 def run_gated(

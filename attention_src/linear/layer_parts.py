@@ -41,7 +41,7 @@ def run(
 def uses_kernel(
     impl: str, form: str, x: Tensor, *, fits: bool = True, kernel_form: str = "chunkwise"
 ) -> bool:
-    """Whether the Triton kernels compute this, by the rule that each function documents for "auto".
+    """Whether the Triton kernels compute this; each function documents its rule for "auto".
 
     Args:
         impl, form: as the function was given
@@ -59,7 +59,7 @@ def uses_kernel(
     return impl == "triton" or (impl == "auto" and automatic)
 
 
-def tensors(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[Tensor], torch.dtype]:
+def check_qkv_tensors(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[Tensor], torch.dtype]:
     """Validate q, k, v and scale.
 
     Args:
@@ -137,10 +137,10 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
     return initial_state.to(x.dtype)
 
 
-def take_apart(
+def unpack_rows(
     cu_seqlens: Any, name: str, axes: str, *rows: Tensor
 ) -> tuple[tuple[Tensor, ...], Packing | None]:
-    """Take packed rows apart into a batch, padded at the front.
+    """Turn packed rows into a batch, padded at the front.
 
     The padding is zeros: a key of 0 writes nothing into a state, a log gate of 0 forgets nothing.
 
@@ -148,7 +148,7 @@ def take_apart(
         cu_seqlens: int [n_sequences + 1], or None for rows that are not packed
         name, axes: what the first row and its axes are called, as in "[1, H, n, d_k]"
         rows: the first [1, H, n, *] or [1, n, *]; all have n where the first has it
-    Returns: the rows as [n_sequences, H, longest, *], and what `answer` needs to join them again;
+    Returns: the rows as [n_sequences, H, longest, *], and what `finish` needs to join them again;
         the rows as they are and None without cu_seqlens
     Raises:
         ValueError: as `packing.check_cu_seqlens`; the first row has other axes
@@ -166,10 +166,10 @@ def take_apart(
     return tuple(packing.pad(x, axis) for x in rows), packing
 
 
-def answer(
+def finish(
     o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool, packing: Packing | None = None
 ) -> Any:
-    """As `reference_parts.answer`, on tensors; puts packed rows [..., n, d] together again."""
+    """As `reference_parts.finish`, on tensors; puts packed rows [..., n, d] together again."""
     if packing is not None:
         o = packing.unpad(o, o.ndim - 2)
     return (o.to(dtype), state) if return_state else o.to(dtype)

@@ -24,7 +24,13 @@ from attention_src.linear.checks import (
 )
 from attention_src.linear.reference_delta import delta_rule, gated_delta_rule
 from attention_src.linear.reference_gated import gated_linear_attention
-from attention_src.linear.reference_parts import answer, arrays, features, run, start_state
+from attention_src.linear.reference_parts import (
+    check_qkv_arrays,
+    features,
+    finish,
+    run,
+    start_state,
+)
 from attention_src.shapes import real_array
 
 __all__ = ["delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
@@ -82,7 +88,7 @@ def linear_attention(
         its last column). Decay: Sun et al. 2023, arXiv:2307.08621, Eqs. 5-7 (their D is γ^(i−j)).
     """
     chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
-    (q, k, v), dtype = arrays(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
     gamma = _gamma(decay, q.shape[:-2], causal)
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
     if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights
@@ -98,7 +104,7 @@ def linear_attention(
     if normalize:
         l = o[..., -1:]  # [..., n_q, 1]  the sum of the weights
         o = np.divide(o[..., :-1], l, out=np.zeros(o[..., :-1].shape), where=l != 0)
-    return answer(o, state, dtype, return_state)
+    return finish(o, state, dtype, return_state)
 
 
 def _token(gamma: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, state: np.ndarray):

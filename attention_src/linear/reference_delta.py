@@ -11,12 +11,12 @@ from attention_src.linear.checks import (
     check_same_length,
 )
 from attention_src.linear.reference_parts import (
-    answer,
-    arrays,
+    check_qkv_arrays,
     decay_between,
     decay_from_start,
     decay_to_end,
     decay_whole,
+    finish,
     run,
     start_state,
 )
@@ -63,7 +63,7 @@ def delta_rule(
     Source: Yang et al. 2024, arXiv:2406.06484, sections 2.2 and 3 (their UT transform is our
         triangular solve, their W and U our `erase` and `write`).
     """
-    (q, k, v), dtype = arrays(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
     ungated = np.zeros(k.shape[:-1])
     return _delta((q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state)
 
@@ -99,7 +99,7 @@ def gated_delta_rule(
     Cost: as `delta_rule`.
     Source: Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464, section 3.1 (their α_t is our g_t).
     """
-    (q, k, v), dtype = arrays(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
     log_gates, _ = real_array(log_gates, "log_gates")
     return _delta((q, k, v), dtype, beta, log_gates, form, chunk, initial_state, return_state)
 
@@ -116,7 +116,7 @@ def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state
     state = start_state(initial_state, "[..., d_k, d_v]", (*k.shape[:-2], k.shape[-1], v.shape[-1]))
     sequences = [q, k, v, beta[..., None], log_gates[..., None]]
     o, state = run(form, chunk, _token, _block, sequences, state)
-    return answer(o, state, dtype, return_state)
+    return finish(o, state, dtype, return_state)
 
 
 def _token(q, k, v, beta, log_gates, state: np.ndarray):

@@ -12,12 +12,12 @@ from attention_src.linear.checks import (
     gate_channels,
 )
 from attention_src.linear.reference_parts import (
-    answer,
-    arrays,
+    check_qkv_arrays,
     decay_between,
     decay_from_start,
     decay_to_end,
     decay_whole,
+    finish,
     run,
     start_state,
 )
@@ -67,7 +67,7 @@ def gated_linear_attention(
         arXiv:2405.21060, section 5 (their a_t is our g_t).
     """
     chunk = check_form(form, chunk, return_state=return_state)
-    (q, k, v), dtype = arrays(q, k, v, scale)
+    (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
     check_same_length(q, k)
     log_gates, _ = real_array(log_gates, "log_gates")
     wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))
@@ -75,7 +75,7 @@ def gated_linear_attention(
     check_log_gates(float(log_gates.max(initial=0)))
     state = start_state(initial_state, "[..., d_k, d_v]", (*k.shape[:-2], k.shape[-1], v.shape[-1]))
     o, state = run(form, chunk, _token, _block, [q, k, v, log_gates], state)
-    return answer(o, state, dtype, return_state)
+    return finish(o, state, dtype, return_state)
 
 
 def _token(q, k, v, log_gates, state: np.ndarray):

@@ -46,7 +46,7 @@ def run(
     return o, state
 
 
-def arrays(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[np.ndarray], np.dtype]:
+def check_qkv_arrays(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[np.ndarray], np.dtype]:
     """Validate q, k, v and scale.
 
     Args:
@@ -84,7 +84,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...]) -> np.nd
     return state
 
 
-def answer(o: np.ndarray, state: np.ndarray, dtype: np.dtype, return_state: bool) -> Any:
+def finish(o: np.ndarray, state: np.ndarray, dtype: np.dtype, return_state: bool) -> Any:
     """What a function of this topic returns.
 
     Args:

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_src.flash.layer import IMPLS
+from attention_src.kvcache.cache_base import Cache
 from attention_src.multihead.layer_attend import (
     attend,
     attend_with_cache,
@@ -81,7 +82,7 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Any = None,
         causal: bool = False,
-        cache: Any = None,
+        cache: Cache | None = None,
         positions: Any = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "B n_q d_model"] | tuple[Tensor, Tensor]:
@@ -127,7 +128,7 @@ class MultiHeadAttention(nn.Module):
         return y if p is None else (y, p)
 
     def _check_arguments(
-        self, x: Tensor, context: Tensor | None, causal: bool, cache: Any, positions: Any
+        self, x: Tensor, context: Tensor | None, causal: bool, cache: Cache | None, positions: Any
     ) -> None:
         dtype = self.q_proj.weight.dtype
         check_tokens(x, "x", dtype, self.d_model)

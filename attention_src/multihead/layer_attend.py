@@ -1,4 +1,4 @@
-"""Attention through a cache: new tokens are appended to it, and attend to all that it holds."""
+"""Attention with and without a cache, to which new tokens are appended first."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def attend_with_cache(
     q: Float[Tensor, "B H n d_k"],
     k: Float[Tensor, "B H_kv n d_k"],
     v: Float[Tensor, "B H_kv n d_v"],
-    cache: Any,
+    cache: Cache,
     *,
     mask: Any = None,
     window: int | None = None,
@@ -88,19 +88,20 @@ def attend_with_cache(
     """
     check_no_gradients(k, v)
     plain = set(options) <= {"scale"}  # all that decode_attention takes
-    windowed = isinstance(cache, WindowedKVCache)
-    same = windowed and (window is None or (window, sinks) == (cache.window, cache.sinks))
+    own: dict[str, Any] = {}  # the window that the cache keeps
+    if isinstance(cache, WindowedKVCache):
+        own = dict(window=cache.window, sinks=cache.sinks)
+    same = bool(own) and (window is None or own == dict(window=window, sinks=sinks))
     if q.shape[-2] == 1 and mask is None and plain and (same or window is None):
         cache.append(k, v)
         return decode_attention(q, cache, impl=impl, **options)
     options |= dict(impl=impl)
     if same and impl in ("tiled", "triton") and mask is None and cache.n_seen == 0:
         cache.append(k, v)
-        near: dict[str, Any] = dict(window=cache.window, sinks=cache.sinks)
-        return flash_attention(q, k, v, causal=True, **near, **options)
+        return flash_attention(q, k, v, causal=True, **own, **options)
     keys, values, visible = _append(k, v, cache, window, sinks)
     if visible is None:
-        near = dict(causal=True, window=window, sinks=sinks)
+        near: dict[str, Any] = dict(causal=True, window=window, sinks=sinks)
         return attend(q, keys, values, mask=mask, **near, **options)
     return attend(q, keys, values, mask=_and(mask, visible, q), **options)
 
@@ -109,7 +110,7 @@ def attend_with_weights(
     q: Float[Tensor, "B H n_q d_k"],
     k: Float[Tensor, "B H_kv n d_k"],
     v: Float[Tensor, "B H_kv n d_v"],
-    cache: Any = None,
+    cache: Cache | None = None,
     *,
     mask: Any = None,
     causal: bool = False,
@@ -198,7 +199,7 @@ def _and(mask: Any, visible: Tensor, q: Tensor) -> Tensor:
 
 
 def _append(
-    k: Tensor, v: Tensor, cache: Any, window: int | None, sinks: int
+    k: Tensor, v: Tensor, cache: Cache, window: int | None, sinks: int
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """All keys and values, and a mask unless only causal and the window hide keys."""
     if isinstance(cache, WindowedKVCache):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attention_src.attention.layer import attention_weights
 from attention_src.flash.layer import IMPLS
+from attention_src.kvcache.cache_base import Cache
 from attention_src.multihead.layer_attend import attend, check_cache, check_no_gradients
 from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
@@ -95,7 +96,7 @@ class MultiHeadLatentAttention(nn.Module):
         *,
         mask: Any = None,
         causal: bool = False,
-        cache: Any = None,
+        cache: Cache | None = None,
         positions: Any = None,
         absorb: bool = False,
         return_weights: bool = False,
@@ -162,7 +163,7 @@ class MultiHeadLatentAttention(nn.Module):
         q = torch.cat([q @ W_uk, q_rope], dim=-1)  # [B, H, n, d_latent + d_rope]
         return q, torch.cat([c, k_rope], dim=-1), c  # k [B, 1, n_k, d_latent + d_rope]
 
-    def _check_arguments(self, x: Any, causal: bool, cache: Any, positions: Any) -> None:
+    def _check_arguments(self, x: Any, causal: bool, cache: Cache | None, positions: Any) -> None:
         check_tokens(x, "x", self.q_proj.weight.dtype, self.d_model)
         if positions is not None and self.rope is None:
             raise ValueError(

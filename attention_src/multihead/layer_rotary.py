@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.kvcache.cache_base import Cache
 from attention_src.rope.checks import check_number
 from attention_src.rope.layer import IMPLS, rotate_qk
-from attention_src.rope.scaling import amplitude
+from attention_src.rope.scaling import Scaling, amplitude
 from attention_src.shapes import check_flags, check_impl
 from attention_src.tensors import as_tensor
 
@@ -25,13 +26,13 @@ class Rotary:
 
     base: float = 10000.0
     interleaved: bool = False
-    scaling: Any = None
+    scaling: Scaling | None = None
     impl: str = "auto"
 
     def __post_init__(self) -> None:
         check_number(self.base, "base", above=1)
         check_flags(interleaved=self.interleaved)
-        amplitude(self.scaling)  # refuses what is no scaling
+        amplitude(self.scaling)  # refuses anything but a scaling
         check_impl(self.impl, IMPLS)
 
     def __call__(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,7 +67,7 @@ def rotary_of(rope: bool | Rotary, d_k: int) -> Rotary | None:
     return Rotary() if rope is True else rope
 
 
-def positions_of(positions: Any, n: int, cache: Any) -> Tensor:
+def positions_of(positions: Any, n: int, cache: Cache | None) -> Tensor:
     """Positions of n new tokens: as given, or after all tokens that the cache has seen.
 
     Args:

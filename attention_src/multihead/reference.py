@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.attention.reference import ScoreOptions, attend64, attention
+from attention_src.attention.reference import attend64, attention
+from attention_src.attention.score_modifiers import ScoreOptions
 from attention_src.shapes import (
     check_groups,
     check_leading,

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from attention_src.attention.reference import attention
 from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.rope.reference import rotate
+from attention_src.rope.scaling import Scaling
 from attention_src.rope.scaling_by_parts import latent_scaling
 from attention_src.shapes import check_flags, check_shape, check_size, real_array
 
@@ -25,7 +26,7 @@ def latent_attention(
     mask: Any = None,
     causal: bool = False,
     base: float = 10000.0,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
     norm: Any = None,
     absorb: bool = False,
 ) -> Float[np.ndarray, "*batch n d_model"]:

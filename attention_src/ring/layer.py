@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 from attention_src.flash.layer import IMPLS
 from attention_src.ring.layer_exchange import RingExchange
@@ -22,7 +23,9 @@ from attention_src.tensors import check_tensors
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def shard(x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: Any = None) -> Tensor:
+def shard(
+    x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: ProcessGroup | None = None
+) -> Tensor:
     """This rank's tokens of a whole sequence.
 
     Args:
@@ -39,7 +42,9 @@ def shard(x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: Any = N
     return x.index_select(dim, torch.tensor(held, dtype=torch.int64, device=x.device))
 
 
-def unshard(x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: Any = None) -> Tensor:
+def unshard(
+    x: Tensor, *, dim: int = -2, placement: str = "zigzag", group: ProcessGroup | None = None
+) -> Tensor:
     """The whole sequence, on every rank, from all ranks' shards: the inverse of `shard`.
 
     Args:
@@ -64,7 +69,7 @@ def ring_attention(
     *,
     causal: bool = False,
     scale: float | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     placement: str = "zigzag",
     impl: str = "auto",
     exchange: RingExchange | None = None,
@@ -108,7 +113,7 @@ def ring_attention_with_lse(
     *,
     causal: bool = False,
     scale: float | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     placement: str = "zigzag",
     impl: str = "auto",
     exchange: RingExchange | None = None,

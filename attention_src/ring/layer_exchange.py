@@ -1,10 +1,9 @@
 """How ranks exchange tensors in a ring: they send and receive while they compute."""
 
-from typing import Any
-
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 
 class RingExchange:
@@ -16,7 +15,7 @@ class RingExchange:
         ValueError: torch.distributed is not initialised
     """
 
-    def __init__(self, group: Any = None):
+    def __init__(self, group: ProcessGroup | None = None):
         if not (dist.is_available() and dist.is_initialized()):
             raise ValueError(
                 "group: torch.distributed is not running; start the program with torchrun and call "
@@ -72,7 +71,7 @@ class RingExchange:
             raise ValueError(f"{names} should be the same on every rank, but they are {found}")
 
     def lost(self) -> RuntimeError:
-        """The error for a neighbour that does not answer.
+        """The error to raise when a neighbour does not answer.
 
         Returns: the error, for the caller to raise
         """

@@ -5,8 +5,8 @@ import socket
 import struct
 
 # Offsets in Linux's struct tcp_info, since 4.19
-WAITING = 144  # bytes which the system has taken and not yet sent
-COUNTS = 200  # bytes sent, and sent again
+WAITING = 144  # bytes that the system has accepted and not yet sent
+COUNTS = 200  # bytes sent, and those sent again
 
 
 def bytes_through_sockets() -> int | None:
@@ -25,11 +25,11 @@ def bytes_through_sockets() -> int | None:
 
 
 def _sent(descriptor: int) -> int | None:
-    """Bytes sent through one descriptor; None if it is no TCP connection."""
+    """Bytes sent through one descriptor; None if it is not a TCP connection."""
     try:
         with socket.socket(fileno=os.dup(descriptor)) as connection:
             info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    except OSError:  # a file, a pipe, or gone since the folder was read
+    except OSError:  # a file, a pipe, or closed since the folder was read
         return None
     if len(info) < COUNTS + 16:
         return None

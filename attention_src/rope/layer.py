@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.rope.checks import check_precision, check_rotation
-from attention_src.rope.scaling import amplitude
+from attention_src.rope.scaling import Scaling, amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_flags, check_impl, shape
 from attention_src.tensors import (
@@ -33,7 +33,7 @@ def rotate_qk(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
     impl: str = "auto",
 ) -> tuple[Float[Tensor, "B H n d"], Float[Tensor, "B H_kv n d"]]:
     """As `reference.rotate`, on queries and keys at the same positions, with gradients.
@@ -112,7 +112,7 @@ def apply_rotation(
 
 
 def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
-    """Whether all agree, in the usual way: a quick test, since every token asks each layer."""
+    """Whether all arguments fit in the usual way: a quick test, as every layer runs it."""
     if not (type(q) is type(k) is type(cos) is type(sin) is Tensor and q.ndim == k.ndim == 4):
         return False
     (B, _, n, d), (B_k, _, n_k, d_k) = q.shape, k.shape
@@ -129,7 +129,7 @@ def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
 
 
 def _check(q: Any, k: Any, cos: Any, sin: Any) -> None:
-    """Refuse what does not agree, and say what it is."""
+    """Raise for what does not fit, and say what it is."""
     check_tensors(q=q, k=k)
     check_rotation(q, k, cos, sin)
     dtype = compute_dtype(q)
@@ -152,7 +152,7 @@ def rotate(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
 ) -> Float[Tensor, "*batch n d"]:
     """As `reference.rotate`, on a tensor, with gradients.
 
@@ -186,7 +186,7 @@ def cos_sin(
     d: int,
     *,
     base: float = 10000.0,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*batch n n_pairs"], Float[Tensor, "*batch n n_pairs"]]:
     """The cosine and sine of every angle, computed in float64 and rounded once.
@@ -215,7 +215,11 @@ def cos_sin(
 
 
 def frequencies(
-    d: int, *, base: float = 10000.0, scaling: Any = None, device: Any = None
+    d: int,
+    *,
+    base: float = 10000.0,
+    scaling: Scaling | None = None,
+    device: torch.device | str | None = None,
 ) -> Float[Tensor, "n_pairs"]:
     """As `scaling.frequencies`, as a tensor.
 
@@ -229,7 +233,7 @@ def frequencies(
     return torch.as_tensor(numpy_frequencies(d, base=base, scaling=scaling), device=device)
 
 
-def _positions(positions: Any, device: Any = None) -> Tensor:
+def _positions(positions: Any, device: torch.device | str | None = None) -> Tensor:
     """positions as a float64 tensor, checked; device None = keep theirs."""
     if device is None and isinstance(positions, Tensor):
         device = positions.device  # else as_tensor moves them to torch's default device
@@ -248,7 +252,7 @@ def _positions(positions: Any, device: Any = None) -> Tensor:
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Every pair of x rotated by its angle, in float32 at least."""
-    wide = x if x.dtype == torch.float64 else x.float()  # once, and not in each product
+    wide = x if x.dtype == torch.float64 else x.float()  # cast once, not in each product
     # each [..., n, d/2]
     x1, x2 = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, dim=-1)
     # x1 cos - x2 sin and x2 cos + x1 sin: addcmul multiplies and adds in one step

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_src.rope.checks import check_precision, check_width
-from attention_src.rope.scaling import amplitude, frequencies
+from attention_src.rope.scaling import Scaling, amplitude, frequencies
 from attention_src.shapes import check_flags, real_array, shape
 
 
@@ -20,7 +20,7 @@ def rotate(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
 ) -> Float[np.ndarray, "*batch n d"]:
     """Rotate each pair of components of x by its position times the pair's frequency.
 
@@ -59,7 +59,7 @@ def rotate_backward(
     *,
     base: float = 10000.0,
     interleaved: bool = False,
-    scaling: Any = None,
+    scaling: Scaling | None = None,
 ) -> Float[np.ndarray, "*batch n d"]:
     """The gradient by x from the gradient by y = rotate(x): the rotation by the negative angle.
 
@@ -131,7 +131,7 @@ def _positions(positions: Any) -> np.ndarray:
 
 
 def _cos_sin(
-    x: np.ndarray, positions: Any, base: float, scaling: Any, name: str = "x"
+    x: np.ndarray, positions: Any, base: float, scaling: Scaling | None, name: str = "x"
 ) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin of every angle, times the scaling's amplitude: [..., n, d/2]."""
     if x.ndim < 2:

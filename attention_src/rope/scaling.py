@@ -18,13 +18,14 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.rope.checks import check_number, check_width
-from attention_src.rope.scaling_by_parts import Llama3, YaRN
+from attention_src.rope.scaling_by_parts import Llama3, Scaling, YaRN
 
 __all__ = [
     "NTK",
     "Frequencies",
     "Llama3",
     "PositionInterpolation",
+    "Scaling",
     "YaRN",
     "amplitude",
     "frequencies",
@@ -32,7 +33,7 @@ __all__ = [
 
 
 def frequencies(
-    d: int, *, base: float = 10000.0, scaling: Any = None
+    d: int, *, base: float = 10000.0, scaling: Scaling | None = None
 ) -> Float[np.ndarray, "n_pairs"]:
     """The angle by which each pair of components rotates from one position to the next.
 
@@ -51,10 +52,11 @@ def frequencies(
     """
     d, base = check_width(d), check_number(base, "base", above=1)
     theta = base ** (-2 * np.arange(d // 2) / d)
-    return theta if _check_scaling(scaling) is None else scaling.scaled(theta, base)
+    checked = _check_scaling(scaling)
+    return theta if checked is None else checked.scaled(theta, base)
 
 
-def amplitude(scaling: Any = None) -> float:
+def amplitude(scaling: Scaling | None = None) -> float:
     """The factor on cos and sin: 1 unless YaRN or Frequencies say more; scores grow by its square.
 
     Args:
@@ -63,7 +65,8 @@ def amplitude(scaling: Any = None) -> float:
     Raises:
         ValueError: another kind of scaling
     """
-    return 1.0 if _check_scaling(scaling) is None else scaling.amplitude
+    checked = _check_scaling(scaling)
+    return 1.0 if checked is None else checked.amplitude
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class Frequencies:
         return np.array(self.theta)
 
 
-def _check_scaling(scaling: Any) -> Any:
+def _check_scaling(scaling: Any) -> Scaling | None:
     """Return scaling; ValueError unless it is None or one of the classes of this module."""
     classes = PositionInterpolation | NTK | YaRN | Llama3 | Frequencies
     if scaling is not None and not isinstance(scaling, classes):

@@ -6,13 +6,31 @@ NumPy only.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from attention_src.rope.checks import check_number
 from attention_src.shapes import check_size
+
+
+@runtime_checkable
+class Scaling(Protocol):
+    """A change of the frequencies: one of the classes of `scaling`."""
+
+    @property
+    def amplitude(self) -> float:
+        """The factor on cos and sin."""
+
+    def scaled(self, theta: Float[np.ndarray, "n_pairs"], base: float) -> np.ndarray:
+        """As `PositionInterpolation.scaled`.
+
+        Args:
+            theta: [d/2]  as `frequencies` computes it
+            base: of the frequencies
+        Returns: [d/2]
+        """
 
 
 @dataclass(frozen=True)
@@ -142,7 +160,7 @@ def mscale(factor: float, weight: float = 1.0) -> float:
     return 0.1 * weight * math.log(factor) + 1.0
 
 
-def latent_scaling(scaling: Any) -> tuple[Any, float]:
+def latent_scaling(scaling: Scaling | None) -> tuple[Scaling | None, float]:
     """How latent attention, which rotates only a part of each query and key, applies a scaling.
 
         s = score_factor scale (q · k + a² q_rope · k_rope),  a = amplitude(rotation)

@@ -1,4 +1,4 @@
-"""Softmax's arithmetic, in float64 and unchecked: what the references compute with inside.
+"""Softmax's arithmetic in float64, unchecked: the references use it inside.
 
 The public functions, which check and convert, are in `softmax.reference`.
 """
@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 
 def safe_maximum(x: Float[np.ndarray, "..."], axis: int) -> Float[np.ndarray, "..."]:
-    """The maximum, or 0 where that is −inf, so that x − m is never −inf − (−inf), which is NaN.
+    """The maximum, or 0 where it is −inf: −inf − (−inf) would be NaN.
 
     Args:
         x: scores, with at least one axis

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.layer_parts import answer, start_state, take_apart, uses_kernel
+from attention_src.linear.layer_parts import finish, start_state, unpack_rows, uses_kernel
 from attention_src.shapes import check_flags, check_impl, check_shape
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.layer_ssd import ssd
@@ -67,15 +67,15 @@ def selective_scan(
         check_steps(dt)
     if D is not None:
         check_shape(D, "D", "[d]", x.shape[-1:])
-    (x, dt, B, C), packing = take_apart(cu_seqlens, "x", "[1, n, d]", x, dt, B, C)
+    (x, dt, B, C), packing = unpack_rows(cu_seqlens, "x", "[1, n, d]", x, dt, B, C)
     wide = x.to(compute_dtype(x))
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape), x=wide)
     if uses_kernel(impl, form, x, kernel_form="associative"):
-        return answer(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state, packing)
+        return finish(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state, packing)
     dt, A, B, C = (a.to(wide.dtype) for a in (dt, A, B, C))
     y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
     y = y if D is None else y + D.to(wide.dtype) * wide
-    return answer(y, h, x.dtype, return_state, packing)
+    return finish(y, h, x.dtype, return_state, packing)
 
 
 def _kernel(

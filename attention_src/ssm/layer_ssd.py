@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.linear.layer_parts import (
-    answer,
     decay_between,
     decay_from_start,
     decay_to_end,
     decay_whole,
+    finish,
     start_state,
-    take_apart,
+    unpack_rows,
     uses_kernel,
 )
 from attention_src.shapes import check_flags, check_impl, check_size
@@ -78,7 +78,7 @@ def ssd(
     u = dt[..., None] * wide  # [..., H, n, P]
     if B.ndim < x.ndim:  # one group
         B, C = B[..., None, :, :], C[..., None, :, :]  # [..., G, n, N]
-    (u, log_gates, B, C), packing = take_apart(cu_seqlens, "x", "[1, H, n, P]", u, log_gates, B, C)
+    (u, log_gates, B, C), packing = unpack_rows(cu_seqlens, "x", "[1, H, n, P]", u, log_gates, B, C)
     size = (*u.shape[:-2], u.shape[-1], B.shape[-1])
     h = start_state(initial_state, "[..., H, P, N]", size, x=wide)
     if uses_kernel(impl, form, x):
@@ -91,7 +91,7 @@ def ssd(
         y = y + D.to(y.dtype)[:, None, None] * wide
     if z is not None:
         y = y * F.silu(z.to(y.dtype))
-    return answer(y, h, x.dtype, return_state)
+    return finish(y, h, x.dtype, return_state)
 
 
 def _kernel(

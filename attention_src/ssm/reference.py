@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.linear.reference_parts import answer, start_state
+from attention_src.linear.reference_parts import finish, start_state
 from attention_src.shapes import check_flags, check_impl, real_array
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.reference_ssd import ssd
@@ -68,7 +68,7 @@ def selective_scan(
     check_steps(dt)
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape))
     y, h = (_recur if form == "recurrent" else _associate)(x, dt, A, B, C, h)
-    return answer(y + skip(x, D), h, dtype, return_state)
+    return finish(y + skip(x, D), h, dtype, return_state)
 
 
 def _recur(

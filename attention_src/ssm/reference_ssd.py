@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.linear.reference_parts import (
-    answer,
     decay_between,
     decay_from_start,
     decay_to_end,
     decay_whole,
+    finish,
     start_state,
 )
 from attention_src.shapes import check_flags, check_impl, check_size, real_array
@@ -91,7 +91,7 @@ def ssd(
         y = y + D[:, None, None] * x
     if z is not None:
         y = y * z * np.exp(-np.logaddexp(0, -z))  # the sigmoid of z, without overflow
-    return answer(y, h, dtype, return_state)
+    return finish(y, h, dtype, return_state)
 
 
 def _grouped(a: np.ndarray, G: int) -> np.ndarray:

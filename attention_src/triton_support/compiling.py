@@ -5,17 +5,12 @@ code that compiles must run in another process.
 """
 
 import inspect
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from attention_src.new_process import call_in_new_processes
+
 START = "from attention_src.triton_support.launch import Launch, tl, triton\n"
-END = "import json, pathlib, sys\npathlib.Path(sys.argv[1]).write_text(json.dumps({name}()))\n"
 
 
 def where_triton_compiles(f: Callable[[], Any], *needs: Any) -> Any:
@@ -31,16 +26,5 @@ def where_triton_compiles(f: Callable[[], Any], *needs: Any) -> Any:
     Raises:
         RuntimeError: f failed there, with what it printed
     """
-    parts = [inspect.getsource(getattr(x, "fn", x)) for x in (*needs, f)]
-    code = "\n\n".join([START, *parts, END.format(name=f.__name__)])
-    with tempfile.TemporaryDirectory() as folder:
-        script, answer = Path(folder) / "script.py", Path(folder) / "answer.json"
-        script.write_text(code, encoding="utf-8")
-        # What this process can import, the other one can.
-        path = os.pathsep.join(filter(None, (os.getcwd(), *sys.path)))
-        environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": path}
-        command = [sys.executable, str(script), str(answer)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{f.__name__} failed in its own process:\n{done.stderr}")
-        return json.loads(answer.read_text(encoding="utf-8"))
+    before = [START, *(inspect.getsource(getattr(x, "fn", x)) for x in needs)]
+    return call_in_new_processes(f, {"TRITON_INTERPRET": "0"}, before=before)[0]

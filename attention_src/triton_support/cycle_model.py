@@ -28,9 +28,9 @@ CALIBRATION = 477 / 547
 ISSUERS = 4  # parts of a multiprocessor, each with its own scheduler and a quarter of the warps
 COPY_LATENCY, TMA_LATENCY = 350, 550  # cycles from the second-level cache
 COPY_BYTES = 40  # a cycle from the second-level cache, for one multiprocessor
-PATIENCE = 10_000  # cycles without an instruction: longer than anything takes
+PATIENCE = 10_000  # cycles without an instruction: more than anything takes
 BARRIER, DRAIN = 20, 30  # cycles to meet at a barrier; to see that a matrix product is complete
-# Cycles until a result is there, for instructions whose latency varies.
+# Cycles until the result is ready, for instructions whose latency varies.
 LATENCY = {
     "MUFU": 28, "SHFL": 24, "LDSM": 32, "LDS": 30, "LDC": 36, "S2": 30, "R2UR": 12, "SYNCS": 24,
     "MEMBAR": 24, "FENCE": 16, "LDGSTS": 24, "LDGDEPBAR": 2, "LDG": 450, "VOTEU": 12,
@@ -90,7 +90,7 @@ class _Multiprocessor:
         self.busy: dict[str, int] = defaultdict(int)  # until when, by unit
         self.issued = self.latest = 0  # instructions; when the latest was
         self.matrix = self.memory = 0.0  # until when the matrix units and the cache are busy
-        self.met: dict[tuple, dict[int, int]] = defaultdict(dict)  # who came to a barrier when
+        self.met: dict[tuple, dict[int, int]] = defaultdict(dict)  # when each warp came to it
         self.arrived: dict[tuple, list[float]] = defaultdict(list)  # loads by block and iteration
 
     def can_issue(self, warp: _Warp, name: int, now: int, warps: list[_Warp]) -> bool:
@@ -118,7 +118,7 @@ class _Multiprocessor:
         return True
 
     def issue(self, warp: _Warp, now: int) -> None:
-        """Start a warp's next instruction, and note when what it does will be done."""
+        """Start a warp's next instruction, and note when it will be done."""
         x, (unit, cycles) = self.loop[warp.at], self.units[warp.at]
         if unit:
             self.busy[unit] = now + cycles
@@ -178,7 +178,7 @@ def cycles(
     warps = [_Warp(block) for block in range(blocks) for _ in range(each)]
     part = _Multiprocessor(loop, CHIPS[capability], tma_bytes, stages)
     now = last = 0
-    halfway = None  # when the first warp was there, and how much had been issued
+    halfway = None  # when the first warp got there, and how much had been issued
     while (first := max(warp.turn for warp in warps)) < turns:
         if first >= turns // 2 and halfway is None:
             halfway = now, part.issued
@@ -199,7 +199,7 @@ def cycles(
 def tflop_per_s(
     loop: Sequence[Instruction], capability: int, *, num_warps: int, blocks: int, **options: int
 ) -> float:
-    """The model's speed of a kernel that is all hot loop, calibrated.
+    """The model's calibrated speed of a kernel that is only its hot loop.
 
     Args:
         loop, capability, num_warps, blocks, options: as for `cycles`

@@ -136,7 +136,7 @@ def _instruction(address: int, text: str, high: int, labels: dict[str, int]) -> 
 
 
 def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
-    """The loops inside which there is no smaller one.
+    """The loops that contain no smaller one.
 
     Args: code: as `disassemble` returns it
     Returns: of each loop the instructions from the target of its jump backwards to the jump
@@ -195,7 +195,7 @@ def copy_bytes(x: Instruction) -> int:
     """What an asynchronous copy to shared memory moves for one warp.
 
     Args: x: an instruction
-    Returns: bytes; 0 if it is no such copy
+    Returns: bytes; 0 for any other instruction
     """
     if not x.name.startswith("LDGSTS") or x.never:
         return 0
@@ -207,7 +207,7 @@ def bytes_in_flight(loop: Sequence[Instruction], num_warps: int) -> int | None:
     """What is under way while the loop computes.
 
     LDGDEPBAR closes a group of copies, and DEPBAR.LE SB0, n waits until only the n newest groups
-    are left. Where nothing is exponential, all floating-point and matrix instructions count.
+    are left. Where there are no exponentials, all floating-point and matrix instructions count.
 
     Args:
         loop, num_warps: as for `count`

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_src.tensors import KERNEL_DTYPES, check_tensors
-from attention_src.triton_support import interpreter  # before triton, for which it decides
+from attention_src.triton_support import interpreter  # before triton: it decides how
 
 try:
     import triton
@@ -75,7 +75,7 @@ class Launch:
 
 
 def on_device_of(x: Tensor) -> AbstractContextManager:
-    """A context in which x's GPU is the current one, on which Triton starts kernels.
+    """A context that makes x's GPU the current one, where Triton starts kernels.
 
     Args:
         x: a tensor on any device

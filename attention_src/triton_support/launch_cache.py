@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attention_src.triton_support.launch import Launch, on_device_of
 
-MOST_PLANS = 256  # of one operator; text that grows makes a new signature with every token
+MOST_PLANS = 256  # of one operator; a growing text has a new signature with every token
 ALIGNMENT = 16  # bytes; Triton compiles a kernel for pointers that are divisible by it
 Prepared = tuple[tuple[Tensor, ...], list[Launch]]  # what was allocated, and what fills it
 

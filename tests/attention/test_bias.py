@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_src.attention.bias import Alibi, alibi_slopes, t5_bias, t5_buckets
+from attention_src.attention.bias import Alibi, alibi_slopes
 from attention_src.attention.layer import attention
 from attention_src.attention.reference import attention as reference
 from attention_src.flash.layer import flash_attention
@@ -61,36 +61,6 @@ def test_a_tile_is_a_part_of_the_whole():
     assert torch.equal(several[1], alibi.tile(t - 4, j))
 
 
-@pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize(
-    ("n_q", "n_k", "n_buckets", "max_distance"),
-    [(300, 300, 32, 128), (7, 401, 32, 128), (401, 7, 32, 20), (97, 97, 8, 5), (300, 300, 64, 256)],
-)
-def test_buckets_are_those_of_transformers(n_q, n_k, n_buckets, max_distance, bidirectional):
-    T5Attention = pytest.importorskip("transformers.models.t5.modeling_t5").T5Attention
-    t = torch.arange(n_q)[:, None] + n_k - n_q
-    theirs = T5Attention._relative_position_bucket(
-        torch.arange(n_k) - t, bidirectional, n_buckets, max_distance
-    )
-    sizes = dict(n_buckets=n_buckets, bidirectional=bidirectional, max_distance=max_distance)
-    ours = t5_buckets(n_q, n_k, **sizes)
-    assert ours.tolist() == theirs.tolist()
-    assert ours.min() >= 0 and ours.max() < n_buckets
-
-
-def test_a_table_of_buckets_gets_a_gradient():
-    table = torch.randn(3, 8, requires_grad=True)
-    bias = t5_bias(table, 5, 7, bidirectional=False, max_distance=6)
-    buckets = t5_buckets(5, 7, n_buckets=8, bidirectional=False, max_distance=6)
-    for h, i, j in np.ndindex(3, 5, 7):
-        assert bias[h, i, j] == table[h, buckets[i, j]]
-    bias.sum().backward()
-    counts = torch.tensor([(buckets == b).sum() for b in range(8)])
-    assert torch.equal(table.grad, counts.expand(3, 8).float())
-    array = t5_bias([[1.0, 2.0, 3.0, 4.0]], 2)
-    assert array.tolist() == [[[1.0, 4.0], [2.0, 1.0]]]
-
-
 BAD = [
     (lambda: alibi_slopes(0), "n_heads is 0; it should be at least 1"),
     (lambda: alibi_slopes(2.5), "n_heads is 2.5"),
@@ -101,23 +71,6 @@ BAD = [
     (lambda: Alibi(np.ones(3, complex)), "slopes have .* dtype complex128"),
     (lambda: Alibi([1.0]).array(-1), "n_q is -1"),
     (lambda: Alibi([1.0]).array(3, 2.5), "n_k is 2.5"),
-    (lambda: t5_buckets(-1), "n_q is -1"),
-    (lambda: t5_buckets(3, n_buckets=30), "n_buckets is 30; it should be a multiple of 4"),
-    (lambda: t5_buckets(3, n_buckets=31, bidirectional=False), "should be a multiple of 2"),
-    (lambda: t5_buckets(3, n_buckets=2), "n_buckets is 2; it should be at least 4"),
-    (lambda: t5_buckets(3, max_distance=8), "max_distance is 8; it should be at least 9"),
-    (lambda: t5_bias(np.ones(32), 3), r"table has shape \[32\]; it should be \[H, n_buckets\]"),
-    (lambda: t5_bias(np.ones((3, 30)), 3), "n_buckets is 30"),
-    (lambda: t5_bias(np.ones((32, 8)), 3), r"\[32, 8\], and 32 is T5's.*table.T.*n_buckets=8$"),
-    (
-        lambda: t5_bias(np.ones((16, 8)), 3, n_buckets=16),
-        r"table has shape \[16, 8\]; it should be \[H, n_buckets=16\]. Transposed\? Pass table.T",
-    ),
-    (
-        lambda: t5_bias(np.ones((3, 8)), 3, n_buckets=16),
-        r"table has shape \[3, 8\]; it should be \[H, n_buckets=16\]$",
-    ),
-    (lambda: t5_bias(np.ones((3, 8)), 3, n_buckets=8.0), "n_buckets is 8.0"),
 ]
 
 
@@ -125,15 +78,6 @@ BAD = [
 def test_bad_input(untyped, call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("shape", [(12, 32), (32, 32), (32, 8)])
-def test_a_table_that_says_how_many_buckets_it_has(shape):
-    table = np.random.default_rng(0).normal(size=shape)
-    bias = t5_bias(table, 4, n_buckets=shape[1])
-    np.testing.assert_array_equal(bias, table[:, t5_buckets(4, n_buckets=shape[1])])
-    if shape != (32, 8):
-        np.testing.assert_array_equal(bias, t5_bias(table, 4))
 
 
 def refusals(name, given):

@@ -10,9 +10,7 @@ from attention_src.costs import (
     arithmetic_intensity,
     attention_bytes,
     attention_flops,
-    block_table_bytes,
     kv_cache_bytes,
-    paged_kv_cache_bytes,
     quantized_kv_cache_bytes,
     stored_bytes,
 )
@@ -81,15 +79,11 @@ def test_cache_bytes_are_those_of_the_caches(n):
 
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("page_size", [1, 3, 16])
-def test_paged_bytes_are_those_of_the_cache(n, page_size):
+def test_a_paged_cache_holds_whole_pages_and_tables(n, page_size):
     cache = filled(PagedKVCache(page_size, n_pages=200), n)
-    paged = paged_kv_cache_bytes(1, 3, 5, 7, n, page_size, batch=2)
-    assert paged == cache.nbytes
-    assert paged_kv_cache_bytes(4, 3, 5, 7, n, page_size, batch=2) == 4 * paged
-    table = block_table_bytes(n, page_size, batch=2)
-    assert table == sum(x.numel() * x.element_size() for x in (cache.block_table, cache.lengths))
+    tables = sum(x.numel() * x.element_size() for x in (cache.block_table, cache.lengths))
     unused = -n % page_size
-    assert paged - table == kv_cache_bytes(1, 3, 5, 7, n + unused, batch=2)
+    assert cache.nbytes - tables == kv_cache_bytes(1, 3, 5, 7, n + unused, batch=2)
 
 
 SCHEMES = [
@@ -146,9 +140,6 @@ BAD = [
     (lambda: kv_cache_bytes(1, 2, 3, 4, "5"), "n_tokens is '5'"),
     (lambda: kv_cache_bytes(1, 2, 3, 4, 5, dtype_bytes=float("nan")), "dtype_bytes is nan"),
     (lambda: stored_bytes(-1), "n_numbers is -1"),
-    (lambda: paged_kv_cache_bytes(1, 2, 3, 4, 5, 0), "page_size is 0; it should be at least 1"),
-    (lambda: paged_kv_cache_bytes(-1, 2, 3, 4, 5, 6), "n_layers is -1"),
-    (lambda: block_table_bytes(1.5, 6), "n_tokens is 1.5"),
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, bits=3), "bits is 3; it should be 4 or 8"),
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, scheme="kivi"), "scheme is 'kivi'"),
     (lambda: quantized_kv_cache_bytes(1, 2, 3, 4, 5, group=2), "group is 2; per_token has no"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
 
+BOOK = Path(__file__).parents[2] / "book"
 NAMES = list(MAKERS)
 GIVEN = {
     "softmax": {},
@@ -54,23 +56,9 @@ def picture(name):
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_the_names():
-    others = [
-        "flash",
-        "gradient",
-        "kvcache",
-        "linear",
-        "masking",
-        "one_query",
-        "pages",
-        "retrieval",
-        "rope",
-        "scaling",
-        "sentence",
-        "softmax",
-        "split_merge",
-    ]
-    assert ["cache_fills", "difference", *others] == NAMES
+def test_every_explorable_stands_in_a_chapter():
+    chapters = "".join(page.read_text("utf-8") for page in BOOK.glob("*.md"))
+    assert set(re.findall(r'explorable\(\s*"(\w+)"', chapters)) == set(NAMES)
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from attention_src.attention.bias import Alibi, alibi_slopes, t5_bias
+from attention_src.attention.bias import Alibi, alibi_slopes
 from attention_src.attention.masks import causal_mask, to_additive
 from attention_src.flash.layer import flash_attention, flash_attention_with_lse
 from flash.oracle import arguments, visible_mask
@@ -165,7 +165,7 @@ def test_flex_attention_with_changed_scores(score_mod, mask_mod, options):
         torch.testing.assert_close(actual, peer, rtol=1e-6, atol=1e-6)  # its lse is in float32
 
 
-@pytest.mark.parametrize("kind", ["alibi", "t5", "padding"])
+@pytest.mark.parametrize("kind", ["alibi", "table", "padding"])
 def test_sdpa_with_a_bias(kind):
     leaves, do = inputs()
     if kind == "alibi":
@@ -173,11 +173,12 @@ def test_sdpa_with_a_bias(kind):
         t, j = torch.arange(N_Q)[:, None] + N_K - N_Q, torch.arange(N_K)
         added = -SLOPES[:, None, None] * (t - j).abs()
     else:
-        table = TABLE.clone() if kind == "t5" else torch.randn(2, 1, 1, N_K).double()
-        leaves.append(table.requires_grad_())
-        added = t5_bias(table, N_Q, N_K, max_distance=20) if kind == "t5" else table
+        learned = TABLE.clone() if kind == "table" else torch.randn(2, 1, 1, N_K).double()
+        leaves.append(learned.requires_grad_())
+        added = learned[:, distances] if kind == "table" else learned
         rule = dict(bias=added)
-        added = added.expand(2 if kind == "padding" else 6, -1, N_Q, N_K) if kind != "t5" else added
+        if kind == "padding":
+            added = added.expand(-1, -1, N_Q, N_K)
     peer = torch.nn.functional.scaled_dot_product_attention(
         *leaves[:3], attn_mask=added, enable_gqa=True
     )

@@ -12,10 +12,25 @@ from attention_src.models.corpus import load_text
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.smollm2 import FILE, SmolLM2, int4
 from attention_src.models.smollm2.tokenizer import Tokenizer
+from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Weights
 
 N_LAYERS, N_HEADS, D_HEAD = 30, 9, 64
 CLOSE = dict(atol=2e-4, rtol=0)  # of logits: 1e-4 is what 30 float32 layers round to
+
+
+class Silenced(Probe):
+    """Sets the output of some heads, (layer, head), to 0."""
+
+    def __init__(self, heads):
+        self.heads = heads
+
+    def attended(self, layer, q, k, v, o):
+        o = o.clone()
+        for silent, head in self.heads:
+            if silent == layer:
+                o[:, head] = 0
+        return o
 
 
 def weights_file():

@@ -189,7 +189,7 @@ def test_the_longest_text_and_one_token_more(model):
         ({"ablate": [(6, 0)]}, "layers are 0 to 5, heads 0 to 11"),
         ({"ablate": [(0, 12)]}, "layers are 0 to 5, heads 0 to 11"),
         ({"ablate": [(-1, 0)]}, "layers are 0 to 5, heads 0 to 11"),
-        ({"ablate": [3]}, r"ablate holds 3: it must hold pairs"),
+        ({"ablate": [3]}, r"ablate holds 3; it should hold pairs"),
         ({"replace": {(0, 0): np.zeros((2, 3))}}, r"replace\[\(0, 0\)\] has shape \(2, 3\)"),
     ],
 )

@@ -11,6 +11,7 @@ from smollm2_support import (
     D_HEAD,
     N_HEADS,
     N_LAYERS,
+    Silenced,
     agreement,
     llama,
     llama_logits,
@@ -25,7 +26,7 @@ from attention_src.attention.masks import to_additive, window_mask
 from attention_src.models.smollm2 import SmolLM2, operations
 from attention_src.models.smollm2 import weights as smollm2_weights
 from attention_src.models.smollm2.operations import feed_forward, project, rms_norm
-from attention_src.models.smollm2.trace import Ablation, Probe
+from attention_src.models.smollm2.trace import Probe
 from attention_src.rope.scaling import NTK, PositionInterpolation, YaRN
 
 N = 131  # crosses the edges of the tiled pass's blocks
@@ -349,7 +350,7 @@ def test_trace_knows_the_mask():
     torch.testing.assert_close(trace.weights[2][None] @ v, o, atol=1e-4, rtol=1e-4)
 
 
-def test_ablation_is_zeroed_columns_of_the_output_in_transformers(reference):
+def test_silent_heads_are_zeroed_columns_of_the_output_in_transformers(reference):
     heads = [(0, 8), (17, 3), (17, 4), (29, 0)]
     ids, network = text_ids(41), llama()
     before = {}
@@ -362,19 +363,9 @@ def test_ablation_is_zeroed_columns_of_the_output_in_transformers(reference):
     finally:
         for layer, w in before.items():
             network.model.layers[layer].self_attn.o_proj.weight.data.copy_(w)
-    logits = model().logits(ids, probe=Ablation(heads, model().config))
+    logits = model().logits(ids, probe=Silenced(heads))
     torch.testing.assert_close(logits, expected, **CLOSE)
     assert (logits - reference[:41]).abs().max() > 1e-2
-
-
-def test_ablation_silences_these_heads_and_no_other():
-    o = torch.randn(2, N_HEADS, 3, D_HEAD, generator=torch.Generator().manual_seed(0))
-    probe = Ablation([(4, 1), (4, 7), (9, 0)], model().config)
-    silent = probe.attended(4, o, o[:, :3], o[:, :3], o)
-    assert (silent[:, [1, 7]] == 0).all()
-    others = [h for h in range(N_HEADS) if h not in (1, 7)]
-    torch.testing.assert_close(silent[:, others], o[:, others], rtol=0, atol=0)
-    torch.testing.assert_close(probe.attended(5, o, o[:, :3], o[:, :3], o), o, rtol=0, atol=0)
 
 
 # What it cannot do.
@@ -442,12 +433,6 @@ def test_nll_needs_a_next_token(untyped):
 def test_what_cannot_be_traced(ids, options, message, untyped):
     with pytest.raises(ValueError, match=message):
         model().trace(ids, **options)
-
-
-@pytest.mark.parametrize("head", [(30, 0), (0, 9), (-1, 0), (0, -1)])
-def test_heads_that_do_not_exist(head):
-    with pytest.raises(ValueError, match="30 layers of 9 heads, counted from 0"):
-        Ablation([(0, 0), head], model().config)
 
 
 def test_a_file_that_was_cut_off_or_altered(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from smollm2_support import CLOSE, model, shallow, text_ids
+from smollm2_support import CLOSE, Silenced, model, shallow, text_ids
 
 from attention_src.exercises.keep import PARTS
 from attention_src.models.smollm2 import SmolLM2
@@ -14,7 +14,6 @@ from attention_src.models.smollm2.experiments.learner_report import report
 from attention_src.models.smollm2.learner.checks import PartError
 from attention_src.models.smollm2.learner.defaults import OURS
 from attention_src.models.smollm2.learner.dispatch import COARSER, UNUSED, Parts
-from attention_src.models.smollm2.trace import Ablation
 
 N = 13
 
@@ -105,7 +104,7 @@ def counted(name, calls):
 
 
 def test_probes_see_the_heads():
-    ids, probe = text_ids(N), Ablation([(1, 4)], shallow().config)
+    ids, probe = text_ids(N), Silenced([(1, 4)])
     found = on().logits(ids, probe=probe)
     torch.testing.assert_close(found, shallow().logits(ids, probe=probe), **CLOSE)
 

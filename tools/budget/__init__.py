@@ -1,4 +1,4 @@
-"""What a chapter asks of its reader, beside what it may ask.
+"""What a chapter asks of its reader, and how much it may ask.
 
     python -m tools.budget                  every chapter, and the sums of the course
     python -m tools.budget softmax maps     these

@@ -1,4 +1,4 @@
-"""What every chapter that has been rewritten keeps to. The list of those only grows."""
+"""The rules for chapters that have been rewritten. The list of those only grows."""
 
 from __future__ import annotations
 

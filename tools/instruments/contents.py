@@ -1,4 +1,4 @@
-"""_static/learner/contents.js: the chapters in the order of the book, and what one does there.
+"""_static/learner/contents.js: the chapters in the order of the book, and what each offers.
 
 Made from the built pages, so that a question comes back in another chapter exactly as its own
 chapter shows it. Only the scripts that need it load it.
@@ -36,7 +36,7 @@ def chapter(page: str, html: str) -> dict[str, Any]:
 
 
 def _parsed(html: str, part: SoupStrainer) -> BeautifulSoup:
-    """A part of a page, since the whole takes seconds, without the links beside headings."""
+    """A part of a page, without the links beside headings; the whole would take seconds."""
     soup = BeautifulSoup(html, "html.parser", parse_only=part)
     for link in soup.select(".headerlink"):
         link.decompose()

@@ -1,4 +1,4 @@
-"""What the portable form of a directive works with: the directive, and its page."""
+"""What a directive's portable form is made from: the directive, and its page."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def number_of(page: Page, d: Directive, what: str) -> str:
 
 
 def checked(page: Page, d: Directive, read: Callable[..., Read], *words: Any) -> Read:
-    """What `read` makes of a directive's words; its ValueError becomes an error with the line."""
+    """What `read` returns for a directive; its ValueError becomes an error with the line."""
     try:
         return read(*words)
     except ValueError as wrong:

@@ -22,6 +22,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -189,13 +190,13 @@ def _item(
     return nodes.list_item("", line)
 
 
-def forget(app: Sphinx, env: Any, docname: str) -> None:
+def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     """A page is read again."""
     env.__dict__.get("bugs", {}).pop(docname, None)
     env.__dict__.get("bug_lists", set()).discard(docname)
 
 
-def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
+def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
     """What another process has read."""
     theirs = other.__dict__
     env.__dict__.setdefault("bugs", {}).update(
@@ -204,7 +205,7 @@ def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     env.__dict__.setdefault("bug_lists", set()).update(theirs.get("bug_lists", set()))
 
 
-def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
+def pages_with_lists(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Pages to write again, whatever else has changed."""
     return sorted(env.__dict__.get("bug_lists", set()))
 

@@ -1,4 +1,4 @@
-"""{predict}: a question to answer before what settles it is shown; {reveal}: prose that gives the
+"""{predict}: a question to answer before its answer is shown; {reveal}: prose that gives the
 answer away above the first cell.
 
     ```{predict} pr:softmax-shift
@@ -69,7 +69,7 @@ def parse(label: str, body: str) -> quiz.Quiz:
 
 
 def numbers(order: str, count: int) -> list[int]:
-    """Under which number, from 0, an answer is stored for each option, from the first one shown.
+    """The number, from 0, that stores an answer, for each option in the order shown.
 
     Raises:
         ValueError: `order` is not empty, and not each of 1 … count once

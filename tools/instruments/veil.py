@@ -16,7 +16,7 @@ SUMMARY = "After you have predicted"
 
 
 class Veil(Enum):
-    """Where a page stands."""
+    """The state of a page, read from the top."""
 
     NONE = "no prediction is open"
     AHEAD = "between a question and the first cell"
@@ -29,7 +29,7 @@ def after_cell(veil: Veil, tags: Sequence[str]) -> Veil:
 
 
 def parts(tokens: Sequence[Token], veil: Veil) -> Iterator[tuple[int, Veil]]:
-    """Where a Markdown cell has to be divided: lines, and how the page stands from there on."""
+    """Where to divide a Markdown cell: lines, and the state of the page from there on."""
     for token in tokens:
         if token.level or token.map is None:
             continue

@@ -89,7 +89,7 @@ def words_before_a_picture(chapter: Chapter) -> int:
     return count
 
 
-@lru_cache(maxsize=128)  # by the text: a page that is built asks for every chapter
+@lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter
 def _sections(text: str, chapter: Chapter) -> Sections:
     found = [(OPENING, Budget())]
     for cell in chapter.read().cells:

@@ -99,7 +99,7 @@ def _words(tokens: Sequence[Token]) -> list[str]:
 
 
 def _shown(tokens: Sequence[Token]) -> Iterator[str]:
-    """The texts of a paragraph; code and mathematics are not made of words."""
+    """The texts of a paragraph, without code and mathematics."""
     for token in tokens:
         if token.type == "text":
             yield token.content

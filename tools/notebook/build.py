@@ -23,7 +23,7 @@ from tools.instruments.veil import Veil, after_cell
 from tools.notebook import labels, setup_cell
 from tools.notebook.portable import Portable
 
-CELL_TIMEOUT = 1800  # seconds, by the clock: only a cell that hangs takes so long
+CELL_TIMEOUT = 1800  # seconds; only a cell that hangs takes this long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
 VEILED: dict[str, Any] = {
     "jupyter": {"outputs_hidden": True},
@@ -120,7 +120,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 
 def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) -> str | None:
-    """Bring one notebook up to date; return what was done, None if it already was."""
+    """Bring one notebook up to date; return what was done, None if there was nothing to do."""
     notebook = build(book, chapter, found)
     path = chapter.notebook
     kept = keep_outputs(notebook, path)

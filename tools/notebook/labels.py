@@ -14,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 
 from tools.book import Book
@@ -23,7 +24,7 @@ _SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
 
 
 class FiguresOfCells(SphinxTransform):
-    """Where no code runs, an empty figure for each cell that will show one: it has a number."""
+    """Where no code runs, an empty figure for each cell that will show one, to number it."""
 
     default_priority = 200  # before Sphinx looks for what has a number
 
@@ -57,7 +58,7 @@ def _kept(root: Path) -> dict[str, Any]:
     return json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
 
 
-def _keep(app: Sphinx, env: Any) -> None:
+def _keep(app: Sphinx, env: BuildEnvironment) -> None:
     root = Path(app.srcdir)
     _store(root).parent.mkdir(parents=True, exist_ok=True)
     numbers = {"digest": _digest(root), **_collect(env)}

@@ -125,7 +125,7 @@ class Portable:
             before = lines[first][: lines[first].index(opens)]
             out.extend(lines[done:first])
             out.block(before, new)
-            # The amsmath token ends a line early.
+            # The amsmath token ends one line too early.
             done = first + token.content.count("\n") + 1 if token.type == "amsmath" else last
         out.extend(lines[done:])
         return "\n".join(out).strip("\n")

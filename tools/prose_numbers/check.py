@@ -1,4 +1,4 @@
-"""One against the other: the numbers of a page's prose, and those that the page computes."""
+"""Compares the numbers of a page's prose with those that the page computes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unfounded(chapter: Chapter) -> Iterator[str]:
 
 
 def given(chapter: Chapter) -> Iterator[str]:
-    """One line for each number that is marked as given: somebody should know its source."""
+    """One line for each number that is marked as given, so that its source can be checked."""
     for match in re.finditer(r"\{given\}`([^`]+)`", chapter.text):
         line = chapter.text.count("\n", 0, match.start()) + 1
         yield f"{chapter.source}:{line}: {match[1]}: {_around(chapter.text, match.start())}"

@@ -61,13 +61,13 @@ _EXEMPT = {Decimal(0), Decimal(1), Decimal(2)}
 
 @dataclass(frozen=True)
 class Written:
-    """A number of the prose.
+    """A number in the prose.
 
     text: as it is written
     at: its place in the text
     value: what is written
     low, high: what rounds to it; both ends belong to it
-    hedged: whether "about", "more than" or the like stands before it
+    hedged: whether "about", "more than" or the like comes before it
     signed: whether its sign is written
     scales: what a found number may be multiplied with: 100 for a percentage
     """
@@ -93,7 +93,7 @@ class Written:
 
 
 def in_prose(text: str) -> Iterator[Written]:
-    """The numbers of a prose that must be found; names, dates, years and 0, 1, 2 are left out."""
+    """The numbers in prose that must be found; names, dates, years and 0, 1, 2 are left out."""
     text = _DATE.sub(lambda m: " " * len(m[0]), text)
     text = _YEAR.sub(lambda m: " " * len(m[0]), text)
     end = 0

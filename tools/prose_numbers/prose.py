@@ -1,11 +1,11 @@
-"""What of a MyST page is prose. The rest becomes blanks, so that everything keeps its place."""
+"""The prose of a MyST page. The rest becomes blanks, so that everything keeps its place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# Directives whose body is no prose.
+# Directives whose body is not prose.
 NOT_PROSE = {
     "bibliography",
     "code",
@@ -26,7 +26,7 @@ PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
 _OPTION = re.compile(r"^[ >]*:(?P<name>[\w-]+):")
 _WRONG = re.compile(r"^\s*- \[ \] ")
 
-# What is no prose inside a paragraph; the first group that matches is blanked whole, except that a
+# What is not prose in a paragraph; the first group that matches is blanked whole, except that a
 # link keeps its text, and a role with a target its title.
 _INLINE = re.compile(
     r"""
@@ -46,7 +46,7 @@ _INLINE = re.compile(
     """,
     re.X | re.S | re.M,
 )
-# What mathematics claims to have worked out: \approx 0.139, \approx 4 \times 10^{-18}.
+# Results that mathematics states: \approx 0.139, \approx 4 \times 10^{-18}.
 _APPROXIMATELY = re.compile(
     r"\\approx\s*(?P<number>-?[\d.,{}]*\d)(?:\s*\\(?:times|cdot)\s*10\^\{?(?P<ten>-?\d+)\}?)?"
 )
@@ -63,7 +63,7 @@ def prose(text: str) -> str:
 
 
 def code_blocks(text: str) -> list[str]:
-    """The Python of a page that is no cell: fenced blocks, in worked solutions for instance."""
+    """The Python of a page outside its cells: fenced blocks, as in worked solutions."""
     blocks: list[str] = []
     closing = None
     for line in text.split("\n"):

@@ -39,11 +39,11 @@ REGISTRY = "https://registry.npmjs.org/"
 
 
 class Unavailable(Exception):
-    """The parts cannot be had here; the message says why."""
+    """The parts cannot be fetched here; the message says why."""
 
 
 def version() -> str:
-    """Pyodide's version and a hash of all that decides what `ready` makes."""
+    """Pyodide's version, and a hash of everything that `ready` depends on."""
     made_by = [p.read_bytes() for p in sorted([HERE / "pyodide.py", *HERE.glob("worker/*")])]
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
@@ -83,7 +83,7 @@ def _make(made: Path, raw: Path, cache: Path) -> None:
     entry = lock["packages"]["numpy"]
     if entry["file_name"] != NUMPY or entry["sha256"] != SHA256[NUMPY]:
         raise Unavailable(f"Pyodide {PYODIDE} does not want {NUMPY}")
-    # No other package: what is not here is not sought elsewhere.
+    # No other package: nothing is looked for elsewhere.
     lock["packages"] = {"numpy": entry}
     (raw / LOCK).write_text(json.dumps(lock), "utf-8")
     _compile(raw, made)

@@ -143,6 +143,7 @@ def split_at_commas(tokens: Iterable[Any]) -> Iterator[list[Any]]:
     yield part
 
 
+# By hand and not with PurgeCSS: an npm package would be one more download for `make book`.
 def purge(rules: Iterable[Any], words: set[str]) -> Iterator[str]:
     """The rules that can match something, as text."""
     for rule in rules:

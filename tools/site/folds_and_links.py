@@ -24,7 +24,7 @@ from tools.minutes.course import time_line
 
 # HTML of other extensions that confuses a screen reader, and its replacement.
 REPAIRS = (
-    (' aria-label="Toggle hidden content"', ""),  # the summary has a text, which says more
+    (' aria-label="Toggle hidden content"', ""),  # the summary has a text that says more
     (' role="doc-biblioentry"', ' role="listitem"'),  # their parent has role="list"
     # The same id on many boxes.
     (' id="exercise-content"', ""),

@@ -20,7 +20,7 @@ AFTER = " can run on it. This page keeps what you typed, in this browser alone."
 
 
 def is_keep(node: nodes.Node) -> bool:
-    """Whether it is a cell that keeps a function, and that no page can run."""
+    """Whether a cell keeps a function, which a page cannot do."""
     if not isinstance(node, nodes.container) or "tag_notebook-only" not in node["classes"]:
         return False
     return any(KEEPS.search(code.astext()) for code in node.findall(nodes.literal_block))

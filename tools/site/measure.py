@@ -67,7 +67,7 @@ def driver_lacks() -> str:
 
 @dataclass
 class Visit:
-    """What opening one page and scrolling to its end asked for."""
+    """What was requested while one page was opened and scrolled to its end."""
 
     bytes: dict[str, int] = field(
         default_factory=dict

@@ -22,6 +22,7 @@ from docutils import nodes
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
@@ -52,7 +53,7 @@ def can_execute() -> bool:
 
 
 def _cache_folder(app: Sphinx) -> str:
-    """Where myst-nb looks unless configured otherwise."""
+    """Where myst-nb looks by default."""
     return str(Path(app.outdir).parent.resolve() / ".jupyter_cache")
 
 
@@ -106,7 +107,7 @@ def is_sentences(text: str) -> bool:
 
 
 def mark_lines(app: Sphinx, doctree: nodes.document) -> None:
-    """Let printed sentences wrap, and make wide tables smaller: what is cut is hardly read."""
+    """Let printed sentences wrap, and make wide tables smaller, so that nothing is cut off."""
     for block in doctree.findall(nodes.literal_block):
         if "output" not in block["classes"]:
             continue
@@ -117,7 +118,7 @@ def mark_lines(app: Sphinx, doctree: nodes.document) -> None:
             block["classes"].append("wide")
 
 
-def set_address(app: Sphinx, config: Any) -> None:
+def set_address(app: Sphinx, config: Config) -> None:
     """Canonical links and the sitemap follow from repository.url, like every other address."""
     config.html_baseurl = Book(Path(app.srcdir)).site + "/"
 

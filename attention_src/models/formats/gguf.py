@@ -17,6 +17,7 @@ from jaxtyping import Float32, Int, UInt8
 
 from attention_src.models.formats.gguf_blocks import BLOCKS, Block
 
+# By hand and not with the package gguf, which would bring pyyaml, requests and tqdm to Colab.
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 ALIGNMENT = 32  # of tensors, in bytes, unless the metadata say otherwise
 MAX_AXES = 4
@@ -78,7 +79,7 @@ class GGUF:
     mapped: mmap.mmap | None = None
 
     def release(self) -> None:
-        """Let the system take back the memory of all that was read; tensors are then read anew."""
+        """Let the system reclaim the memory of what was read; tensors are read again when used."""
         if self.mapped is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
             self.mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -141,7 +142,7 @@ class _Reader:
         return self.scalars(letter, 1, field)[0]
 
     def string(self, field: str) -> str:
-        """A text after its length; a tokenizer has a hundred thousand, so no step too many."""
+        """A text after its length. A tokenizer holds a hundred thousand, so this must be fast."""
         [n_bytes] = LENGTH.unpack(self.take(LENGTH.size, field, "the length of "))
         text = self.take(n_bytes, field)
         try:

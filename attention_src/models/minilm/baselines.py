@@ -16,7 +16,7 @@ def shuffled(model: MiniLM, seed: int) -> MiniLM:
     """The model with the entries of each weight matrix of its layers in random order.
 
     The same shape, the same sizes of weights, nothing learned but the embeddings, biases and norms:
-    a baseline that is less easy to beat than fresh small weights, whose maps are uniform.
+    a baseline that is harder to beat than small random weights, whose maps are uniform.
 
     Args:
         model: MiniLM

@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from attention_src.attention.reference import attention, attention_weights
 from attention_src.models.formats.safetensors import read_safetensors
+from attention_src.models.heads import Head, check_head
 from attention_src.models.install import folder, require_tokenizers
 from attention_src.models.minilm.gelu import gelu
 from attention_src.multihead.reference import merge_heads, split_heads
@@ -25,8 +26,6 @@ from attention_src.multihead.reference import merge_heads, split_heads
 N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
 D_HEAD = D_MODEL // N_HEADS
 EPSILON = 1e-12
-
-Head = tuple[int, int]  # (layer, head)
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class MiniLM:
 
         tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
         tokenizer.no_padding()
-        tokenizer.no_truncation()  # a text that is too long is an error, never cut silently
+        tokenizer.no_truncation()  # a text that is too long is an error; it is never cut
         return cls(read_safetensors(model / "model.safetensors"), tokenizer)
 
     @property
@@ -83,7 +82,7 @@ class MiniLM:
             layer, head: counted from 0
         Returns: [32, 384]
         """
-        _check_head((layer, head), "head")
+        check_head((layer, head), "head", N_LAYERS, N_HEADS)
         w_o = self.parameters[f"encoder.layer.{layer}.attention.output.dense.weight"].T
         return w_o[head * D_HEAD : (head + 1) * D_HEAD]
 
@@ -137,7 +136,7 @@ class MiniLM:
                 fit
         """
         tokens, ids = self._tokenize(text)
-        ablate = [_check_head(head, "ablate") for head in ablate]
+        ablate = [check_head(head, "ablate", N_LAYERS, N_HEADS) for head in ablate]
         replace = _check_replace(replace or {}, len(ids))
         x = self._embed_tokens(ids)
         layers, weights, values = [x], [], []
@@ -156,7 +155,7 @@ class MiniLM:
         return Encoding(tokens, np.stack(layers), np.stack(weights), np.stack(values))
 
     def attend(self, layer: int, x: Float[np.ndarray, "*runs n 384"]) -> np.ndarray:
-        """What the heads of a layer bring back.
+        """The outputs of the heads of a layer.
 
         Args:
             layer: counted from 0
@@ -171,7 +170,7 @@ class MiniLM:
         x: Float[np.ndarray, "*one_or_runs n 384"],
         o: Float[np.ndarray, "*runs 12 n 32"],
     ) -> Float[np.ndarray, "*runs n 384"]:
-        """A layer's result, given its input and what its heads bring back.
+        """A layer's result, given its input and the outputs of its heads.
 
         Args:
             layer: counted from 0
@@ -198,7 +197,7 @@ class MiniLM:
         return self._normalize("embeddings", self.token_embeddings[ids] + positions + segment)
 
     def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
-        rows = x.reshape(-1, x.shape[-1])  # one large product, also of several runs
+        rows = x.reshape(-1, x.shape[-1])  # one large product, even for several runs
         y = rows @ self.parameters[f"{name}.weight"].T + self.parameters[f"{name}.bias"]
         return y.reshape(*x.shape[:-1], y.shape[-1])
 
@@ -222,24 +221,11 @@ class MiniLM:
         return centred / deviation * w[f"{name}.LayerNorm.weight"] + w[f"{name}.LayerNorm.bias"]
 
 
-def _check_head(at: Any, name: str) -> Head:
-    try:
-        layer, head = (int(i) for i in at)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} holds {at!r}: it must hold pairs (layer, head)") from None
-    if not (0 <= layer < N_LAYERS and 0 <= head < N_HEADS):
-        raise ValueError(
-            f"{name} holds (layer, head) = {(layer, head)}: layers are 0 to {N_LAYERS - 1}, "
-            f"heads 0 to {N_HEADS - 1}"
-        )
-    return layer, head
-
-
 def _check_replace(replace: Mapping[Head, Any], n: int) -> dict[Head, np.ndarray]:
     checked = {}
     for at, weights in replace.items():
         p = np.asarray(weights, dtype=np.float32)
         if p.shape != (n, n):
             raise ValueError(f"replace[{at}] has shape {p.shape}: this text needs {(n, n)}")
-        checked[_check_head(at, "replace")] = p
+        checked[check_head(at, "replace", N_LAYERS, N_HEADS)] = p
     return checked

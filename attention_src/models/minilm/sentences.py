@@ -1,6 +1,6 @@
 """The sentences that the course reads maps of, written for it, each for one experiment."""
 
-# Plain prose: no two alike in build, ten of them with a word that comes twice.
+# Plain prose: each built differently, ten of them with a word that comes twice.
 PLAIN = (
     "The cat sat on the mat",
     "She opened the door, and the dog ran into the garden.",
@@ -28,7 +28,7 @@ PLAIN = (
     "There is a light in the window of the empty house.",
 )
 
-# No signs and no rare words, so that each word is one token: for masking word by word.
+# No punctuation and no rare words, so that each word is one token: for masking word by word.
 UNPUNCTUATED = (
     "The cat sat on the mat",
     "A small red car passed the old blue truck on the narrow road",
@@ -44,7 +44,7 @@ UNPUNCTUATED = (
     "The teacher asked the class to write about their summer",
 )
 
-# (phrase, its adjective): article, adjective, the phrase's only noun, and a word that is none.
+# (phrase, its adjective): article, adjective, the only noun, and a word of another kind.
 ADJECTIVES = (
     ("She bought the red car yesterday", "red"),
     ("He read the old book twice", "old"),

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.models.heads import Head, check_head
 from attention_src.models.planted.heads import LAYERS, MAX_TOKENS, START, VOCABULARY
 
 N_LAYERS, N_HEADS = len(LAYERS), len(LAYERS[0])
-
-Head = tuple[int, int]  # (layer, head)
 
 
 def check_tokens(tokens: Iterable[str]) -> list[str]:
@@ -32,28 +31,6 @@ def check_tokens(tokens: Iterable[str]) -> list[str]:
     return tokens
 
 
-def check_head(at: Any, name: str) -> Head:
-    """Return a pair (layer, head) that exists.
-
-    Args:
-        at: the pair
-        name: of the argument that holds it
-    Returns: the pair, of ints
-    Raises:
-        ValueError: not a pair, or no such head
-    """
-    try:
-        layer, head = (int(i) for i in at)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} holds {at!r}; it should hold pairs (layer, head)") from None
-    if not (0 <= layer < N_LAYERS and 0 <= head < N_HEADS):
-        raise ValueError(
-            f"{name} holds (layer, head) = {(layer, head)}; layers are 0 to {N_LAYERS - 1}, "
-            f"heads 0 to {N_HEADS - 1}"
-        )
-    return layer, head
-
-
 def check_arrays(
     given: Mapping[Head, Any], name: str, shape: tuple[int, int]
 ) -> dict[Head, np.ndarray]:
@@ -72,5 +49,5 @@ def check_arrays(
         x = np.asarray(array, dtype=float)
         if x.shape != shape and not (name == "patch" and x.shape == shape[1:]):
             raise ValueError(f"{name}[{at}] has shape {list(x.shape)}; it should be {list(shape)}")
-        checked[check_head(at, name)] = np.broadcast_to(x, shape)
+        checked[check_head(at, name, N_LAYERS, N_HEADS)] = np.broadcast_to(x, shape)
     return checked

@@ -6,7 +6,7 @@ The residual stream is cut into parts, and in each part one number stands for on
     POSITION   32   the place; the embedding writes it
     PREVIOUS   27   the letter before, if a head writes it
     NEXT       27   the guess of the next letter, the only part that the logits add to a constant
-    SCRATCH    27   written, and read by nobody
+    SCRATCH    27   written, and never read
 
 A head's four matrices copy parts into its queries, keys and values, and its output into a part.
 """
@@ -140,7 +140,7 @@ def mean() -> Weights:
 
 
 def sink() -> Weights:
-    """Looks at START with all its might; START's value is 0.
+    """Looks only at START; START's value is 0.
 
     Returns: Weights
     """
@@ -160,7 +160,7 @@ def steady() -> Weights:
 
 
 def echo() -> Weights:
-    """Looks at all places with the letter here, and copies it to where nobody reads.
+    """Looks at all places with the letter here, and copies it to where it is never read.
 
     Returns: Weights
     """

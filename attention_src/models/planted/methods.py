@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.models.planted.checks import N_HEADS, N_LAYERS, Head
+from attention_src.models.heads import Head
+from attention_src.models.planted.checks import N_HEADS, N_LAYERS
 from attention_src.models.planted.model import PlantedModel, Trace
 from attention_src.models.planted.texts import LETTERS
 from attention_src.shapes import check_impl
@@ -52,7 +53,7 @@ def direct_logits(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n
 def input_influence(
     model: PlantedModel, tokens: Iterable[str], *, letters: Sequence[str] = LETTERS
 ) -> Float[np.ndarray, "n n"]:
-    """How far the logits move when one letter is exchanged: what an experiment sees, not a map.
+    """How far the logits move when one letter is replaced: an experiment, not a map.
 
         influence[i, j] = mean over letters x of max |logits_i(text with x at j) - logits_i(text)|
 
@@ -178,7 +179,7 @@ def grade(scores: Any, truth: Any) -> float:
 
 
 def _top(scores: np.ndarray, truth: np.ndarray) -> float:
-    """The expected share of true ones among the k highest; ties are broken by lot."""
+    """The expected share of true ones among the k highest, with ties broken at random."""
     k = int(truth.sum())
     last = np.sort(scores.ravel())[-k]  # the lowest score that still has a place
     above, tied = scores > last, scores == last

@@ -18,12 +18,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_src.attention.reference import attention, attention_weights
+from attention_src.models.heads import Head, check_head
 from attention_src.models.planted.checks import (
     N_HEADS,
     N_LAYERS,
-    Head,
     check_arrays,
-    check_head,
     check_tokens,
 )
 from attention_src.models.planted.heads import (
@@ -139,7 +138,7 @@ class PlantedModel:
         Raises:
             ValueError: there is no such head
         """
-        return self._weights[check_head((layer, head), "head")]
+        return self._weights[check_head((layer, head), "head", N_LAYERS, N_HEADS)]
 
     @property
     def unembedding(self) -> Float[np.ndarray, "d_model vocab"]:
@@ -187,7 +186,7 @@ class PlantedModel:
         """
         tokens = check_tokens(tokens)
         n = len(tokens)
-        silent = {check_head(at, "ablate") for at in ablate}
+        silent = {check_head(at, "ablate", N_LAYERS, N_HEADS) for at in ablate}
         replace = check_arrays(replace or {}, "replace", (n, n))
         patch = check_arrays(patch or {}, "patch", (n, D_HEAD))
         x = self.embed(tokens)

@@ -1,4 +1,4 @@
-"""Texts for the planted model. What matters depends on the text that one asks with."""
+"""Texts for the planted model. Which heads matter depends on the text."""
 
 import numpy as np
 
@@ -18,10 +18,7 @@ def repeated(n: int = 10, seed: int = 0) -> list[str]:
     Raises:
         ValueError: n below 2 or above 15
     """
-    if check_size(n, "n", at_least=2) > MAX_TOKENS // 2 - 1:
-        raise ValueError(f"n is {n}; it should be at most {MAX_TOKENS // 2 - 1}")
-    rng = np.random.default_rng(check_size(seed, "seed"))
-    letters = rng.choice(LETTERS, n, replace=False).tolist()
+    letters = _letters(check_size(n, "n", at_least=2), seed)
     return [START, *letters, *letters]
 
 
@@ -29,7 +26,7 @@ def refrain(n: int = 10, seed: int = 0) -> list[str]:
     """START, and one letter that comes again after each of n different ones: x a x b x c x.
 
     After a new letter, the letter that came most often is the right guess, and induction has
-    nothing to go by. (After the refrain comes a new letter, which nobody can guess.)
+    nothing to go by. (After the refrain comes a new letter, which cannot be guessed.)
 
     Args:
         n: number of new letters, from 1 to 15
@@ -38,9 +35,13 @@ def refrain(n: int = 10, seed: int = 0) -> list[str]:
     Raises:
         ValueError: n below 1 or above 15
     """
-    if check_size(n, "n", at_least=1) > MAX_TOKENS // 2 - 1:
+    again, *new = _letters(check_size(n, "n", at_least=1), seed, more=1)
+    return [START, again, *(x for letter in new for x in (letter, again))]
+
+
+def _letters(n: int, seed: int, more: int = 0) -> list[str]:
+    """n + more different random letters."""
+    if n > MAX_TOKENS // 2 - 1:
         raise ValueError(f"n is {n}; it should be at most {MAX_TOKENS // 2 - 1}")
     rng = np.random.default_rng(check_size(seed, "seed"))
-    letters = rng.choice(LETTERS, n + 1, replace=False).tolist()
-    again, new = letters[0], letters[1:]
-    return [START, again, *(x for letter in new for x in (letter, again))]
+    return rng.choice(LETTERS, n + more, replace=False).tolist()

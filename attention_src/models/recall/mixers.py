@@ -2,8 +2,8 @@
 
     o_i = Σ_j w_ij v_j       for the last `asked` positions i, over all j up to i
 
-Softmax needs all keys and values for that. The others have a recurrent form, in which a state of
-d_k × d_v numbers holds all there is; the weights are that of their parallel form. Queries and keys
+Softmax needs all keys and values for that. The others have a recurrent form, whose whole memory
+is a state of d_k × d_v numbers; the weights are that of their parallel form. Queries and keys
 of `Linear`, `Decay`, `Delta` and `SSD` have length 1, so that they differ in how they write alone.
 
 A mixer is a module: forward(q, k, gate) with q [B, asked, d_k], k [B, n, d_k] and gate [B, n], a
@@ -31,7 +31,7 @@ def lags(q: Tensor, k: Tensor) -> Tensor:
 class Softmax(nn.Module):
     """Softmax attention. A learned slope takes off some score for each token of distance.
 
-    Without it, it could not tell a key's two values apart. The scale of the scores is learned too.
+    Otherwise it could not tell a key's two values apart. The scale of the scores is learned too.
     """
 
     def __init__(self) -> None:

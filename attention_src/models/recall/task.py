@@ -9,7 +9,7 @@ from jaxtyping import Int
 from attention_src.shapes import check_size
 
 N_KEYS, N_VALUES = 64, 32
-ASKED = 16  # questions in a text, or as many as there are keys
+ASKED = 16  # questions in a text; as many as there are keys, if those are fewer
 
 
 def draw(
@@ -54,7 +54,7 @@ def draw(
 
 
 def _seen_before(slot: Int[np.ndarray, "texts pairs"]) -> np.ndarray:
-    """Whether an entry stands earlier in its row too, where each stands twice."""
+    """Whether an entry also comes earlier in its row, where each comes twice."""
     order = np.argsort(slot, axis=1, kind="stable")  # the two places of 0, then those of 1, ...
     again = np.zeros(slot.shape, dtype=bool)
     np.put_along_axis(again, order[:, 1::2], True, axis=1)

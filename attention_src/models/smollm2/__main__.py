@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], **where)
         threads = threads or fastest_threads(model)
         torch.set_num_threads(threads)
-        # Printed with the first piece: by then no error can follow.
+        # Printed with the first piece, after which no error can come.
         unprinted = [] if options["chat"] else [prompt]
 
         def say(piece: str) -> None:

@@ -12,6 +12,7 @@ from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Config, Weights
 from attention_src.multihead.layer_attend import attend, attend_with_cache
 from attention_src.rope.layer import apply_rotation, cos_sin
+from attention_src.rope.scaling import Scaling
 
 
 def forward(
@@ -23,7 +24,7 @@ def forward(
     caches: Sequence[Cache] | None,
     mask: Any,
     impl: str,
-    scaling: Any,
+    scaling: Scaling | None,
     probe: Probe,
     last: bool,
 ) -> Float32[Tensor, "B n_out n_vocabulary"]:

@@ -1,7 +1,7 @@
 """Generation: choose a token, append it, repeat."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Int64
@@ -14,11 +14,16 @@ from attention_src.models.smollm2.sampling import Choose, chooser, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size
 
+if TYPE_CHECKING:
+    from attention_src.models.smollm2.model import SmolLM2
+else:
+    SmolLM2 = Any  # model.py imports this file
+
 STOP = ("<|im_end|>", "<|endoftext|>")
 
 
 def generate(
-    model: Any,
+    model: SmolLM2,
     prompt: str | Sequence[str],
     max_new_tokens: int,
     *,
@@ -54,14 +59,14 @@ def generate(
         total = max(map(len, prompts)) + max_new_tokens
         caches = model.new_caches(cache, batch=batch, max_tokens=total)
     options: dict[str, Any] = dict(choose=choose, stops=stops, caches=caches, impl=impl)
-    with torch.inference_mode():  # nobody else sees its caches and logits
+    with torch.inference_mode():  # safe: its caches and logits do not escape
         texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
     stream.close()
     return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
 
 
 def generate_ids(
-    model: Any,
+    model: SmolLM2,
     prompts: list[list[int]],
     max_new_tokens: int,
     *,
@@ -117,7 +122,7 @@ def generate_ids(
 
 
 def pad_left(
-    prompts: list[list[int]], device: Any
+    prompts: list[list[int]], device: torch.device | str
 ) -> tuple[Int64[Tensor, "B n"], Int64[Tensor, "B"]]:
     """Put prompts into one tensor, padded on the left so that all end in the last column.
 
@@ -169,7 +174,7 @@ def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None)
 
 
 class Stream:
-    """Passes text on as soon as it is complete: a character may need several tokens.
+    """Passes text on once it is complete: a character may need several tokens.
 
     Args:
         tokenizer: decodes the tokens
@@ -201,7 +206,7 @@ class Stream:
 
 
 def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[list[int]]:
-    """Each prompt's token ids, at least one: the model has no token to begin an empty text with."""
+    """Each prompt's token ids, at least one: the model has no token that begins a text."""
     if not prompts:
         raise ValueError("prompt is an empty list; it should hold at least one text")
     tokenized = []

@@ -1,7 +1,7 @@
 """Matrices of 4-bit codes, as the file holds them, and torch's product by them on a CPU.
 
-A token needs every weight once, so its time is that of reading them: 4 bits take an eighth of the
-time of float32. Blocks of 32 weights share a scale and a zero:
+A token needs every weight once, so its time is the time to read them: 4 bits take an eighth of
+the time of float32. Blocks of 32 weights share a scale and a zero:
 
     w = scale (code - 8) + zero,  code = 0 ... 15
 
@@ -60,7 +60,7 @@ class PackedMatrix:
         """Compute x @ w, summed in float32.
 
         Args:
-            x: [..., d_in]  rounded to bfloat16, for which alone torch's product is fast
+            x: [..., d_in]  rounded to bfloat16; torch's product is fast only there
         Returns: [..., d_out]
         Raises:
             ValueError: x has another width, or requires a gradient: torch's product has none
@@ -107,7 +107,7 @@ def pack(rows: UInt8[np.ndarray, "d_out n_bytes"], kind: str) -> PackedMatrix:
         )
     n_halves = 2 if kind == "Q8_0" else 1
     d_in = rows.shape[1] // n_bytes * GROUP
-    cpu = torch.device("cpu")  # whatever torch's default is
+    cpu = torch.device("cpu")  # even if torch's default is another
     codes = torch.empty(len(rows), n_halves * d_in // 2, dtype=torch.uint8, device=cpu)
     n_blocks = n_halves * d_in // GROUP
     pairs = torch.empty(n_blocks, len(rows), 2, dtype=torch.bfloat16, device=cpu)
@@ -130,7 +130,7 @@ def fits(d_in: int, d_out: int, kinds: Sequence[str]) -> bool:
     return len(set(kinds)) == 1 and kinds[0] in KINDS and not (d_in % GROUP or d_out % COLUMNS)
 
 
-def keeps_blocks(weights: str, dtype: torch.dtype, device: Any) -> bool:
+def keeps_blocks(weights: str, dtype: torch.dtype, device: torch.device | str) -> bool:
     """Whether to keep the file's blocks: if they are asked for, or if "auto" chooses them.
 
     Args:
@@ -157,8 +157,8 @@ def keeps_blocks(weights: str, dtype: torch.dtype, device: Any) -> bool:
     return False
 
 
-def _impossible(dtype: torch.dtype, device: Any) -> str | None:
-    """Why no product by 4-bit codes can be had, in words."""
+def _impossible(dtype: torch.dtype, device: torch.device | str) -> str | None:
+    """Why there can be no product by 4-bit codes here; None if there can."""
     if dtype != torch.float32 or str(device).partition(":")[0] != "cpu":
         return (
             f"dtype is {dtype} and device is {str(device)!r}, and 4 bits need torch.float32 and "
@@ -170,11 +170,11 @@ def _impossible(dtype: torch.dtype, device: Any) -> str | None:
 
 
 def slowness() -> str | None:
-    """Why the product by 4-bit codes is not worth while on this computer.
+    """Why the product by 4-bit codes does not pay on this computer.
 
-    It is timed on one thread by the processor's clock, which other programs do not advance.
+    It is timed on one thread, in processor time, so that other programs do not matter.
 
-    Returns: None if it is fast, else the reason in words
+    Returns: None if it is fast, else the reason
     Cost: tens of milliseconds, because a product is timed.
     """
     packed = pack(np.zeros((1024, 20 * 18), np.uint8), "Q4_1")

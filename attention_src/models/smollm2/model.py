@@ -41,6 +41,7 @@ from attention_src.models.smollm2.one_token.token import (
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Config, Weights, load_weights
+from attention_src.rope.scaling import Scaling
 from attention_src.shapes import check_impl
 
 Model = TypeVar("Model", bound="SmolLM2")
@@ -69,7 +70,7 @@ class SmolLM2:
         cls: type[Model],
         dtype: torch.dtype = torch.float32,
         *,
-        device: Any = "cpu",
+        device: torch.device | str = "cpu",
         path: str | Path | None = None,
         weights: str = "float",
         parts: Mapping[str, Callable] | None = None,
@@ -170,7 +171,7 @@ class SmolLM2:
         positions: Any = None,
         mask: Any = None,
         impl: str = "auto",
-        scaling: Any = None,
+        scaling: Scaling | None = None,
         probe: Probe | None = None,
         last: bool = False,
     ) -> Float32[Tensor, "*B_or_none n n_vocabulary"]:
@@ -201,7 +202,7 @@ class SmolLM2:
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         positions = check_positions(positions, rows, caches, self.config)
         plain = impl == "auto" and all(x is None for x in (mask, scaling, probe))
-        if takes(self.config, self.weights, rows, caches, plain=plain):
+        if caches is not None and takes(self.config, self.weights, rows, caches, plain=plain):
             logits = next_token_logits(self.config, self.weights, rows, positions, caches)
         else:
             run = forward if self.parts is None else partial(forward_on_parts, self.parts)

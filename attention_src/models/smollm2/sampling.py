@@ -22,7 +22,7 @@ def chooser(
     seed: int | None = None,
     *,
     batch: int = 1,
-    device: Any = "cpu",
+    device: torch.device | str = "cpu",
 ) -> Choose:
     """Make a function that chooses the next token of each of `batch` texts.
 
@@ -68,7 +68,7 @@ def greedy(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
         logits: [B, n_vocabulary]
     Returns: int64 [B]  token ids
     """
-    if logits.is_cpu and logits.dtype == torch.float32:  # NumPy takes a tenth of the time
+    if logits.is_cpu and logits.dtype == torch.float32:  # NumPy is ten times as fast here
         ids = np.argmax(logits.detach().numpy(), axis=-1)
         return torch.as_tensor(ids, device=logits.device)  # not on torch's default device
     return logits.argmax(dim=-1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from attention_src.models.install import require_tokenizers
 
-SPECIAL = 3  # the token type of <|im_start|> and its like
+SPECIAL = 3  # the token type of special tokens such as <|im_start|>
 ROLES = ("system", "user", "assistant")
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 MODEL, SPLITTING = "gpt2", "smollm"  # the tokenizer's names in the file

@@ -13,11 +13,10 @@ from attention_src.models.smollm2.weights import Config
 from attention_src.softmax.layer import softmax
 
 KEPT = ("weights", "scores", "hidden")
-Head = tuple[int, int]  # (layer, head)
 
 
 class Probe:
-    """Sees what the forward pass computes. This one does nothing: derive your own."""
+    """Is shown what the forward pass computes. This one does nothing: derive your own."""
 
     def hidden(self, depth: int, x: Float[Tensor, "B n d_model"]) -> None:
         """Called with the hidden states after `depth` layers: 0 is the embedding, 30 the end.
@@ -125,30 +124,3 @@ class Recorder(Probe):
         Returns: the trace
         """
         return Trace(tokens, logits, self.weights, self.scores, self.states)
-
-
-class Ablation(Probe):
-    """Sets the output of some heads to 0.
-
-    Args:
-        heads: (layer, head) pairs
-        config: the model's sizes
-    Raises:
-        ValueError: a head that does not exist
-    """
-
-    def __init__(self, heads: Iterable[Head], config: Config) -> None:
-        self.heads: dict[int, list[int]] = {}
-        for layer, head in heads:
-            if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
-                raise ValueError(
-                    f"heads holds {(layer, head)}; there are {config.n_layers} layers of "
-                    f"{config.n_heads} heads, counted from 0"
-                )
-            self.heads.setdefault(layer, []).append(head)
-
-    def attended(self, layer: int, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> Tensor:
-        """As `Probe.attended`: set the outputs of the chosen heads to 0."""
-        if layer in self.heads:
-            o = o.index_fill(1, torch.tensor(self.heads[layer], device=o.device), 0)
-        return o

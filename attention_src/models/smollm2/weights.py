@@ -122,7 +122,12 @@ class Weights:
 
 
 def load_weights(
-    file: GGUF, config: Config, dtype: torch.dtype, device: Any, *, packed: bool = False
+    file: GGUF,
+    config: Config,
+    dtype: torch.dtype,
+    device: torch.device | str,
+    *,
+    packed: bool = False,
 ) -> Weights:
     """Dequantise a file's weights, one tensor at a time, or keep its 4-bit and 8-bit blocks.
 
@@ -202,8 +207,11 @@ def half_split(rows: Shaped[np.ndarray, "d_out d_in"], n_heads: int) -> np.ndarr
 class _Maker:
     """Converts a file's tensors to torch and checks their shapes."""
 
-    def __init__(self, file: GGUF, dtype: torch.dtype, device: Any, packed: bool) -> None:
-        self.file, self.options, self.packed = file, dict(dtype=dtype, device=device), packed
+    def __init__(
+        self, file: GGUF, dtype: torch.dtype, device: torch.device | str, packed: bool
+    ) -> None:
+        self.file, self.packed = file, packed
+        self.options: dict[str, Any] = dict(dtype=dtype, device=device)
         self.used: set[str] = set()
 
     def vector(self, name: str, n: int) -> Tensor:
@@ -225,7 +233,7 @@ class _Maker:
         return w
 
     def check_all_used(self) -> None:
-        """Refuse a file with more tensors: it is another model, which would silently run wrong."""
+        """Refuse a file with more tensors: another model, which would run and be wrong."""
         for name in self.file.tensors:
             if name not in self.used:
                 raise ValueError(f"{self.file.path}: tensor {name!r} is none of SmolLM2's")

@@ -1,1 +1,1 @@
-"""Stand-ins for modules that Python in the page has not; course.py puts them in their places."""
+"""Stand-ins for modules that Python in the page lacks; course.py puts them in place."""

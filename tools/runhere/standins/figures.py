@@ -1,4 +1,4 @@
-"""In the page there is no matplotlib: a figure is described, not drawn."""
+"""The page has no matplotlib: a figure is described, not drawn."""
 
 from collections import defaultdict
 from collections.abc import Iterator

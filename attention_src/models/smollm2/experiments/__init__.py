@@ -42,7 +42,7 @@ def corpus_ids(model: SmolLM2, n: int, text: str = "rivers") -> Int64[Tensor, "n
 
 
 def perplexity(nll: Tensor) -> float:
-    """As uncertain as choosing among this many equally probable tokens.
+    """The number of equally probable tokens that would be as uncertain.
 
         perplexity = exp(mean of nll)
 

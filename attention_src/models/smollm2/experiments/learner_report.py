@@ -1,4 +1,4 @@
-"""SmolLM2 on functions of your own: whose each part is, how far from ours, and what it writes."""
+"""SmolLM2 on your own functions: whose each part is, how far it is from ours, what it writes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ class Report:
     difference: largest difference of a logit
     text: what it writes; perhaps only its beginning
     ours: what the model writes on our parts
-    in_time: False = the time was over before the text was complete
+    in_time: False = time ran out before the text was complete
     """
 
     whose: dict[str, str]

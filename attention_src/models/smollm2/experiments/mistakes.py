@@ -23,7 +23,7 @@ from attention_src.shapes import check_size
 Wrong = tuple[str, str, str, Callable]  # chapter, part, the mistake's name, the function
 BATCH = 32
 SAME = 1e-3  # nats: float32 leaves a tenth of it in a token's nll
-# To compare with: begin a table with these.
+# A table begins with these, to compare with.
 REFERENCES: list[Wrong] = [
     ("-", "masked_softmax", "nothing", masked_softmax),
     ("-", "masked_softmax", "equal weights", lambda s, mask: masked_softmax(0 * s, mask)),
@@ -60,7 +60,7 @@ def table(
     max_new_tokens: int = 8,
     progress: Progress = None,
 ) -> Iterator[Row]:
-    """Put wrong functions into the model, one at a time, and see what becomes of it.
+    """Put wrong functions into the model, one at a time, and see what it does.
 
     The passage is read at once; for append_and_read half of it, and the rest token by token. The
     text is generated as by `generate`: the prompt at once, then token by token through the cache.
@@ -72,7 +72,7 @@ def table(
         n: tokens of the passage
         text: the passage is its beginning; one of `corpus.TEXTS`
         prompt: is continued
-        max_new_tokens: by so many tokens
+        max_new_tokens: how many tokens to write
         progress: called with each batch's mistakes; None = silent
     Yields: a Row for each, in the order given
     Raises:
@@ -119,7 +119,7 @@ class _Run:
             yield Row(chapter, part, mistake, perplexity(nll[b]), text, note)
 
     def _stopped(self, variants: list[Parts]) -> dict[int, str]:
-        """Which do not get through one layer, and why: no need to compute thirty for them."""
+        """Which fail in the first layer, and why: they need not run thirty."""
         side, w = SideBySide(variants), self.bare.weights
         one = Weights(w.unembedding, w.layers[:1], w.final_norm)
         model = SmolLM2(replace(self.bare.config, n_layers=1), one, self.bare.tokenizer, side)
@@ -127,7 +127,7 @@ class _Run:
         return side.failed
 
     def _nll(self, model: SmolLM2, batch: int, cached: bool) -> Float32[Tensor, "B n_less_1"]:
-        """Of each token of the passage but the first."""
+        """The nll of each token of the passage but the first."""
         ids = self.ids.expand(batch, -1)  # [B, n]
         if cached:
             starts = list(range(len(self.ids) // 2, len(self.ids)))

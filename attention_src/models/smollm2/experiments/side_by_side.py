@@ -16,7 +16,7 @@ DRAWN = 0.8, 0.9  # temperature and top_p for the part sample; other texts take 
 class SideBySide(Parts):
     """Parts of which text b of the batch runs on variants[b].
 
-    What fails is set aside: `failed[b]` says why, and text b goes on with zeros, for nothing.
+    What fails is set aside: `failed[b]` says why, and text b goes on with zeros.
 
     Args:
         variants: one for each text
@@ -75,14 +75,14 @@ class SideBySide(Parts):
         B, work = len(self.variants), {part} | {n for n in COARSER if part in COARSER[n]}
         apart = [b for b in range(B) if b in self.failed or work & self.variants[b].own.keys()]
         if apart and part == "append_and_read":
-            apart = list(range(B))  # it writes in place, and what an index picks is a copy
+            apart = list(range(B))  # it writes in place, and an index would give it a copy
         together = [b for b in range(B) if b not in apart]
         answers = [self._try(b, part, _rows(arguments, slice(b, b + 1))) for b in apart]
         if together:
             picked = arguments if not apart else _rows(arguments, together)
             try:
                 answers.append(getattr(RIGHT, part)(*picked))
-            except PartError:  # of one of them; find out of which
+            except PartError:  # one of them raised it; find out which
                 answers += [self._try(b, part, _rows(arguments, slice(b, b + 1))) for b in together]
         order = np.argsort(apart + together)
         if isinstance(answers[0], list):

@@ -6,7 +6,7 @@ from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.operations import project
 from attention_src.timing import now_ms
 
-TRIAL_MS = 200.0  # long enough to meet the other programs
+TRIAL_MS = 200.0  # long enough for other programs to interfere
 
 
 def fastest_threads(model: SmolLM2) -> int:

@@ -35,7 +35,7 @@ def checked(who: str, answer: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def name_of(f: Callable) -> str:
-    """What a function is called.
+    """The name of a function.
 
     Args:
         f: a function

@@ -48,7 +48,7 @@ def append_and_read(
     k_new: Float[np.ndarray, "*batch n_new d_k"],
     v_new: Float[np.ndarray, "*batch n_new d_v"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Write new keys and values behind the `length` that are there.
+    """Write new keys and values after the first `length`.
 
     Args:
         keys, values: [..., capacity, d_k] and [..., capacity, d_v]  changed in place

@@ -25,7 +25,7 @@ COARSER: dict[str, tuple[str, ...]] = {
     "merge_heads": (),
     "sample": (),
 }
-# Parts that a forward pass has no place for.
+# Parts that a forward pass cannot use.
 UNUSED = {
     "multihead_attention": "it projects and attends in one, and rotary models rotate in between",
     "attention_backward": "a forward pass has no gradients",
@@ -170,7 +170,7 @@ class Parts:
         """
         if "masked_softmax" in self.own or "softmax" not in self.own:
             return self._one("masked_softmax", (s, mask), s.shape)
-        some = mask.any(axis=-1, keepdims=True)  # softmax has not learnt of rows without any
+        some = mask.any(axis=-1, keepdims=True)  # softmax does not know rows without a visible key
         seen = np.where(mask, s, np.where(some, -np.inf, 0).astype(s.dtype))
         return np.where(some, self._one("softmax", (seen,), s.shape), 0)
 
@@ -218,12 +218,12 @@ class Parts:
     def _call(self, name: str, arguments: tuple) -> Any:
         f = self.own.get(name) or OURS[name]
         try:
-            with np.errstate(all="ignore"):  # what is not finite is reported below
+            with np.errstate(all="ignore"):  # numbers that are not finite are reported below
                 return f(*arguments)
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
             raise PartError(f"{self._who(name)} raised {said}") from error
 
     def _who(self, name: str) -> str:
-        """A part in an error's words."""
+        """What an error calls a part."""
         return f"parts[{name!r}] ({name_of(self.own[name])})" if name in self.own else f"our {name}"

@@ -1,6 +1,6 @@
 """SmolLM2's forward pass in named parts, yours or ours: `smollm2.forward`, step by step in NumPy.
 
-Norms, feed-forward parts and the last product are no exercise: they stay in torch.
+Norms, feed-forward parts and the last product are not exercises: they stay in torch.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from attention_src.models.smollm2 import operations as torch_parts
 from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Config, Layer, Weights
+from attention_src.rope.scaling import Scaling
 
 
 def forward(
@@ -27,7 +28,7 @@ def forward(
     caches: Sequence[Any] | None,
     mask: Any,
     impl: str,
-    scaling: Any,
+    scaling: Scaling | None,
     probe: Probe,
     last: bool,
 ) -> Float32[Tensor, "B n_out n_vocabulary"]:
@@ -86,7 +87,7 @@ def split_weights(
 
 
 def causal(n_q: int, n_k: int, mask: Any) -> Bool[np.ndarray, "*batch n_q n_k"]:
-    """Who sees whom: each token itself and those before it; the queries are the last tokens.
+    """Which token sees which: itself and those before it; the queries are the last tokens.
 
     Args:
         n_q, n_k: new tokens, and all of them
@@ -102,7 +103,9 @@ def _tensor(x: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
 
 
-def _check(positions: Tensor, caches: Any, impl: str, scaling: Any) -> None:
+def _check(
+    positions: Tensor, caches: Sequence[Any] | None, impl: str, scaling: Scaling | None
+) -> None:
     """Refuse what parts cannot follow."""
     if positions.ndim != 1:
         raise ValueError(

@@ -16,14 +16,14 @@ from numba import config, njit
 if config.DISABLE_JIT:  # type: ignore[attr-defined]  # as Python they take seconds for a token
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
-# Sums in any order, which vectors of numbers need; unlike fastmath=True this keeps inf and NaN.
+# Let sums be reordered, as SIMD needs; unlike fastmath=True this keeps inf and NaN.
 OPTIONS: dict[str, Any] = dict(
     cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
 )
 LOG2_E, LN_2 = np.float32(1 / math.log(2)), np.float32(math.log(2))
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)  # 0.5 would be float64
 TAYLOR = tuple(np.float32(1 / math.factorial(i)) for i in range(7))  # of exp
-SMALLEST, LARGEST = np.float32(-127), np.float32(128)  # as a float32's exponent: 0 and infinity
+SMALLEST, LARGEST = np.float32(-127), np.float32(128)  # as exponents of a float32: 0 and infinity
 
 
 @njit(inline="always", **OPTIONS)
@@ -44,7 +44,7 @@ def _bfloat16(x):
 def _exp(x):
     """e^x = 2^k e^y with |y| <= ln(2) / 2; k is put into the exponent's bits.
 
-    Relatively off by at most 6e-6; 0 below 2^-126.5, and infinity from 2^127.5 on.
+    The relative error is at most 6e-6; 0 below 2^-126.5, and infinity from 2^127.5 on.
     """
     t = min(max(x * LOG2_E, SMALLEST), LARGEST)
     k = np.floor(t + HALF)
@@ -143,7 +143,7 @@ def add_norm(x, y, weight, epsilon, out):
 
 @njit("void(i2[::1], i2[::1])", **OPTIONS)
 def gate(gate_up, out):
-    """out = silu(gate) * up, as in `parts.feed_forward`.
+    """out = silu(gate) * up, as in `operations.feed_forward`.
 
     Args:
         gate_up: bits [2 d_ffn]

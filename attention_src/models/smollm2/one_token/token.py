@@ -1,6 +1,6 @@
 """The forward pass for one token on packed weights, in a few compiled calls a layer.
 
-It computes what `forward` does, which is to be read first. There each step is an operation of torch
+It computes what `forward` does; read that first. There each step is an operation of torch
 on a whole tensor. For one token most of them take longer to call than to compute, so here only the
 products are torch's, and what stands between two of them is one of `loops`.
 """
@@ -8,6 +8,7 @@ products are torch's, and what stands between two of them is one of `loops`.
 import functools
 import importlib.util
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def next_token_logits(
     weights: Weights,
     ids: Int64[Tensor, "1 1"],
     positions: Shaped[Tensor, "*one 1"],
-    caches: Any,
+    caches: Sequence[KVCache],
 ) -> Float32[Tensor, "1 1 n_vocabulary"]:
     """Compute what the model expects after one more token.
 
@@ -59,7 +60,12 @@ def next_token_logits(
 
 
 def takes(
-    config: Config, weights: Weights, ids: Int64[Tensor, "B n"], caches: Any, *, plain: bool
+    config: Config,
+    weights: Weights,
+    ids: Int64[Tensor, "B n"],
+    caches: Sequence[Any] | None,
+    *,
+    plain: bool,
 ) -> bool:
     """Whether `next_token_logits` can compute what `forward` would.
 
@@ -111,7 +117,7 @@ def warn_without_numba() -> None:
 
 
 def _row(d: int) -> tuple[BFloat16[Tensor, "1 d"], Int16[np.ndarray, "d"]]:
-    """A new row of numbers, for the products, and its bits, for the loops."""
+    """A new row of numbers for the products, and its bits for the loops."""
     row = torch.empty(1, d, dtype=torch.bfloat16, device="cpu")
     return row, _bits(row)
 
