@@ -121,8 +121,8 @@ def _tiles(table: Table, dtype: torch.dtype, d: int, capability: int, changed: b
             "should be at most 128 there. Choose another impl: 'tiled' or 'sdpa'"
         )
     # Half the side over which the kernel's loop runs. From sm_100 on, products of half precision
-    # have a memory of their own and leave the registers free. Hopper's tiles of 64 float32 rows stay
-    # as they are: over 8 warps they came out wrong on an H200, with Triton 3.6.
+    # have a memory of their own and leave the registers free. Hopper's tiles of 64 float32 rows
+    # stay as they are: over 8 warps they came out wrong on an H200, with Triton 3.6.
     free = dtype.itemsize == 2 and chip >= 100
     if changed and not free and (chip, dtype.itemsize, tiles.block_q) != (90, 4, 64):
         if table is DKDV:
