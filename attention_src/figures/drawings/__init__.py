@@ -11,6 +11,7 @@ from typing import Any
 from attention_src.figures.drawing import Drawing
 from attention_src.figures.drawings.cache import cache
 from attention_src.figures.drawings.equation import equation
+from attention_src.figures.drawings.groups import groups
 from attention_src.figures.drawings.layer import layer
 from attention_src.figures.drawings.pages import pages
 from attention_src.figures.drawings.spine import spine
@@ -20,6 +21,7 @@ from attention_src.figures.drawings.strip import strip
 DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
     "equation": equation,
+    "groups": groups,
     "layer": layer,
     "pages": pages,
     "spine": spine,
