@@ -1,57 +1,76 @@
 """Explorables: figures that the reader can change, without a kernel and without a network.
 
-    explorable("flash")     tiles to step through: what each row holds, and what is moved
-    explorable("softmax")   scores to drag, a temperature, five rules, the weights they give
-    explorable("gradient")  a query to drag, and which way a loss pushes query, keys and values
-    explorable("kvcache")   published models: what a text's keys and values take, and what fits
-    explorable("linear")    tokens that come one at a time: a growing cache beside a fixed state
-    explorable("masking")   a mask to paint, and the weights that renormalise under it
-    explorable("retrieval") a query to drag among keys, the weights and the output it brings
-    explorable("rope")      a query and a key that turn with their positions, and their score
-    explorable("scaling")   width, scale and number of keys: weights, entropy, slope
-    explorable("sentence", tokens=..., heads=...)   a model's weights, from a word that you pick
+    explorable("cache_fills") a text that grows: what is new in K and V, what is computed again
+    explorable("difference")  one head, or two, that should subtract one report from another
+    explorable("flash")       tiles to step through: what each row holds, and what is moved
+    explorable("softmax")     scores to drag, a temperature, five rules, the weights they give
+    explorable("gradient")    a query to drag, and which way a loss pushes query, keys and values
+    explorable("kvcache")     published models: what a text's keys and values take, and what fits
+    explorable("linear")      tokens that come one at a time: a growing cache beside a fixed state
+    explorable("masking")     a mask to paint, and the weights that renormalise under it
+    explorable("one_query")   a guest's query to drag at the market, and every step to its price
+    explorable("pages")       texts that grow in one memory, on pages or in rooms: what is wasted
+    explorable("retrieval")   a query to drag among keys, the weights and the output it brings
+    explorable("rope")        a query and a key that turn with their positions, and their score
+    explorable("scaling")     width, scale and number of keys: weights, entropy, slope
+    explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
+    explorable("sentence", tokens=..., heads=...) a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
 read: plain ES modules and native controls, together a tenth of the size of a chart library. A
 browser test compares their numbers with those of `attention_src`.
+
+The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
+scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
+draws with the same function.
 """
 
 import base64
 import inspect
 import json
-import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from attention_src.explorables import (
+    cache_fills,
+    difference,
     flash,
     gradient,
     kvcache,
     linear,
     masking,
+    one_query,
+    pages,
     retrieval,
     rope,
     scaling,
     sentence,
     softmax,
+    split_merge,
 )
-from attention_src.explorables.drawing import Explorable
+from attention_src.explorables.bundling import bundle, scripts, strip_style
+from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
 MAKERS: dict[str, Callable[..., Explorable]] = {
+    "cache_fills": cache_fills.make,
+    "difference": difference.make,
     "flash": flash.make,
     "gradient": gradient.make,
     "kvcache": kvcache.make,
     "linear": linear.make,
     "masking": masking.make,
+    "one_query": one_query.make,
+    "pages": pages.make,
     "retrieval": retrieval.make,
     "rope": rope.make,
     "scaling": scaling.make,
     "sentence": sentence.make,
     "softmax": softmax.make,
+    "split_merge": split_merge.make,
 }
 
 
@@ -60,8 +79,9 @@ def explorable(name: str, **given: Any) -> None:
 
     Args:
         name: one of MAKERS, such as "softmax"
-        given: for "sentence": tokens, a list of n words, and heads, which maps a head's name to
-            its weights [n, n]. The others take nothing.
+        given: what its maker takes. For "sentence": tokens, a list of n words, and heads, which
+            maps a head's name to its weights [n, n]. Where a maker has words of its own, they can
+            be given instead: question, the line above, and tries, lines below.
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -85,16 +105,38 @@ def explorable_html(name: str, **given: Any) -> str:
     picture = base64.b64encode(chosen.picture.encode()).decode()
     width, height = chosen.size
     words = len(chosen.given.get("tokens", ()))
+    label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
+    first = (
+        f'<img src="data:image/svg+xml;base64,{picture}" width="{width}" height="{height}" '
+        f'alt="{escape(chosen.alt)}">\n<p>{escape(chosen.sentence)}</p>\n'
+    )
     return (
         f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}" '
         f'style="--ae-words:{words}">\n'
         f"<style>\n{_style(name)}</style>\n"
-        '<div class="ae-body" role="group" aria-label="Interactive figure: '
-        f'{name}">\n<img src="data:image/svg+xml;base64,{picture}" width="{width}" '
-        f'height="{height}" alt="{escape(chosen.alt)}">\n'
-        f"<p>{escape(chosen.sentence)}</p>\n</div>\n"
+        f'<div class="ae-body" role="group" aria-label="{label}">\n'
+        f"{_framed(first, chosen) if chosen.question else first}</div>\n"
         f'<script type="module">\n{bundle(name)}</script>\n</div>\n'
     )
+
+
+def _framed(first: str, chosen: Explorable) -> str:
+    """A first state between its question and what to try."""
+    tries = "".join(_paragraph("ae-try", line) for line in chosen.tries)
+    return (
+        f'{_paragraph("ae-question", chosen.question)}<div class="ae-live">\n{first}</div>\n{tries}'
+    )
+
+
+def _paragraph(kind: str, line: Line) -> str:
+    """A line above or below the picture, with its words for each view."""
+    spans = "".join(f"<span>{escape(words)}</span>" for words in _views(line))
+    return f'<p class="{kind}">{spans}</p>\n'
+
+
+def _views(line: Line) -> tuple[str, ...]:
+    """A line's words for each view."""
+    return (line,) if isinstance(line, str) else line
 
 
 def content(name: str, given: dict) -> Explorable:
@@ -108,45 +150,16 @@ def content(name: str, given: dict) -> Explorable:
     """
     if name not in MAKERS:
         raise ValueError(f"name is {name!r}; it should be one of {', '.join(MAKERS)}")
-    parameters = set(inspect.signature(MAKERS[name]).parameters)
-    if set(given) != parameters:
+    parameters = inspect.signature(MAKERS[name]).parameters
+    needed = {key for key, one in parameters.items() if one.default is one.empty}
+    if not needed <= set(given) <= set(parameters):
         needs = " and ".join(sorted(parameters)) or "nothing else"
         got = " and ".join(sorted(given)) or "nothing else"
         raise ValueError(f"explorable({name!r}) takes {needs}; it was given {got}")
     return MAKERS[name](**given)
 
 
-def bundle(name: str) -> str:
-    """An explorable's script and all that it imports, as one module.
-
-    Args:
-        name: as for `explorable`
-    Returns: the files joined, imported ones first, without import and export statements
-    """
-    code = "\n".join(map(_read, _scripts(name)))
-    code = re.sub(r"^import [^;]*;\n", "", code, flags=re.MULTILINE)
-    return re.sub(r"^export ", "", code, flags=re.MULTILINE)
-
-
-def _scripts(name: str) -> list[str]:
-    """The script of an explorable and all that it imports, imported ones first."""
-    files: list[str] = []
-
-    def add(file: str) -> None:
-        for imported in re.findall(r'^import [^;]* from "\./(.+)";$', _read(file), re.MULTILINE):
-            add(imported)
-        if file not in files:
-            files.append(file)
-
-    add(f"{name}.js")
-    return files
-
-
 def _style(name: str) -> str:
     """What all explorables share, and what stands beside the scripts that this one uses."""
-    beside = [script.replace(".js", ".css") for script in _scripts(name)]
-    return _read("explorable.css") + "".join(_read(x) for x in beside if (HERE / x).exists())
-
-
-def _read(file: str) -> str:
-    return (HERE / file).read_text(encoding="utf-8")
+    files = [HERE / "explorable.css", *(HERE / f"{script}.css" for script in scripts(name))]
+    return strip_style("".join(f.read_text(encoding="utf-8") for f in files if f.exists()))

@@ -1,7 +1,7 @@
 // The few things that every explorable needs to build its part of the page.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = ["svg", "path", "line", "circle", "text", "g"];
+const SVG_TAGS = ["svg", "g", "rect", "path", "line", "circle", "text", "tspan"];
 
 // h("button", { type: "button", onclick }, "Reset"): an element with attributes and children.
 export function h(tag, attributes = {}, ...children) {
@@ -16,8 +16,12 @@ export function h(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Minus signs as wide as digits are, so that columns of numbers stay put.
-export const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
+// Minus signs as wide as digits are, so that columns of numbers stay put; and no "−0.00".
+export const fixed = (value, digits) =>
+  value
+    .toFixed(digits)
+    .replace(/^-(?=[0.]*$)/, "")
+    .replace("-", "−");
 
 // Weights: an exact zero is "0", a small one is "0.000".
 export const shown = (weight, digits) => (weight === 0 ? "0" : weight.toFixed(digits));
@@ -31,15 +35,41 @@ export function speaker(node) {
   };
 }
 
-// Replace the static picture of each explorable of this name. A notebook may run the script a
-// moment before it puts the output on the page: hence the second look.
+// Buttons of which one is pressed: options maps a value to its words. choose(value) is called when
+// a reader presses one; press(value) shows which one is.
+export function choices(label, options, choose) {
+  const buttons = Object.entries(options).map(([value, words]) =>
+    h("button", { type: "button", value, onclick: () => choose(value) }, words),
+  );
+  const node = h("div", { class: "ae-choices", role: "group", "aria-label": label }, ...buttons);
+  const press = (value) =>
+    buttons.forEach((one) => one.setAttribute("aria-pressed", one.value === String(value)));
+  return { node, press };
+}
+
+// Replace the static picture of each explorable of this name. build returns nodes, or { nodes,
+// draw }: draw() is then called when they stand in the page, and when their width changes. A
+// notebook may run the script a moment before it puts the output on the page: hence the second look.
 export function mount(name, build, looks = 60) {
   const waiting = document.querySelectorAll(`[data-explorable="${name}"]:not([data-ready])`);
   for (const host of waiting) {
-    const body = host.querySelector(".ae-body");
-    const nodes = build(host, JSON.parse(host.dataset.given));
-    body.replaceChildren(...nodes);
+    const place = host.querySelector(".ae-live") ?? host.querySelector(".ae-body");
+    const built = build(host, JSON.parse(host.dataset.given));
+    place.replaceChildren(...(built.nodes ?? built));
     host.dataset.ready = "yes";
+    if (built.draw) follow(place, built.draw);
   }
   if (!waiting.length && looks) requestAnimationFrame(() => mount(name, build, looks - 1));
+}
+
+// An output may be folded away, and then it has no width.
+function follow(place, draw) {
+  let width = 0;
+  const fit = () => {
+    if (!place.clientWidth || place.clientWidth === width) return;
+    width = place.clientWidth;
+    draw();
+  };
+  fit();
+  new ResizeObserver(fit).observe(place);
 }

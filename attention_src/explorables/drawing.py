@@ -1,7 +1,13 @@
 """What an explorable consists of, and the SVG shapes of its static picture."""
 
+import re
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+
+STILLS = Path(__file__).parent / "stills"
+# Words; or several, one for each view that a script can show: it sets data-view to 0, 1, …
+Line = str | tuple[str, ...]
 
 # Readable on white and on black, because the picture does not know the page's theme.
 INK, WEIGHTS, KEYS, QUERIES = "#767676", "#7a5fc7", "#d55e00", "#0072b2"
@@ -17,6 +23,9 @@ class Explorable:
         size: width and height of the picture, in pixels
         alt: what the picture shows
         sentence: what the reader can do with it
+        question: what it answers, above the picture; or nothing
+        tries: what to try, a line each, below the picture
+            (both: words, or several where the script has several views)
     """
 
     given: dict
@@ -24,6 +33,22 @@ class Explorable:
     size: tuple[int, int]
     alt: str
     sentence: str
+    question: Line = ""
+    tries: tuple[Line, ...] = ()
+
+
+def still(name: str) -> tuple[str, tuple[int, int]]:
+    """The still of an explorable that is a picture of marks.
+
+    Args:
+        name: of the explorable
+    Returns:
+        picture: SVG
+        size: width and height of the picture, in pixels
+    """
+    picture = (STILLS / f"{name}.svg").read_text(encoding="utf-8")
+    width, height = re.findall(r' (?:width|height)="(\d+)"', picture)[:2]
+    return picture, (int(width), int(height))
 
 
 def text(x: float, y: float, words: str, fill: str = INK, anchor: str = "start") -> str:

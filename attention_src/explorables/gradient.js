@@ -1,6 +1,6 @@
 // The explorable "gradient": which way a loss pushes a query, its keys and its values.
 
-import { softmax } from "./weights.js";
+import { softmax } from "./numbers.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
 import { buildPlane, drawnAt, kept, showSlider, slider } from "./plane.js";
 

@@ -1,6 +1,6 @@
 // The explorable "masking": paint who may look at whom; each row's weights renormalise.
 
-import { softmax } from "./weights.js";
+import { softmax } from "./numbers.js";
 import { fixed, h, mount, speaker } from "./dom.js";
 import { buildGrid } from "./grid.js";
 

@@ -1,6 +1,6 @@
 // The explorable "retrieval": a query to drag among keys, the weights and the output it brings.
 
-import { softmax } from "./weights.js";
+import { softmax } from "./numbers.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
 import { buildPlane, drawnAt, showSlider, slider } from "./plane.js";
 

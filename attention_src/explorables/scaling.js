@@ -1,7 +1,8 @@
 // The explorable "scaling": width, scale and number of keys against weights, entropy and slope.
 // `entries` and `row` are the twins of what attention_src/explorables/scaling.py computes.
 
-import { entropyBits, softmax } from "./weights.js";
+import { softmax } from "./numbers.js";
+import { entropyBits } from "./weights.js";
 import { h, mount, speaker } from "./dom.js";
 
 const WIDTHS = [4, 8, 16, 32, 64, 128, 256, 512, 1024];

@@ -1,6 +1,7 @@
 // The explorable "softmax": scores as bars to drag, a rule and a temperature, the weights they give.
 
-import { entmax15, entropyBits, hardmax, sigmoid, softmax, sparsemax } from "./weights.js";
+import { softmax } from "./numbers.js";
+import { entmax15, entropyBits, hardmax, sigmoid, sparsemax } from "./weights.js";
 import { COLD, drawChart, HOT, temperatureUnder } from "./chart.js";
 import { fixed, h, mount, shown, speaker } from "./dom.js";
 

@@ -1,20 +1,7 @@
 // From scores to weights: each rule is the twin of a function in attention_src/softmax/reference.py
 // of the same name. A browser test compares their numbers.
 
-const sum = (x) => x.reduce((total, value) => total + value, 0);
-
-// The maximum, or 0 where there is nothing but -Infinity: subtracting it can then not make NaN.
-function highest(x) {
-  const m = Math.max(...x);
-  return m === -Infinity ? 0 : m;
-}
-
-export function softmax(x) {
-  const m = highest(x);
-  const e = x.map((score) => Math.exp(score - m));
-  const l = sum(e) || 1; // 0 only if every score is -Infinity: then all weights are 0
-  return e.map((value) => value / l);
-}
+import { highest, sum } from "./numbers.js";
 
 export function hardmax(x) {
   const best = x.map((score) => (score === highest(x) ? 1 : 0));

@@ -21,13 +21,18 @@ NAMES = list(MAKERS)
 GIVEN = {
     "softmax": {},
     "masking": {},
+    "cache_fills": {},
+    "difference": {},
     "flash": {},
     "gradient": {},
     "kvcache": {},
     "linear": {},
+    "one_query": {},
+    "pages": {},
     "retrieval": {},
     "rope": {},
     "scaling": {},
+    "split_merge": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
         "heads": {"back": np.eye(3, k=-1), "even": np.full((3, 3), 1 / 3)},
@@ -51,17 +56,21 @@ def picture(name):
 
 def test_the_names():
     others = [
+        "flash",
         "gradient",
         "kvcache",
         "linear",
         "masking",
+        "one_query",
+        "pages",
         "retrieval",
         "rope",
         "scaling",
         "sentence",
         "softmax",
+        "split_merge",
     ]
-    assert ["flash", *others] == NAMES
+    assert ["cache_fills", "difference", *others] == NAMES
 
 
 def test_the_output_is_the_same_bytes_in_another_process(name):
@@ -171,8 +180,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of flash, gradient, kvcache, linear, masking, retrieval, "
-    "rope, scaling, sentence, softmax"
+    "name is 'maks'; it should be one of cache_fills, difference, flash, gradient, kvcache, "
+    "linear, masking, one_query, pages, retrieval, rope, scaling, sentence, softmax, split_merge"
 )
 TWO = ["a", "b"]
 BAD = [

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import yaml
 from hashes import EVERY, TABLE, table
 
+from attention_src.attention.reference import attention
 from attention_src.figures import draw
 from attention_src.figures.drawing import look, sentence
 from attention_src.figures.drawings import DRAWINGS, drawing
@@ -21,6 +23,11 @@ from attention_src.figures.drawings.strip import CHAPTERS, GROUPS, STAGES
 from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
+# Each module has the name of its function, which the package shows in its place.
+multihead, score_area, sizes, turned_keys = (
+    import_module(f"attention_src.figures.drawings.{name}")
+    for name in ("multihead", "score_area", "sizes", "turned_keys")
+)
 WIDE, NARROW, BYTES = 680, 340, 12 * 1024  # a phone of 390 pixels has 341 for a drawing
 LARGE = {"spine": 960}
 SMALLEST = 11.2  # pixels of type
@@ -141,6 +148,45 @@ def test_in_the_wrong_split_a_head_has_no_river():
         said = [word for word in words(svg) if word in sentence.TOKENS]
         heads = [[sentence.TOKENS[row[0] // 8] for row in h] for h in (*right, *wrong)]
         assert said[-20:] == [token for head in heads for token in head]
+
+
+def test_each_head_finds_the_token_that_it_looks_at_most():
+    for looks, found in zip(multihead.LOOKS, multihead.FOUND, strict=True):
+        assert sum(looks) == pytest.approx(1) and np.argmax(looks) == found
+    np.testing.assert_allclose(multihead.LOOKS[1], softmax(np.array(multihead._SCORES, float)))
+    for svg, _, _ in arrangements("multihead", {}):
+        heads = " ".join(word for word in words(svg) if re.match("head|finds", word))
+        assert heads == "head 0 finds “river” head 1 finds “steep”"
+
+
+def test_sizes_that_stand_between_two_arrays_are_sizes_of_both():
+    q, k = np.zeros((sizes.N_Q, sizes.D_K)), np.zeros((sizes.N_K, sizes.D_K))
+    v = np.zeros((sizes.N_K, sizes.D_V))
+    assert attention(q, k, v).shape == (sizes.N_Q, sizes.D_V)
+    assert len({*q.shape, *k.shape, *v.shape}) == 4
+
+
+def test_the_area_of_scores_is_to_scale():
+    tables = {f"{n:,}": n for n in (score_area.LONG, score_area.SHORT)}
+    assert [score_area._bytes(n, n) for n in tables.values()] == ["2 GiB", "128 MiB"]
+    assert 0 <= 2**30 - 8 * score_area.LIMIT**2 < 8 * 2 * score_area.LIMIT
+    for svg, elements, _ in arrangements("score_area", {}):
+        assert {"2 GiB", "1 GiB", "128 MiB"} <= set(words(svg))
+        squares = sorted(
+            float(e.get("width"))
+            for e in elements
+            if e.get("width") == e.get("height") and e.tag.endswith("rect")
+        )
+        assert squares[-1] / squares[0] == pytest.approx(score_area.LONG / score_area.SHORT)
+
+
+def test_turned_keys_come_from_the_texts_that_they_name():
+    n = turned_keys.N
+    k = np.broadcast_to(np.arange(n)[:, None, None], (n, n, n))  # each number: its text
+    own, mixed = k.swapaxes(-1, -2)[0], k.T[0]
+    for svg, _, _ in arrangements("turned_keys", {}):
+        shown = np.array([int(word) for word in words(svg) if word.isdigit()]).reshape(-1, n, n)
+        np.testing.assert_array_equal(shown, [*k, own, mixed])
 
 
 def test_every_chapter_has_a_part_of_the_strip():

@@ -13,20 +13,28 @@ from attention_src.figures.drawings.cache import cache
 from attention_src.figures.drawings.equation import equation
 from attention_src.figures.drawings.groups import groups
 from attention_src.figures.drawings.layer import layer
+from attention_src.figures.drawings.multihead import multihead
 from attention_src.figures.drawings.pages import pages
+from attention_src.figures.drawings.score_area import score_area
+from attention_src.figures.drawings.sizes import sizes
 from attention_src.figures.drawings.spine import spine
 from attention_src.figures.drawings.split_heads import split_heads
 from attention_src.figures.drawings.strip import strip
+from attention_src.figures.drawings.turned_keys import turned_keys
 
 DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
     "equation": equation,
     "groups": groups,
     "layer": layer,
+    "multihead": multihead,
     "pages": pages,
+    "score_area": score_area,
+    "sizes": sizes,
     "spine": spine,
     "split_heads": split_heads,
     "strip": strip,
+    "turned_keys": turned_keys,
 }
 
 

@@ -30,6 +30,11 @@ GIVEN = {
     "flash": {},
     "kvcache": {},
     "linear": {},
+    "cache_fills": {},
+    "difference": {},
+    "one_query": {},
+    "pages": {},
+    "split_merge": {},
 }
 MASKING = content("masking", {}).given
 N = len(MASKING["tokens"])

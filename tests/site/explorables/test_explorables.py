@@ -16,7 +16,7 @@ from hosts import (
     state,
 )
 
-from attention_src.explorables import content, explorable_html
+from attention_src.explorables import content, difference, explorable_html
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -34,6 +34,11 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "rope": "Both +1",
         "kvcache": "Start over",
         "linear": "All",
+        "cache_fills": "Next token",
+        "difference": "two heads",
+        "one_query": "all three guests",
+        "pages": "End A",
+        "split_merge": "merge",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
@@ -48,6 +53,11 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "rope": "at distance n − m = −2",
         "kvcache": "room for 2 such texts. One text takes 10.7 GB",
         "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
+        "cache_fills": "“was” adds one row to K and one to V",
+        "difference": f"Error left: {100 * difference.error_left(difference.START['at']):.0f} %",
+        "one_query": "The three prices: 3.87, 29.91, 12.25",
+        "pages": "10 tokens take 3 pages of 4",
+        "split_merge": "x is back in both ways",
     }
     assert words[name] in spoken.text_content()
 
@@ -137,6 +147,11 @@ def test_nothing_scrolls_sideways(show, width):
     assert not outside
 
 
+def place(name):
+    """What the script replaces: all below the question, where there is one."""
+    return ".ae-live" if content(name, GIVEN[name]).question else ".ae-body"
+
+
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     page = show(*GIVEN, width=width)
@@ -152,7 +167,7 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     assert shift == 0
     heights = []
     for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         heights.append((body.bounding_box()["height"], reserved))
     assert all(height == pytest.approx(reserved, abs=0.1) for height, reserved in heights)
@@ -166,7 +181,7 @@ def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
     page = new_page(width=width)
     page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
     for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] .ae-body')
+        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
 

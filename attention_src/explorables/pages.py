@@ -1,0 +1,133 @@
+"""The explorable "pages": texts that grow in one memory, in reserved rooms or on pages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
+
+START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
+QUESTION = "Three texts grow in one memory. How much of it is wasted?"
+TRIES: tuple[Line, ...] = (
+    "Move the page size. Which size wastes least, and what does it cost?",
+    "Let one more text begin like A, and take a step: who gets a copy, and why?",
+    "Reserve the longest instead, and end B. Does D find room?",
+)
+# In braces: what the script computes.
+WORDS: dict[str, Any] = {
+    # On the controls.
+    "next": "Next step",
+    "room": "Room",
+    "policies": {"pages": "pages", "reserve": "reserve the longest"},
+    "size": "page size",
+    "text": "Text",
+    "texts": {name: name for name in TEXTS},
+    "end": "End {chosen}",
+    "like": "Begin {newest} like {chosen}",
+    "again": "Start over",
+    # The lines of the texts.
+    "label": "Texts, a block table and the memory",
+    "pages_lanes": "tokens, and the page that holds them",
+    "reserve_lanes": "tokens, and the slot where they start",
+    "longest": "full: {n}",
+    "waits": "must wait",
+    "ended": "has ended",
+    "absent": "not begun",
+    # The memory.
+    "pages_table": "block table of {text}",
+    "reserve_table": "{text} starts at slot",
+    "no_table": "{text} has no slots",
+    "users": "×{n}",
+    "copy": "copy",
+    "free": "free pages, the next first: {list}",
+    "none": "none",
+    # What is wasted.
+    "wasted": "wasted, as a share of the memory",
+    "pages_share": "on pages of {size}",
+    "reserve_share": "with the longest reserved",
+    "kinds": {
+        "token": "holds a token",
+        "reserved": "reserved, not yet used",
+        "tail": "rest of a text’s last page",
+        "hole": "gap too short for a text of {limit}",
+        "free": "free",
+    },
+    "columns": "slots of {slots}",
+    # The sentence. The first of these that fits is said.
+    "empty": "No text is left: all {slots} slots are free.",
+    "copied": "{text} had to write into page {old}, which {others} uses too. So it got a copy of "
+    "its own first: page {copy}.",
+    "pages_wait": "{who} must wait for a page: none is free, although {empty} slots hold nothing.",
+    "reserve_wait": "{who} must wait for {limit} free slots in a row. {free} slots are free, at "
+    "most {gap} of them in a row.",
+    "shared": "{who} begin alike: {n} are stored once for both, on {pages} with two users.",
+    "reserve": "Only {tokens} of {slots} slots hold tokens. {reserved} are kept for tokens that "
+    "may never come, and {hole} lie in gaps too short for another text of {limit}.",
+    "pages_of_1": "On pages of one slot nothing is wasted, but the block tables have an entry for "
+    "each token: {tokens}.",
+    "pages_of_16": "A page of {size} is as long as the longest text: to take a page is to reserve "
+    "the longest.",
+    "pages": "{tokens} tokens take {used} pages of {size}. Only the rest of each last page is "
+    "wasted: {tail} slots now, at most {most} a text.",
+}
+
+
+def make(
+    question: Line = QUESTION, tries: Sequence[Line] = TRIES, words: Mapping[str, Any] = WORDS
+) -> Explorable:
+    """Three texts, and a fourth that begins like one of them, in a memory of 48 slots.
+
+    Args:
+        question: the line above the picture
+        tries: lines below it
+        words: in the picture, on the controls and of the sentence, as WORDS has them
+    Returns: what the page is made from
+    Raises:
+        ValueError: words lacks some
+    """
+    if missing := sorted(set(WORDS) - set(words)):
+        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    picture, size = still("pages")
+    page = START["size"]
+    now = run(START["events"], page, "pages")
+    kinds = counts(now)
+    said = words["pages"].format(
+        tokens=kinds["token"],
+        used=sum(map(len, now.table.values())),
+        size=page,
+        tail=kinds["tail"],
+        most=f"{page - 1} slots",
+    )
+    rooms = counts(run(START["events"], page, "reserve"))
+    return Explorable(
+        start(words),
+        picture,
+        size,
+        f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
+        f"of {page} slots {kinds['tail']} slots are wasted; with room for the longest that each "
+        f"text may become, {rooms['reserved'] + rooms['hole']}.",
+        f"{said} An interactive figure: let texts grow, end and begin, choose the page size, and "
+        "see what is wasted. It needs JavaScript; here is its first state.",
+        question,
+        tuple(tries),
+    )
+
+
+def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+    """The data that the script starts from.
+
+    Args:
+        words: as for `make`
+    Returns: the memory's slots, the texts, the page sizes, the kinds of slots, the first state, the
+        words
+    """
+    return {
+        "slots": SLOTS,
+        "texts": {name: asdict(text) for name, text in TEXTS.items()},
+        "newest": "D",
+        "sizes": SIZES,
+        "kinds": KINDS,
+        "start": START,
+        "words": dict(words),
+    }

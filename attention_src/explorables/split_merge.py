@@ -1,0 +1,82 @@
+"""The explorable "split_merge": a table of tokens cut into heads, rightly beside wrongly.
+
+A reshape reads the numbers in the order in which they lie in memory, row after row. So it can cut a
+token into pieces, but only a transpose brings the pieces of one head together.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from attention_src.explorables.drawing import Explorable, Line, still
+
+TOKENS = ("the", "river", "bank", "was", "steep")  # n = 5
+COLUMNS = 8  # d_model
+HEADS = (1, 2, 4, 8)  # each divides the columns
+START = {"heads": 2, "step": 2, "lit": 1}  # all sizes differ: 2 heads, 5 tokens, 4 columns each
+
+QUESTION = "Why must a transpose follow the reshape into heads?"
+TRIES: tuple[Line, ...] = (
+    "Point at each head. In which heads do “river” and “bank” meet?",
+    "Press merge. Would comparing with x have told you which way is wrong?",
+)
+# The two ways, and what is said below the picture: at x, after the reshape, with heads, with one
+# head alone, and after the merge. In braces: what the script computes.
+WORDS = {
+    "right": "right: reshape, then swapaxes",
+    "wrong": "wrong: reshape only",
+    "x": "A row for each of {n} tokens, {columns} numbers long. They lie in memory row after row.",
+    "reshape": "The right way has cut each token into {heads}, and nothing has moved yet. The "
+    "wrong way gives the same numbers in the same order the shape of heads.",
+    "heads": "{name} is meant to be {meant}, from “{token}”. Reshape alone makes it {found}, from "
+    "“{other}”. There, head {lit} never meets {lacks}. The shape is right, so nothing fails.",
+    "one": "With one head there is nothing to cut, and both lines give the same.",
+    "merge": "Merged, x is back in both ways, number for number. A round trip does not find the "
+    "mistake; a look into one head does.",
+}
+
+
+def make(
+    question: Line = QUESTION,
+    tries: Sequence[Line] = TRIES,
+    words: Mapping[str, str] = WORDS,
+) -> Explorable:
+    """Five tokens of eight numbers, two heads.
+
+    Args:
+        question: the line above
+        tries: lines below
+        words: the titles of the two ways and the sentence of each step, with the names in braces
+            that WORDS has
+    Returns: what the page is made from
+    Raises:
+        ValueError: words lacks a sentence
+    """
+    if missing := sorted(set(WORDS) - set(words)):
+        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    picture, size = still("split_merge")
+    return Explorable(
+        start(words),
+        picture,
+        size,
+        "A table of 5 tokens and 8 columns cut into 2 heads. Rightly, head 1 has columns 4 to 7 of "
+        "every token; by a reshape alone, half of “bank”, “was” and “steep”.",
+        "An interactive figure: choose the number of heads and follow the numbers through both "
+        "ways. It needs JavaScript; here is its first state.",
+        question,
+        tuple(tries),
+    )
+
+
+def start(words: Mapping[str, str] = WORDS) -> dict:
+    """What the script starts from.
+
+    Args:
+        words: as for `make`
+    Returns: data for split_merge.js
+    """
+    return {
+        "tokens": TOKENS,
+        "columns": COLUMNS,
+        "counts": HEADS,
+        "start": START,
+        "words": dict(words),
+    }

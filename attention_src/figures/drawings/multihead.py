@@ -1,0 +1,93 @@
+"""A layer of heads: split, attend, join, mix."""
+
+import math
+
+from attention_src.figures.drawing import (
+    LIT,
+    PALE,
+    Drawing,
+    Part,
+    Scene,
+    arrow,
+    both,
+    cells,
+    column,
+    frame,
+    note,
+    row,
+    tensor,
+)
+from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
+
+ALT = (
+    "Five tokens' vectors are cut into two heads. “bank” attends to “river” in one and to “steep” "
+    "in the other; the two outputs stand side by side, and a last matrix mixes them."
+)
+N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
+_SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
+_EXPS = [math.exp(score) for score in _SCORES]
+LOOKS = (WEIGHTS, [e / sum(_EXPS) for e in _EXPS])  # each head's weights for "bank"
+FOUND = [looks.index(max(looks)) for looks in LOOKS]  # the token that each head finds
+SECOND = 0.5  # the strength of what head 1 found, where both stand side by side
+
+
+def multihead() -> Drawing:
+    """A layer of two heads, with the row of one token lit all the way.
+
+    Caption: Follow "bank". Its row is cut in two and asks twice; each head finds another token.
+    Side by side, both findings reach the last matrix, which mixes them into one vector.
+
+    Returns: the drawing
+    """
+    return both(_arrange, ALT)
+
+
+def _arrange(narrow: bool) -> Scene:
+    size, wide = 11 if narrow else 10, HEADS * WIDTH
+    x, y = (_table(f"${name}$", "ink", wide, size, f"{N} × {wide}") for name in "XY")
+    joined = _table(note("join"), "o", wide, size, f"{N} × {wide}")
+    heads = [_head(h, size, narrow) for h in range(HEADS)]
+    frames = [parts[0] for parts in heads]
+    if narrow:
+        root = column(_named(x, size), row(*frames, gap=12, align="top"), joined, y, gap=46)
+    else:
+        root = row(_named(x, size), column(*frames, gap=16), joined, y, gap=48)
+    way = "v" if narrow else ""
+    joins = [arrow(joined, y, "mix")]
+    for h, (whole, asks, p, o) in enumerate(heads):
+        joins += [
+            arrow(x, whole, "split" if h == narrow else "", way=way),
+            arrow(asks, p, "attend", way=way),
+            arrow(p, o, way=way),
+            arrow(o, joined, way=way),
+        ]
+    return Scene(root, joins)
+
+
+def _table(
+    name: str | Part, hue: str, width: int, size: float, shape: str = "", lit: int = BANK
+) -> Part:
+    """The numbers of all tokens, those of one of them lit."""
+
+    def shade(i: int, j: int) -> float:
+        return PALE if i != lit else SECOND if hue == "o" and j >= WIDTH else LIT
+
+    return tensor(name, cells(N, width, hue, size, shade=shade), shape, hue)
+
+
+def _named(x: Part, size: float) -> Part:
+    """The followed token's name beside its row."""
+    return row(note(TOKENS[BANK], "ink", bold=True), x, gap=8)
+
+
+def _head(h: int, size: float, narrow: bool) -> tuple[Part, Part, Part, Part]:
+    """A head in its frame, and in it what asks, the weights, and the output."""
+    q = _table("$Q$", "q", WIDTH, size)
+    k, v = (_table(f"${name.upper()}$", name, WIDTH, size, lit=FOUND[h]) for name in "kv")
+    square = cells(N, N, "p", size, shade=lambda i, j: LOOKS[h][j] if i == BANK else PALE)
+    p = tensor("$P$", square, hue="p")
+    o = _table("$O$", "o", WIDTH, size, f"{N} × {WIDTH}")
+    three = row(q, k, v, gap=7)
+    inner = column(three, p, o, gap=34) if narrow else row(row(three, p, gap=60), o, gap=36)
+    title = ("\n" if narrow else " ").join((f"head {h}", f"finds “{TOKENS[FOUND[h]]}”"))
+    return frame(inner, title, gap=10), k if narrow else v, p, o

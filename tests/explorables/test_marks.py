@@ -1,0 +1,118 @@
+"""Explorables that are pictures of marks: their stills, their words, and their numbers."""
+
+import re
+import xml.etree.ElementTree as ET
+from html import unescape
+
+import numpy as np
+import pytest
+
+from attention_src.attention.reference import attention
+from attention_src.explorables import (
+    cache_fills,
+    content,
+    difference,
+    explorable_html,
+    one_query,
+    pages,
+    split_merge,
+)
+from attention_src.explorables.drawing import STILLS, still
+from attention_src.explorables.stills import DRAWN, WIDTH, draw
+
+MAKERS = {
+    "cache_fills": cache_fills,
+    "one_query": one_query,
+    "pages": pages,
+    "split_merge": split_merge,
+}
+
+
+def words_of(name):
+    root = ET.fromstring(still(name)[0])
+    return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_still_is_what_the_script_draws(name):
+    fresh = draw(name)
+    stored = (STILLS / f"{name}.svg").read_text("utf-8")
+    assert stored == fresh, "run python -m attention_src.explorables"
+    picture, (width, height) = still(name)
+    assert picture == stored and width == WIDTH
+    assert f'viewBox="0 0 {width} {height}"' in stored
+    assert "var(" not in stored and "undefined" not in stored and "NaN" not in stored
+
+
+def test_there_is_no_other_still():
+    assert sorted(file.stem for file in STILLS.iterdir()) == sorted(DRAWN)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_authors_may_give_the_words(name):
+    words = {key: f"<{key}>" for key in MAKERS[name].WORDS}
+    page = explorable_html(name, question="Why & how?", tries=["Try “this”."], words=words)
+    assert '<p class="ae-question"><span>Why &amp; how?</span></p>' in page
+    assert '<p class="ae-try"><span>Try “this”.</span></p>' in page
+    assert 'aria-label="Why &amp; how?"' in page
+    given = unescape(re.search(r'data-given="([^"]*)"', page)[1])
+    assert all(f'"{key}": "<{key}>"' in given for key in words)
+    with pytest.raises(ValueError, match="words lacks"):
+        explorable_html(name, words=dict(list(words.items())[1:]))
+
+
+def test_a_line_may_have_words_for_each_view():
+    page = explorable_html("one_query", question=("One", "All"), tries=[("a", "b")])
+    assert '<p class="ae-question"><span>One</span><span>All</span></p>' in page
+    assert '<p class="ae-try"><span>a</span><span>b</span></p>' in page
+
+
+def test_the_market_s_numbers_are_those_of_attention():
+    outputs = attention(one_query.GUESTS, one_query.KEYS, one_query.PRICES)
+    np.testing.assert_allclose(outputs[:, 0], [3.870, 29.914, 12.252], atol=5e-4)
+    assert one_query.GUESTS.shape == (3, 2)
+    assert one_query.KEYS.shape == (4, 2) and one_query.PRICES.shape == (4, 1)
+    assert f"stacked to {outputs[0, 0]:.2f}" in content("one_query", {}).alt
+
+
+def test_the_first_guest_s_chair():
+    """What the chapter tells: little weight, much of the price, which no fruit costs."""
+    assert one_query.said(one_query.GUESTS[0]) == (
+        "The apple gets the most weight, 59.8 %. The chair gets 3.5 % of the weight and makes "
+        "36.5 % of the price: 1.41 of 3.87."
+    )
+    assert "The chair gets the most weight, 73.5 %" in one_query.said(one_query.GUESTS[1])
+    assert content("one_query", {}).sentence.startswith(one_query.said(one_query.GUESTS[0]))
+
+
+def test_a_shorter_arrow_solves_the_puzzle():
+    """Half of the price from less than a fifteenth of the weight, as the last line below asks."""
+    said = one_query.said(np.array([1.5, 0]))
+    small, share = (
+        float(x)
+        for x in re.findall(r"gets ([\d.]+) % of|makes ([\d.]+) %", said)[0:2]
+        for x in x
+        if x
+    )
+    assert small < 6.7 and 50 < share < 54
+
+
+def test_the_still_of_one_query_follows_from_what_it_shows():
+    shown = words_of("one_query")
+    for number in ("4.00", "2.828", "0.598", "0.0353", "× 40", "1.414", "3.870", "chair 36.5 %"):
+        assert number in shown
+    parts = [1.794, 0.590, 0.072, 1.414]
+    assert {f"{part:.3f}" for part in parts} <= set(shown)
+    assert round(sum(parts), 3) == 3.870
+
+
+def test_the_still_of_split_merge_shows_both_ways():
+    shown = words_of("split_merge")
+    assert "x.reshape(5, 2, 4).swapaxes(0, 1)" in shown and "x.reshape(2, 5, 4)" in shown
+    assert shown.count("meant") == shown.count("is") == 2
+
+
+def test_bad_points_of_a_head_are_refused():
+    with pytest.raises(ValueError, match=r"point is \[1, -1\]; its two numbers should not have"):
+        difference.weigh([1, -1])
+    assert "125 % of the error is left" in content("difference", {}).alt

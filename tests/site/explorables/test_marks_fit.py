@@ -1,0 +1,54 @@
+"""Pictures of marks fit into any width, take the room that is kept for them, and stay in it."""
+
+import pytest
+from hosts import host
+from marks import OUTSIDE, SHIFT
+
+PICTURES = {  # name -> buttons, after each of which nothing may have moved
+    "cache_fills": ["Next token", "looking both ways", "Next token", "Back"],
+    "difference": ["two heads", "one head", "Reset"],
+    "one_query": ["all three guests", "Reset"],
+    "pages": ["Next step", "reserve the longest", "Begin D like A", "End A"],
+    "split_merge": ["8", "reshape", "merge", "1"],
+}
+
+
+@pytest.mark.parametrize("width", range(390, 961, 57))
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_fits_and_stays(show, name, width):
+    page = show(name, width=width)
+    page.emulate_media(reduced_motion="reduce")
+    live = host(page, name).locator(".ae-live")
+    room = live.bounding_box()["height"]
+    reserved = live.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
+    assert room == pytest.approx(reserved, abs=0.1)
+    for button in PICTURES[name]:
+        host(page, name).get_by_role("button", name=button, exact=True).click()
+        assert live.bounding_box()["height"] == room
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(OUTSIDE) == []
+    assert page.evaluate(SHIFT) == 0
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_drawn_anew_when_the_width_changes(show, name):
+    page = show(name, width=960)
+    scene = host(page, name).locator(".ae-scene")
+    for width in (390, 700):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(150)
+        assert page.evaluate(OUTSIDE) == []
+        drawn = scene.evaluate("e => [e.viewBox.baseVal.width, e.clientWidth]")
+        assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_folded_picture_is_drawn_when_it_is_opened(show, name):
+    page = show(name)
+    host(page, name).evaluate("e => { e.style.display = 'none'; }")
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.wait_for_timeout(150)
+    host(page, name).evaluate("e => { e.style.display = ''; }")
+    page.wait_for_timeout(150)
+    scene = host(page, name).locator(".ae-scene")
+    assert scene.evaluate("e => e.viewBox.baseVal.width === e.clientWidth")
