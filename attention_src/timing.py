@@ -1,13 +1,15 @@
 r"""The course's clock: the median and spread of many runs, or the fastest of them.
 
-A timing is printed in one fixed form, which nothing else in the course uses, so that the tests of
-the notebooks can skip timings, and only those, when they compare outputs:
+A timing is printed in one of two fixed forms, which nothing else in the course uses, so that the
+tests of the notebooks can skip timings, and only those, when they compare outputs:
 
-    [time] dense: 1.234 ms ± 0.056
+    [time] dense: 1.234 ms ± 0.056      median and spread
+    [time] dense: about 1.2 ms          one number, such as the fastest run: two digits of it
 
-It matches TIME_PATTERN, `\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}`.
+Both match TIME_PATTERN.
 """
 
+import math
 import re
 import statistics
 import time
@@ -17,7 +19,7 @@ from typing import Any
 
 from attention_src.shapes import check_impl, check_size
 
-TIME_PATTERN = r"\[time\] [^:\n]+: \d+\.\d{3} ms ± \d+\.\d{3}"
+TIME_PATTERN = r"\[time\] [^:\n]+: (?:about [\d.]+ (?:s|ms|µs)|\d+\.\d{3} ms ± \d+\.\d{3})"
 CLOCKS_NS = {"wall": "perf_counter_ns", "processor": "process_time_ns"}  # of the module time
 
 
@@ -121,7 +123,7 @@ def now_ms() -> float:
 
 
 def format_time(name: str, timing: Timing) -> str:
-    """The one line in which the course shows a timing; it matches TIME_PATTERN.
+    """The line in which the course shows a timing with its spread; it matches TIME_PATTERN.
 
     Args:
         name: what was timed, without colon or line break
@@ -130,9 +132,31 @@ def format_time(name: str, timing: Timing) -> str:
     Raises:
         ValueError: name is empty, or holds a colon or a line break
     """
+    return f"{_head(name)} {timing.median_ms:.3f} ms ± {timing.spread_ms:.3f}"
+
+
+def format_about(name: str, ms: float) -> str:
+    """The line in which the course shows a time that has no spread; it matches TIME_PATTERN.
+
+    Args:
+        name: what was timed, without colon or line break
+        ms: milliseconds, above 0
+    Returns: "[time] name: about 1.2 ms": two digits, in s, ms or µs
+    Raises:
+        ValueError: name is empty, or holds a colon or a line break; ms is not above 0
+    """
+    if not 0 < ms < math.inf:
+        raise ValueError(f"ms is {ms!r}; it should be a finite number of milliseconds above 0")
+    digits = float(f"{ms:.1e}")  # two of them
+    scale, unit = (1e-3, "s") if digits >= 1e3 else (1, "ms") if digits >= 1 else (1e3, "µs")
+    shown = digits * scale
+    return f"{_head(name)} about {shown:.{1 if shown < 10 else 0}f} {unit}"
+
+
+def _head(name: str) -> str:
     if not name or ":" in name or "\n" in name:
         raise ValueError(f"name is {name!r}; it should be a few words without ':' or line break")
-    return f"[time] {name}: {timing.median_ms:.3f} ms ± {timing.spread_ms:.3f}"
+    return f"[time] {name}:"
 
 
 def print_time(name: str, f: Callable[[], Any], **options: Any) -> Timing:

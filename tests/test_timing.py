@@ -1,4 +1,4 @@
-"""Timings: the right number of runs, the median, the one printed form."""
+"""Timings: the right number of runs, the median, the two printed forms."""
 
 import configparser
 import re
@@ -12,6 +12,7 @@ from attention_src.timing import (
     TIME_PATTERN,
     Timing,
     fastest_ms,
+    format_about,
     format_time,
     measure,
     now_ms,
@@ -85,7 +86,7 @@ def test_the_clock_counts_milliseconds(monkeypatch):
     assert now_ms() == 1.2345
 
 
-def test_one_printed_form(capsys):
+def test_the_form_with_a_spread(capsys):
     timing = print_time("dense, n = 512", lambda: None, repeats=2)
     line = capsys.readouterr().out
     assert line == format_time("dense, n = 512", timing) + "\n"
@@ -94,11 +95,36 @@ def test_one_printed_form(capsys):
     assert format_time("dense", Timing(1.2341, 0.0555)) == "[time] dense: 1.234 ms ± 0.056"
 
 
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (3233.4, "3.2 s"),
+        (46_000, "46 s"),
+        (998.7, "1.0 s"),
+        (182.5, "180 ms"),
+        (42.6, "43 ms"),
+        (1.04, "1.0 ms"),
+        (0.0876, "88 µs"),
+    ],
+)
+def test_a_time_without_a_spread_has_two_digits(ms, shown):
+    line = format_about("one token", ms)
+    assert line == f"[time] one token: about {shown}"
+    assert re.fullmatch(TIME_PATTERN, line)
+
+
+@pytest.mark.parametrize("ms", [0, -1.0, float("nan"), float("inf")])
+def test_a_time_without_a_spread_is_a_time(ms):
+    with pytest.raises(ValueError, match="ms is"):
+        format_about("one token", ms)
+
+
 def test_the_pattern_hides_no_result():
     for line in ("dense: 1.234 ms", "[time] dense: 12 tokens", "[time] dense: nan ms ± 0.001"):
         assert not re.search(TIME_PATTERN, line)
     # It ends with the spread: what stands behind it is still compared.
     assert re.sub(TIME_PATTERN, "", "[time] a: 1.000 ms ± 0.100, error 0.5") == ", error 0.5"
+    assert re.sub(TIME_PATTERN, "", "[time] a: about 1.0 ms, error 0.5") == ", error 0.5"
 
 
 def test_the_notebooks_sanitiser_knows_the_form_and_hides_nothing_else():
@@ -110,6 +136,7 @@ def test_the_notebooks_sanitiser_knows_the_form_and_hides_nothing_else():
     a, b = (re.sub(regex, replace, format_time(f"dense{n}", Timing(n, n))) for n in (1, 2))
     assert a.replace("dense1", "dense2") == b
     assert a != b, "what was timed is still compared"
+    assert re.sub(regex, replace, format_about("dense1", 5)) == a
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: events cannot be recorded")

@@ -11,6 +11,7 @@ from typing import Any
 from attention_src.figures.drawing import Drawing
 from attention_src.figures.drawings.cache import cache
 from attention_src.figures.drawings.equation import equation
+from attention_src.figures.drawings.groups import groups
 from attention_src.figures.drawings.layer import layer
 from attention_src.figures.drawings.multihead import multihead
 from attention_src.figures.drawings.pages import pages
@@ -24,6 +25,7 @@ from attention_src.figures.drawings.turned_keys import turned_keys
 DRAWINGS: dict[str, Callable[..., Drawing]] = {
     "cache": cache,
     "equation": equation,
+    "groups": groups,
     "layer": layer,
     "multihead": multihead,
     "pages": pages,
