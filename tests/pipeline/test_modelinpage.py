@@ -1,4 +1,4 @@
-"""MiniLM in the page: its files are the model's numbers as float16, its script agrees with NumPy."""
+"""MiniLM in the page: its files are the model's numbers as float16, its runs are NumPy's."""
 
 import json
 import math
@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from model_in_page import in_node
+from wordpiece_texts import texts
 
 from attention_src.models.install import folder
 from attention_src.models.minilm import MiniLM
@@ -62,7 +63,6 @@ def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest)
 
 
 def test_the_tokenizer_of_the_page_gives_what_tokenizers_gives(model):
-    from wordpiece_texts import texts
 
     varied = texts()
     found = in_node("return given.map((text) => tokenize(text, model.ids));", varied)
