@@ -150,20 +150,20 @@ function build(host, given) {
 
   // The sentence with all heads, and, if one is silent, without it. A newer question wins.
   async function ask() {
-    const [id, text] = [++newest, field.value];
+    const [asked, text] = [++newest, field.value];
     if (!text.trim()) return;
     try {
       const found = await model.ask({ text, silent: [], most: MOST });
       const silent = wanted;
       const fill = silent && [[silent.head, instead(silent)]];
       const less = silent ? await model.ask({ text, silent: fill, most: MOST }) : found;
-      if (id !== newest) return;
+      if (asked !== newest) return;
       [whole, view] = [found, less];
       const cut = found.text.split(" ").length < text.trim().split(/\s+/).length;
       status.textContent = cut ? `Read up to “${found.text.split(" ").at(-1)}”` : `${less.ms.toFixed(0)} ms`;
       draw(GLIDE, { cell: null, silent });
     } catch (error) {
-      if (id === newest) status.textContent = error.message;
+      if (asked === newest) status.textContent = error.message;
     }
   }
   const means = halves(given.means);

@@ -8,12 +8,12 @@ export function workerAt(folder) {
   const ask = (question, told) =>
     new Promise((resolve, fail) => {
       waiting.set(++count, { resolve, fail, told });
-      worker.postMessage({ id: count, ...question });
+      worker.postMessage({ number: count, ...question });
     });
-  worker.onmessage = ({ data: { id, ...answer } }) => {
-    const one = waiting.get(id);
+  worker.onmessage = ({ data: { number, ...answer } }) => {
+    const one = waiting.get(number);
     if ("total" in answer) return one.told(answer);
-    waiting.delete(id);
+    waiting.delete(number);
     if (answer.error) one.fail(new Error(answer.error));
     else one.resolve(answer);
   };

@@ -1,5 +1,5 @@
-// MiniLM beside the page. Messages in: { id, folder }, to load it, and { id, text, silent, most },
-// a sentence of at most that many tokens. Out, with the same id: { done, total } on the way, then
+// MiniLM beside the page. In: { number, folder }, to load it, and { number, text, silent, most }, a
+// sentence of at most that many tokens. Out, with the same number: { done, total } on the way, then
 // { ready } or what the sentence gave, or { error }.
 
 import { load } from "./load.js";
@@ -57,11 +57,11 @@ async function answer({ text, silent, most }) {
   return { ...found, weights, lengths, cosine, ms: performance.now() - start };
 }
 
-self.onmessage = async ({ data: { id, folder, ...question } }) => {
-  const progress = (done, total) => postMessage({ id, done, total });
+self.onmessage = async ({ data: { number, folder, ...question } }) => {
+  const progress = (done, total) => postMessage({ number, done, total });
   try {
-    postMessage({ id, ...(await (folder ? open(folder, progress) : answer(question))) });
+    postMessage({ number, ...(await (folder ? open(folder, progress) : answer(question))) });
   } catch (error) {
-    postMessage({ id, error: error.message });
+    postMessage({ number, error: error.message });
   }
 };
