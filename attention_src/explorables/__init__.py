@@ -13,6 +13,7 @@
     explorable("retrieval")   a query to drag among keys, the weights and the output it brings
     explorable("rope")        a query and a key that turn with their positions, and their score
     explorable("scaling")     width, scale and number of keys: weights, entropy, slope
+    explorable("sentence72")  a real model's 72 heads on a sentence, and on one that you type
     explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
     explorable("sentence", tokens=..., heads=...) a model's weights, from a word that you pick
 
@@ -48,6 +49,7 @@ from attention_src.explorables import (
     rope,
     scaling,
     sentence,
+    sentence72,
     softmax,
     split_merge,
 )
@@ -69,6 +71,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "rope": rope.make,
     "scaling": scaling.make,
     "sentence": sentence.make,
+    "sentence72": sentence72.make,
     "softmax": softmax.make,
     "split_merge": split_merge.make,
 }

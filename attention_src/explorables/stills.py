@@ -6,7 +6,14 @@ Node runs the script; it comes with requirements-book.txt, because the site's eq
 import json
 import subprocess
 
-from attention_src.explorables import cache_fills, difference, one_query, pages, split_merge
+from attention_src.explorables import (
+    cache_fills,
+    difference,
+    one_query,
+    pages,
+    sentence72,
+    split_merge,
+)
 from attention_src.explorables.bundling import HERE
 from attention_src.explorables.drawing import STILLS
 
@@ -17,6 +24,7 @@ DRAWN: dict[str, dict] = {
     "difference": difference.START,
     "one_query": one_query.start(),
     "pages": pages.start(),
+    "sentence72": sentence72.start(),
     "split_merge": split_merge.start(),
 }
 RUN = """

@@ -34,6 +34,7 @@ GIVEN = {
     "retrieval": {},
     "rope": {},
     "scaling": {},
+    "sentence72": {},
     "split_merge": {},
     "sentence": {
         "tokens": ["the", "“cat”", "<sat>"],
@@ -71,8 +72,11 @@ def test_the_output_is_the_same_bytes_in_another_process(name):
     assert run.stdout.decode("utf-8") == explorable_html(name, **GIVEN[name])
 
 
+LARGE = {"sentence72": 90_000}  # it brings the weights of 72 heads, and a still of them
+
+
 def test_the_output_is_small(name):
-    assert len(explorable_html(name, **GIVEN[name]).encode()) < 60_000
+    assert len(explorable_html(name, **GIVEN[name]).encode()) < LARGE.get(name, 60_000)
 
 
 def test_nothing_is_fetched_from_anywhere(name):
@@ -169,7 +173,8 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 UNKNOWN = (
     "name is 'maks'; it should be one of cache_fills, difference, flash, gradient, kvcache, "
-    "linear, masking, one_query, pages, retrieval, rope, scaling, sentence, softmax, split_merge"
+    "linear, masking, one_query, pages, retrieval, rope, scaling, sentence, sentence72, softmax, "
+    "split_merge"
 )
 TWO = ["a", "b"]
 BAD = [

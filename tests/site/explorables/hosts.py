@@ -34,6 +34,7 @@ GIVEN = {
     "difference": {},
     "one_query": {},
     "pages": {},
+    "sentence72": {},
     "split_merge": {},
 }
 MASKING = content("masking", {}).given

@@ -38,6 +38,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "difference": "two heads",
         "one_query": "all three guests",
         "pages": "End A",
+        "sentence72": "size of what it adds",
         "split_merge": "merge",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
@@ -57,6 +58,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "difference": f"Error left: {100 * difference.error_left(difference.START['at']):.0f} %",
         "one_query": "The three prices: 3.87, 29.91, 12.25",
         "pages": "10 tokens take 3 pages of 4",
+        "sentence72": "L1H9 gives 71 % of its words’ weight to [CLS]",
         "split_merge": "x is back in both ways",
     }
     assert words[name] in spoken.text_content()

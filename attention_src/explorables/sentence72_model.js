@@ -1,0 +1,22 @@
+// The model beside the page: a worker, and a promise for each question. Nothing is fetched before
+// load is called.
+
+export function workerAt(folder) {
+  const worker = new Worker(new URL("worker.js", folder), { type: "module" });
+  const waiting = new Map();
+  let count = 0;
+  const ask = (question, told) =>
+    new Promise((resolve, fail) => {
+      waiting.set(++count, { resolve, fail, told });
+      worker.postMessage({ number: count, ...question });
+    });
+  worker.onmessage = ({ data: { number, ...answer } }) => {
+    const one = waiting.get(number);
+    if ("total" in answer) return one.told(answer);
+    waiting.delete(number);
+    if (answer.error) one.fail(new Error(answer.error));
+    else one.resolve(answer);
+  };
+  worker.onerror = () => waiting.forEach(({ fail }) => fail(new Error("the worker did not start")));
+  return { ask, load: (told) => ask({ folder }, told), stop: () => worker.terminate() };
+}

@@ -1,0 +1,100 @@
+"""MiniLM's tokenizer in plain Python: words, then the longest pieces of them in the vocabulary.
+
+    vocabulary = read_vocabulary(path)  # vocab.txt
+    tokens, ids = tokenize("Crème brûlée!", vocabulary)
+    tokens  # ['[CLS]', 'creme', 'br', '##ule', '##e', '!', '[SEP]']
+
+The package tokenizers does the same faster, and so does the worker of the page in JavaScript.
+Source: Devlin et al. 2019, arXiv:1810.04805; Wu et al. 2016, arXiv:1609.08144, section 4.1.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")  # may be typed: [MASK] hides a word
+UNKNOWN = "[UNK]"
+LONGEST = 100  # characters; a longer word is unknown
+DROPPED = {"Cc", "Cf", "Cn", "Co"}
+HAN = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Read a vocabulary: a token a line, numbered from 0.
+
+    Args:
+        path: of vocab.txt
+    Returns: token to number
+    """
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return {token: number for number, token in enumerate(filter(None, lines))}
+
+
+def tokenize(text: str, vocabulary: Mapping[str, int]) -> tuple[list[str], list[int]]:
+    """Cut a text into tokens.
+
+    Args:
+        text: any string
+        vocabulary: token to number
+    Returns:
+        tokens: [CLS], the pieces of the text, [SEP]; a piece inside a word begins with ##
+        ids: their numbers
+    """
+    tokens = ["[CLS]"]
+    for part in SPECIAL.split(text):
+        if SPECIAL.fullmatch(part):
+            tokens.append(part)
+        else:
+            tokens += [piece for word in _words(part) for piece in _pieces(word, vocabulary)]
+    tokens.append("[SEP]")
+    return tokens, [vocabulary[token] for token in tokens]
+
+
+def _words(text: str) -> list[str]:
+    """Without control characters and accents, in lower case; signs and Han characters alone."""
+    spread = unicodedata.normalize("NFD", "".join(map(_clean, text)))
+    small = "".join(c.lower() for c in spread if unicodedata.category(c) != "Mn")
+    return "".join(f" {c} " if _is_sign(c) else c for c in small).split()
+
+
+def _clean(c: str) -> str:
+    if c in "\t\n\r":
+        return " "
+    if c == "\ufffd" or unicodedata.category(c) in DROPPED:
+        return ""
+    if any(first <= ord(c) <= last for first, last in HAN):
+        return f" {c} "
+    return " " if c.isspace() else c
+
+
+def _is_sign(c: str) -> bool:
+    """Of ASCII, all that is no letter, digit or blank; beyond it, punctuation."""
+    if c.isascii():
+        return c.isprintable() and not c.isalnum() and c != " "
+    return unicodedata.category(c).startswith("P")
+
+
+def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
+    """The longest piece that a word begins with, then the longest that its rest begins with, …"""
+    if len(word) > LONGEST:
+        return [UNKNOWN]
+    found, start = [], 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        ends = range(len(word), start, -1)
+        end = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
+        if end is None:
+            return [UNKNOWN]
+        found.append(prefix + word[start:end])
+        start = end
+    return found

@@ -1,0 +1,305 @@
+"""The explorable "sentence72": what it shows is what NumPy says, recorded and typed."""
+
+import re
+
+import numpy as np
+import pytest
+from hosts import AXE, host, state
+from marks import OUTSIDE, SHIFT, STEADY, assert_still, marks, said, shade
+
+from attention_src.explorables import explorable_html, sentence72
+from attention_src.models.minilm import MiniLM
+from attention_src.models.minilm.baselines import mean_outputs
+from attention_src.models.minilm.sentences import PLAIN
+from tools.modelinpage import weights
+from tools.site.server import serving
+
+NAME = "sentence72"
+LEVELS = 8
+FULL = {"weight": 1, "size": 2}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """MiniLM with the weights that the page has."""
+    exact = MiniLM.load()
+    halves = {
+        name: w.astype(np.float16).astype(w.dtype) if w.dtype == np.float32 else w
+        for name, w in exact.parameters.items()
+    }
+    return MiniLM(halves, exact.tokenizer)
+
+
+def truth(model, text, ablate=()):
+    """Tokens, weights [72, n, n], and the sizes of what is added [72, n, n]."""
+    trace = model.trace(text, ablate=ablate)
+    n = len(trace.tokens)
+    w_o = np.stack([model.head_output_weights(*divmod(head, 12)) for head in range(72)])
+    lengths = np.linalg.norm(trace.values.reshape(72, n, 32) @ w_o, axis=-1)
+    p = trace.weights.reshape(72, n, n).astype(float)
+    return trace.tokens, p, p * lengths[:, None]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The address of a page with the explorable and its model, and the files asked for."""
+    root = tmp_path_factory.mktemp("site")
+    (root / "minilm").symlink_to(weights.ready())
+    told = f'data-explorable="{NAME}" data-model="minilm/" data-mb="28"'
+    page = explorable_html(NAME).replace(f'data-explorable="{NAME}"', told, 1)
+    (root / "index.html").write_text(
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Heads</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>'
+        f"<body><main><h1>Heads</h1>{page}</main></body></html>",
+        "utf-8",
+    )
+    with serving(root) as base:
+        yield base
+
+
+@pytest.fixture
+def visit(new_page, served):
+    """A function: visit(width=390, ...) -> the page; it must say nothing and ask nobody else."""
+    wrong = []
+
+    def go(**options):
+        page = new_page(**{**STEADY, **options})
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.asked = []
+        page.on("request", lambda r: page.asked.append(r.url))
+        page.goto(f"{served}/index.html")
+        page.wait_for_selector("[data-ready]")
+        return page
+
+    yield go
+    assert not wrong
+
+
+def wait(page, condition):
+    """Wait until something holds of the state s."""
+    page.wait_for_function(
+        f"() => {{ const s = JSON.parse(document.querySelector('[data-ready]').dataset.state);"
+        f" return {condition}; }}"
+    )
+
+
+def fetch(page):
+    host(page, NAME).get_by_role("button", name="Your own sentence").click()
+    wait(page, "s.live")
+
+
+def read(page, text, n):
+    host(page, NAME).get_by_label("Your sentence").fill(text)
+    wait(page, f"s.tokens.length === {n}")
+
+
+def assert_right(page, tokens, p, c):
+    """All that is shown, beside NumPy's numbers: enlarged maps, the wall, the sentences."""
+    now, seen = state(page, NAME), marks(page, NAME)
+    n, head = len(tokens), now["head"]
+    assert now["tokens"] == tokens
+    for kind, x in (("weight", p), ("size", c)):
+        found = [[shade(seen[f"{kind}{i}-{j}"]) for j in range(n)] for i in range(n)]
+        np.testing.assert_allclose(found, np.minimum(x[head] / FULL[kind], 1), atol=0.0051)
+    kind = now["kind"]
+    x = np.minimum((p if kind == "weight" else c) / FULL[kind], 1)
+    np.testing.assert_allclose(wall(seen, kind, n), x, atol=0.51 / LEVELS)
+    assert said(page, NAME).startswith(sentence72.said(tokens, p, c, head))
+    counts = sentence72.on_cls(tokens, p), sentence72.on_cls(tokens, c)
+    shown = re.findall(r"sentence (\d+) of 72|(\d+|none) takes?", all_heads(page))
+    assert (shown[0][0], shown[1][1]) == (str(counts[0]), str(counts[1] or "none"))
+
+
+def all_heads(page):
+    return host(page, NAME).locator(".ae-all").text_content()
+
+
+def wall(seen, kind, n):
+    """The strengths that the small maps show [72, n, n], read from their strokes."""
+    names = [mark for key, mark in seen.items() if key.startswith("column")]
+    middles = [float(mark["x"]) for mark in names]
+    wide = middles[1] - middles[0]
+    corners = re.findall(r"M([\d.]+) ([\d.]+)h", seen["frames"]["d"])
+    left, top = (float(value) for value in corners[0])
+    high = float(corners[12][1]) - top
+    out = np.zeros((72, n, n))
+    for key, mark in seen.items():
+        if not (level := re.fullmatch(rf"wall-{kind}(\d+)", key)):
+            continue
+        for a, b, long in re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)", mark["d"]):
+            x, y = float(a) - left, float(b) - top
+            column, row = int((x + 1) // wide), int((y + 1) // high)
+            i = int((y - row * high) / ((high - 4) / n))
+            j = round((x - column * wide) / ((wide - 4) / n))
+            count = round(float(long) / ((wide - 4) / n))
+            out[12 * row + column, i, j : j + count] = int(level[1]) / LEVELS
+    return out
+
+
+def test_what_was_recorded_is_what_the_model_gives(model):
+    tokens, p, c = truth(model, sentence72.TEXT)
+    found = sentence72.recorded()
+    assert found[0] == tokens
+    np.testing.assert_allclose(found[1], p, atol=1e-5)
+    np.testing.assert_allclose(found[2], c, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found[3], mean_outputs(model, PLAIN).reshape(72, 32), atol=1e-3)
+    assert sentence72.finding(tokens, p, c) == (
+        "“The cat sat on the mat”: 40 of 72 heads look mostly at [CLS], a mark before every text. "
+        "One takes most of what it adds from there."
+    )
+
+
+@pytest.mark.parametrize("width", [390, 688, 960])
+def test_before_the_press_the_recorded_sentence_is_right_and_nothing_is_fetched(visit, width):
+    page = visit(width=width)
+    tokens, p, c, _ = sentence72.recorded()
+    assert_right(page, tokens, p, c)
+    host(page, NAME).get_by_role("button", name="size of what it adds").click()
+    assert_right(page, tokens, p, c)
+    assert host(page, NAME).get_by_role("button", name="silent: 0").is_disabled()
+    assert_still(page, NAME)
+    assert [url.rsplit("/", 1)[1] for url in page.asked] == ["index.html"]
+
+
+TYPED = (("To be or not to be, that is the question", 13), ("Crème brûlée, 50 €!", 11), ("Why?", 4))
+
+
+@pytest.mark.parametrize("width", [390, 960])
+def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
+    page = visit(width=width)
+    fetch(page)
+    assert (
+        host(page, NAME).get_by_label("Your sentence").evaluate("e => document.activeElement === e")
+    )
+    for text, n in TYPED:
+        read(page, text, n)
+        assert_right(page, *truth(model, text))
+        assert page.evaluate(OUTSIDE) == []
+    assert_still(page, NAME)
+
+
+def turn(model, text, head, by):
+    """The angle in degrees by which the embedding turns without a head."""
+    fill = np.zeros((6, 12, 32)) if by == "zero" else mean_outputs(model, PLAIN).astype(np.float16)
+    layer, column = divmod(head, 12)
+    x = model.trace(text).layers[0]
+    for at in range(6):
+        o = model.attend(at, x)
+        if at == layer:
+            o[column] = fill[layer, column]
+        x = model.layer(at, x, o)
+    mean = x.mean(axis=0) / np.linalg.norm(x.mean(axis=0))
+    return np.degrees(np.arccos(min(1, float(mean @ model.embed(text)))))
+
+
+def test_a_silent_head(visit, model):
+    text = PLAIN[4]
+    page = visit(width=960)
+    fetch(page)
+    read(page, text, 14)
+    for _ in range(7):
+        page.get_by_role("slider", name="Head").press("ArrowLeft")
+    page.get_by_role("slider", name="Head").press("ArrowUp")
+    assert state(page, NAME)["name"] == "L0H2"
+    for by, words in (("zero", "silent: 0"), ("mean", "silent: its mean")):
+        host(page, NAME).get_by_role("button", name=words).click()
+        wait(page, f"s.silent?.by === '{by}' && s.cosine < 1")
+        shown = float(re.search(r"turns by ([\d.]+)°", said(page, NAME))[1])
+        assert shown == pytest.approx(turn(model, text, 2, by), abs=0.06)
+        assert "L1H9 changes most" in said(page, NAME)
+        assert marks(page, NAME)["silent"]["words"] == "silent"
+    host(page, NAME).get_by_role("button", name="silent: 0").click()
+    wait(page, "s.silent.by === 'zero'")
+    _, p, _ = truth(model, text)
+    tokens, q, _ = truth(model, text, [(0, 2)])
+    before, after = (sentence72.shares(tokens, x[21])["the word before"] for x in (p, q))
+    ends = f"{before:.0%} of its weight on the word before became {after:.0%}."
+    assert said(page, NAME).endswith(ends.replace("%", " %"))
+    shift = np.abs(p - q)[12:, 1:-1].sum(-1).mean(-1)
+    assert shift.argmax() + 12 == 21
+    host(page, NAME).get_by_role("button", name="speaks").click()
+    wait(page, "s.silent === null")
+    assert_right(page, *truth(model, text))
+    assert_still(page, NAME)
+
+
+def test_by_keyboard_alone(visit):
+    page = visit(width=960)
+    tokens, p, c, _ = sentence72.recorded()
+    page.get_by_role("button", name="Your own sentence").focus()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    for key, head in (("ArrowUp", 9), ("ArrowUp", 69), ("ArrowRight", 70), ("ArrowDown", 10)):
+        page.keyboard.press(key)
+        assert state(page, NAME)["head"] == head
+    heads = page.get_by_role("slider", name="Head")
+    assert heads.get_attribute("aria-valuetext") == sentence72.said(tokens, p, c, 10)
+    page.keyboard.press("Tab")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert state(page, NAME)["cell"] == [2, 1]
+    words = f"from “cat” to “the”: weight {p[10, 2, 1]:.2f}, size {c[10, 2, 1]:.2f}"
+    assert marks(page, NAME)["read"]["words"] == words
+    assert page.get_by_role("slider", name="Cell").get_attribute("aria-valuetext") == words
+
+
+def test_by_finger_on_a_phone_wall_and_head_in_one_view(visit):
+    page = visit(width=390, height=844, has_touch=True, is_mobile=True)
+    seen = marks(page, NAME)
+    top = float(seen["column0"]["y"]) - 12
+    bottom = float(seen["back-size"]["y"]) + float(seen["back-size"]["height"])
+    assert bottom - top < 500
+    corners = re.findall(r"M([\d.]+) ([\d.]+)h", seen["frames"]["d"])
+    x, y = (float(value) for value in corners[37])
+    svg = host(page, NAME).locator("svg.ae-scene")
+    svg.tap(position={"x": x + 10, "y": y + 10})
+    assert state(page, NAME)["head"] == 37
+    box = marks(page, NAME)["back-size"]
+    svg.tap(position={"x": float(box["x"]) + 30, "y": float(box["y"]) + 30})
+    assert state(page, NAME)["cell"] == [1, 1]
+
+
+def test_stop_and_a_second_visit(visit, served, browser):
+    page = visit(width=688)
+    page.route("**/*.bin", lambda route: None)  # an answer that never comes
+    page.get_by_role("button", name="Your own sentence").click()
+    page.get_by_role("button", name="Stop").click()
+    assert page.get_by_role("button", name="Your own sentence").is_visible()
+    assert not state(page, NAME)["live"]
+    page.unroute("**/*.bin")
+    fetch(page)
+    page.reload()
+    page.wait_for_selector("[data-ready]")
+    page.asked.clear()
+    fetch(page)
+    assert {url.rsplit(".", 1)[1] for url in page.asked} <= {"js", "json"}, "kept by the browser"
+    assert all(url.startswith(served) for url in page.asked)
+
+
+def test_what_is_wrong_is_said(visit):
+    page = visit(width=960)
+    fetch(page)
+    long = "word " * 30
+    read(page, long, 16)
+    assert "Read up to" in host(page, NAME).get_by_role("status").text_content()
+    host(page, NAME).get_by_label("Your sentence").fill("x" * 100)
+    page.get_by_role("status").get_by_text("more than 14 pieces").wait_for()
+    host(page, NAME).get_by_label("Your sentence").fill("  ")
+    page.wait_for_timeout(400)
+    assert len(state(page, NAME)["tokens"]) == 16, "an empty field asks nothing"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_once_the_model_is_there(new_page, served, theme):
+    page = new_page(theme=theme, width=960, **STEADY)
+    page.goto(f"{served}/index.html")
+    page.add_style_tag(
+        content="@media (prefers-color-scheme: dark)"
+        " { body { background: #141618; color: #dfe2e6 } }"
+    )
+    fetch(page)
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]] == []
+    assert page.evaluate(SHIFT) == 0

