@@ -106,7 +106,7 @@ def reached_files(code: list[str]) -> list[Path]:
     Files beside a module that are not Python (the scripts of the explorables) count as well.
     """
     found: set[Path] = set()
-    todo = [f for cell in code for f in _files(_imported(ast.parse(_plain(cell)), None))]
+    todo = [f for cell in code for f in _files(_imported(ast.parse(plain(cell)), None))]
     while todo:
         file = todo.pop()
         if file in found:
@@ -118,7 +118,7 @@ def reached_files(code: list[str]) -> list[Path]:
     return sorted(found | data)
 
 
-def _plain(cell: str) -> str:
+def plain(cell: str) -> str:
     """A cell in which `pass` replaces IPython's magics and shell lines, so that it parses."""
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 

@@ -21,6 +21,7 @@ from test_accessibility import (
 from tools.as_read import same_text
 from tools.book import Book
 from tools.minutes.course import lessons
+from tools.runhere.needs import ON_PAGE
 from tools.site.measure import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
@@ -148,6 +149,23 @@ def notebook_says(tasks):
     with redirect_stdout(StringIO()) as out:
         exec(code, {"__name__": "__main__"})
     return [comparable(part) for part in out.getvalue().split("=====\n")]
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_every_code_cell_has_a_button_or_says_why_not(page, open_page):
+    there = open_page(page)
+    there.evaluate(OPEN_FOLDS)
+    there.locator(".run-bar").first.wait_for()
+    silent = """() => [...document.querySelectorAll('div.cell .cell_input')]
+      .filter(e => e.querySelectorAll('.run-button, .run-why').length !== 1)
+      .map(e => e.innerText.slice(0, 200))"""
+    assert there.evaluate(silent) == []
+    hidden = "() => [...document.querySelectorAll('.run-why')].filter(e => !e.checkVisibility())"
+    assert there.evaluate(f"({hidden})().length") == 0
+    said = there.locator(".run-why").all_inner_texts()
+    assert all(text.endswith(": notebook") or text in ON_PAGE for text in said)
+    there.emulate_media(media="print")
+    assert there.evaluate(f"({hidden})().length") == len(said)
 
 
 def test_what_a_reader_may_write(opened):

@@ -3,8 +3,11 @@
 pyodide.py    gets Pyodide (npm) and NumPy for it (vendor/), checks their hashes, compiles, caches
 course.py     the NumPy part of attention_src, as a zip
 extension.py  Sphinx: writes both into _static/py, and tells the pages where they are
+needs.py      why a cell cannot run in the page, found from its code
+reasons.py    Sphinx: says so below such a cell
 worker/       what runs in the browser, beside the page
 standins/     modules for what Python in the page has not
 
 The page's own script is book/_static/run-here.js.
+How many cells of each chapter run: python -m tools.runhere --count
 """

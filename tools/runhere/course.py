@@ -37,12 +37,18 @@ def at_import(tree: ast.AST) -> Iterator[str]:
             yield from at_import(node)
 
 
-def numpy_modules(root: Path) -> dict[str, Path]:
-    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
+def package_files(root: Path) -> dict[str, Path]:
+    """Every module under root/attention_src: dotted name to file."""
     files = {}
     for path in sorted((root / PACKAGE).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         files[".".join(parts).removesuffix(".__init__")] = path
+    return files
+
+
+def numpy_modules(root: Path) -> dict[str, Path]:
+    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
+    files = package_files(root)
     files = {n: p for n, p in files.items() if n.startswith(DRAWS) or not n.startswith(ABSENT)}
     wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
     everything = set(wants)

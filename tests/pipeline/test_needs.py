@@ -1,0 +1,124 @@
+"""Why a cell cannot run in the page: found from its code, and found for each cell that cannot."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from tools.book import Book
+from tools.freshness import REPOSITORY
+from tools.runhere import __main__ as command
+from tools.runhere import needs, reasons
+
+BOOK = Book(REPOSITORY)
+
+
+def chapter(*sources):
+    """A chapter of such cells; each source may begin with its tags: "[setup] a = 1"."""
+    made = []
+    for source in sources:
+        tags, code = re.fullmatch(r"(?:\[(.*?)\] )?(.*)", source, re.DOTALL).groups()
+        metadata = {"tags": tags.split()} if tags else {}
+        made.append(SimpleNamespace(cell_type="code", source=code, metadata=metadata))
+    return SimpleNamespace(read=lambda: SimpleNamespace(cells=made))
+
+
+def reasons_of(*sources):
+    return [cell.reason for cell in needs.cells(chapter(*sources))]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import torch", "needs PyTorch"),
+        ("from torch.nn import functional as F", "needs PyTorch"),
+        ("def f():\n    import torch", "needs PyTorch"),
+        ("from attention_src.softmax import layer", "needs PyTorch"),
+        ("from attention_src.softmax.kernel import softmax_forward", "needs Triton"),
+        ("from attention_src.models.minilm import MiniLM", "needs MiniLM"),
+        ("from attention_src.models.smollm2 import SmolLM2", "needs SmolLM2"),
+        ("from attention_src.timing import print_time", "measures time"),
+        ("import subprocess", "starts processes"),
+        ("from attention_src.explorables import explorable", "moves without Python"),
+        ("from attention_src.exercises.keep import keep", "writes a file"),
+        ("from attention_src.models.minilm.sentences import PLAIN", ""),
+        ("from attention_src.softmax.reference import softmax", ""),
+        ("from attention_src.figures import figure, show", ""),
+        ("import json, numpy as np", ""),
+    ],
+)
+def test_what_is_imported_decides(code, reason):
+    assert reasons_of(f"[notebook-only] {code}") == [reason]
+
+
+def test_a_name_carries_what_it_was_made_with():
+    model = "[notebook-only] from attention_src.models.minilm import MiniLM\nm = MiniLM.load()"
+    assert (
+        reasons_of(model, "[notebook-only] x = m.encode('a')", "[notebook-only] x[0] = 1")
+        == ["needs MiniLM"] * 3
+    )
+    assert (
+        reasons_of(
+            "[notebook-only] import torch",
+            "[notebook-only] a = {}\na[0] = torch.ones(1)",
+            "[notebook-only] print(a)",
+        )[2]
+        == "needs PyTorch"
+    )
+    # A name inside a function is another one, and so is one that was made anew in the page.
+    other = "[notebook-only] def f(m):\n    return m\n\nprint(f(1))"
+    assert reasons_of(model, other)[1] == ""
+    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["needs MiniLM", "", ""]
+
+
+def test_a_cell_that_only_helps_another_has_its_reason():
+    helper = "[notebook-only] def f(x):\n    return 2 * x"
+    assert (
+        reasons_of(helper, "[notebook-only] import torch\nf(torch.ones(1))")[0] == "needs PyTorch"
+    )
+    assert reasons_of(helper + "\n\nprint(f(1))", "[notebook-only] import torch\nf(torch)")[0] == ""
+    imported = "[notebook-only] import json, torch"
+    assert reasons_of(imported, "[notebook-only] print(json.dumps(1))")[1] == "needs PyTorch"
+
+
+def test_of_several_reasons_the_first_is_told():
+    several = frozenset({"torch", "triton", "time", "jaxtyping"})
+    assert needs.first_reason(several) == "needs Triton"
+    assert needs.first_reason(frozenset()) == ""
+
+
+@pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
+def test_every_shown_cell_runs_or_says_why(page):
+    """A cell without a reason needs no tag: it can run in the page."""
+    for cell in needs.cells(page):
+        if cell.shown:
+            assert cell.runs != bool(cell.reason), cell.source
+
+
+@pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
+def test_what_runs_uses_nothing_that_only_other_cells_make(page):
+    made_elsewhere, here = {}, set()
+    for cell in needs.cells(page):
+        used, made = needs.names(cell.source)
+        if cell.runs or "setup" in cell.tags:
+            assert not (used - here - made) & set(made_elsewhere), cell.source
+            here |= made
+        else:
+            made_elsewhere.update(dict.fromkeys(made, cell))
+
+
+def test_the_line_links_to_the_notebook_where_that_helps():
+    link = reasons.notebook(BOOK, BOOK.chapters[1])
+    assert "colab" in link and BOOK.chapters[1].notebook_name in link
+    assert reasons.line("needs Triton", link) == f'<p class="run-why">needs Triton: {link}</p>'
+    assert "<a" not in reasons.line("moves without Python", link)
+
+
+def test_the_command_counts(capsys):
+    assert command.main(["--count", "retrieval", "gpu"]) == 0
+    _, *rows = capsys.readouterr().out.splitlines()
+    counts = {line.split()[0]: [int(n) for n in line.split()[1:3]] for line in rows}
+    assert set(counts) == {"retrieval", "gpu", "all"}
+    assert counts["all"] == [sum(c) for c in zip(counts["retrieval"], counts["gpu"], strict=True)]
+    cells = [c for c in needs.cells(next(p for p in BOOK.chapters if p.slug == "gpu")) if c.shown]
+    assert sum(counts["gpu"]) == len(cells)

@@ -1,0 +1,54 @@
+"""Sphinx extension: below the code of a cell that has no "Run here" button stands why.
+
+A grey line: "needs PyTorch: notebook", with a link to the chapter's notebook on Colab. needs.py
+finds the reason; run-here.css hides the line on paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from tools.book import Book, Chapter
+from tools.runhere import needs
+from tools.site.folds_and_links import book_at, chapter_of
+
+_log = logging.getLogger(__name__)
+
+
+def add_reasons(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the line into each such cell."""
+    chapter = chapter_of(app, app.env.docname)
+    if app.builder.format != "html" or not (chapter and chapter.has_code):
+        return
+    without = {c.source: c for c in needs.cells(chapter) if c.shown and not c.runs}
+    link = notebook(book_at(app.srcdir), chapter)
+    for source in doctree.findall(nodes.container):
+        cell = without.get(source.astext().rstrip())
+        if source.get("nb_element") != "cell_code_source" or cell is None:
+            continue
+        if not cell.reason:
+            where = source.parent
+            _log.warning(
+                "a cell tagged notebook-only needs nothing", location=where, type="runhere"
+            )
+        source += nodes.raw("", line(cell.reason, link), format="html")
+
+
+def notebook(book: Book, chapter: Chapter) -> str:
+    """The link to a chapter's notebook."""
+    return f'<a href="{book.colab(chapter)}" target="_blank" rel="noopener">notebook</a>'
+
+
+def line(reason: str, link: str) -> str:
+    """The grey line: what needs a notebook links to it."""
+    kind, end = ("", f": {link}") if reason not in needs.ON_PAGE else (" on-page", "")
+    return f'<p class="run-why{kind}">{reason}{end}</p>'
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("doctree-read", add_reasons)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
