@@ -108,7 +108,8 @@ function headMarks(view, { head, cell, silent }, { x, y, side, tall, gap, n, top
   Object.keys(NAMES).forEach((kind, k) => {
     const start = x + k * (side + gap);
     const colour = kind === "weight" ? "p" : "v";
-    marks.push(bold(text(`title-${kind}`, [start, top + 12], NAMES[kind], colour, 12, "start")));
+    const name = kind === "size" && side < 130 ? "size added" : NAMES[kind];
+    marks.push(bold(text(`title-${kind}`, [start, top + 12], name, colour, 12, "start")));
     marks.push(rect(`back-${kind}`, [start, y, side, tall], "surface"));
     const columns = Math.min(12, wide + 1);
     view.tokens.forEach((token, j) => {

@@ -38,7 +38,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "difference": "two heads",
         "one_query": "all three guests",
         "pages": "End A",
-        "sentence72": "size of what it adds",
+        "sentence72": "weight",
         "split_merge": "merge",
     }
     host(page, name).get_by_text(buttons[name], exact=True).click()
