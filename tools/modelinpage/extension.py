@@ -17,7 +17,8 @@ from sphinx.application import Sphinx
 
 from tools.modelinpage import weights
 
-RUNS_IT = 'data-explorable="sentence72"'
+# The beginning of its element; its style names it as well.
+RUNS_IT = '<div class="attention-explorable" data-explorable="sentence72"'
 TOLD = re.compile(RUNS_IT + r'(?: data-model="[^"]*" data-mb="[^"]*")?')
 
 
