@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 from built_site import HTML, ROOT, chapter_pages
-from run_here import comparable, exercises, stored
+from run_here import AS_TEXT, comparable, exercises, stored
 from test_accessibility import (
     EQUATIONS_AS_TEXT,
     FEW_TOKENS,
@@ -30,6 +30,7 @@ SECONDS = 180_000  # milliseconds; a busy machine is not a bug
 # Runs all cells but the first and gives what each printed. From inside the page, since a click from
 # outside takes longer than most cells do.
 RUN_ALL = """async (cells) => {
+  const asText = AS_TEXT;
   const printed = [];
   for (const cell of cells.slice(1)) {
     const button = cell.querySelector('.run-button');
@@ -42,10 +43,10 @@ RUN_ALL = """async (cells) => {
       await new Promise(done => setTimeout(done, 5));
     }
     const shown = cell.querySelector('.run-yours');
-    printed.push(shown?.checkVisibility() ? shown.querySelector('pre').textContent : '');
+    printed.push(shown?.checkVisibility() ? asText(shown.querySelector('pre')) : '');
   }
   return printed;
-}"""
+}""".replace("AS_TEXT", AS_TEXT)
 
 
 class Cells:
@@ -74,7 +75,7 @@ class Cells:
     def result(self, cell):
         cell.locator(".run-button:first-child:not([aria-disabled])").wait_for(timeout=SECONDS)
         shown = cell.locator(".run-yours")
-        return comparable(shown.locator("pre").text_content()) if shown.is_visible() else ""
+        return comparable(shown.locator("pre").evaluate(AS_TEXT)) if shown.is_visible() else ""
 
     def press_all(self):
         """Run every cell, in order, the first by a click, and give what each printed."""
