@@ -15,6 +15,25 @@
     if (cell.checks && stored) stored.hidden = hidden;
   };
 
+  const SHAPES = /^(svg|g|path|rect|circle|text|tspan|defs|clipPath|pattern)$/;
+  let figures = 0;
+
+  // A figure that Python drew, one SVG or a wide and a narrow one: its shapes, and nothing that acts.
+  const drawing = (svgs) => {
+    const box = make("div", "drawing");
+    for (const [i, text] of svgs.entries()) {
+      const own = text.replace(/( id="|url\(#)/g, `$1run${++figures}-`); // ids are unique in a page
+      const { documentElement: svg } = new DOMParser().parseFromString(own, "image/svg+xml");
+      for (const part of svg.querySelectorAll("*")) if (!SHAPES.test(part.localName)) part.remove();
+      for (const part of [svg, ...svg.querySelectorAll("*")])
+        for (const { name } of [...part.attributes]) if (/^on|href$/i.test(name)) part.removeAttribute(name);
+      if (svg.localName !== "svg") continue;
+      const place = svgs.length === 1 ? box : box.appendChild(make("div", i ? "drawing-narrow" : "drawing-wide"));
+      place.append(svg);
+    }
+    return box;
+  };
+
   // What the reader has under the code: shown as soon as something is printed.
   const output = (cell) => {
     const yours = make("div", "run-yours", { hidden: true });
@@ -31,16 +50,17 @@
       const said = status && (verdict === "passed" ? ": passed" : ": not yet");
       label.textContent = `Yours${said || ""}`;
     };
-    const write = ({ kind, text }) => {
+    const write = ({ kind, text, svgs }) => {
       yours.hidden = false;
-      out.append(make("span", /err/.test(kind) ? "run-error" : "", { textContent: text }));
+      if (svgs) out.append(drawing(svgs));
+      else out.append(make("span", /err/.test(kind) ? "run-error" : "", { textContent: text }));
     };
     const clear = () => {
       out.textContent = "";
       judge();
     };
     const settle = () => {
-      yours.hidden = !out.textContent;
+      yours.hidden = !out.hasChildNodes();
       if (!yours.hidden) window.hideStored(cell, true);
     };
     clear();

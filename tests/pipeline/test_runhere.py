@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import subprocess
 import sys
 import zipfile
@@ -68,14 +67,22 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
 def test_the_course_zip_holds_what_needs_numpy_alone():
     names = course.numpy_modules(REPOSITORY)
     draws = "figures.drawings.equation"
-    for name in ("softmax.reference", "exercises.maps", "attention.masks", "timing", draws):
+    for name in (
+        "softmax.reference",
+        "exercises.maps",
+        "attention.masks",
+        "timing",
+        "figures.maps",
+        draws,
+    ):
         assert f"attention_src.{name}" in names
-    for name in ("softmax.layer", "softmax.kernel", "figures", "explorables", "models.smollm2"):
+    for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2"):
         assert f"attention_src.{name}" not in names
     made = course.archive(REPOSITORY)
     assert made == course.archive(REPOSITORY), "the same sources give the same bytes"
     files = zipfile.ZipFile(io.BytesIO(made)).namelist()
-    assert {"jaxtyping.py", "attention_src/figures/__init__.py"} < set(files)
+    assert {"jaxtyping.py", "matplotlib/axes.py", "matplotlib/letters.json"} < set(files)
+    assert "__init__.py" not in files and not [name for name in files if name.endswith(".pyc")]
 
 
 def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
@@ -83,27 +90,14 @@ def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
     names = sorted(course.numpy_modules(REPOSITORY))
     code = (
         "import importlib, sys\n"
-        "for name in ('torch', 'triton', 'matplotlib', 'IPython', 'tokenizers', 'beartype'):\n"
+        "for name in ('torch', 'triton', 'tokenizers', 'beartype'):\n"
         "    sys.modules[name] = None  # any import of them fails\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        f"for name in [*{names}, 'attention_src.figures']:\n"
+        f"for name in [*{names}, 'matplotlib.axes']:\n"
         f"    assert importlib.import_module(name).__file__.startswith({str(tmp_path)!r}), name\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_the_stand_in_for_figures_has_every_name():
-    from attention_src import figures
-    from tools.runhere.standins import figures as standin
-
-    assert set(figures.__all__) <= set(vars(standin))
-    _, axes = standin.figure(4, 3, nrows=2, ncols=2)
-    axes[0, 1].plot([1], [2], color=standin.PALETTE["q"])
-    (a, b), alone = standin.figure(4, 3, ncols=2)[1], standin.figure(4, 3)[1]
-    a.set(xlim=(0, 1)), b.spines[:].set_visible(False), alone.text(0, 0, "x")
-    (line,) = alone.plot([1])
-    assert line.get_color() is not None and re.fullmatch(r"#\w{6}", standin.PALETTE["weights"])
 
 
 def test_no_part_names_a_source_map():

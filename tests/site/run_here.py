@@ -13,7 +13,11 @@ from tools.freshness import own_cells
 
 RULES = configparser.ConfigParser()
 RULES.read(Path(__file__).parents[1] / "sanitize.cfg", encoding="utf-8")
-FIGURE = "The figure is not drawn anew here. The one on the page: "
+FIGURE = "a figure: "
+# A run's output as text, a figure as its description.
+AS_TEXT = f"""pre => [...pre.childNodes].map(part => part.className === 'drawing'
+  ? `{FIGURE}${{part.querySelector('svg').getAttribute('aria-label')}}\\n`
+  : part.textContent).join('')"""
 
 
 def chapter_of(page):

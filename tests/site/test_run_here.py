@@ -4,11 +4,13 @@ Each chapter is opened once, because Python takes seconds to start.
 """
 
 from contextlib import redirect_stdout
-from io import StringIO
+from io import BytesIO, StringIO
 
+import numpy as np
 import pytest
 from built_site import HTML, ROOT, chapter_pages
-from run_here import comparable, exercises, stored
+from PIL import Image
+from run_here import AS_TEXT, comparable, exercises, stored
 from test_accessibility import (
     EQUATIONS_AS_TEXT,
     FEW_TOKENS,
@@ -26,10 +28,12 @@ from tools.site.measure import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 LESSONS = {f"{chapter.docname}.html" for chapter in lessons(Book(ROOT))}
+ALIKE = 0.5  # copies differ by up to 0.35, mostly by less than 0.1; other figures by 1 and more
 SECONDS = 180_000  # milliseconds; a busy machine is not a bug
 # Runs all cells but the first and gives what each printed. From inside the page, since a click from
 # outside takes longer than most cells do.
 RUN_ALL = """async (cells) => {
+  const asText = AS_TEXT;
   const printed = [];
   for (const cell of cells.slice(1)) {
     const button = cell.querySelector('.run-button');
@@ -42,10 +46,10 @@ RUN_ALL = """async (cells) => {
       await new Promise(done => setTimeout(done, 5));
     }
     const shown = cell.querySelector('.run-yours');
-    printed.push(shown?.checkVisibility() ? shown.querySelector('pre').textContent : '');
+    printed.push(shown?.checkVisibility() ? asText(shown.querySelector('pre')) : '');
   }
   return printed;
-}"""
+}""".replace("AS_TEXT", AS_TEXT)
 
 
 class Cells:
@@ -74,7 +78,7 @@ class Cells:
     def result(self, cell):
         cell.locator(".run-button:first-child:not([aria-disabled])").wait_for(timeout=SECONDS)
         shown = cell.locator(".run-yours")
-        return comparable(shown.locator("pre").text_content()) if shown.is_visible() else ""
+        return comparable(shown.locator("pre").evaluate(AS_TEXT)) if shown.is_visible() else ""
 
     def press_all(self):
         """Run every cell, in order, the first by a click, and give what each printed."""
@@ -119,8 +123,32 @@ def test_cells_print_what_is_stored(page, opened):
                 f"--- cell {index + 1}:\n{source}\n--- stored:\n{text}\n--- page:\n{found}"
             )
     assert not differ, "\n\n".join(differ)
+    check_figures(cells)
     if page in LESSONS:
         check_exercises(page, cells)
+
+
+def check_figures(cells):
+    """Each figure that was drawn anew looks like the chapter's, in size and in every part."""
+    drawn = cells.page.locator("div.cell:has(.run-yours .drawing svg)")
+    lift = "document.querySelectorAll('.veil').forEach(veil => veil.classList.add('lifted'))"
+    cells.page.evaluate(lift)
+    for cell in drawn.all():
+        stored = cell.locator(".cell_output .drawing svg:visible")
+        fresh = cell.locator(".run-yours .drawing svg:visible")
+        pairs = zip(stored.all(), fresh.all(), strict=True)
+        for a, b in pairs:
+            assert differ_by(a, b) < ALIKE, fresh.get_attribute("aria-label")
+
+
+def differ_by(a, b):
+    """How much two pictures differ, seen from afar: 0 for equal ones, about 1 for other ones."""
+    boxes = [x.evaluate("e => e.getAttribute('viewBox')") for x in (a, b)]
+    assert boxes[0] == boxes[1]
+    seen = [Image.open(BytesIO(x.screenshot())).convert("L") for x in (a, b)]
+    size = (64, 64 * seen[0].height // seen[0].width)
+    x, y = (np.asarray(picture.resize(size, Image.Resampling.BOX), float) for picture in seen)
+    return np.abs(x - y).mean() / np.abs(x - np.median(x)).mean()
 
 
 def check_exercises(page, cells):

@@ -1,7 +1,7 @@
 """The part of attention_src that needs NumPy alone, as a zip for Python in the page.
 
-A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton,
-no matplotlib. The same sources give the same bytes.
+A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton.
+Beside it stand the stand-ins, for what a page has not. The same sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 STANDINS = Path(__file__).parent / "standins"
-# Where the stand-ins go. Of attention_src.figures, which needs matplotlib, only what draws is in.
-PLACES = {"jaxtyping.py": "jaxtyping.py", "figures.py": "attention_src/figures/__init__.py"}
-AVAILABLE = {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
+STOOD_IN = {path.stem for path in STANDINS.glob("[!_]*")}
 PACKAGE = "attention_src"
-# Rooms that cannot work there: figures has a stand-in, explorables show HTML of a notebook.
-ABSENT = ("attention_src.figures", "attention_src.explorables")
-DRAWS = ("attention_src.figures.drawing", "attention_src.figures.drawings")
-STOOD_IN = {"attention_src.figures"}
+AVAILABLE = {"numpy", PACKAGE} | STOOD_IN | sys.stdlib_module_names
+ABSENT = "attention_src.explorables"  # they show HTML of a notebook
 
 
 def at_import(tree: ast.AST) -> Iterator[str]:
@@ -49,7 +45,7 @@ def package_files(root: Path) -> dict[str, Path]:
 def numpy_modules(root: Path) -> dict[str, Path]:
     """The modules under root/attention_src that need NumPy alone: dotted name to file."""
     files = package_files(root)
-    files = {n: p for n, p in files.items() if n.startswith(DRAWS) or not n.startswith(ABSENT)}
+    files = {name: path for name, path in files.items() if not name.startswith(ABSENT)}
     wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
     everything = set(wants)
     while True:
@@ -70,15 +66,15 @@ def _there(target: str, modules: set[str], everything: set[str]) -> bool:
     if target.split(".")[0] != PACKAGE:
         return target.split(".")[0] in AVAILABLE
     parent = target.rpartition(".")[0]
-    if {target, parent} & STOOD_IN:
-        return True
     return target in modules or (parent in modules and target not in everything)
 
 
 def archive(root: Path) -> bytes:
     """The zip: these modules and the stand-ins."""
     files = {p.relative_to(root).as_posix(): p for p in numpy_modules(root).values()}
-    files |= {place: STANDINS / name for name, place in PLACES.items()}
+    standins = [p for p in STANDINS.rglob("*") if p.suffix in (".py", ".json")]
+    files |= {p.relative_to(STANDINS).as_posix(): p for p in standins}
+    del files["__init__.py"]  # of the folder itself
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         for name, path in sorted(files.items()):

@@ -1,5 +1,5 @@
 // Python of one page. In: {code, name}. Out: {ready} or {failed}; then for each code {kind, text} as it
-// prints, and {done, error, status} at its end. One code at a time: the page waits for {done}.
+// prints, {kind: "figure", svgs} as it draws, and {done, error, status} at its end. One code at a time: the page waits for {done}.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -15,7 +15,7 @@ os.chdir("/home/pyodide")
 sys.stdout.reconfigure(line_buffering=True)
 _cells = {"__name__": "__main__"}
 _ABSENT = """
-Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and plots,
+Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and other plots,
 open the chapter's notebook (the buttons at the top of the page)."""
 
 def _run(code, name):
@@ -42,6 +42,12 @@ function write(kind, text) {
   printed += text.length;
   postMessage({ kind, text: printed > LIMIT ? `${text.slice(0, LIMIT)}\n… more than can be shown\n` : text });
 }
+// One SVG, or two: a wide one and a narrow one. It counts as a thousand characters.
+function figure(...svgs) {
+  if (printed > LIMIT) return;
+  printed += 1000;
+  postMessage(printed > LIMIT ? { kind: "err", text: "… more than can be shown\n" } : { kind: "figure", svgs });
+}
 function handler(kind) {
   const decoder = new TextDecoder();
   return {
@@ -66,6 +72,7 @@ async function load() {
     stdout() {},
   });
   python.unpackArchive(await archive, "zip", { extractDir: "/lib/python3.13/site-packages" });
+  python.registerJsModule("page", { figure }); // for IPython.display
   python.setStdin({ error: true });
   python.setStdout(handler("out"));
   python.setStderr(handler("err"));

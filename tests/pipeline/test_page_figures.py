@@ -1,0 +1,213 @@
+"""Figures in the page: the stand-in for matplotlib draws what matplotlib draws, where it does.
+
+The same program runs beside both, each in its own process, and tells where things are.
+"""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from tiny import REPOSITORY
+
+from tools import macros
+from tools.runhere import course
+from tools.site import drawings
+
+POINTS = 4  # what the places of two layouts may differ by, of 324
+
+MEASURE = """
+import json, sys, types
+from attention_src.figures import PALETTE, bars, figure, heatmap, lines
+import numpy as np
+
+def measure(fig, axes):
+    told = []
+    for ax in np.ravel(np.array(axes, dtype=object)):
+        told.append(measure_one(fig, ax))
+    return told
+"""
+# In matplotlib y counts from below.
+REAL = """
+def measure_one(fig, ax):
+    fig.draw_without_rendering()
+    scale, high = 72 / fig.dpi, fig.get_figheight() * 72
+    b = ax.get_window_extent()
+    ticks = []
+    for axis, (low, top) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim()))):
+        near = 1e-9 * (top - low)
+        shown = [t for t in axis.get_major_ticks() if low - near <= t.get_loc() <= top + near]
+        ticks.append([[t.get_loc(), t.label1.get_text() or t.label2.get_text()] for t in shown])
+    box = [b.x0 * scale, high - b.y1 * scale, b.x1 * scale, high - b.y0 * scale]
+    return {"box": box, "x": ax.get_xlim(), "y": ax.get_ylim(), "ticks": ticks}
+"""
+STANDIN = """
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+def measure_one(fig, ax):
+    number = [a is ax for a in fig.axes.flat].index(True)
+    box = fig.boxes()[number]
+    rooms = (box[2] - box[0]) / 30, (box[3] - box[1]) / 20
+    ticks = [list(zip(*axis.major(room))) for axis, room in zip((ax.x, ax.y), rooms)]
+    y = ax.y.limits()
+    return {"box": box, "x": ax.x.limits(), "y": y[::-1] if ax.y.inverted else y, "ticks": ticks}
+"""
+CASES = {
+    "a line": "fig, ax = figure(4.5, 3)\nax.plot([1, 2, 5], [0.2, 7, -3], 'o--')",
+    "limits and labels": """
+fig, ax = figure(4.5, 2.6)
+ax.plot(np.arange(100), np.sin(np.arange(100)))
+ax.axhline(0, color=PALETTE["ink"])
+ax.set(xlabel="distance", ylabel="score", ylim=(-1.1, 1.5), title="a title")""",
+    "both scales logarithmic": """
+fig, ax = figure(4.5, 3.8)
+ax.plot([0.3, 20, 10_000], [0.1, 3, 700])
+ax.set(xscale="log", yscale="log", ylim=(0.08, 90_000))
+ax.set_yticks([0.1, 1, 10, 100, 1000])""",
+    "own ticks before and after the data": """
+fig, axes = figure(4.5, 4, nrows=2)
+axes[0].set(xscale="log")
+axes[0].set_xticks([512, 4096, 32768], ["512", "4,096", "32,768"])
+for ax in axes:
+    ax.plot([700, 40_000], [1, 2])
+axes[1].set_xticks([0, 50_000])""",
+    "shared axes": """
+fig, axes = figure(4.5, 5.2, nrows=3, sharex=True, sharey=True)
+for i, ax in enumerate(axes):
+    ax.plot([0, 10 * i + 1], [i, 2 * i + 1], ".")
+    ax.set_title(f"number {i}")""",
+    "bars": """
+fig, axes = figure(4.5, 4.2, nrows=2, sharex=True)
+bars(axes[0], [4.2, 3.8, 0.6, -0.9], list("abcd"), color="ink", decimals=1)
+bars(axes[1], [0.6, 0.3, 0.1, 0], list("abcd"), decimals=3)
+axes[1].set_ylabel("weight")""",
+    "names at the ends": """
+fig, ax = figure(4.5, 3)
+ax.set(xscale="log", ylim=(0, 100))
+lines(ax, [100, 1000, 9000], {"one": [1, 40, 90], "another one": [2, 30, 88]})""",
+    "a map": """
+fig, ax = figure(4, 4.1)
+words = ["The", "cat", "sat", "on", "mats"]
+heatmap(ax, np.eye(5) / 2, rows=words, columns=words, annotate=True)""",
+    "four maps": """
+fig, axes = figure(4.5, 5, nrows=2, ncols=2)
+for ax in axes.flat:
+    heatmap(ax, np.eye(8), rows=None, columns=range(8), mask=np.tri(8, dtype=bool), vmax=1)
+    ax.set_title("causal")""",
+    "one scale for both": """
+fig, ax = figure(3.6, 3.2)
+ax.plot([0, 3], [0, 1], "o-")
+ax.set_aspect("equal")""",
+}
+
+
+def run(code, tmp=None):
+    first = f"import sys; sys.path.insert(0, {str(tmp or REPOSITORY)!r})\n"
+    done = subprocess.run([sys.executable, "-c", first + code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The folder that the page's Python has in its path."""
+    folder = tmp_path_factory.mktemp("page")
+    zipfile.ZipFile(io.BytesIO(course.archive(REPOSITORY))).extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def measured(page):
+    """Each case, measured in matplotlib and in the stand-in."""
+    cases = [
+        f"{code}\ntold[{name!r}] = measure(fig, {_axes(code)})" for name, code in CASES.items()
+    ]
+    body = "\n".join(["told = {}", *cases, "print(json.dumps(told, default=float))"])
+    return json.loads(run(MEASURE + REAL + body)), json.loads(run(MEASURE + STANDIN + body, page))
+
+
+def _axes(code):
+    return "axes" if "fig, axes" in code else "ax"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_draws_as_matplotlib_does(case, measured):
+    for real, own in zip(*(told[case] for told in measured), strict=True):
+        assert np.allclose(real["x"], own["x"]) and np.allclose(real["y"], own["y"]), "limits"
+        for ticks, own_ticks in zip(real["ticks"], own["ticks"], strict=True):
+            assert np.allclose([at for at, _ in ticks], [at for at, _ in own_ticks])
+            said = [text.replace(r"\mathdefault{", "").replace("}}$", "}$") for _, text in ticks]
+            shown = [name for _, name in own_ticks]
+            assert said == shown or not any(said), "labels"  # inner axes of shared ones show none
+        assert np.abs(np.subtract(real["box"], own["box"])).max() < POINTS
+
+
+def test_what_it_cannot_draw_it_says(page):
+    code = """
+import sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import figure
+fig, ax = figure(3, 2)
+for wrong in ("ax.pie([1])", "ax.plot([1], rasterized=True)", "ax.plot([1], 'x')"):
+    try:
+        eval(wrong)
+    except (AttributeError, ValueError) as error:
+        print(error)
+try:
+    import matplotlib.pyplot
+except ModuleNotFoundError:
+    print("no pyplot")
+"""
+    pie, look, marker, pyplot = run(code, page).splitlines()
+    assert "ax.pie" in pie and "notebook" in pie and "rasterized" in look
+    assert "should be a line" in marker and pyplot == "no pyplot"
+
+
+def test_it_shows_a_figure_in_the_pages_colours_with_its_description(page):
+    code = """
+import sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import PALETTE, draw, figure, show
+fig, ax = figure(3, 2)
+ax.plot([1, 2], color=PALETTE["q"], label="ä < b")
+ax.legend()
+show(fig, alt="A line that rises.")
+print("=====")
+draw("equation")
+"""
+    plot, drawing = run(code, page).split("=====\n")
+    assert plot.startswith("<svg") and 'aria-label="A line that rises."' in plot
+    assert "var(--figure-q)" in plot and "currentColor" in plot
+    assert "#0072b2" not in plot.lower() and "#767676" not in plot
+    assert drawing.count("<svg") == 2, "a wide arrangement and a narrow one"
+
+
+def test_the_colours_are_those_of_the_site(page):
+    code = """
+import json, sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from IPython import display
+print(json.dumps([display.PLOT, display.DRAWING]))
+"""
+    plot, drawing = json.loads(run(code, page))
+    hues = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
+    assert plot == {**hues, "#767676": "currentColor"}
+    assert drawing == drawings.COLOURS
+
+
+def test_letters_are_those_of_the_font(page):
+    """letters.json holds outlines of the font that matplotlib brings."""
+    from fontTools.pens.svgPathPen import SVGPathPen
+    from fontTools.ttLib import TTFont
+    from matplotlib import font_manager
+
+    font = TTFont(font_manager.findfont("DejaVu Sans"))
+    names, glyphs = font.getBestCmap(), font.getGlyphSet()
+    kept = json.loads((course.STANDINS / "matplotlib" / "letters.json").read_text("utf-8"))
+    assert set(map(chr, range(32, 127))) <= set(kept) and font["head"].unitsPerEm == 2048
+    for letter, (width, outline) in kept.items():
+        pen = SVGPathPen(glyphs, ntos=lambda x: str(round(x)))
+        glyphs[names[ord(letter)]].draw(pen)
+        assert (glyphs[names[ord(letter)]].width, pen.getCommands()) == (width, outline), letter

@@ -1,0 +1,1 @@
+"""In the page there is no notebook: what a cell displays is handed to the page."""

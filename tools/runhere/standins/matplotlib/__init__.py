@@ -1,0 +1,26 @@
+"""The few parts of matplotlib that the course's figures use, for Python in the page.
+
+They write the SVG that matplotlib would write, as nearly as a reader can see, in a hundredth of its
+size: matplotlib for Pyodide is in no registry that a build can reach.
+
+    figure   a figure, its layout, its SVG
+    axes     what is drawn in it
+    axis     scale, limits and ticks of one direction
+    artists  one thing that is drawn, in points; collections: many polygons; legend
+    decorations  frame, ticks, labels, title
+    looks    colours, widths and formats, as they are asked for
+    letters  DejaVu Sans as outlines
+
+What is not here raises an error that says so.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+rcParams: dict[str, Any] = {}
+
+
+@contextmanager
+def rc_context(settings: dict[str, Any]) -> Iterator[None]:
+    yield
