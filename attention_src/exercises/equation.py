@@ -37,6 +37,8 @@ check_shapes = Ladder("shapes", [
     }, hint="Only the last two axes change places."),
     Rung("e", "operations of both products", 2 * 6 * 9 * (4 + 7), {
         6 * 9 * (4 + 7): "You counted a multiplication and its addition as one; here they are two.",
+        2 * 6 * 9 * (4 + 7)
+        - (6 * 9 + 6 * 7): "Exact; by custom the first addition, to 0, is counted too.",
         2 * 6 * 9 * 4: "This is the first product. The second meets V.",
         2 * 6 * 9 * (4 + 4): "The second product is with V, whose rows have 7 numbers.",
         2 * 9 * 9 * (4 + 7): "There are 6 queries, not 9.",

@@ -1,4 +1,4 @@
-"""A layer of heads: split, attend, join, mix."""
+"""A layer of heads: project, attend, join, mix."""
 
 import math
 
@@ -20,8 +20,8 @@ from attention_src.figures.drawing import (
 from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
 
 ALT = (
-    "Five tokens' vectors are cut into two heads. “bank” attends to “river” in one and to “steep” "
-    "in the other; the two outputs stand side by side, and a last matrix mixes them."
+    "Five tokens' vectors are projected for two heads. “bank” attends to “river” in one and to "
+    "“steep” in the other; the two outputs stand side by side, and a last matrix mixes them."
 )
 N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
 _SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
@@ -34,7 +34,8 @@ SECOND = 0.5  # the strength of what head 1 found, where both stand side by side
 def multihead() -> Drawing:
     """A layer of two heads, with the row of one token lit all the way.
 
-    Caption: Follow "bank". Its row is cut in two and asks twice; each head finds another token.
+    Caption: Follow "bank". Its whole row is projected for each head, so it asks twice; each
+    head finds another token.
     Side by side, both findings reach the last matrix, which mixes them into one vector.
 
     Returns: the drawing
@@ -56,7 +57,7 @@ def _arrange(narrow: bool) -> Scene:
     joins = [arrow(joined, y, "mix")]
     for h, (whole, asks, p, o) in enumerate(heads):
         joins += [
-            arrow(x, whole, "split" if h == narrow else "", way=way),
+            arrow(x, whole, "project" if h == narrow else "", way=way),
             arrow(asks, p, "attend", way=way),
             arrow(p, o, way=way),
             arrow(o, joined, way=way),
