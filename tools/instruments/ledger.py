@@ -65,12 +65,12 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         made = [_counts(rows)] if part["name"] == "verdicts" else [*_table(app, docname, rows)]
         part.replace_self(made)
     for number in list(doctree.findall(found_number)):
-        row = known.get(number["claim"])
+        row, text = known.get(number["claim"]), nodes.Text(number["word"])
         if row is None or not is_found(row[1], number["word"]):
             where = f"{number['word']!r} is not among what claim {number['claim']} has found"
             logger.warning(where, location=docname)
+            number.replace_self(text)
         else:
-            text = nodes.Text(number["word"])
             number.replace_self(_link(text, refuri=_cell(app, docname, row)))
 
 
