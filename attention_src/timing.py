@@ -140,13 +140,15 @@ def format_about(name: str, ms: float) -> str:
 
     Args:
         name: what was timed, without colon or line break
-        ms: milliseconds, above 0
+        ms: milliseconds, at least 1e-4, 0.1 µs, below which no clock here has two digits
     Returns: "[time] name: about 1.2 ms": two digits, in s, ms or µs
     Raises:
-        ValueError: name is empty, or holds a colon or a line break; ms is not above 0
+        ValueError: name is empty, or holds a colon or a line break; ms is below 1e-4 or not finite
     """
-    if not 0 < ms < math.inf:
-        raise ValueError(f"ms is {ms!r}; it should be a finite number of milliseconds above 0")
+    if not 1e-4 <= ms < math.inf:
+        raise ValueError(
+            f"ms is {ms!r}; it should be a finite number of milliseconds, 1e-4 or more"
+        )
     digits = float(f"{ms:.1e}")  # two of them
     scale, unit = (1e-3, "s") if digits >= 1e3 else (1, "ms") if digits >= 1 else (1e3, "µs")
     shown = digits * scale

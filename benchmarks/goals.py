@@ -106,11 +106,16 @@ def judge(
 
 
 def count(judged: list[dict[str, Any]]) -> str:
-    """How many goals each topic met: "softmax: 12 of 14 met", a line for each."""
+    """How many goals each topic met: "softmax: 12 of 14 met", a line for each.
+
+    What was not measured is neither met nor missed: "linear: 0 of 5 met, 5 not measured".
+    """
     lines = []
     for topic in dict.fromkeys(row["topic"] for row in judged):
         verdicts = [row["verdict"] for row in judged if row["topic"] == topic]
-        lines.append(f"{topic}: {verdicts.count('met')} of {len(verdicts)} met")
+        line = f"{topic}: {verdicts.count('met')} of {len(verdicts)} met"
+        unknown = verdicts.count("not measured")
+        lines.append(line + f", {unknown} not measured" * bool(unknown))
     return "\n".join(lines)
 
 

@@ -70,11 +70,15 @@ def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RE
         folder: where to keep them
     Returns: the file, <chip>-<topic>.json
     """
-    chip = re.sub(r"[^a-z0-9]+", "-", source["chip"].lower()).strip("-")
-    path = folder / f"{chip}-{topic}.json"
+    path = folder / f"{short_name(source['chip'])}-{topic}.json"
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(as_json({"topic": topic, **source}, rows), encoding="utf-8")
     return path
+
+
+def short_name(chip: str) -> str:
+    """A chip as files are named after it: "NVIDIA H200" -> "nvidia-h200"."""
+    return re.sub(r"[^a-z0-9]+", "-", chip.lower()).strip("-")
 
 
 def kept(chip: str, folder: Path = RESULTS) -> dict[str, list[dict]]:
@@ -85,8 +89,8 @@ def kept(chip: str, folder: Path = RESULTS) -> dict[str, list[dict]]:
         folder: where results are kept
     Returns: by topic; empty if nothing was measured on it
     """
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob(f"{chip}-*.json")]
-    return {file["topic"]: file["rows"] for file in files}
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return {x["topic"]: x["rows"] for x in files if short_name(x.get("chip", "")) == chip}
 
 
 def as_json(head: dict[str, Any], rows: Iterable[dict]) -> str:

@@ -113,7 +113,7 @@ def test_a_time_without_a_spread_has_two_digits(ms, shown):
     assert re.fullmatch(TIME_PATTERN, line)
 
 
-@pytest.mark.parametrize("ms", [0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("ms", [0, -1.0, 9e-5, float("nan"), float("inf")])
 def test_a_time_without_a_spread_is_a_time(ms):
     with pytest.raises(ValueError, match="ms is"):
         format_about("one token", ms)

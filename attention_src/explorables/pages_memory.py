@@ -85,9 +85,10 @@ class Rooms:
         self._place()
 
     def slots(self) -> list[tuple[str, str]]:
-        """What each slot is, one of KINDS, and whose: the letter of its text, or nothing.
+        """What memory holds.
 
-        A free slot is in a gap with room for another text of 16; a hole is a gap without.
+        Returns: for each slot one of KINDS and the letter of its text, or nothing; a free slot
+            is in a gap with room for another text of 16, a hole in a gap without
         """
         memory = [("free", "")] * SLOTS
         for name, [start] in self.table.items():
@@ -191,7 +192,10 @@ class Pages:
                 self.free.append(page)
 
     def slots(self) -> list[tuple[str, str]]:
-        """What each slot is, one of KINDS, and whose: the letters of its texts."""
+        """What memory holds.
+
+        Returns: for each slot one of KINDS and the letters of its texts
+        """
         memory = [("free", "")] * SLOTS
         for name, table in self.table.items():
             for j in range(len(table) * self.size):

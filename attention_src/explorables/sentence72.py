@@ -61,7 +61,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         start(),
         picture,
         size,
-        f"Attention maps of 72 heads, most with a dark first column, [CLS]; {name(HEAD)} enlarged, "
+        f"Attention maps of 72 heads, most with a dark first column, [CLS]; {_name(HEAD)} enlarged, "
         "beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "
         "the model read your own sentence. It needs JavaScript; here is its first state.",
@@ -105,7 +105,7 @@ def _coded(x: np.ndarray, kind: str) -> str:
     return base64.b64encode(x.astype(kind).tobytes()).decode()
 
 
-def name(head: int) -> str:
+def _name(head: int) -> str:
     """L1H9 for head 21: 12 heads a layer."""
     return f"L{head // 12}H{head % 12}"
 
@@ -140,7 +140,7 @@ def said(tokens: Sequence[str], weights: np.ndarray, added: np.ndarray, head: in
     looks, brings = max(p, key=p.__getitem__), max(c, key=c.__getitem__)
     more = "" if looks == brings else f" and {c[brings]:.0%} from {brings}"
     words = (
-        f"{name(head)} gives {p[looks]:.0%} of its words’ weight to {looks}; "
+        f"{_name(head)} gives {p[looks]:.0%} of its words’ weight to {looks}; "
         f"of what it adds, {c[looks]:.0%} comes from there{more}."
     )
     return words.replace("%", " %")

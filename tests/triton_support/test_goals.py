@@ -7,7 +7,7 @@ import pytest
 from kernel_support import needs_interpreter
 
 import benchmarks.__main__ as command
-from benchmarks import goals
+from benchmarks import goals, record
 from benchmarks.goals import Goal, all_goals, count, judge
 from benchmarks.running import Bench
 from benchmarks.topics import flash, ssm
@@ -68,7 +68,7 @@ def test_goals_are_counted_by_topic():
         dict(topic="softmax", verdict="missed"),
         dict(topic="rope", verdict="not measured"),
     ]
-    assert count(rows) == "softmax: 1 of 2 met\nrope: 0 of 1 met"
+    assert count(rows) == "softmax: 1 of 2 met\nrope: 0 of 1 met, 1 not measured"
 
 
 @needs_interpreter
@@ -137,6 +137,13 @@ def test_kept_results_are_judged_without_a_gpu(monkeypatch, capsys):
     verdicts = [line.split()[-1] for line in table.splitlines()[1:]]
     assert set(verdicts) == {"met", "missed"}
     assert counts == f"flash: {verdicts.count('met')} of {len(verdicts)} met\n"
+
+
+def test_only_the_files_of_that_chip_are_kept(tmp_path):
+    for chip, topic in (("NVIDIA H100", "rope"), ("NVIDIA H100 PCIe", "flash")):
+        record.save(topic, [dict(chip=chip)], dict(chip=chip), tmp_path)
+    assert record.kept("nvidia-h100", tmp_path) == {"rope": [dict(chip="NVIDIA H100")]}
+    assert record.kept("nvidia", tmp_path) == record.kept("*", tmp_path) == {}
 
 
 @needs_interpreter

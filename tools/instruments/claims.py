@@ -27,6 +27,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 from tools.instruments.directive import Directive, Page, checked
@@ -123,6 +124,8 @@ class ClaimDirective(SphinxDirective):
             claim = on_page(read(self.arguments[0], "\n".join(self.content)), self.env.docname)
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
+        if claim.chapter and f"book/{claim.chapter}" not in self.env.found_docs:
+            raise self.error(f"chapter is {claim.chapter!r}; there is no page book/{claim.chapter}")
         text, remark = (
             self.state.inline_text(text, self.lineno)[0] for text in (claim.text, claim.remark)
         )
@@ -136,10 +139,9 @@ class ClaimDirective(SphinxDirective):
 
     def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
         known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
-        here, there = self.env.docname, known.get(claim.id, [""])[0]
-        if there and there != here:
-            raise self.error(f"claim {claim.id} is decided twice; also in {there}")
-        known[claim.id] = (here, claim, *words)
+        if claim.id in known:
+            raise self.error(f"claim {claim.id} is decided twice; also in {known[claim.id][0]}")
+        known[claim.id] = (self.env.docname, claim, *words)
 
 
 def give_ids(app: Sphinx, doctree: nodes.document) -> None:
@@ -183,10 +185,12 @@ def forget(app: Sphinx, env: Any, docname: str) -> None:
 
 def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
     """What another process has read."""
-    theirs = other.__dict__
-    env.__dict__.setdefault("claims", {}).update(
-        {key: row for key, row in theirs.get("claims", {}).items() if row[0] in docnames}
-    )
+    known = env.__dict__.setdefault("claims", {})
+    theirs = {k: row for k, row in other.__dict__.get("claims", {}).items() if row[0] in docnames}
+    for twice in known.keys() & theirs.keys():
+        where = f"{known[twice][0]} and {theirs[twice][0]}"
+        raise ExtensionError(f"claim {twice} is decided twice, in {where}")
+    known.update(theirs)
 
 
 def _portable(page: Page, d: Directive) -> str:

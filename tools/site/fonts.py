@@ -15,7 +15,11 @@ from pathlib import Path
 from fontTools import subset
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every table that it drops
-OPTIONS = subset.Options(flavor="woff2", layout_features=["*"], hinting=False, name_IDs=[])
+# Names 0, 13 and 14 are the notices of copyright and licence, which the licence asks to keep.
+NOTICES = [0, 13, 14]
+OPTIONS = subset.Options(
+    flavor="woff2", layout_features=["*"], hinting=False, name_IDs=NOTICES, name_languages=["*"]
+)
 _TAG = re.compile(r"<[^>]*>")
 # In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
