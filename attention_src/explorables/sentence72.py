@@ -61,8 +61,8 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         start(),
         picture,
         size,
-        f"Attention maps of 72 heads, most with a dark first column, [CLS]; {_name(HEAD)} enlarged, "
-        "beside the size of what it adds, where a diagonal appears.",
+        "Attention maps of 72 heads, most with a dark first column, [CLS]; "
+        f"{_name(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "
         "the model read your own sentence. It needs JavaScript; here is its first state.",
         question or finding(tokens, weights, added),
