@@ -288,6 +288,12 @@ def test_what_is_wrong_is_said(visit):
     host(page, NAME).get_by_label("Your sentence").fill("  ")
     page.wait_for_timeout(400)
     assert len(state(page, NAME)["tokens"]) == 16, "an empty field asks nothing"
+    host(page, NAME).get_by_label("Your sentence").fill("\u200b")
+    page.get_by_role("status").get_by_text("No word to read.").wait_for(timeout=5000)
+    before = state(page, NAME)
+    page.get_by_role("slider", name="Head").press("ArrowLeft")
+    now = state(page, NAME)
+    assert (now["tokens"], now["head"]) == (before["tokens"], before["head"] - 1)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

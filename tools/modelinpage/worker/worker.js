@@ -43,6 +43,7 @@ function read(text, most) {
     found = tokenize(words.join(" "), model.ids);
   }
   if (found.ids.length > most) throw new Error(`The first word has more than ${most - 2} pieces.`);
+  if (found.ids.length < 3) throw new Error("No word to read."); // [CLS] and [SEP] alone
   return { ...found, text: words.join(" ") };
 }
 
