@@ -184,6 +184,15 @@ def test_pages_learn_where_the_model_is_or_that_there_is_none(tmp_path, monkeypa
     assert "weights are missing. No network." in capsys.readouterr().out
 
 
+def test_half_a_copy_is_mended_and_a_stray_file_does_no_harm(tmp_path):
+    folder = tmp_path / "_static" / "minilm"
+    (folder / weights.version()).mkdir(parents=True)
+    (folder / ".DS_Store").touch()
+    made, _ = extension.write(tmp_path)
+    ready = weights.ready()
+    assert {path.name for path in made.iterdir()} == {path.name for path in ready.iterdir()}
+
+
 def test_a_site_without_such_a_page_gets_no_weights(tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("<p>No explorable.</p>", "utf-8")
     monkeypatch.setattr(weights, "ready", lambda: pytest.fail("made for nobody"))
