@@ -1,4 +1,4 @@
-"""Explorables: figures that the reader can change, without a kernel and without a network.
+"""Explorables: figures that the reader can change, without a kernel.
 
     explorable("cache_fills") a text that grows: what is new in K and V, what is computed again
     explorable("difference")  one head, or two, that should subtract one report from another
@@ -20,7 +20,8 @@
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
 read: plain ES modules and native controls, together a tenth of the size of a chart library. A
-browser test compares their numbers with those of `attention_src`.
+browser test compares their numbers with those of `attention_src`. They need no network but for one
+thing: on the course's site, sentence72 fetches its model when a reader presses its button.
 
 The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
 scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
@@ -95,7 +96,9 @@ def explorable(name: str, **given: Any) -> None:
 
 
 def explorable_html(name: str, **given: Any) -> str:
-    """The HTML of an explorable: the same bytes on each run. It loads nothing.
+    """The HTML of an explorable: the same bytes on each run.
+
+    It loads nothing by itself. Where the site has told it of a model, a reader's press loads that.
 
     Args:
         name, given: as for `explorable`

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line, check_words, still
 
 TOKENS = ("the", "river", "bank", "was", "steep")
 # Two layers of attention, one head each, three numbers wide. The numbers are chosen so that every
@@ -69,8 +69,7 @@ def make(
     Raises:
         ValueError: words lacks some
     """
-    if missing := sorted(set(WORDS) - set(words)):
-        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    check_words(words, WORDS)
     picture, size = still("cache_fills")
     n = START["n"]
     kept, without = rows_computed(n)

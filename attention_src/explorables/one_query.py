@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line, check_words, still
 from attention_src.softmax.reference import softmax
 
 AXES = ("sweet", "wooden")  # the d_k = 2 numbers of a key, and of a query
@@ -60,8 +60,7 @@ def make(
     Raises:
         ValueError: words lacks a sentence
     """
-    if missing := sorted(set(WORDS) - set(words)):
-        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    check_words(words, WORDS)
     q = GUESTS[0]
     weights = softmax(KEYS @ q / np.sqrt(len(AXES)))
     numbers = ", ".join(f"{name} {p:.3f}" for name, p in zip(THINGS, weights, strict=True))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line, check_words, still
 from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
 
 START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
@@ -86,8 +86,7 @@ def make(
     Raises:
         ValueError: words lacks some
     """
-    if missing := sorted(set(WORDS) - set(words)):
-        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    check_words(words, WORDS)
     picture, size = still("pages")
     page = START["size"]
     now = run(START["events"], page, "pages")

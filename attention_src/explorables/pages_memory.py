@@ -1,7 +1,7 @@
 """Texts in one memory of few slots: in rooms for the longest that each may become, or on pages.
 
-The rules are those of `kvcache.cache_pages.PagePool` and `PagedKVCache`, without tensors: the tests
-run both on the same events.
+The rules are those of `kvcache.cache_pool.PagePool` and `kvcache.cache_paged.PagedKVCache`, without
+tensors: the tests run both on the same events.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ token into pieces, but only a transpose brings the pieces of one head together.
 
 from collections.abc import Mapping, Sequence
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line, check_words, still
 
 TOKENS = ("the", "river", "bank", "was", "steep")  # n = 5
 COLUMNS = 8  # d_model
@@ -50,8 +50,7 @@ def make(
     Raises:
         ValueError: words lacks a sentence
     """
-    if missing := sorted(set(WORDS) - set(words)):
-        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")
+    check_words(words, WORDS)
     picture, size = still("split_merge")
     return Explorable(
         start(words),

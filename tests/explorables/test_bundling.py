@@ -27,7 +27,8 @@ def test_a_bundle_is_a_program_without_comments(name):
     code = bundle(name)
     run(code, "--check")
     assert not re.search(r"^\s*//|^\s*$|^ ", code.rstrip("\n"), re.MULTILINE)
-    assert len(code) < 0.85 * sum(len((HERE / f"{file}.js").read_text()) for file in scripts(name))
+    files = [HERE / f"{file}.js" for file in scripts(name)]
+    assert len(code) < 0.85 * sum(len(file.read_text("utf-8")) for file in files)
 
 
 SAME = """

@@ -10,17 +10,17 @@ from tools.modelinpage import weights
 RUN = """
 import { readFileSync } from "node:fs";
 const { folder, given } = JSON.parse(readFileSync(0, "utf-8"));
-const from = (name) => import(`file://${folder}/${name}.js`);
+const from = (name) => import(`${folder}/${name}.js`);
 const [{ load }, { run, erf }] = await Promise.all(["load", "minilm"].map(from));
 const { tokenize } = await from("wordpiece");
 const asked = [];
 const get = async ({ name }, told = () => {}) => {
-  const data = new Uint8Array(readFileSync(`${folder}/${name}`));
+  const data = new Uint8Array(readFileSync(new URL(`${folder}/${name}`)));
   asked.push(name);
   told(data.length);
   return data;
 };
-const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, "utf-8"));
+const manifest = JSON.parse(readFileSync(new URL(`${folder}/manifest.json`), "utf-8"));
 const heard = [];
 const model = await load(manifest, get, (done, total) => heard.push([done, total]));
 const work = async () => { CODE };
@@ -33,7 +33,7 @@ def in_node(code, given=None):
     done = node(
         ["--no-warnings", "--input-type=module", "--eval", RUN.replace("CODE", code)],
         return_completed_process=True,
-        input=json.dumps({"folder": str(weights.ready()), "given": given}),
+        input=json.dumps({"folder": weights.ready().as_uri(), "given": given}),
         capture_output=True,
         encoding="utf-8",
     )

@@ -16,6 +16,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from tools.modelinpage import weights
+from tools.site import made_once
 
 # The beginning of its element; its style names it as well.
 RUNS_IT = '<div class="attention-explorable" data-explorable="sentence72"'
@@ -30,11 +31,7 @@ def write(out: Path) -> tuple[Path, int]:
     """
     made = weights.ready()
     folder = out / "_static" / "minilm"
-    for old in folder.glob("*"):
-        if old.name != made.name:
-            shutil.rmtree(old)
-    if not (folder / made.name).is_dir():
-        shutil.copytree(made, folder / made.name)
+    made_once.copy(made, folder)
     return folder / made.name, weights.weight(made)
 
 

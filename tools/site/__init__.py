@@ -9,6 +9,7 @@ strip.py         Sphinx: under a chapter's title, the way through a model, with 
 folds_and_links.py  Sphinx: what a page says about its chapter; folds that need no script
 assets.py        Sphinx: one style sheet with the rules in use, and only the scripts in use
 fonts.py         fonts cut down to the characters of the book
+made_once.py     what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
 measure.py       what a visit weighs, and Lighthouse
 picture.py       takes the picture in the README

@@ -1,5 +1,6 @@
 """The explorable "sentence72": what it shows is what NumPy says, recorded and typed."""
 
+import json
 import re
 
 import numpy as np
@@ -42,17 +43,18 @@ def truth(model, text, ablate=()):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """The address of a page with the explorable and its model, and the files asked for."""
+    """The address of a page with the explorable and its model, and of a later version of it."""
     root = tmp_path_factory.mktemp("site")
-    (root / "minilm").symlink_to(weights.ready())
-    told = f'data-explorable="{NAME}" data-model="minilm/" data-mb="28"'
-    page = explorable_html(NAME).replace(f'data-explorable="{NAME}"', told, 1)
-    (root / "index.html").write_text(
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Heads</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>'
-        f"<body><main><h1>Heads</h1>{page}</main></body></html>",
-        "utf-8",
-    )
+    for name, folder in (("index", "minilm"), ("later", "minilm-later")):
+        (root / folder).symlink_to(weights.ready())
+        told = f'data-explorable="{NAME}" data-model="{folder}/" data-mb="28"'
+        page = explorable_html(NAME).replace(f'data-explorable="{NAME}"', told, 1)
+        (root / f"{name}.html").write_text(
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Heads</title><meta '
+            'name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>'
+            f"<body><main><h1>Heads</h1>{page}</main></body></html>",
+            "utf-8",
+        )
     with serving(root) as base:
         yield base
 
@@ -277,6 +279,27 @@ def test_stop_and_a_second_visit(visit, served, browser):
     assert all(url.startswith(served) for url in page.asked)
 
 
+STORED = "caches.open('minilm').then(s => s.keys()).then(all => all.map(one => one.url))"
+OLDER = "caches.open('minilm').then(s => s.put('/minilm-older/0.bin', new Response('weights')))"
+
+
+def test_a_later_version_keeps_the_weights_that_are_the_same_and_deletes_others(visit, served):
+    page = visit(width=688)
+    page.evaluate(OLDER)
+    fetch(page)
+    names = [url.rsplit("/", 1)[1] for url in page.evaluate(STORED)]
+    manifest = json.loads((weights.ready() / "manifest.json").read_text("utf-8"))
+    at_start = {one["name"] for one in [*manifest["chunks"], manifest["vocabulary"]]}
+    blocks = {one["name"] for one in manifest["blocks"]}
+    assert at_start <= set(names) <= at_start | blocks and len(set(names)) == len(names)
+    page.goto(f"{served}/later.html")
+    page.wait_for_selector("[data-ready]")
+    page.asked.clear()
+    fetch(page)
+    assert page.asked and {url.rsplit(".", 1)[1] for url in page.asked} == {"js", "json"}
+    assert sorted(url.rsplit("/", 1)[1] for url in page.evaluate(STORED)) == sorted(names)
+
+
 def test_what_is_wrong_is_said(visit):
     page = visit(width=960)
     fetch(page)
@@ -288,6 +311,12 @@ def test_what_is_wrong_is_said(visit):
     host(page, NAME).get_by_label("Your sentence").fill("  ")
     page.wait_for_timeout(400)
     assert len(state(page, NAME)["tokens"]) == 16, "an empty field asks nothing"
+    host(page, NAME).get_by_label("Your sentence").fill("\u200b")
+    page.get_by_role("status").get_by_text("No word to read.").wait_for()
+    before = state(page, NAME)
+    page.get_by_role("slider", name="Head").press("ArrowLeft")
+    now = state(page, NAME)
+    assert (now["tokens"], now["head"]) == (before["tokens"], before["head"] - 1)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -9,12 +9,17 @@ import { tokenize } from "./wordpiece.js";
 let model;
 let whole = {}; // the last sentence, with all heads
 
-// A file by its name, from the browser's own store if it was here before: names hold hashes.
-async function file(folder, { name }, told = () => {}) {
-  const store = await self.caches?.open("minilm").catch(() => null);
-  const address = new URL(name, folder).href;
-  const kept = await store?.match(address);
-  const answer = kept || (await fetch(address));
+// The browser's own store, if there is one. A file's key in it is its name, a hash, in place of its
+// address: a later version of the site has the same weights in another folder.
+const opened = () => self.caches?.open("minilm").catch(() => null);
+const key = ({ name }) => `https://minilm.invalid/${name}`; // no such host: nothing is fetched there
+
+// A file by its name, from the store if it was here before.
+async function file(folder, one, told = () => {}) {
+  const { name } = one;
+  const store = await opened();
+  const kept = await store?.match(key(one));
+  const answer = kept || (await fetch(new URL(name, folder)));
   if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
   const copy = store && !kept ? answer.clone() : null;
   const parts = [];
@@ -23,14 +28,23 @@ async function file(folder, { name }, told = () => {}) {
     parts.push(part.value);
     told(part.value.length);
   }
-  if (copy) await store.put(address, copy).catch(() => {}); // no room: then it is fetched again
+  if (copy) await store.put(key(one), copy).catch(() => {}); // no room: then it is fetched again
   return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+// Delete what is kept of other weights.
+async function tidy({ chunks, blocks, vocabulary }) {
+  const store = await opened();
+  const known = new Set([...chunks, ...blocks, vocabulary].map(key));
+  for (const { url } of (await store?.keys()) || []) if (!known.has(url)) await store.delete(url);
 }
 
 async function open(folder, progress) {
   const answer = await fetch(new URL("manifest.json", folder));
   if (!answer.ok) throw new Error(`manifest.json: ${answer.status}`);
-  model = await load(await answer.json(), (one, told) => file(folder, one, told), progress);
+  const manifest = await answer.json();
+  model = await load(manifest, (one, told) => file(folder, one, told), progress);
+  await tidy(manifest).catch(() => {}); // what stays only takes room
   return { ready: true };
 }
 
@@ -43,6 +57,7 @@ function read(text, most) {
     found = tokenize(words.join(" "), model.ids);
   }
   if (found.ids.length > most) throw new Error(`The first word has more than ${most - 2} pieces.`);
+  if (found.ids.length < 3) throw new Error("No word to read."); // [CLS] and [SEP] alone
   return { ...found, text: words.join(" ") };
 }
 
