@@ -1,15 +1,18 @@
-"""The quiz's syntax, the set-up cell's text, the check of the address, the list of bugs."""
+"""The quiz's syntax, code's colours, the set-up cell, the check of the address, the list of bugs."""
 
 import re
 from types import SimpleNamespace
 
 import pytest
+from pygments import highlight
+from pygments.lexers import PythonLexer
 from tiny import make_book
 
 from tools import break_tests, check_address
 from tools.book import Book
 from tools.instruments import quiz
 from tools.notebook import setup_cell
+from tools.site.code import Formatter
 
 GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"
 
@@ -87,3 +90,11 @@ def test_check_address_wants_owner_and_name(book, capsys):
 
 def test_each_bug_of_the_list_has_its_line_and_its_tests():
     assert len(break_tests.read_list()) >= 40
+
+
+def test_code_has_spans_only_where_it_has_a_colour():
+    code = "def f(x):\n    return x[0] + len(x) in y  # b\n"
+    page = highlight(code, PythonLexer(), Formatter())
+    assert re.sub("<[^>]*>", "", page) == code
+    spans = re.findall("<span class=[^>]*>([^<]*)<", page)
+    assert spans == ["def", "f", "return", "0", "len", "in", "# b"]
