@@ -14,7 +14,7 @@
   };
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
-  let worker, job, asked, pending;
+  let worker, job;
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
 
@@ -30,7 +30,6 @@
       mine.onmessage = ({ data }) => {
         if (data.ready) resolve();
         else if (data.failed) fail(data.failed);
-        else if (data.model) asked?.hear(data);
         else if (data.done) job.done(data);
         else job.write(data);
       };
@@ -44,7 +43,6 @@
     worker?.terminate();
     worker?.giveUp("Stopped.");
     worker = undefined;
-    asked?.lost();
     for (const cell of cells) cell.ran = undefined;
   }
 
@@ -73,50 +71,20 @@
     });
   }
 
-  // Python, in which these cells have run; false if it was stopped meanwhile.
-  async function readyAfter(earlier, mine, say, note) {
+  async function perform(cell, mine) {
+    const current = () => mine === era;
+    const say = (text) => (cell.status.textContent = text);
     say(worker ? "" : `Loading Python (${mb} MB, once) …`);
     await start();
-    for (const cell of earlier) {
-      const code = cell.code();
-      if (mine !== era) return false;
-      if (cell.checks || cell.ran === code || cell.endless === code) continue;
+    for (const earlier of cells.slice(0, cell.number - 1)) {
+      const code = earlier.code();
+      if (!current()) return say("Stopped.");
+      if (earlier.checks || earlier.ran === code || earlier.endless === code) continue;
       say("Running the cells above …");
-      const { error, stopped } = await execute(cell, () => {});
-      if (error && !stopped) note(`Cell ${cell.number}, further up, raised an error.\n`);
+      const { error, stopped } = await execute(earlier, () => {});
+      if (error && !stopped) cell.note(`Cell ${earlier.number}, further up, raised an error.\n`);
     }
-    return mine === era;
-  }
-
-  // For a model that writes (writes.js): when the cells above a place have run, its worker is asked,
-  // and heard until it is done.
-  window.pagePython = {
-    mb,
-    ask(place, question, hear, say) {
-      const mine = era;
-      const mark = (pending = {});
-      const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
-      const turn = queue.then(async () => {
-        if (!(await readyAfter(above, mine, say, say)) || mark.halted) throw "Stopped.";
-        await new Promise((resolve, reject) => {
-          const done = (data) => data.model === "done" && resolve();
-          asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
-          worker.postMessage(question);
-        }).finally(() => (asked = undefined));
-      });
-      queue = turn.catch(() => {});
-      return turn;
-    },
-    halt() {
-      if (asked) worker.postMessage({ model: "halt" });
-      else pending.halted = true; // Python is still loading
-    },
-  };
-
-  async function perform(cell, mine) {
-    const say = (text) => (cell.status.textContent = text);
-    const above = cells.slice(0, cell.number - 1);
-    if (!(await readyAfter(above, mine, say, cell.note))) return say("Stopped.");
+    if (!current()) return say("Stopped.");
     say("Running …");
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });

@@ -1,6 +1,5 @@
 // Python of one page. In: {code, name}. Out: {ready} or {failed}; then for each code {kind, text} as it
 // prints, {kind: "figure", svgs} as it draws, and {done, error, status} at its end. One code at a time: the page waits for {done}.
-// {model} is for model.js, which is fetched when it is first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -78,7 +77,7 @@ async function load() {
   python.setStdout(handler("out"));
   python.setStderr(handler("err"));
   python.runPython(HELPER);
-  return python;
+  return python.globals.get("_run");
 }
 
 const loading = load();
@@ -87,25 +86,13 @@ loading.then(
   (error) => postMessage({ failed: error.message || String(error) }),
 );
 
-let model;
-async function answer(data) {
-  model ??= import("./model.js");
-  const { prepare, write, halt } = await model;
-  if (data.model === "halt") return halt();
-  model.ready ??= prepare(await loading) ?? true;
-  await write(data);
-}
-
-onmessage = async ({ data }) => {
-  if (data.model) return answer(data).catch(({ message }) => postMessage({ model: "done", error: message }));
-  const { code, name } = data;
-  const run = (await loading).globals.get("_run");
+onmessage = async ({ data: { code, name } }) => {
+  const run = await loading;
   printed = 0;
   try {
     const result = run(code, name);
     const [text, error, status] = result.toJs();
     result.destroy();
-    run.destroy();
     if (text) write(error ? "error" : "value", text);
     postMessage({ done: true, error, status });
   } catch (error) {
