@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from matplotlib.artists import INK, Box, Text
+from matplotlib.artists import INK, Box, Text, as_they_are
 
 SIDES = ("left", "right", "top", "bottom")
 
@@ -39,11 +39,6 @@ class Spines:
             side.set(**look)
 
 
-def as_they_are(x: Any, y: Any) -> tuple[Any, Any]:
-    """Points that are points already."""
-    return x, y
-
-
 class Decorations:
     """Of one pair of axes."""
 
@@ -56,7 +51,7 @@ class Decorations:
         self.frame, self.nothing = True, False
         self.length = {"x": 3.5, "y": 3.5}
         self.sizes = {"x": 10.0, "y": 10.0}
-        self.top, self.bottom, self.labels_on_top = False, True, False
+        self.labels_on_top = False
         self.shown = {"x": True, "y": True}  # tick labels; inner axes of shared ones have none
 
     def tick_params(self, axis: str, **look: Any) -> None:
@@ -143,8 +138,7 @@ class Decorations:
         return "".join(_stroke(path, width, "square") for path, width in shown)
 
     def _marks(self, box: Box) -> str:
-        x0, _, x1, y1 = box
-        y0 = box[1]
+        x0, y0, x1, y1 = box
         along, up = self.length["x"], self.length["y"]
         made = [
             f"M{at:.2f},{y1:.2f}v{along:g}" if axis == "x" else f"M{x0:.2f},{at:.2f}h{-up:g}"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.artists import Box
+from matplotlib.artists import Box, as_they_are
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import HATCH
@@ -115,7 +115,7 @@ def _room(ax: Axes, cell: Box) -> list[float]:
     """How far the words of these axes stand out of their cell on each side."""
     box = _shaped(ax, cell)
     to = To(ax, box)
-    around = [text.place(_points)[2] for text in ax.look.words(box)]
+    around = [text.place(as_they_are)[2] for text in ax.look.words(box)]
     inside = [artist.box(to) for artist in ax.artists]
     long = ax.look.reach(box)
     marks = [(box[0] - long["y"], box[1], box[2], box[3] + long["x"])]
@@ -123,10 +123,6 @@ def _room(ax: Axes, cell: Box) -> list[float]:
     x0, y0 = everything[:, :2].min(axis=0)
     x1, y1 = everything[:, 2:].max(axis=0)
     return [max(0.0, float(n)) for n in (cell[0] - x0, cell[1] - y0, x1 - cell[2], y1 - cell[3])]
-
-
-def _points(x: Any, y: Any) -> tuple[Any, Any]:
-    return x, y
 
 
 def _across(line: Any, to: To) -> str:

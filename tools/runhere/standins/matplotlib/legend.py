@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import letters
-from matplotlib.artists import Box, Line, Text
+from matplotlib.artists import Box, Line, Text, as_they_are
 
 # Where it may stand, in the order in which matplotlib tries.
 PLACES = ("upper right", "upper left", "lower left", "lower right", "center right")
@@ -48,7 +48,7 @@ class Legend:
             x = left + PAD * size + sum(widths[:column]) + COLUMNS * size * column
             base = top + (PAD + row * (ROW + BETWEEN) + letters.ASCENT) * size
             text = Text(x + self.sample + AFTER_SAMPLE * size, base, str(line.label), size=size)
-            made += [_sample(line, x, x + self.sample, base - 0.35 * size), text.draw(_points)]
+            made += [_sample(line, x, x + self.sample, base - 0.35 * size), text.draw(as_they_are)]
         return "".join(made)
 
     def _place(self, box: Box, wide: float, high: float, points: list[np.ndarray]) -> Any:
@@ -81,7 +81,3 @@ def _sample(line: Line, left: float, right: float, y: float) -> str:
     return piece.drawn(np.array([left, right]), np.array([y, y])) + mark.drawn(
         np.array([middle]), np.array([y])
     )
-
-
-def _points(x: Any, y: Any) -> tuple[Any, Any]:
-    return x, y

@@ -18,12 +18,12 @@ def _outlines() -> dict[str, Any]:
 def pieces(text: str, size: float) -> list[tuple[str, float, float]]:
     """Each letter with its place and its size. "$10^{-2}$" has a raised part."""
     if not (text.startswith("$") and "^" in text):
-        parts = [(text, size, 0.0)]
+        parts = [(text, size)]
     else:
         base, _, raised = text.strip("$").partition("^")
-        parts = [(base, size, 0.0), (raised.strip("{}").replace("-", "−"), 0.7 * size, 0.0)]
+        parts = [(base, size), (raised.strip("{}").replace("-", "−"), 0.7 * size)]
     placed, x = [], 0.0
-    for part, high, _ in parts:
+    for part, high in parts:
         for letter in part:
             placed.append((letter, x, high))
             x += advance(letter) * high
