@@ -165,6 +165,45 @@ except ModuleNotFoundError:
     assert "should be a line" in marker and pyplot == "no pyplot"
 
 
+# What a reader may try, and a word of what is said about it.
+WRONG = {
+    "ax.plot()": "one line a call",
+    "ax.plot([1, 2], [3, 4], [1, 2], [5, 6])": "one line a call",
+    "ax.plot([1, 2], [3, 4], '-', [1, 2], [5, 6], '--')": "one line a call",
+    "ax.plot([1, 2, 3], [4])": "x has 3",
+    "ax.plot([[1, 2], [3, 4]], [[1, 2], [3, 4]])": "x has the shape",
+}
+
+
+@pytest.fixture(scope="module")
+def said(page):
+    """What is said about each call of WRONG, of which no figure is shown."""
+    code = f"""
+import json, sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import figure
+from attention_src.figures.svg import to_svg
+said = {{}}
+for call in {list(WRONG)}:
+    fig, ax = figure(3, 2)
+    try:
+        eval(call)
+        said[call] = to_svg(fig, "a figure")
+    except (AttributeError, ValueError) as error:
+        said[call] = f"{{type(error).__name__}}: {{error}}"
+    except Exception as error:
+        said[call] = f"bare {{error!r}}"
+print(json.dumps(said))
+"""
+    return json.loads(run(code, page))
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_what_would_be_drawn_wrong_is_refused(call, said):
+    assert said[call].startswith(("ValueError", "AttributeError")), said[call][:300]
+    assert WRONG[call] in said[call]
+
+
 def test_it_shows_a_figure_in_the_pages_colours_with_its_description(page):
     code = """
 import sys, types

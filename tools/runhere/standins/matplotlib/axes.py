@@ -35,9 +35,17 @@ class Axes:
 
     def plot(self, *args: Any, **look: Any) -> list[Line]:
         """x, y and a format such as "o--"; x may be left out, y may have several columns."""
-        *values, style = args if isinstance(args[-1], str) else (*args, "")
-        y = np.asarray(values[-1], dtype=float)
-        x = np.asarray(values[0], dtype=float) if len(values) == 2 else np.arange(len(y))
+        *values, style = args if args and isinstance(args[-1], str) else (*args, "")
+        if len(values) not in (1, 2) or any(isinstance(value, str) for value in values):
+            raise ValueError("ax.plot takes one line a call: x, y and a format.")
+        y = np.atleast_1d(np.asarray(values[-1], dtype=float))
+        x = np.atleast_1d(np.asarray(values[0], float)) if values[1:] else np.arange(len(y))
+        if x.ndim != 1 or y.ndim > 2:
+            raise ValueError(
+                f"x has the shape {x.shape} and y {y.shape}: should be [n], [n, lines]"
+            )
+        if len(x) != len(y):
+            raise ValueError(f"x has {len(x)} entries, but y has {len(y)}")
         columns = y.T if y.ndim == 2 else [y]
         return [self._line(x, column, style, look) for column in columns]
 
@@ -50,8 +58,8 @@ class Axes:
         drawn, marker = line_format(style)
         color = look.pop("color", None) or next(self._colors)
         line = Line(
-            np.atleast_1d(x),
-            np.atleast_1d(y),
+            x,
+            y,
             look.pop("linestyle", drawn),
             color=color,
             width=look.pop("linewidth", matplotlib.rcParams.get("lines.linewidth", 1.5)),
