@@ -172,6 +172,41 @@ WRONG = {
     "ax.plot([1, 2], [3, 4], '-', [1, 2], [5, 6], '--')": "one line a call",
     "ax.plot([1, 2, 3], [4])": "x has 3",
     "ax.plot([[1, 2], [3, 4]], [[1, 2], [3, 4]])": "x has the shape",
+    "ax.plot([1, 2], color='blurred')": "color='blurred'",
+    "ax.plot([1, 2], linestyle=(0, (1, 2)))": "linestyle=(0, (1, 2))",
+    "ax.plot([1, 2], marker='x')": "marker='x'",
+    "ax.plot([[1, 2], [3, 4]], label=['one', 'two'])": "label",
+    "ax.text(0, 0, 'a', rotation=45)": "rotation=45",
+    "ax.text(0, 0, 'a', ha='centre')": "ha='centre'",
+    "ax.text(0, 0, 'a', fontsize='small')": "size='small'",
+    "ax.text(0, 0, 'a', color='blurred')": "color='blurred'",
+    "ax.text(0, 0, '$x_1$')": "formula",
+    "ax.annotate('a', (0, 0), (1, 1), textcoords='axes fraction')": "textcoords='axes fraction'",
+    "ax.annotate('a', (0, 0), xycoords='figure fraction')": "xycoords='figure fraction'",
+    "ax.annotate('', (0, 0), (1, 1), arrowprops={'arrowstyle': '->', 'shrinkA': 9})": "shrinkA=",
+    "ax.plot([1], label='a'), ax.legend(frameon=True)": "frameon=True",
+    "ax.plot([1], label='a'), ax.legend(loc='top')": "loc='top'",
+    "ax.plot([1], label='a'), ax.legend(title='a')": "title=",
+    "ax.set_xscale('symlog')": "scale='symlog'",
+    "ax.set(xscale='log', xlim=(0, 1))": "limits",
+    "ax.set_xticks([1, 2], rotation=45)": "rotation=45",
+    "ax.set_xticks([1, 2], fontsize=8)": "size=",
+    "ax.set_xticks([1, 2], minor=True)": "minor",
+    "ax.set_yticks([1, 2], rotation=90)": "rotation=",
+    "ax.set_title('a', loc='right')": "loc='right'",
+    "ax.set_title('a', pad=9)": "pad=",
+    "ax.set_xlabel('a', loc='left')": "loc=",
+    "ax.set_ylabel('a', labelpad=9)": "labelpad=",
+    "ax.tick_params(labelrotation=90)": "labelrotation=",
+    "ax.tick_params(top=True)": "top=True",
+    "ax.xaxis.set_label_position('left')": "side='left'",
+    "ax.set_aspect(2)": "aspect=2",
+    "ax.set_aspect('equal', adjustable='datalim')": "adjustable=",
+    "fig.suptitle('a')": "fig.suptitle",
+    "fig.subplots(height_ratios=[1, 4])": "height_ratios=",
+    "fig.subplots(sharex='col')": "sharex='col'",
+    "ax.plot([1, 2])[0].set_data([1], [2])": "line.set_data",
+    "ax.spines['top'].set_color('red')": "spine.set_color",
 }
 
 
@@ -202,6 +237,31 @@ print(json.dumps(said))
 def test_what_would_be_drawn_wrong_is_refused(call, said):
     assert said[call].startswith(("ValueError", "AttributeError")), said[call][:300]
     assert WRONG[call] in said[call]
+
+
+def test_it_draws_what_a_reader_may_ask_for(page):
+    code = """
+import sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import PALETTE, figure
+from attention_src.figures.svg import to_svg
+for look in ({"color": "C1"}, {"color": "k"}, {"color": "0.5"}, {"color": "red"}, {"c": "#ABCDEF"}):
+    fig, ax = figure(3, 2)
+    print(ax.plot([1, 2], **look)[0].get_color())
+fig, ax = figure(3, 2)
+ax.axhline(1)  # takes no colour from the cycle
+print(ax.plot([1, 2])[0].get_color() == PALETTE["q"])
+ax.set_title("a", color="red", fontsize=8)
+ax.set_xlabel("a", fontsize=8)
+ax.set_ylabel("a", size=8, color="red")
+ax.tick_params(bottom=False)
+ax.margins(0.1)
+ax.legend()  # of nothing
+print(to_svg(fig, "a figure").count("fill:red"))
+"""
+    *colours, cycle, red = run(code, page).splitlines()
+    assert [c.lower() for c in colours] == ["#d55e00", "#000000", "#808080", "red", "#abcdef"]
+    assert cycle == "True" and red == "2"
 
 
 def test_it_shows_a_figure_in_the_pages_colours_with_its_description(page):

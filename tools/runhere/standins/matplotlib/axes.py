@@ -10,11 +10,13 @@ from matplotlib.axis import Axis
 from matplotlib.collections import PolyCollection
 from matplotlib.decorations import Decorations, Spines
 from matplotlib.legend import Legend
-from matplotlib.looks import finish, line_format, long_names, words
+from matplotlib.looks import Refuses, finish, label, line_format, long_names, one_of, words
 
 
-class Axes:
+class Axes(Refuses):
     """As matplotlib's: the methods that the course's figures use."""
+
+    called = "ax"
 
     def __init__(self, x: Axis, y: Axis) -> None:
         self.x, self.y = x, y
@@ -25,11 +27,6 @@ class Axes:
         self.made_legend: Legend | None = None
         self.equal = False
         self._colors = cycle(matplotlib.rcParams.get("axes.prop_cycle", {"color": [INK]})["color"])
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise AttributeError(f"Figures in the page have no ax.{name}: draw this in the notebook.")
 
     # --- what is drawn
 
@@ -80,10 +77,10 @@ class Axes:
         return line
 
     def axhline(self, y: float, **look: Any) -> Line:
-        return self._line([np.nan], [y], "", {"color": None, **look}, across="x")
+        return self._line([np.nan], [y], "", {"color": "C0", **long_names(look)}, across="x")
 
     def axvline(self, x: float, **look: Any) -> Line:
-        return self._line([x], [np.nan], "", {"color": None, **look}, across="y")
+        return self._line([x], [np.nan], "", {"color": "C0", **long_names(look)}, across="y")
 
     def text(self, x: float, y: float, s: str, **look: Any) -> Text:
         return self._text(Text(x, y, s, **words(look)))
@@ -101,12 +98,15 @@ class Axes:
         **look: Any,
     ) -> Any:
         if arrowprops is not None:
-            if text or arrowprops.get("arrowstyle") != "->":
+            head = long_names(arrowprops)
+            if text or head.pop("arrowstyle", "") != "->":
                 raise ValueError("an arrow in the page has no text and the arrowstyle '->'")
-            width = arrowprops.get("linewidth", arrowprops.get("lw", 1))
-            arrow = Arrow(xytext, xy, arrowprops.get("color", INK), width)
+            arrow = Arrow(xytext, xy, head.pop("color", INK), head.pop("linewidth", 1))
+            finish(head)
             self.artists.append(arrow)
             return arrow
+        one_of("xycoords", xycoords, "data", "axes fraction")
+        one_of("textcoords", textcoords, None, "data", "offset points")
         moved = xytext is not None and textcoords == "offset points"
         if xytext is not None and not moved:
             xy = xytext
@@ -145,9 +145,11 @@ class Axes:
                 getattr(self, f"set_{name}")(value)
 
     def set_xscale(self, scale: str) -> None:
+        one_of("scale", scale, "linear", "log")
         self.x.scale = scale
 
     def set_yscale(self, scale: str) -> None:
+        one_of("scale", scale, "linear", "log")
         self.y.scale = scale
 
     def set_xlim(self, left: Any = None, right: Any = None) -> None:
@@ -166,25 +168,34 @@ class Axes:
         self.y.inverted = not self.y.inverted
 
     def set_xticks(
-        self, ticks: Any, labels: Any = None, *, minor: bool = False, rotation: int = 0
+        self, ticks: Any, labels: Any = None, *, minor: bool = False, **look: Any
     ) -> None:
-        self._ticks(self.x, ticks, labels, minor)
-        self.look.rotation = rotation
+        self.look.rotation = look.pop("rotation", 0)
+        one_of("rotation", self.look.rotation, 0, 90)
+        self._ticks(self.x, ticks, labels, minor, look)
 
-    def set_yticks(self, ticks: Any, labels: Any = None, *, minor: bool = False) -> None:
-        self._ticks(self.y, ticks, labels, minor)
+    def set_yticks(
+        self, ticks: Any, labels: Any = None, *, minor: bool = False, **look: Any
+    ) -> None:
+        self._ticks(self.y, ticks, labels, minor, look)
 
     @staticmethod
-    def _ticks(axis: Axis, ticks: Any, labels: Any, minor: bool) -> None:
-        if minor:
-            axis.minor = bool(len(ticks))
-        else:
+    def _ticks(axis: Axis, ticks: Any, labels: Any, minor: bool, look: dict[str, Any]) -> None:
+        finish(long_names(look))
+        if not minor:
             axis.set_ticks(list(ticks), labels)
+        elif len(ticks):
+            raise ValueError("minor=True: figures in the page know no ticks of it, [] alone")
+        else:
+            axis.minor = False
 
     def minorticks_off(self) -> None:
         self.x.minor = self.y.minor = False
 
-    def margins(self, *, x: float | None = None, y: float | None = None) -> None:
+    def margins(
+        self, both: float | None = None, *, x: float | None = None, y: float | None = None
+    ) -> None:
+        x, y = (both, both) if both is not None else (x, y)
         self.x.margin = self.x.margin if x is None else x
         self.y.margin = self.y.margin if y is None else y
 
@@ -194,13 +205,14 @@ class Axes:
     # --- what stands around
 
     def set_title(self, title: str, *, loc: str = "center", **look: Any) -> None:
-        self.look.title = (title, long_names(look).get("size", 10), loc)
+        one_of("loc", loc, "left", "center")
+        self.look.title = (title, loc, label(look))
 
-    def set_xlabel(self, label: str, *, color: str = INK) -> None:
-        self.look.xlabel = (label, color)
+    def set_xlabel(self, xlabel: str, **look: Any) -> None:
+        self.look.xlabel = (xlabel, label(look))
 
-    def set_ylabel(self, label: str, *, color: str = INK) -> None:
-        self.look.ylabel = (label, color)
+    def set_ylabel(self, ylabel: str, **look: Any) -> None:
+        self.look.ylabel = (ylabel, label(look))
 
     def tick_params(self, axis: str = "both", **look: Any) -> None:
         self.look.tick_params(axis, **look)
@@ -210,6 +222,7 @@ class Axes:
         return self
 
     def set_label_position(self, side: str) -> None:
+        one_of("side", side, "top", "bottom")
         self.look.label_on_top = side == "top"
 
     def set_frame_on(self, on: bool) -> None:
@@ -220,7 +233,9 @@ class Axes:
             raise ValueError(f"axis({what!r}): figures in the page know 'off' alone")
         self.look.nothing = True
 
-    def set_aspect(self, aspect: str) -> None:
+    def set_aspect(self, aspect: str, **look: Any) -> None:
+        one_of("aspect", aspect, "auto", "equal")
+        finish(look)
         self.equal = aspect == "equal"
 
     # --- for attention_src.figures.charts, which places names in heights of the axes

@@ -51,7 +51,13 @@ class Axis:
         above = 0 if self.at_edge and high == 0 else room
         low, high = (float(z) for z in self.from_scale([low - below, high + above]))
         low, high = min([low, *self.hold]), max([high, *self.hold])
-        return (low if self.low is None else self.low, high if self.high is None else self.high)
+        low = low if self.low is None else self.low
+        high = high if self.high is None else self.high
+        if low == high or not np.isfinite(self.to_scale([low, high])).all():
+            raise ValueError(
+                f"limits {low:g} and {high:g} should be two numbers, above 0 on a logarithmic scale"
+            )
+        return low, high
 
     def share(self, x: Any) -> np.ndarray:
         """Where values lie: 0 at the lower limit, 1 at the upper one."""

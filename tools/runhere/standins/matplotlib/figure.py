@@ -7,6 +7,7 @@ from matplotlib.artists import Box, as_they_are
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import HATCH
+from matplotlib.looks import Refuses, finish, one_of
 
 PAD, SPACE = 3.0, 0.02  # around each pair of axes: points; at least this share between them
 
@@ -25,16 +26,27 @@ class To:
         return x0 + np.asarray(x) * (x1 - x0), y1 - np.asarray(y) * (y1 - y0)
 
 
-class Figure:
+class Figure(Refuses):
     """As matplotlib's, with layout="constrained"."""
+
+    called = "fig"
 
     def __init__(self, figsize: tuple[float, float], layout: str) -> None:
         self.width, self.height = 72 * figsize[0], 72 * figsize[1]
         self.axes = np.empty((0, 0), dtype=object)
 
     def subplots(
-        self, nrows: int = 1, ncols: int = 1, sharex: bool = False, sharey: bool = False
+        self,
+        nrows: int = 1,
+        ncols: int = 1,
+        *,
+        sharex: bool = False,
+        sharey: bool = False,
+        **other: Any,
     ) -> Any:
+        finish(other)
+        one_of("sharex", sharex, False, True)
+        one_of("sharey", sharey, False, True)
         shared_x, shared_y = Axis(), Axis()
         self.axes = np.empty((nrows, ncols), dtype=object)
         for i, j in np.ndindex(nrows, ncols):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib import letters
 from matplotlib.artists import Box, Line, Text, as_they_are
+from matplotlib.looks import finish, one_of
 
 # Where it may stand, in the order in which matplotlib tries.
 PLACES = ("upper right", "upper left", "lower left", "lower right", "center right")
@@ -26,7 +27,11 @@ class Legend:
         frameon: bool = False,
         handlelength: float = 2.0,
         size: float = 10.0,
+        **other: Any,
     ) -> None:
+        finish(other)
+        one_of("frameon", frameon, False)
+        one_of("loc", loc, "best", *PLACES)
         self.lines = [line for line in lines if line.label]
         self.places = PLACES if loc == "best" else (loc,)
         self.rows = -(-len(self.lines) // ncols)
@@ -34,6 +39,8 @@ class Legend:
 
     def draw(self, everything: list[Line], to: Any) -> str:
         """The legend where it hides the fewest points of all lines; `to` as for any artist."""
+        if not self.lines:
+            return ""
         size, rows = self.size, self.rows
         wide = [letters.width(str(line.label), size) for line in self.lines]
         groups = [wide[i : i + rows] for i in range(0, len(wide), rows)]
