@@ -83,6 +83,19 @@ fig, axes = figure(4.5, 4.2, nrows=2, sharex=True)
 bars(axes[0], [4.2, 3.8, 0.6, -0.9], list("abcd"), color="ink", decimals=1)
 bars(axes[1], [0.6, 0.3, 0.1, 0], list("abcd"), decimals=3)
 axes[1].set_ylabel("weight")""",
+    "lying bars, one beside another": """
+fig, ax = figure(4.5, 2.2)
+names = ["1 text of 1,024", "64 texts of 1,024"]
+ax.barh(names, [300, 5], color=PALETTE["ink"], height=0.55)
+ax.barh(names, [20, 17], left=[300, 5], color=PALETTE["k"], height=0.55)
+ax.text(150, -0.35, "weights", ha="center", size=9)
+ax.invert_yaxis()""",
+    "bars in pieces": """
+fig, axes = figure(4.5, 3.2, nrows=2)
+axes[0].broken_barh([(0, 10), (30, 20)], (0, 1), color=PALETTE["k"], alpha=0.3, lw=0)
+axes[0].set(xlim=(0, 60), ylim=(0, 1), yticks=[], xticks=[])
+axes[0].set_title("pieces", loc="left", fontsize=9)
+axes[1].broken_barh([(0, 10), (30, 20)], (2, 1), color=PALETTE["k"], lw=0)""",
     "names at the ends": """
 fig, ax = figure(4.5, 3)
 ax.set(xscale="log", ylim=(0, 100))
@@ -187,6 +200,10 @@ WRONG = {
     "ax.plot([1], label='a'), ax.legend(frameon=True)": "frameon=True",
     "ax.plot([1], label='a'), ax.legend(loc='top')": "loc='top'",
     "ax.plot([1], label='a'), ax.legend(title='a')": "title=",
+    "ax.bar([0, 1], [1, 2], bottom=1)": "bottom=",
+    "ax.bar([0, 1], [1, 2], color='blurred')": "color='blurred'",
+    "ax.barh(['a', 'b'], [1, 2]), ax.barh(['c', 'd'], [1, 2])": "those of the bars before",
+    "ax.broken_barh([(0, 1)], (0, 1), lw=1)": "linewidth=1",
     "ax.set_xscale('symlog')": "scale='symlog'",
     "ax.set(xscale='log', xlim=(0, 1))": "limits",
     "ax.set_xticks([1, 2], rotation=45)": "rotation=45",

@@ -5,6 +5,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import bars
 from matplotlib.artists import INK, Arrow, Line, Text
 from matplotlib.axis import Axis
 from matplotlib.collections import PolyCollection
@@ -26,7 +27,8 @@ class Axes(Refuses):
         self.look = Decorations(self)
         self.made_legend: Legend | None = None
         self.equal = False
-        self._colors = cycle(matplotlib.rcParams.get("axes.prop_cycle", {"color": [INK]})["color"])
+        hues = matplotlib.rcParams.get("axes.prop_cycle", {"color": [INK]})["color"]
+        self._colors, self.fills = cycle(hues), cycle(hues)  # of lines, of bars
 
     # --- what is drawn
 
@@ -118,16 +120,7 @@ class Axes(Refuses):
         self.artists.append(text)
         return text
 
-    def bar(self, x: Any, height: Any, *, width: float, color: list[str]) -> None:
-        x, height = np.asarray(x, float), np.asarray(height, float)
-        half = np.array([-1, 1, 1, -1]) * width / 2
-        corners = [
-            np.stack([a + half, [0, 0, b, b]], axis=1) for a, b in zip(x, height, strict=True)
-        ]
-        self.artists.append(PolyCollection(corners, list(color), clip_on=True))
-        self.x.show([x - width / 2, x + width / 2])
-        self.y.show([0 * height, height])
-        self.y.at_edge = True
+    bar, barh, broken_barh = bars.bar, bars.barh, bars.broken_barh
 
     def add_collection(self, polygons: PolyCollection) -> None:
         self.artists.append(polygons)

@@ -28,6 +28,16 @@ class Axis:
         self.data.append(x[np.isfinite(x)])
         self.hold = []
 
+    def places(self, values: Any) -> np.ndarray:
+        """Numbers as they are; names become 0, 1, 2 and so on, with a tick each."""
+        if not any(isinstance(value, str) for value in values):
+            return np.asarray(values, dtype=float)
+        names = list(values)
+        if self.ticks is not None and self.ticks[1] != names:
+            raise ValueError(f"names {names} should be those of the bars before: {self.ticks[1]}")
+        self.ticks = np.arange(len(names)), names
+        return np.arange(len(names), dtype=float)
+
     def to_scale(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         if self.scale == "linear":
