@@ -178,6 +178,35 @@ except ModuleNotFoundError:
     assert "should be a line" in marker and pyplot == "no pyplot"
 
 
+def test_an_arrow_ends_where_matplotlibs_does(page):
+    """Long ones keep away from both ends, short ones do not: a head is drawn even without a line."""
+    code = """
+fig, ax = figure(3, 2)
+ax.set(xlim=(0, 100), ylim=(0, 100))
+head = {"arrowstyle": "->", "lw": 0.6}
+arrows = [ax.annotate("", (50 + x, 50), (50, 50), arrowprops=head) for x in (30, 1.7, 1.2, 0.5)]
+"""
+    real = """
+fig.draw_without_rendering()
+paths = [a.arrow_patch._get_path_in_displaycoord()[0] for a in arrows]
+at = ax.transData.transform((50, 50))[0]
+made = [[72 / fig.dpi * (p.vertices[:, 0] - at) for p in pair] for pair in paths]
+print(json.dumps([[line[0], line[-1], *head] for line, head in made]))
+"""
+    own = """
+import re
+from matplotlib.figure import To
+to = To(ax, fig.boxes()[0])
+at = float(to(50, 50)[0])
+paths = [re.search('d="(.*?)"', a.draw(to))[1] for a in arrows]
+print(json.dumps([[float(x) - at for x in re.findall(r"[ML](.*?),", p)] for p in paths]))
+"""
+    theirs = json.loads(run(MEASURE + code + real))
+    ours = json.loads(run(MEASURE + STANDIN + code + own, page))
+    for their, our in zip(theirs, ours, strict=True):
+        assert np.allclose(their, our, atol=0.6), (their, our)  # the axes differ in width, too
+
+
 # What a reader may try, and a word of what is said about it.
 WRONG = {
     "ax.plot()": "one line a call",

@@ -160,11 +160,14 @@ class Arrow:
     def draw(self, to: To) -> str:
         a, b = (np.array([float(x) for x in to(*at)]) for at in (self.start, self.end))
         length = float(np.hypot(*(b - a)))
-        if length <= 4:
+        if not length:
             return ""
         along = (b - a) / length
-        a, b = a + 2 * along, b - 2 * along  # matplotlib keeps 2 points away from both ends
         across = np.array([-along[1], along[0]])
+        # matplotlib keeps 2 points away from both ends where there is room, and half a line's width
+        # at the point of the head, whose sides are 4 long and 2 wide.
+        a = a + 2 * along * (length > 2)
+        b = b - 2 * along * (length > 4) - 0.5 * self.width * 20**0.5 / 2 * along
         head = [b - 4 * along + 2 * across, b, b - 4 * along - 2 * across]
         path = f"M{points(*np.array([a, b]).T)}M{points(*np.array(head).T)}".replace(" ", "L")
         look = f"fill:none;stroke:{self.color};stroke-width:{self.width:g};stroke-linecap:round"
