@@ -179,7 +179,7 @@ except ModuleNotFoundError:
 
 
 def test_an_arrow_ends_where_matplotlibs_does(page):
-    """Long ones keep away from both ends, short ones do not: a head is drawn even without a line."""
+    """Long ones keep away from both ends, short ones do not; each has its head."""
     code = """
 fig, ax = figure(3, 2)
 ax.set(xlim=(0, 100), ylim=(0, 100))
