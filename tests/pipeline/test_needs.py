@@ -51,6 +51,22 @@ def test_what_is_imported_decides(code, reason):
     assert reasons_of(f"[notebook-only] {code}") == [reason]
 
 
+def test_a_module_needs_the_models_that_it_opens_and_never_the_package_itself(
+    tmp_path, monkeypatch
+):
+    assert needs.imports("attention_src.softmax.reference") == frozenset()
+    assert needs.imports("attention_src.models.minilm") == {"minilm"}
+    # One that lies beside the models.
+    source = tmp_path / "opened.py"
+    source.write_text(
+        "from attention_src.models.minilm.sentences import PLAIN\n"
+        "from attention_src.models.smollm2 import SmolLM2\n"
+    )
+    files = {**needs._files(), "attention_src.opened": source}
+    monkeypatch.setattr(needs, "_files", lambda: files)
+    assert needs.imports("attention_src.opened") == {"smollm2", "torch"}
+
+
 def test_a_name_carries_what_it_was_made_with():
     model = "[notebook-only] from attention_src.models.minilm import MiniLM\nm = MiniLM.load()"
     assert (
