@@ -84,20 +84,42 @@
 
   const cellsOf = (data) =>
     Object.values(data.code).reduce((sum, cells) => sum + Object.keys(cells).length, 0);
-  // "2 chapters read, 1 exercise passed, 3 predictions, code in 4 cells"; "" where there is nothing.
+  // "2 chapters read, 1 exercise passed, 3 predictions, 1 function kept, code in 4 cells", or "".
   const summary = (data) => {
-    const [read, passed, predicted] = [data.read, data.passed, data.predictions]
+    const [read, passed, predicted, kept] = [data.read, data.passed, data.predictions, data.kept]
       .map((part) => Object.keys(part).length);
     const cells = cellsOf(data);
     return [
       read && `${count(read, "chapter")} read`,
       passed && `${count(passed, "exercise")} passed`,
       predicted && count(predicted, "prediction"),
+      kept && `${count(kept, "function")} kept`,
       cells && `code in ${count(cells, "cell")}`,
     ].filter(Boolean).join(", ");
   };
 
-  const draw = (chapters) => {
+  // The functions that one kept with `keep`, each with its code and a way to forget it.
+  const keptList = (chapters, data, redraw) => {
+    const rows = Object.entries(data.kept).map(([name, { page, day, code }]) => {
+      const { title } = chapters.find((chapter) => chapter.page === page) ?? { title: page };
+      const source = make("details", {}, make("summary", {}, make("code", {}, name)), make("pre", {}, code));
+      const forget = button("Forget", () => {
+        course.forget(name);
+        said.textContent = `${name} is forgotten.`;
+        redraw();
+        said.focus();
+      });
+      forget.setAttribute("aria-label", `Forget ${name}`);
+      return [source, link(title, page), day, forget];
+    });
+    return rows.length ? [
+      make("h2", {}, "Kept functions"),
+      make("p", {}, "In code that runs in a page, ", make("code", {}, "parts()"), " finds them, each under its name."),
+      table("Kept functions", ["Function", "Chapter", "Kept on", ""], rows),
+    ] : [];
+  };
+
+  const draw = (chapters, redraw) => {
     const data = course.load();
     const counted = calibration(data);
     const total = counted.reduce((sum, [n]) => sum + n, 0);
@@ -119,11 +141,12 @@
         drawing(counted),
       ] : [make("p", {}, "You have made none yet. Chapters ask you to predict before they show.")]),
       ...(rows.length ? [table("All predictions", ["Question", "Chapter", "You were", "It was"], rows)] : []),
+      ...keptList(chapters, data, redraw),
     );
   };
 
   // The ways in and out.
-  const said = make("p", { className: "progress-said" });
+  const said = make("p", { className: "progress-said", tabIndex: -1 });
   said.setAttribute("role", "status");
   const button = (text, act) => {
     const made = make("button", { type: "button", className: "btn progress-button" }, text);
@@ -152,7 +175,7 @@
       else {
         const kept = course.save(theirs);
         said.textContent = kept ? `Imported ${chosen.name}.${ours && " It replaced what was here."}`
-          : "It could not be kept: this browser’s storage is full or blocked.";
+          : `It could not be kept: ${course.blocked}.`;
         redraw();
       }
     } catch (wrong) {
@@ -168,7 +191,7 @@
   };
 
   course.chapters().then((chapters) => {
-    const redraw = () => draw(chapters);
+    const redraw = () => draw(chapters, redraw);
     file.addEventListener("change", importAll(redraw));
     redraw();
     const all = course.openButton();
