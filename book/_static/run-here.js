@@ -72,10 +72,11 @@
           cell.ran = result.stopped ? undefined : code;
           cell.endless = result.stopped && code !== cell.given ? code : undefined;
           if (result.fatal) forget();
-          if (result.status === "passed" && cell.exercise)
-            document.dispatchEvent(
-              new CustomEvent("exercise-passed", { detail: { id: cell.exercise } }),
-            );
+          if (result.status === "passed" && cell.exercise) {
+            const detail = { id: cell.exercise };
+            document.dispatchEvent(new CustomEvent("exercise-passed", { detail }));
+            hideStored(cell);
+          }
           resolve(result);
         },
       };

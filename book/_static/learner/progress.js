@@ -100,22 +100,23 @@
 
   // The functions that one kept with `keep`, each with its code and a way to forget it.
   const keptList = (chapters, data, redraw) => {
-    const rows = Object.entries(data.kept).map(([name, { page, day, code }]) => {
+    const all = Object.entries(data.kept).map(([name, { page, day, code }]) => {
       const { title } = chapters.find((chapter) => chapter.page === page) ?? { title: page };
-      const source = make("details", {}, make("summary", {}, make("code", {}, name)), make("pre", {}, code));
       const forget = button("Forget", () => {
         course.forget(name);
         said.textContent = `${name} is forgotten.`;
         redraw();
-        said.focus();
+        place.querySelector(".kept-function button")?.focus();
       });
       forget.setAttribute("aria-label", `Forget ${name}`);
-      return [source, link(title, page), day, forget];
+      return make("div", { className: "kept-function" },
+        make("p", {}, make("code", {}, name), ", kept on ", day, " in ", link(title, page), " ", forget),
+        make("details", {}, make("summary", {}, "Its code"), make("pre", { tabIndex: 0 }, code)));
     });
-    return rows.length ? [
-      make("h2", {}, "Kept functions"),
-      make("p", {}, "In code that runs in a page, ", make("code", {}, "parts()"), " finds them, each under its name."),
-      table("Kept functions", ["Function", "Chapter", "Kept on", ""], rows),
+    return all.length ? [
+      make("h2", {}, "Functions that you kept"),
+      make("p", {}, "In code that runs in a page, ", make("code", {}, "parts()"), " finds them under these names."),
+      ...all,
     ] : [];
   };
 
@@ -146,7 +147,7 @@
   };
 
   // The ways in and out.
-  const said = make("p", { className: "progress-said", tabIndex: -1 });
+  const said = make("p", { className: "progress-said" });
   said.setAttribute("role", "status");
   const button = (text, act) => {
     const made = make("button", { type: "button", className: "btn progress-button" }, text);
