@@ -42,7 +42,7 @@ def reasons_of(*sources):
         ("from attention_src.timing import print_time", "measures time"),
         ("import subprocess", "starts processes"),
         ("from attention_src.explorables import explorable", "moves without Python"),
-        ("from attention_src.exercises.keep import keep", "writes a file"),
+        ("from attention_src.exercises.keep import keep", ""),
         ("from attention_src.models.minilm.sentences import PLAIN", ""),
         ("from attention_src.softmax.reference import softmax", ""),
         ("from attention_src.figures import figure, show", ""),

@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from tiny import REPOSITORY, make_book
 
+from attention_src.exercises.keep import PARTS
 from tools.runhere import course, pyodide
 
 NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
@@ -90,6 +91,8 @@ def test_the_course_zip_holds_what_needs_numpy_alone():
         draws,
     ):
         assert f"attention_src.{name}" in names
+    for module in {"keep", *PARTS.values()}:  # what parts() of a page imports
+        assert f"attention_src.exercises.{module}" in names
     for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2"):
         assert f"attention_src.{name}" not in names
     made = course.archive(REPOSITORY)

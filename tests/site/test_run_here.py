@@ -3,6 +3,7 @@
 Each chapter is opened once, because Python takes seconds to start.
 """
 
+import re
 from contextlib import redirect_stdout
 from io import BytesIO, StringIO
 
@@ -166,7 +167,20 @@ def check_exercises(page, cells):
         assert task.label not in cells.page.evaluate("passed")
         cells.write(cells.at(task.stub), task.solution)
         assert "passed" in cells.press(cells.at(task.check)), task.label
+        check_kept(task, cells)
     assert cells.page.evaluate("passed") == [task.label for task in tasks]
+
+
+def check_kept(task, cells):
+    """Where a cell keeps the solution, it is kept, and is right where it is found again."""
+    name = re.search(r"^check_(\w+)\(", task.check, re.MULTILINE)
+    found = [source for source in cells.sources if name and f"keep({name[0]}" in source]
+    for source in found:
+        assert cells.press(cells.at(source)) == f"{name[1]}: kept in this browser"
+        cells.write(
+            cells.at(source), "from attention_src.exercises.keep import parts\nlist(parts())"
+        )
+        assert name[1] in cells.press(cells.at(source))
 
 
 def notebook_says(tasks):

@@ -44,7 +44,6 @@ USES = {
     "attention_src.explorables.explorable": "explorable",
     "importlib.metadata": "packages",
     "importlib.util": "packages",
-    "attention_src.exercises.keep": "file",
     "tempfile": "file",
 }
 MODELS = "attention_src.models."
