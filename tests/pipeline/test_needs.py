@@ -39,6 +39,7 @@ def reasons_of(*sources):
         ("from attention_src.softmax.kernel import softmax_forward", "needs Triton"),
         ("from attention_src.models.minilm import MiniLM", "needs MiniLM"),
         ("from attention_src.models.smollm2 import SmolLM2", "needs SmolLM2"),
+        ("from attention_src.models.smollm2.in_numpy import listing", ""),
         ("from attention_src.timing import print_time", "measures time"),
         ("import subprocess", "starts processes"),
         ("from attention_src.explorables import explorable", "moves without Python"),

@@ -88,12 +88,14 @@ def test_the_course_zip_holds_what_needs_numpy_alone():
         "attention.masks",
         "timing",
         "figures.maps",
+        "models.smollm2.in_numpy.listing",
+        "models.smollm2.learner.dispatch",
         draws,
     ):
         assert f"attention_src.{name}" in names
     for module in {"keep", *PARTS.values()}:  # what parts() of a page imports
         assert f"attention_src.exercises.{module}" in names
-    for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2"):
+    for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2.model"):
         assert f"attention_src.{name}" not in names
     made = course.archive(REPOSITORY)
     assert made == course.archive(REPOSITORY), "the same sources give the same bytes"

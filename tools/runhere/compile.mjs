@@ -11,8 +11,8 @@ const archives = fs.readdirSync(raw).filter((name) => /\.(zip|whl)$/.test(name))
 for (const folder of ["/raw", "/made"]) python.FS.mkdir(folder);
 for (const name of archives) python.FS.writeFile(`/raw/${name}`, fs.readFileSync(path.join(raw, name)));
 python.runPython(`
-import ast, collections, contextlib, copy, dataclasses, functools, inspect, io, itertools, json, linecache
-import math, operator, re, signal, statistics, textwrap, threading, time, traceback, tracemalloc, types, typing, warnings
+import ast, collections, contextlib, copy, ctypes, dataclasses, functools, inspect, io, itertools, json, linecache
+import math, mmap, operator, re, signal, statistics, struct, textwrap, threading, time, traceback, tracemalloc, types, typing, warnings
 import importlib.util, marshal, os, sys, zipfile
 import numpy, numpy.linalg, numpy.random, numpy.testing
 from pyodide.code import eval_code

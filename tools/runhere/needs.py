@@ -178,6 +178,9 @@ def imports(target: str) -> Needs:
         root = target.split(".")[0]
         return frozenset(used | ({root} - AVAILABLE))
     module = next(m for m in _and_parents(target) if m in _files())
+    name = target.removeprefix(f"{module}.")
+    if name in _lazy(module):
+        return imports(_lazy(module)[name])
     reached = _reached(module, {module})
     for opened in reached:
         if opened.startswith(MODELS) and opened != LOADS and LOADS in _reached(opened, {opened}):
@@ -202,6 +205,24 @@ def _files() -> dict[str, Path]:
 @functools.cache
 def _imports_of(module: str) -> tuple[str, ...]:
     return tuple(at_import(ast.parse(_files()[module].read_text("utf-8"))))
+
+
+@functools.cache
+def _lazy(module: str) -> dict[str, str]:
+    """The names that a module imports when they are asked for, and what they are.
+
+    Such a module has a __getattr__, and says under TYPE_CHECKING what it gives.
+    """
+    body = ast.parse(_files()[module].read_text("utf-8")).body
+    if "__getattr__" not in {getattr(node, "name", "") for node in body}:
+        return {}
+    inner = [node for part in body if isinstance(part, ast.If) for node in part.body]
+    return {
+        name: target
+        for node in inner
+        if isinstance(node, ast.ImportFrom)
+        for name, target in _imported(node)
+    }
 
 
 def _reached(module: str, found: set[str]) -> set[str]:

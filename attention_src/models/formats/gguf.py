@@ -8,7 +8,7 @@ file.tensors["blk.0.attn_q.weight"].dequantize()  # float32 [576, 576]
 import math
 import mmap
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,20 @@ def read_gguf(path: str | Path) -> GGUF:
         raise ValueError(f"{path}: the file is empty")
     with path.open("rb") as opened:
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-    reader = _Reader(path, np.frombuffer(mapped, np.uint8))
+    return replace(parse_gguf(np.frombuffer(mapped, np.uint8), path), mapped=mapped)
+
+
+def parse_gguf(raw: UInt8[np.ndarray, "n_bytes"], path: Path) -> GGUF:
+    """As `read_gguf`, for a file that is in memory.
+
+    Args:
+        raw: uint8 [n_bytes]  the file
+        path: what errors call it
+    Returns: a GGUF; tensors are parts of raw
+    Raises:
+        ValueError: as `read_gguf`
+    """
+    reader = _Reader(path, raw)
     n_tensors, n_entries = _header(reader)
     metadata = {}
     for i in range(n_entries):
@@ -111,7 +124,7 @@ def read_gguf(path: str | Path) -> GGUF:
             raise reader.error(f"metadata key {i}", f"is {key!r}, which came before")
         metadata[key] = _value(reader, f"metadata {key!r}")
     infos = [_tensor_info(reader, i) for i in range(n_tensors)]
-    return GGUF(path, metadata, _tensors(reader, infos, metadata), mapped)
+    return GGUF(path, metadata, _tensors(reader, infos, metadata))
 
 
 class _Reader:

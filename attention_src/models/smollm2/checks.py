@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from attention_src.models.smollm2.weights import Config
+from attention_src.models.smollm2.config import Config
 from attention_src.tensors import as_tensor
 
 

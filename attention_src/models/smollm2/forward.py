@@ -7,9 +7,10 @@ from jaxtyping import Float, Float32, Int, Shaped
 from torch import Tensor
 
 from attention_src.kvcache.cache import Cache
+from attention_src.models.smollm2.config import Config
 from attention_src.models.smollm2.operations import feed_forward, project, rms_norm
 from attention_src.models.smollm2.trace import Probe
-from attention_src.models.smollm2.weights import Config, Weights
+from attention_src.models.smollm2.weights import Weights
 from attention_src.multihead.layer_attend import attend, attend_with_cache
 from attention_src.rope.layer import apply_rotation, cos_sin
 from attention_src.rope.scaling import Scaling

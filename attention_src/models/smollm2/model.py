@@ -27,6 +27,7 @@ from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2.caches import make_caches
 from attention_src.models.smollm2.checks import check_ids, check_one_text, check_positions
+from attention_src.models.smollm2.config import FILE, Config
 from attention_src.models.smollm2.forward import forward
 from attention_src.models.smollm2.generate import STOP, generate
 from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
@@ -40,12 +41,11 @@ from attention_src.models.smollm2.one_token.token import (
 )
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
-from attention_src.models.smollm2.weights import Config, Weights, load_weights
+from attention_src.models.smollm2.weights import Weights, load_weights
 from attention_src.rope.scaling import Scaling
 from attention_src.shapes import check_impl
 
 Model = TypeVar("Model", bound="SmolLM2")
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class SmolLM2:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor
 
 from attention_src.attention.layer import attention_scores
-from attention_src.models.smollm2.weights import Config
+from attention_src.models.smollm2.config import Config
 from attention_src.softmax.layer import softmax
 
 KEPT = ("weights", "scores", "hidden")

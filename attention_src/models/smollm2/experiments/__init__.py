@@ -7,7 +7,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attention_src.models.corpus import load_text
-from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.model import SmolLM2
 
 Progress = Callable[[str], Any] | None
 ORDINARY = (1000, 40000)  # ids that are neither special tokens nor single bytes

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.model import SmolLM2
 from attention_src.timing import now_ms
 
 TEXT = "Keys are compared with queries, and values are blended."

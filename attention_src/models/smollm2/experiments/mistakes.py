@@ -10,13 +10,13 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.experiments import Progress, corpus_ids, perplexity, say
 from attention_src.models.smollm2.experiments.learner_report import PROMPT
 from attention_src.models.smollm2.experiments.side_by_side import SideBySide
 from attention_src.models.smollm2.generate import generate_ids
 from attention_src.models.smollm2.learner.defaults import masked_softmax
 from attention_src.models.smollm2.learner.dispatch import Parts
+from attention_src.models.smollm2.model import SmolLM2
 from attention_src.models.smollm2.weights import Weights
 from attention_src.shapes import check_size
 

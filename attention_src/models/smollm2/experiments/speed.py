@@ -2,7 +2,7 @@
 
 import torch
 
-from attention_src.models.smollm2 import SmolLM2
+from attention_src.models.smollm2.model import SmolLM2
 from attention_src.models.smollm2.operations import project
 from attention_src.timing import now_ms
 

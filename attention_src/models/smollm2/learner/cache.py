@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.models.smollm2.config import Config
 from attention_src.models.smollm2.learner.dispatch import Parts
-from attention_src.models.smollm2.weights import Config
 
 
 class OwnCache:

@@ -12,9 +12,10 @@ from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
 from attention_src.models.smollm2 import operations as torch_parts
+from attention_src.models.smollm2.config import Config
 from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.trace import Probe
-from attention_src.models.smollm2.weights import Config, Layer, Weights
+from attention_src.models.smollm2.weights import Layer, Weights
 from attention_src.rope.scaling import Scaling
 
 

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from attention_src.kvcache.cache import KVCache
 from attention_src.kvcache.cache_base import Layout
-from attention_src.models.smollm2.weights import Config, Weights
+from attention_src.models.smollm2.config import Config
+from attention_src.models.smollm2.weights import Weights
 from attention_src.rope.layer import cos_sin
 
 SLOWER = "each new token then takes about 1.6 times as long"

@@ -1,0 +1,53 @@
+"""The tokenizer in plain Python gives what the package tokenizers gives, on any text."""
+
+import pytest
+import smollm2_support
+from hypothesis import given
+from test_smollm2_tokenizer import HARD, awkward
+from test_smollm2_tokenizer import texts as any_text
+from wordpiece_texts import texts
+
+from attention_src.models.smollm2.in_numpy.bpe import BPE
+
+
+@pytest.fixture(scope="module")
+def bpe():
+    return BPE.of(smollm2_support.gguf().metadata)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return smollm2_support.tokenizer()
+
+
+def test_equals_tokenizers(bpe, tokenizer):
+    varied = [*texts(), *HARD]
+    assert len(varied) > 500
+    for text in varied:
+        ids = tokenizer.encode(text)
+        assert bpe.encode(text) == ids, text
+        assert bpe.decode(ids) == tokenizer.decode(ids), text
+
+
+@given(any_text | awkward)
+def test_equals_tokenizers_on_any_text(bpe, tokenizer, text):
+    assert bpe.encode(text) == tokenizer.encode(text)
+
+
+def test_tokens_decode_alike(bpe, tokenizer):
+    assert len(bpe.tokens) == len(tokenizer)
+    assert bpe.end == tokenizer.end
+    for i in [*range(300), *range(300, len(tokenizer), 11)]:
+        assert bpe.decode([i]) == tokenizer.decode([i])
+
+
+def test_half_a_surrogate_pair_is_refused(bpe):
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        bpe.encode("a\ud800")
+
+
+@pytest.mark.parametrize("key", ["model", "pre"])
+def test_another_tokenizer_is_refused(key):
+    metadata = {**smollm2_support.gguf().metadata, f"tokenizer.ggml.{key}": "other"}
+    with pytest.raises(ValueError, match=rf"tokenizer\.ggml\.{key} is 'other'; it should be"):
+        BPE.of(metadata)
