@@ -180,7 +180,7 @@ def check_kept(task, cells):
         cells.write(
             cells.at(source), "from attention_src.exercises.keep import parts\nlist(parts())"
         )
-        assert name[1] in cells.press(cells.at(source))
+        assert f"'{name[1]}'" in cells.press(cells.at(source))
 
 
 def notebook_says(tasks):
