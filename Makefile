@@ -61,7 +61,7 @@ book: .venv/book
 serve: book
 	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
-# Two processes on two cores: more threads in NumPy and torch would only wait for each other.
+# A process for each core: more threads in NumPy and torch would only wait for each other.
 test notebooks elsewhere newest: export OPENBLAS_NUM_THREADS = 1
 test notebooks elsewhere newest: export OMP_NUM_THREADS = 1
 

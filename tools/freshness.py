@@ -4,7 +4,7 @@ A notebook stores a digest of its code cells and of the files of attention_src t
 directly or indirectly. While the digest is the same, the outputs are kept. Of a file, only its
 behaviour counts: the syntax tree without comments, docstrings and imports inside functions. Those
 imports are not followed either, since they load a kernel or a library on demand. A chapter that
-runs a kernel imports it in a cell, so that its file counts.
+runs a kernel imports it in a cell, so that its file counts. A drawing counts where it is drawn.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import nbformat
 from tools.book import Chapter
 
 PACKAGE = "attention_src"
+_DRAWN = re.compile(r'\bdraw\("(\w+)"')
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -101,12 +102,14 @@ def own_code(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def reached_files(code: list[str]) -> list[Path]:
-    """The files of attention_src that this code imports, directly or indirectly.
+    """The files of attention_src that this code imports, directly or indirectly, or draws.
 
     Files beside a module that are not Python (the scripts of the explorables) count as well.
     """
     found: set[Path] = set()
     todo = [f for cell in code for f in _files(_imported(ast.parse(plain(cell)), None))]
+    drawn = {name for cell in code for name in _DRAWN.findall(cell)}
+    todo += _files(frozenset(f"{PACKAGE}.figures.drawings.{name}" for name in drawn))
     while todo:
         file = todo.pop()
         if file in found:

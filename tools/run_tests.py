@@ -2,14 +2,16 @@
 
     python -m tools.run_tests [options of pytest]
 
-Each part has a process for each of two cores: more would only wait for each other. In the first a
-whole file goes to a process, because a notebook's cells must stay in one kernel; in the second
-tests/site/conftest.py says which tests share one. The parts are apart because a browser no longer
-answers once other tests have run event loops in its process.
+Each part has a process for each core, two to four: more would only wait for each other, or for
+memory. In the first a whole file goes to a process, because a notebook's cells must stay in one
+kernel; in the second tests/site/conftest.py says which tests share one. The parts are apart because
+a browser no longer answers once other tests have run event loops in its process. The second stops
+after ten failures: each may have waited for minutes.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,10 +21,11 @@ from xml.etree import ElementTree
 
 SITE = "tests/site"
 NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-sanitize-with"
+PROCESSES = min(4, max(2, os.cpu_count() or 2))
 RUNS = (
-    f"-n 2 --dist loadfile --no-loadscope-reorder --ignore={SITE} "
+    f"-n {PROCESSES} --dist loadfile --no-loadscope-reorder --ignore={SITE} "
     f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",
-    f"-n 2 --dist loadscope {SITE}",
+    f"-n {PROCESSES} --dist loadscope --maxfail=10 {SITE}",
 )
 
 

@@ -6,10 +6,14 @@
     parts()["attention"](q, k, v)  # in any notebook, on any day
 
 Nothing is written unless you call `keep`. The environment variable MY_ATTENTION names another
-folder.
+folder. In a page it is the reader's browser that keeps them: before each run the page lays them out
+as files in such a folder.
 """
 
+import contextlib
+import importlib
 import inspect
+import io
 import os
 import sys
 import textwrap
@@ -20,12 +24,24 @@ from typing import Any
 
 from attention_src.exercises.engine.checking import passed
 
-# What a language model can be run on, in the order in which the course builds it.
-PARTS = (
-    *("softmax", "dot_scores", "attention", "project", "masked_softmax"),
-    *("split_heads", "merge_heads", "multihead_attention", "attention_backward"),
-    *("grouped_attention", "rotate", "append_and_read", "sample"),
-)
+IN_PAGE = sys.platform == "emscripten"
+# What a language model can be run on, in the order in which the course builds it, and the module of
+# its check.
+PARTS = {
+    "softmax": "softmax",
+    "dot_scores": "scores",
+    "attention": "equation",
+    "project": "projections",
+    "masked_softmax": "masking",
+    "split_heads": "multihead",
+    "merge_heads": "multihead",
+    "multihead_attention": "multihead",
+    "attention_backward": "gradients",
+    "grouped_attention": "gqa",
+    "rotate": "rope",
+    "append_and_read": "kvcache",
+    "sample": "llm",
+}
 
 
 def place() -> Path:
@@ -51,8 +67,6 @@ def keep(check: Callable, f: Callable) -> None:
         raise ValueError(f"check is {part}, it should be one of {names}")
     if not _passed(part, f):
         print(f"{part}: nothing to keep yet. When check_{part} has passed, run this again.")
-    elif sys.platform == "emscripten":
-        print(f"{part}: a page cannot write files. Keep it from the notebook.")
     else:
         _write(part, f)
 
@@ -60,11 +74,14 @@ def keep(check: Callable, f: Callable) -> None:
 def parts() -> dict[str, Callable]:
     """Load the functions that you kept. This runs the code in your folder.
 
+    In a page each is checked again first: what is not right any more is named and left out.
+
     Returns: for each name of PARTS that is there, its function
     Raises:
         ValueError: a file does not define its function any more
     """
-    return {name: _load(name) for name in PARTS if (place() / f"{name}.py").is_file()}
+    there = [name for name in PARTS if (place() / f"{name}.py").is_file()]
+    return {name: _load(name) for name in there if not IN_PAGE or _still_right(name)}
 
 
 def _passed(part: str, f: Any) -> bool:
@@ -84,7 +101,13 @@ def _write(part: str, f: Callable) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{part}.py"
     file.write_text(code, encoding="utf-8")
-    print(f"{part}: kept in {file}")
+    if IN_PAGE:
+        from page import keep as hand_over  # to the browser, which says whether it keeps it
+
+        sys.stdout.flush()
+        hand_over(part, code)
+    else:
+        print(f"{part}: kept in {file}")
 
 
 def _load(name: str) -> Callable:
@@ -94,6 +117,22 @@ def _load(name: str) -> Callable:
     if not callable(space.get(name)):
         raise ValueError(f"{file} defines no function {name}: keep it again")
     return space[name]
+
+
+def _still_right(name: str) -> bool:
+    """Whether a kept function passes its check; if not, say so."""
+    check = getattr(importlib.import_module(f"{__package__}.{PARTS[name]}"), f"check_{name}")
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            status = check(_load(name)).status
+    except Exception as error:
+        why = f"does not run any more ({type(error).__name__}: {error})"
+    else:
+        if status in ("passed", "too slow"):  # what could not be judged is not wrong
+            return True
+        why = f"does not pass check_{name} any more"
+    print(f"{name}: left out. What you kept {why}. Mend it in its chapter and keep it again.")
+    return False
 
 
 def _source(part: str, f: Callable) -> str:

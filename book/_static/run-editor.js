@@ -9,10 +9,15 @@
     return made;
   };
 
-  // The chapter's own output of a check says "not started": untrue once there is the reader's.
-  window.hideStored = (cell, hidden) => {
+  // The chapter's own output of a check says "not started", that of a cell that keeps "nothing to
+  // keep yet": untrue once there is the reader's.
+  const isDone = ({ checks, exercise, keeps }) => {
+    const { passed = {}, kept = {} } = window.course?.load() ?? {};
+    return checks ? exercise in passed : keeps in kept;
+  };
+  window.hideStored = (cell, hidden = isDone(cell)) => {
     const stored = cell.box.querySelector(":scope > .cell_output");
-    if (cell.checks && stored) stored.hidden = hidden;
+    if ((cell.checks || cell.keeps) && stored) stored.hidden = hidden;
   };
 
   const SHAPES = /^(svg|g|path|rect|circle|text|tspan|defs|clipPath|pattern)$/;
@@ -190,8 +195,7 @@
       insert(given);
       clear();
       settle();
-      const { passed } = window.course?.load() ?? {};
-      window.hideStored(cell, cell.exercise in (passed ?? {}));
+      window.hideStored(cell);
       status.textContent = "";
       go.focus();
     });

@@ -31,12 +31,20 @@
         if (data.ready) resolve();
         else if (data.failed) fail(data.failed);
         else if (data.done) job.done(data);
+        else if (data.kind === "keep") job.write(keepPart(data));
         else job.write(data);
       };
     });
     mine.ready.catch(() => mine === worker && forget()); // the next press tries again
     worker = mine;
     return worker.ready;
+  }
+
+  // Python hands over a function that passed its check; the browser keeps it, or says why not.
+  function keepPart({ part, text }) {
+    const why = window.course ? window.course.keep(part, text) : "a script of this page is missing";
+    if (why) return { kind: "err", text: `${part}: not kept, for ${why}.\n` };
+    return { kind: "out", text: `${part}: kept in this browser\n` };
   }
 
   function forget() {
@@ -64,12 +72,20 @@
           cell.ran = result.stopped ? undefined : code;
           cell.endless = result.stopped && code !== cell.given ? code : undefined;
           if (result.fatal) forget();
+          if (result.status === "passed" && cell.exercise) {
+            const detail = { id: cell.exercise };
+            document.dispatchEvent(new CustomEvent("exercise-passed", { detail }));
+            hideStored(cell);
+          }
           resolve(result);
         },
       };
-      worker.postMessage({ code, name: `cell ${cell.number}` });
+      worker.postMessage({ code, name: `cell ${cell.number}`, kept: window.course?.load().kept ?? {} });
     });
   }
+
+  // Whether a check belongs to the cell that keeps what passes it: it is run again before that.
+  const isOf = (check, cell) => cell.keeps && check.exercise === cell.exercise;
 
   async function perform(cell, mine) {
     const current = () => mine === era;
@@ -79,7 +95,8 @@
     for (const earlier of cells.slice(0, cell.number - 1)) {
       const code = earlier.code();
       if (!current()) return say("Stopped.");
-      if (earlier.checks || earlier.ran === code || earlier.endless === code) continue;
+      const settled = earlier.ran === code || earlier.endless === code;
+      if (earlier.keeps || (earlier.checks ? !isOf(earlier, cell) : settled)) continue;
       say("Running the cells above …");
       const { error, stopped } = await execute(earlier, () => {});
       if (error && !stopped) cell.note(`Cell ${earlier.number}, further up, raised an error.\n`);
@@ -91,10 +108,6 @@
     if (result.stopped) return say("Stopped. The cells above run again when they are needed.");
     say(FOUND[result.status] ?? (result.error ? "An error." : "Done."));
     cell.judge(result);
-    if (result.status === "passed" && cell.exercise)
-      document.dispatchEvent(
-        new CustomEvent("exercise-passed", { detail: { id: cell.exercise } }),
-      );
   }
 
   function press(cell) {
@@ -113,9 +126,10 @@
     if (box.matches(".tag_setup")) // nothing to see: it runs with the first cell that is run
       return cells.push({ box, number: cells.length + 1, given, code: () => given });
     const checks = /^(assert )?check_\w+\(/m.test(given);
+    const keeps = given.match(/^keep\(check_(\w+),/m)?.[1]; // the name under which it keeps
     const kept = typed?.of(given); // {code, keep} of this cell
     const number = cells.length + 1;
-    const cell = { box, number, given, kept, exercise, checks, code: () => given };
+    const cell = { box, number, given, kept, exercise, checks, keeps, code: () => given };
     const bar = document.createElement("div");
     bar.className = "run-bar";
     const go = runButton(bar, "Run here", cell);
@@ -131,7 +145,7 @@
     box.querySelector(".cell_input").append(bar);
     cells.push(cell);
     if (kept?.code !== undefined) open(kept.code); // "" too: the reader emptied it
-    if (checks && exercise in (window.course?.load().passed ?? {})) hideStored(cell, true);
+    if (checks || keeps) hideStored(cell);
   }
 
   let exercise;

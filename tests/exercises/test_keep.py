@@ -1,13 +1,16 @@
 """What is kept runs by itself, and nothing is kept that did not pass."""
 
+import importlib
 import math
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from attention_src.exercises.keep import keep, parts
+import attention_src.exercises.keep as keeping
+from attention_src.exercises.keep import PARTS, keep, parts
 from attention_src.exercises.masking import check_masked_softmax
 from attention_src.exercises.softmax import check_online_softmax, check_softmax
 
@@ -107,3 +110,48 @@ def test_a_damaged_file_is_named(folder):
     (folder / "softmax.py").write_text("x = 1\n")
     with pytest.raises(ValueError, match=r"softmax\.py defines no function softmax"):
         parts()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_check_of_each_part_is_where_a_page_seeks_it(part):
+    home = importlib.import_module(f"attention_src.exercises.{PARTS[part]}")
+    assert getattr(home, f"check_{part}").name.removeprefix("my_") == part
+
+
+@pytest.fixture
+def in_page(monkeypatch):
+    """As in a page; gives what was handed to the browser, as (part, code)."""
+    given = []
+    page = SimpleNamespace(keep=lambda part, code: given.append((part, code)))
+    monkeypatch.setitem(sys.modules, "page", page)
+    monkeypatch.setattr(keeping, "IN_PAGE", True)
+    return given
+
+
+def test_a_page_hands_the_function_to_the_browser(in_page, folder, capsys):
+    assert check_softmax(softmax)
+    capsys.readouterr()
+    keep(check_softmax, softmax)
+    assert in_page == [("softmax", (folder / "softmax.py").read_text())]
+    assert capsys.readouterr().out == "", "the page says whether it was kept"
+    assert check_softmax(parts()["softmax"])
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("def softmax(x) return x", "does not run any more (SyntaxError: expected ':'"),
+        ("x = 1", "does not run any more (ValueError: "),
+        ("raise OSError('gone')", "does not run any more (OSError: gone)"),
+        ("def softmax(x):\n    return x", "does not pass check_softmax any more"),
+        ("def softmax(x):\n    return y", "does not pass check_softmax any more"),
+    ],
+)
+def test_a_page_names_what_is_right_no_more_and_leaves_it_out(code, why, in_page, folder, capsys):
+    folder.mkdir()
+    (folder / "softmax.py").write_text(code)
+    sound = "def split_heads(x, n):\n    return x.reshape(*x.shape[:-1], n, -1).swapaxes(-2, -3)\n"
+    (folder / "split_heads.py").write_text(sound)
+    assert list(parts()) == ["split_heads"]
+    said = capsys.readouterr().out
+    assert said.startswith(f"softmax: left out. What you kept {why}") and said.count("\n") == 1

@@ -16,7 +16,7 @@ import yaml
 from hashes import EVERY, TABLE, table
 
 from attention_src.attention.reference import attention
-from attention_src.figures import draw
+from attention_src.figures import draw, drawings
 from attention_src.figures.drawing import look, sentence
 from attention_src.figures.drawings import DRAWINGS, drawing
 from attention_src.figures.drawings.strip import CHAPTERS, GROUPS, STAGES
@@ -246,6 +246,8 @@ def test_notebooks_hold_the_drawings_of_today():
 
 
 def test_every_drawing_has_a_file_of_its_name():
-    for name, function in DRAWINGS.items():
-        assert function.__module__ == f"attention_src.figures.drawings.{name}"
-        assert (function.__name__ == name and "Caption: " in function.__doc__) or name == "strip"
+    for name in DRAWINGS:
+        function = getattr(import_module(f"attention_src.figures.drawings.{name}"), name)
+        assert "Caption: " in function.__doc__ or name == "strip"
+    files = Path(drawings.__file__).parent.glob("[a-z]*.py")
+    assert sorted(file.stem for file in files) == list(DRAWINGS)

@@ -52,6 +52,14 @@ def test_reached_files(code, files, package):
     assert reached(package, code) == files
 
 
+def test_a_drawing_counts_where_it_is_drawn(package):
+    folder = package / "figures/drawings"
+    folder.mkdir(parents=True)
+    (folder / "chair.py").write_text("legs = 4\n")
+    assert "figures/drawings/chair.py" in reached(package, 'draw("chair", legs=3)')
+    assert "figures/drawings/chair.py" not in reached(package, "draw(chair)", 'draw("table")')
+
+
 @pytest.mark.parametrize("name", ["deep/other.py", "far.py", "deep/script.js"])
 def test_the_digest_follows_what_is_reached(name, package):
     code = ["from attention_src.deep.inner import f"]

@@ -4,6 +4,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 from tools.book import Book
 from tools.freshness import REPOSITORY
@@ -41,7 +43,7 @@ def reasons_of(*sources):
         ("from attention_src.timing import print_time", "measures time"),
         ("import subprocess", "starts processes"),
         ("from attention_src.explorables import explorable", "moves without Python"),
-        ("from attention_src.exercises.keep import keep", "writes a file"),
+        ("from attention_src.exercises.keep import keep", ""),
         ("from attention_src.models.minilm.sentences import PLAIN", ""),
         ("from attention_src.softmax.reference import softmax", ""),
         ("from attention_src.figures import figure, show", ""),
@@ -50,6 +52,22 @@ def reasons_of(*sources):
 )
 def test_what_is_imported_decides(code, reason):
     assert reasons_of(f"[notebook-only] {code}") == [reason]
+
+
+def test_a_module_needs_the_models_that_it_opens_and_never_the_package_itself(
+    tmp_path, monkeypatch
+):
+    assert needs.imports("attention_src.softmax.reference") == frozenset()
+    assert needs.imports("attention_src.models.minilm") == {"minilm"}
+    # One that lies beside the models.
+    source = tmp_path / "opened.py"
+    source.write_text(
+        "from attention_src.models.minilm.sentences import PLAIN\n"
+        "from attention_src.models.smollm2 import SmolLM2\n"
+    )
+    files = {**needs._files(), "attention_src.opened": source}
+    monkeypatch.setattr(needs, "_files", lambda: files)
+    assert needs.imports("attention_src.opened") == {"smollm2", "torch"}
 
 
 def test_a_name_carries_what_it_was_made_with():
@@ -113,6 +131,33 @@ def test_the_line_links_to_the_notebook_where_that_helps():
     assert "colab" in link and BOOK.chapters[1].notebook_name in link
     assert reasons.line("needs Triton", link) == f'<p class="run-why">needs Triton: {link}</p>'
     assert "<a" not in reasons.line("moves without Python", link)
+
+
+def test_a_cell_that_is_not_found_on_its_page_is_told(monkeypatch):
+    page = next(p for p in BOOK.chapters if p.slug == "gpu")
+    without = [c for c in needs.cells(page) if c.shown and not c.runs]
+    warnings = []
+    warn = SimpleNamespace(warning=lambda text, *args, **where: warnings.append(text % args))
+    monkeypatch.setattr(reasons, "_log", warn)
+    monkeypatch.setattr(reasons, "chapter_of", lambda app, name: page)
+    app = SimpleNamespace(
+        env=SimpleNamespace(docname="gpu"), builder=SimpleNamespace(format="html"), srcdir=BOOK.root
+    )
+
+    def lines_of(sources):
+        doctree = new_document("gpu.md")
+        for source in sources:
+            cell = nodes.container(nb_element="cell_code_source")
+            doctree += cell
+            cell += nodes.literal_block(source, source)
+        reasons.add_reasons(app, doctree)
+        return len(list(doctree.findall(nodes.raw)))
+
+    sources = [c.source for c in without]
+    assert lines_of(sources) == len(without) and not warnings
+    assert lines_of([*sources[1:], sources[0] + " "]) == len(without) and not warnings
+    assert lines_of([sources[0] + "  # changed", *sources[1:]]) == len(without) - 1
+    assert len(warnings) == 1 and sources[0].splitlines()[0] in warnings[0]
 
 
 def test_the_command_counts(capsys):

@@ -83,6 +83,19 @@ fig, axes = figure(4.5, 4.2, nrows=2, sharex=True)
 bars(axes[0], [4.2, 3.8, 0.6, -0.9], list("abcd"), color="ink", decimals=1)
 bars(axes[1], [0.6, 0.3, 0.1, 0], list("abcd"), decimals=3)
 axes[1].set_ylabel("weight")""",
+    "lying bars, one beside another": """
+fig, ax = figure(4.5, 2.2)
+names = ["1 text of 1,024", "64 texts of 1,024"]
+ax.barh(names, [300, 5], color=PALETTE["ink"], height=0.55)
+ax.barh(names, [20, 17], left=[300, 5], color=PALETTE["k"], height=0.55)
+ax.text(150, -0.35, "weights", ha="center", size=9)
+ax.invert_yaxis()""",
+    "bars in pieces": """
+fig, axes = figure(4.5, 3.2, nrows=2)
+axes[0].broken_barh([(0, 10), (30, 20)], (0, 1), color=PALETTE["k"], alpha=0.3, lw=0)
+axes[0].set(xlim=(0, 60), ylim=(0, 1), yticks=[], xticks=[])
+axes[0].set_title("pieces", loc="left", fontsize=9)
+axes[1].broken_barh([(0, 10), (30, 20)], (2, 1), color=PALETTE["k"], lw=0)""",
     "names at the ends": """
 fig, ax = figure(4.5, 3)
 ax.set(xscale="log", ylim=(0, 100))
@@ -163,6 +176,138 @@ except ModuleNotFoundError:
     pie, look, marker, pyplot = run(code, page).splitlines()
     assert "ax.pie" in pie and "notebook" in pie and "rasterized" in look
     assert "should be a line" in marker and pyplot == "no pyplot"
+
+
+def test_an_arrow_ends_where_matplotlibs_does(page):
+    """Long ones keep away from both ends, short ones do not; each has its head."""
+    code = """
+fig, ax = figure(3, 2)
+ax.set(xlim=(0, 100), ylim=(0, 100))
+head = {"arrowstyle": "->", "lw": 0.6}
+arrows = [ax.annotate("", (50 + x, 50), (50, 50), arrowprops=head) for x in (30, 1.7, 1.2, 0.5)]
+"""
+    real = """
+fig.draw_without_rendering()
+paths = [a.arrow_patch._get_path_in_displaycoord()[0] for a in arrows]
+at = ax.transData.transform((50, 50))[0]
+made = [[72 / fig.dpi * (p.vertices[:, 0] - at) for p in pair] for pair in paths]
+print(json.dumps([[line[0], line[-1], *head] for line, head in made]))
+"""
+    own = """
+import re
+from matplotlib.figure import To
+to = To(ax, fig.boxes()[0])
+at = float(to(50, 50)[0])
+paths = [re.search('d="(.*?)"', a.draw(to))[1] for a in arrows]
+print(json.dumps([[float(x) - at for x in re.findall(r"[ML](.*?),", p)] for p in paths]))
+"""
+    theirs = json.loads(run(MEASURE + code + real))
+    ours = json.loads(run(MEASURE + STANDIN + code + own, page))
+    for their, our in zip(theirs, ours, strict=True):
+        assert np.allclose(their, our, atol=0.6), (their, our)  # the axes differ in width, too
+
+
+# What a reader may try, and a word of what is said about it.
+WRONG = {
+    "ax.plot()": "one line a call",
+    "ax.plot([1, 2], [3, 4], [1, 2], [5, 6])": "one line a call",
+    "ax.plot([1, 2], [3, 4], '-', [1, 2], [5, 6], '--')": "one line a call",
+    "ax.plot([1, 2, 3], [4])": "x has 3",
+    "ax.plot([[1, 2], [3, 4]], [[1, 2], [3, 4]])": "x has the shape",
+    "ax.plot([1, 2], color='blurred')": "color='blurred'",
+    "ax.plot([1, 2], linestyle=(0, (1, 2)))": "linestyle=(0, (1, 2))",
+    "ax.plot([1, 2], marker='x')": "marker='x'",
+    "ax.plot([[1, 2], [3, 4]], label=['one', 'two'])": "label",
+    "ax.text(0, 0, 'a', rotation=45)": "rotation=45",
+    "ax.text(0, 0, 'a', ha='centre')": "ha='centre'",
+    "ax.text(0, 0, 'a', fontsize='small')": "size='small'",
+    "ax.text(0, 0, 'a', color='blurred')": "color='blurred'",
+    "ax.text(0, 0, '$x_1$')": "formula",
+    "ax.annotate('a', (0, 0), (1, 1), textcoords='axes fraction')": "textcoords='axes fraction'",
+    "ax.annotate('a', (0, 0), xycoords='figure fraction')": "xycoords='figure fraction'",
+    "ax.annotate('', (0, 0), (1, 1), arrowprops={'arrowstyle': '->', 'shrinkA': 9})": "shrinkA=",
+    "ax.plot([1], label='a'), ax.legend(frameon=True)": "frameon=True",
+    "ax.plot([1], label='a'), ax.legend(loc='top')": "loc='top'",
+    "ax.plot([1], label='a'), ax.legend(title='a')": "title=",
+    "ax.bar([0, 1], [1, 2], bottom=1)": "bottom=",
+    "ax.bar([0, 1], [1, 2], color='blurred')": "color='blurred'",
+    "ax.barh(['a', 'b'], [1, 2]), ax.barh(['c', 'd'], [1, 2])": "those of the bars before",
+    "ax.broken_barh([(0, 1)], (0, 1), lw=1)": "linewidth=1",
+    "ax.set_xscale('symlog')": "scale='symlog'",
+    "ax.set(xscale='log', xlim=(0, 1))": "limits",
+    "ax.set_xticks([1, 2], rotation=45)": "rotation=45",
+    "ax.set_xticks([1, 2], fontsize=8)": "size=",
+    "ax.set_xticks([1, 2], minor=True)": "minor",
+    "ax.set_yticks([1, 2], rotation=90)": "rotation=",
+    "ax.set_title('a', loc='right')": "loc='right'",
+    "ax.set_title('a', pad=9)": "pad=",
+    "ax.set_xlabel('a', loc='left')": "loc=",
+    "ax.set_ylabel('a', labelpad=9)": "labelpad=",
+    "ax.tick_params(labelrotation=90)": "labelrotation=",
+    "ax.tick_params(top=True)": "top=True",
+    "ax.xaxis.set_label_position('left')": "side='left'",
+    "ax.set_aspect(2)": "aspect=2",
+    "ax.set_aspect('equal', adjustable='datalim')": "adjustable=",
+    "fig.suptitle('a')": "fig.suptitle",
+    "fig.subplots(height_ratios=[1, 4])": "height_ratios=",
+    "fig.subplots(sharex='col')": "sharex='col'",
+    "ax.plot([1, 2])[0].set_data([1], [2])": "line.set_data",
+    "ax.spines['top'].set_color('red')": "spine.set_color",
+}
+
+
+@pytest.fixture(scope="module")
+def said(page):
+    """What is said about each call of WRONG, of which no figure is shown."""
+    code = f"""
+import json, sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import figure
+from attention_src.figures.svg import to_svg
+said = {{}}
+for call in {list(WRONG)}:
+    fig, ax = figure(3, 2)
+    try:
+        eval(call)
+        said[call] = to_svg(fig, "a figure")
+    except (AttributeError, ValueError) as error:
+        said[call] = f"{{type(error).__name__}}: {{error}}"
+    except Exception as error:
+        said[call] = f"bare {{error!r}}"
+print(json.dumps(said))
+"""
+    return json.loads(run(code, page))
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_what_would_be_drawn_wrong_is_refused(call, said):
+    assert said[call].startswith(("ValueError", "AttributeError")), said[call][:300]
+    assert WRONG[call] in said[call]
+
+
+def test_it_draws_what_a_reader_may_ask_for(page):
+    code = """
+import sys, types
+sys.modules["page"] = types.SimpleNamespace(figure=print)
+from attention_src.figures import PALETTE, figure
+from attention_src.figures.svg import to_svg
+for look in ({"color": "C1"}, {"color": "k"}, {"color": "0.5"}, {"color": "red"}, {"c": "#ABCDEF"}):
+    fig, ax = figure(3, 2)
+    print(ax.plot([1, 2], **look)[0].get_color())
+fig, ax = figure(3, 2)
+ax.axhline(1)  # takes no colour from the cycle
+print(ax.plot([1, 2])[0].get_color() == PALETTE["q"])
+ax.set_title("a", color="red", fontsize=8)
+ax.set_xlabel("a", fontsize=8)
+ax.set_ylabel("a", size=8, color="red")
+ax.tick_params(bottom=False)
+ax.margins(0.1)
+ax.legend()  # of nothing
+print(to_svg(fig, "a figure").count("fill:red"))
+"""
+    *colours, cycle, red = run(code, page).splitlines()
+    assert [c.lower() for c in colours] == ["#d55e00", "#000000", "#808080", "red", "#abcdef"]
+    assert cycle == "True" and red == "2"
 
 
 def test_it_shows_a_figure_in_the_pages_colours_with_its_description(page):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -9,6 +10,7 @@ import zipfile
 import pytest
 from tiny import REPOSITORY, make_book
 
+from attention_src.exercises.keep import PARTS
 from tools.runhere import course, pyodide
 
 NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
@@ -29,6 +31,19 @@ def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
     assert pyodide.registry() == "https://mirror.example/npm"
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
     assert pyodide.registry() == NOWHERE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pyodide.py", "compile.mjs", "worker/worker.js", "vendor/NOTICES.md", "vendor/MPL-2.0.txt"],
+)
+def test_the_version_is_another_if_a_part_is(name, tmp_path, monkeypatch):
+    there = shutil.copytree(pyodide.HERE, tmp_path / "there")
+    monkeypatch.setattr(pyodide, "HERE", there)
+    before = pyodide.version()
+    with (there / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert pyodide.version() != before
 
 
 def test_a_file_with_another_hash_is_refused(tmp_path, from_nowhere):
@@ -78,6 +93,8 @@ def test_the_course_zip_holds_what_needs_numpy_alone():
         draws,
     ):
         assert f"attention_src.{name}" in names
+    for module in {"keep", *PARTS.values()}:  # what parts() of a page imports
+        assert f"attention_src.exercises.{module}" in names
     for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2.model"):
         assert f"attention_src.{name}" not in names
     made = course.archive(REPOSITORY)

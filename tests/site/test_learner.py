@@ -379,7 +379,7 @@ def test_export_erase_import(visit, tmp_path):
 def test_import_asks_before_it_replaces(visit, tmp_path):
     page = fill(visit)
     before = stored(page)
-    # As exported before code was kept.
+    # As exported before code and functions were kept.
     old = {"version": 1, "read": {"book/one": "2026-01-31"}, "passed": {}, "predictions": {}}
     file = tmp_path / "old.json"
     file.write_text(json.dumps(old))
@@ -393,13 +393,15 @@ def test_import_asks_before_it_replaces(visit, tmp_path):
     page.once("dialog", lambda dialog: dialog.accept())
     page.set_input_files("input[type=file]", file)
     page.get_by_text("Imported old.json. It replaced what was here.").wait_for()
-    assert stored(page) == {**old, "code": {}}
+    assert stored(page) == {**old, "code": {}, "kept": {}}
 
 
 def test_a_damaged_entry_takes_no_other_with_it(visit):
     page = fill(visit)
     sound = stored(page)
     sound["code"] = {"book/one": {"0" * 14: "x = 1"}}
+    function = {"page": "book/one", "day": "2026-01-31", "code": "def softmax(x): pass"}
+    sound["kept"] = {"softmax": function}
     damaged = json.loads(json.dumps(sound))
     damaged["read"]["book/one"] = "yesterday"
     damaged["passed"]["no label"] = "2026-01-31"
@@ -409,6 +411,13 @@ def test_a_damaged_entry_takes_no_other_with_it(visit):
     }
     damaged["code"]["book/one"] |= {"1" * 14: 5, "2" * 14: "x" * 20_001}
     damaged["code"] |= {"book/two": {"0" * 14: None}, "book/three": []}
+    damaged["kept"] |= {
+        "../softmax": function,
+        "rotate": {**function, "code": "x" * 20_001},
+        "sample": {**function, "page": "//evil.example"},
+        "project": {**function, "day": None},
+        "attention": None,
+    }
     page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(damaged))
     visit("one", page=page)
     shift = page.locator("[data-label='pr:shift']")
@@ -417,7 +426,7 @@ def test_a_damaged_entry_takes_no_other_with_it(visit):
     assert stored(page) == sound
 
 
-@pytest.mark.parametrize("part", ["read", "passed", "predictions", "code"])
+@pytest.mark.parametrize("part", ["read", "passed", "predictions", "code", "kept"])
 def test_a_damaged_part_takes_no_other_with_it(part, visit):
     page = fill(visit)
     sound = stored(page)
@@ -438,6 +447,10 @@ BROKEN = {
     "damaged code": (
         '{"version":1,"read":{},"passed":{},"predictions":{},"code":{"book/one":{"x":"1"}}}',
         "damaged at “book/one”",
+    ),
+    "a damaged function": (
+        '{"version":1,"read":{},"passed":{},"predictions":{},"kept":{"softmax":{"code":"x"}}}',
+        "damaged at “softmax”",
     ),
     "a prediction of nothing": (
         '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":null}}',

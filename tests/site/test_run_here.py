@@ -3,8 +3,10 @@
 Each chapter is opened once, because Python takes seconds to start.
 """
 
+import re
 from contextlib import redirect_stdout
 from io import BytesIO, StringIO
+from itertools import product
 
 import numpy as np
 import pytest
@@ -166,7 +168,22 @@ def check_exercises(page, cells):
         assert task.label not in cells.page.evaluate("passed")
         cells.write(cells.at(task.stub), task.solution)
         assert "passed" in cells.press(cells.at(task.check)), task.label
-    assert cells.page.evaluate("passed") == [task.label for task in tasks]
+        check_kept(task, cells)
+    # A cell that keeps lets the check pass once more.
+    assert list(dict.fromkeys(cells.page.evaluate("passed"))) == [task.label for task in tasks]
+    kept = cells.page.evaluate("Object.keys(course.load().kept).length")
+    assert kept == sum("\nkeep(check_" in source for source in cells.sources)
+
+
+def check_kept(task, cells):
+    """Where a cell keeps the solution, it is kept, and is right where it is found again."""
+    names = re.findall(r"^check_(\w+)\(", task.check, re.MULTILINE)
+    for name, source in product(names, cells.sources):
+        if f"\nkeep(check_{name}," in source:
+            cell = cells.at(source)
+            assert cells.press(cell) == f"{name}: kept in this browser"
+            cells.write(cell, "from attention_src.exercises.keep import parts\nlist(parts())")
+            assert f"'{name}'" in cells.press(cell)
 
 
 def notebook_says(tasks):

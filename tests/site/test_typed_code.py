@@ -211,7 +211,9 @@ def test_keys_indent_and_dedent(open_page):
 
 
 @pytest.mark.parametrize("page", [p for p in chapter_pages() if "\nkeep(" in chapter_of(p).text])
-def test_cells_that_keep_a_file_are_a_sentence(page, site):
-    html = (HTML / page).read_text("utf-8")
-    assert '<span class="n">keep</span><span class="p">(' not in html
-    assert html.count('class="keep-note"') == chapter_of(page).text.count("\nkeep(")
+def test_above_the_first_cell_that_keeps_a_function_stands_where(page, site):
+    before, _, after = (HTML / page).read_text("utf-8").partition('<p class="keep-note">')
+    assert 'import</span> <span class="n">keep</span>' not in before
+    sentence, _, after = after.partition("</p>")
+    assert 'href="progress.html"' in sentence and "in this browser alone" in sentence
+    assert 'class="keep-note"' not in after

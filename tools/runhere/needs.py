@@ -44,10 +44,10 @@ USES = {
     "attention_src.explorables.explorable": "explorable",
     "importlib.metadata": "packages",
     "importlib.util": "packages",
-    "attention_src.exercises.keep": "file",
     "tempfile": "file",
 }
-LOADS = "attention_src.models.install"  # what a model's loader imports
+MODELS = "attention_src.models."
+LOADS = MODELS + "install"  # what a model's loader imports
 FIGURES = "attention_src.figures"  # has a stand-in
 
 NOT_HERE = "notebook-only"  # the tag of a cell that cannot run in the page
@@ -182,11 +182,12 @@ def imports(target: str) -> Needs:
     if name in _lazy(module):
         return imports(_lazy(module)[name])
     reached = _reached(module, {module})
-    if LOADS in reached:
-        used.add(module.split(".")[2])  # attention_src.models.minilm: the model's name
+    for opened in reached:
+        if opened.startswith(MODELS) and opened != LOADS and LOADS in _reached(opened, {opened}):
+            used.add(opened.removeprefix(MODELS).split(".")[0])  # the model's name
     for parent in _and_parents(module):  # they are imported too
         reached |= _reached(parent, {parent})
-    return frozenset(used | {name for name in reached if "." not in name})
+    return frozenset(used | {name for name in reached - {PACKAGE} if "." not in name})
 
 
 def _and_parents(dotted: str) -> Iterator[str]:

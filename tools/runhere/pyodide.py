@@ -42,7 +42,8 @@ REGISTRY = "https://registry.npmjs.org/"
 
 def version() -> str:
     """Pyodide's version, and a hash of everything that `ready` depends on."""
-    made_by = [p.read_bytes() for p in sorted([HERE / "pyodide.py", *HERE.glob("worker/*")])]
+    parts = ("pyodide.py", "compile.mjs", "worker/*", "vendor/*.txt", "vendor/NOTICES.md")
+    made_by = [p.read_bytes() for part in parts for p in sorted(HERE.glob(part))]
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
 

@@ -27,8 +27,10 @@ def add_reasons(app: Sphinx, doctree: nodes.document) -> None:
     without = {c.source: c for c in needs.cells(chapter) if c.shown and not c.runs}
     link = notebook(book_at(app.srcdir), chapter)
     for source in doctree.findall(nodes.container):
-        cell = without.get(source.astext().rstrip())
-        if source.get("nb_element") != "cell_code_source" or cell is None:
+        if source.get("nb_element") != "cell_code_source":
+            continue
+        cell = without.pop(source.astext().rstrip(), None)
+        if cell is None:
             continue
         if not cell.reason:
             where = source.parent
@@ -36,6 +38,10 @@ def add_reasons(app: Sphinx, doctree: nodes.document) -> None:
                 "a cell tagged notebook-only needs nothing", location=where, type="runhere"
             )
         source += nodes.raw("", line(cell.reason, link), format="html")
+    for code in without:  # it would have neither a button nor a reason
+        _log.warning(
+            "the page shows no such cell: %s", code, location=app.env.docname, type="runhere"
+        )
 
 
 def notebook(book: Book, chapter: Chapter) -> str:

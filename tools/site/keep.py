@@ -1,7 +1,7 @@
-"""Sphinx extension: a cell that keeps a function becomes a sentence on the site.
+"""Sphinx extension: above a page's first cell that keeps a function stands where it is kept.
 
-`keep(check_softmax, my_softmax)` writes a file and speaks of a check that passed: both happen in a
-notebook. The reader of a page cannot run it there.
+`keep(check_softmax, my_softmax)` writes a file in the notebook, and prints its name. In the page it
+is the reader's browser that keeps the function.
 """
 
 from __future__ import annotations
@@ -13,33 +13,41 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 KEEPS = re.compile(r"^keep\(check_\w+,", re.MULTILINE)
-MODEL = "book/llm"  # the chapter that runs on what was kept
-BEFORE = "In the notebook, a cell here keeps your function as a file, and "
-LINKED = "a language model"
-AFTER = " can run on it. This page keeps what you typed, in this browser alone."
+# Words, and the pages that some of them link to.
+SENTENCE = (
+    ("Once your function has passed, the next cell keeps it in this browser alone. ", None),
+    ("Your progress", "book/progress"),
+    (" lists what you kept, and ", None),
+    ("a language model", "book/llm"),
+    (" finds it. The notebook keeps it as a file.", None),
+)
 
 
-def is_keep(node: nodes.Node) -> bool:
-    """Whether a cell keeps a function, which a page cannot do."""
-    if not isinstance(node, nodes.container) or "tag_notebook-only" not in node["classes"]:
-        return False
-    return any(KEEPS.search(code.astext()) for code in node.findall(nodes.literal_block))
+def cell_of(node: nodes.Node) -> nodes.Element:
+    """The cell that a piece of code belongs to."""
+    while "cell" not in node["classes"]:
+        node = node.parent
+    return node
 
 
-def replace(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def add_sentence(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if app.builder.format != "html":
         return
-    for cell in list(doctree.findall(is_keep)):
-        note = nodes.paragraph("", BEFORE, classes=["keep-note"])
-        if MODEL in app.env.found_docs:
-            address = app.builder.get_relative_uri(docname, MODEL)
-            note += nodes.reference("", LINKED, refuri=address, internal=True)
+    code = doctree.findall(nodes.literal_block)
+    first = next((c for c in code if KEEPS.search(c.astext())), None)
+    if first is None:
+        return
+    sentence = nodes.paragraph("", "", classes=["keep-note"])
+    for words, page in SENTENCE:
+        if page in app.env.found_docs:
+            address = app.builder.get_relative_uri(docname, page)
+            sentence += nodes.reference("", words, refuri=address, internal=True)
         else:
-            note += nodes.Text(LINKED)
-        note += nodes.Text(AFTER)
-        cell.parent.replace(cell, note)  # replace_self would hand on the classes of a cell
+            sentence += nodes.Text(words)
+    cell = cell_of(first)
+    cell.parent.insert(cell.parent.index(cell), sentence)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("doctree-resolved", replace)
+    app.connect("doctree-resolved", add_sentence)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

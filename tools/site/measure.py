@@ -3,8 +3,8 @@
     python -m tools.site.measure [--lighthouse] [page ...]
 
 Pages are paths of the site (default: all of the book). For each: KB over the wire with gzip on a
-first visit, KB when it is the next page after the first page of the book, requests, and requests to
-other hosts. With --lighthouse: the median of three mobile runs of each category.
+first visit, KB when it is the next page after the first page of the book, requests, elements, and
+requests to other hosts. With --lighthouse: the median of three mobile runs of each category.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class Visit:
         default_factory=dict
     )  # of each address: transferred, with headers
     foreign: list[str] = field(default_factory=list)  # addresses on other hosts
+    elements: int = 0  # in the page at last
 
     def after(self, before: Visit) -> int:
         """The bytes for a reader who comes from another page: what that one loaded is cached."""
@@ -106,6 +107,7 @@ def visits(context: BrowserContext, base: str, *pages: str) -> list[Visit]:
         page.goto(f"{base}/{path}", wait_until="networkidle")
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_load_state("networkidle")
+        made[-1].elements = page.evaluate("document.querySelectorAll('*').length")
     page.close()
     return made
 
@@ -155,6 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(
                 f"{page}: first visit {sum(visit.bytes.values()) / 1000:.0f} KB in "
                 f"{len(visit.bytes)} requests, next page {visit.after(earlier) / 1000:.0f} KB, "
+                f"{visit.elements:,} elements, "
                 f"other hosts: {visit.foreign + earlier.foreign or 'none'}"
             )
             if options.lighthouse:

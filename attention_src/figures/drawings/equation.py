@@ -42,7 +42,7 @@ def _arrange(narrow: bool) -> Scene:
     names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
     q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
     k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, shade=_whole))
-    s = tensor("$S$", _one_row(SCALED, "ink", size), "$n × n$")
+    s = tensor("$S = QK^⊤ / √d_k$", _one_row(SCALED, "ink", size), "$n × n$")
     p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
     v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, shade=_whole))
     o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n × d_v$", "o")
@@ -54,9 +54,9 @@ def _arrange(narrow: bool) -> Scene:
     if narrow:
         lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
         root = grid([*lines, [None, p, o]], gap=(24, 6))
-        return Scene(root, [arrow(s, p, "$÷ √d_k$\nsoftmax")], stripes)
-    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (92, 6))
-    steps = arrow(s.row(BANK), p.row(BANK), "$÷ √d_k$\nsoftmax", gap=8, lift=12)
+        return Scene(root, [arrow(s, p, "softmax")], stripes)
+    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (88, 6))
+    steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
     return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
 
 

@@ -84,20 +84,43 @@
 
   const cellsOf = (data) =>
     Object.values(data.code).reduce((sum, cells) => sum + Object.keys(cells).length, 0);
-  // "2 chapters read, 1 exercise passed, 3 predictions, code in 4 cells"; "" where there is nothing.
+  // "2 chapters read, 1 exercise passed, 3 predictions, 1 function kept, code in 4 cells", or "".
   const summary = (data) => {
-    const [read, passed, predicted] = [data.read, data.passed, data.predictions]
+    const [read, passed, predicted, kept] = [data.read, data.passed, data.predictions, data.kept]
       .map((part) => Object.keys(part).length);
     const cells = cellsOf(data);
     return [
       read && `${count(read, "chapter")} read`,
       passed && `${count(passed, "exercise")} passed`,
       predicted && count(predicted, "prediction"),
+      kept && `${count(kept, "function")} kept`,
       cells && `code in ${count(cells, "cell")}`,
     ].filter(Boolean).join(", ");
   };
 
-  const draw = (chapters) => {
+  // The functions that one kept with `keep`, each with its code and a way to forget it.
+  const keptList = (chapters, data, redraw) => {
+    const all = Object.entries(data.kept).map(([name, { page, day, code }]) => {
+      const { title } = chapters.find((chapter) => chapter.page === page) ?? { title: page };
+      const forget = button("Forget", () => {
+        course.forget(name);
+        said.textContent = `${name} is forgotten.`;
+        redraw();
+        place.querySelector(".kept-function button")?.focus();
+      });
+      forget.setAttribute("aria-label", `Forget ${name}`);
+      return make("div", { className: "kept-function" },
+        make("p", {}, make("code", {}, name), ", kept on ", day, " in ", link(title, page), " ", forget),
+        make("details", {}, make("summary", {}, "Its code"), make("pre", { tabIndex: 0 }, code)));
+    });
+    return all.length ? [
+      make("h2", {}, "Functions that you kept"),
+      make("p", {}, "In code that runs in a page, ", make("code", {}, "parts()"), " finds them under these names."),
+      ...all,
+    ] : [];
+  };
+
+  const draw = (chapters, redraw) => {
     const data = course.load();
     const counted = calibration(data);
     const total = counted.reduce((sum, [n]) => sum + n, 0);
@@ -119,6 +142,7 @@
         drawing(counted),
       ] : [make("p", {}, "You have made none yet. Chapters ask you to predict before they show.")]),
       ...(rows.length ? [table("All predictions", ["Question", "Chapter", "You were", "It was"], rows)] : []),
+      ...keptList(chapters, data, redraw),
     );
   };
 
@@ -152,7 +176,7 @@
       else {
         const kept = course.save(theirs);
         said.textContent = kept ? `Imported ${chosen.name}.${ours && " It replaced what was here."}`
-          : "It could not be kept: this browser’s storage is full or blocked.";
+          : `It could not be kept: ${course.blocked}.`;
         redraw();
       }
     } catch (wrong) {
@@ -168,7 +192,7 @@
   };
 
   course.chapters().then((chapters) => {
-    const redraw = () => draw(chapters);
+    const redraw = () => draw(chapters, redraw);
     file.addEventListener("change", importAll(redraw));
     redraw();
     const all = course.openButton();

@@ -6,8 +6,9 @@ window.course = (() => {
   const key = "attention-course", version = 1;
   const root = new URL("../../", document.currentScript.src);
   const page = document.documentElement.dataset.page;
-  const longest = 20000; // characters of one cell's code
-  const empty = () => ({ version, read: {}, passed: {}, predictions: {}, code: {} });
+  const longest = 20000; // characters of one cell's code, or of one function that is kept
+  const empty = () => ({ version, read: {}, passed: {}, predictions: {}, code: {}, kept: {} });
+  const newer = ["code", "kept"]; // records from before have no such part
 
   const label = /^[\w:.-]{1,80}$/, place = /^[\w-]+(\/[\w-]+)*$/, day = /^\d{4}-\d\d-\d\d$/;
   const isObject = (x) => typeof x === "object" && x !== null && !Array.isArray(x);
@@ -16,11 +17,15 @@ window.course = (() => {
     && (p.choice === null) === (p.sure === null) && [undefined, true].includes(p.retired);
   const cell = /^[0-9a-f]{14}(-\d{1,3})?$/; // see typed.js
   const isCode = ([id, text]) => cell.test(id) && typeof text === "string" && text.length <= longest;
+  const partName = /^[a-z_]{1,40}$/; // as in exercises/keep.py; Python's file bears it
+  const isKept = (k) => isObject(k) && place.test(k.page ?? "") && day.test(k.day)
+    && typeof k.code === "string" && k.code.length <= longest;
   const parts = {
     read: ([name, date]) => place.test(name) && day.test(date),
     passed: ([name, date]) => label.test(name) && day.test(date),
     predictions: ([name, given]) => label.test(name) && isPrediction(given),
     code: ([name, cells]) => place.test(name) && isObject(cells),
+    kept: ([name, given]) => partName.test(name) && isKept(given),
   };
 
   const refuse = (why) => { throw new Error(why); };
@@ -35,7 +40,7 @@ window.course = (() => {
     const at = (part) => (name) => damaged(`its part “${part}” is damaged at “${name.slice(0, 80)}”`);
     const copy = empty();
     for (const [part, ok] of Object.entries(parts)) {
-      if (part === "code" && !(part in data)) continue; // a record from before code was kept
+      if (newer.includes(part) && !(part in data)) continue;
       if (!isObject(data[part])) damaged(`its part “${part}” is missing`);
       else copy[part] = sound(data[part], ok, at(part));
     }
@@ -60,6 +65,7 @@ window.course = (() => {
     edit(data);
     return save(data);
   };
+  const blocked = "this browser’s storage is full or blocked";
 
   // All answers open, for who teaches or reads a second time: not a record of what one did, so it has
   // a key of its own, and stays in this browser when the record is exported, imported or erased.
@@ -82,6 +88,13 @@ window.course = (() => {
     return button;
   };
 
+  // Keep a function that passed its check, for other pages; gives "", or why it is not kept.
+  const keep = (name, code) => {
+    if (code.length > longest) return "it is too long";
+    return change((data) => { data.kept[name] = { page, day: today(), code }; }) ? "" : blocked;
+  };
+  const forget = (name) => change((data) => { delete data.kept[name]; });
+
   const erase = () => { try { localStorage.removeItem(key); } catch { /* nothing is kept */ } };
   const today = () => {
     const now = new Date();
@@ -98,5 +111,7 @@ window.course = (() => {
     script.onerror = failed;
     document.head.append(script);
   });
-  return { root, page, longest, load, change, save, checked, erase, today, chapters, isOpen, openButton };
+  return {
+    root, page, longest, blocked, load, change, save, checked, keep, forget, erase, today, chapters, isOpen, openButton,
+  };
 })();

@@ -33,7 +33,7 @@ course.typed = (() => {
       if (Object.keys(cells).length) data.code[page] = cells;
     });
     for (const { text, told } of unsaved.values()) {
-      told(kept || text === null ? "" : "this browser’s storage is full or blocked");
+      told(kept || text === null ? "" : course.blocked);
     }
     unsaved.clear();
   };

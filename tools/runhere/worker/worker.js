@@ -1,10 +1,13 @@
-// Python of one page. In: {code, name}. Out: {ready} or {failed}; then for each code {kind, text} as it
-// prints, {kind: "figure", svgs} as it draws, and {done, error, status} at its end. One code at a time: the page waits for {done}.
+// Python of one page. In: {code, name, kept}; kept: the functions that the reader kept, by name, each with
+// its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
+// as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
+// One code at a time: the page waits for {done}.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
 const course = new URL(new URL(import.meta.url).searchParams.get("course"), here).href;
 const LIMIT = 20000; // characters that one run may print
+const FOLDER = "/home/pyodide/my_attention";
 
 const HELPER = `
 import linecache, os, sys, traceback
@@ -14,11 +17,21 @@ from pyodide.code import eval_code
 os.chdir("/home/pyodide")
 sys.stdout.reconfigure(line_buffering=True)
 _cells = {"__name__": "__main__"}
+_texts = {}
 _ABSENT = """
 Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and other plots,
 open the chapter's notebook (the buttons at the top of the page)."""
 
+def _file(name, code):
+    # A cell that was changed gets another name, so that functions of before keep their lines.
+    texts = _texts.setdefault(name, [])
+    if code not in texts:
+        texts.append(code)
+    version = texts.index(code) + 1
+    return name if version == 1 else f"{name}, version {version}"
+
 def _run(code, name):
+    name = _file(name, code)
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
         value = eval_code(code, _cells, filename=name)
@@ -48,6 +61,9 @@ function figure(...svgs) {
   printed += 1000;
   postMessage(printed > LIMIT ? { kind: "err", text: "… more than can be shown\n" } : { kind: "figure", svgs });
 }
+function keep(part, text) {
+  postMessage({ kind: "keep", part, text });
+}
 function handler(kind) {
   const decoder = new TextDecoder();
   return {
@@ -72,12 +88,19 @@ async function load() {
     stdout() {},
   });
   python.unpackArchive(await archive, "zip", { extractDir: "/lib/python3.13/site-packages" });
-  python.registerJsModule("page", { figure }); // for IPython.display
+  python.registerJsModule("page", { figure, keep }); // for IPython.display and exercises.keep
   python.setStdin({ error: true });
   python.setStdout(handler("out"));
   python.setStderr(handler("err"));
   python.runPython(HELPER);
-  return python.globals.get("_run");
+  return { FS: python.FS, run: python.globals.get("_run") };
+}
+
+// Where exercises/keep.py looks: what the browser keeps now, whatever was there.
+function layOut(FS, kept) {
+  FS.mkdirTree(FOLDER);
+  for (const file of FS.readdir(FOLDER)) if (file.endsWith(".py")) FS.unlink(`${FOLDER}/${file}`);
+  for (const [part, { code }] of Object.entries(kept)) FS.writeFile(`${FOLDER}/${part}.py`, code);
 }
 
 const loading = load();
@@ -86,9 +109,10 @@ loading.then(
   (error) => postMessage({ failed: error.message || String(error) }),
 );
 
-onmessage = async ({ data: { code, name } }) => {
-  const run = await loading;
+onmessage = async ({ data: { code, name, kept } }) => {
+  const { FS, run } = await loading;
   printed = 0;
+  layOut(FS, kept);
   try {
     const result = run(code, name);
     const [text, error, status] = result.toJs();

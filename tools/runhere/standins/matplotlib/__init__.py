@@ -6,6 +6,7 @@ size: matplotlib for Pyodide is in no registry that a build can reach.
     figure   a figure, its layout, its SVG
     axes     what is drawn in it
     axis     scale, limits and ticks of one direction
+    bars     bars, upright and lying
     artists  one thing that is drawn, in points; collections: many polygons; legend
     decorations  frame, ticks, labels, title
     looks    colours, widths and formats, as they are asked for

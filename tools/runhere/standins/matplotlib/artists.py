@@ -5,12 +5,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib import letters
+from matplotlib.colors import css
+from matplotlib.looks import Refuses, one_of
 
 To = Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
 Box = tuple[float, float, float, float]
 DASHES = {"--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6), ":": (1, 1.65)}
 NAMES = {"dashed": "--", "dotted": ":", "dashdot": "-.", "solid": "-", "": "none", "None": "none"}
+MARKERS = (None, "", ".", "o", "s", "^", "*")
 INK = "#767676"
+
+
+def as_they_are(x: Any, y: Any) -> tuple[Any, Any]:
+    """Points that are points already."""
+    return x, y
 
 
 def points(x: Any, y: Any) -> str:
@@ -18,17 +26,21 @@ def points(x: Any, y: Any) -> str:
     return " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(np.ravel(x), np.ravel(y), strict=True))
 
 
-class Line:
+class Line(Refuses):
     """A line, its markers, or both."""
 
+    called = "line"
     zorder = 2.0
     clip = True
 
     def __init__(self, x: Any, y: Any, style: str, **look: Any) -> None:
         self.x, self.y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-        self.color, self.width = look["color"], look["width"]
+        self.color, self.width = css(look["color"]), look["width"]
         self.marker, self.size, self.edge = look["marker"], look["size"], look["edge"]
         self.alpha, self.label = look["alpha"], look["label"]
+        one_of("marker", self.marker, *MARKERS)
+        if np.ndim(self.label):
+            raise ValueError(f"label={self.label!r} should be one text")
         self.across = look.get("across", "")  # "x": over the whole width, "y": the whole height
         self.set_linestyle(style)
 
@@ -36,7 +48,8 @@ class Line:
         return self.color
 
     def set_linestyle(self, style: str) -> None:
-        self.style = NAMES.get(style, style)
+        self.style = NAMES.get(str(style), style)
+        one_of("linestyle", self.style, "-", *DASHES, "none")
 
     def stroke(self) -> str:
         dashes = " ".join(f"{d * self.width:g}" for d in DASHES.get(self.style, ()))
@@ -75,16 +88,17 @@ class Line:
         return None
 
 
-class Text:
+class Text(Refuses):
     """Words at a place of the data, or of the axes, moved by some points."""
 
+    called = "text"
     zorder = 3.0
     clip = False
 
     def __init__(self, x: float, y: float, text: str, **look: Any) -> None:
         self.x, self.y, self.text = float(x), float(y), str(text)
         self.ha, self.va = look.get("ha", "left"), look.get("va", "baseline")
-        self.size, self.color = look.get("size", 10.0), look.get("color") or INK
+        self.size, self.color = look.get("size", 10.0), css(look.get("color") or INK)
         self.rotation, self.shift = look.get("rotation", 0), look.get("shift", (0, 0))
         self.of_axes = look.get("of_axes", False)
 
@@ -141,16 +155,19 @@ class Arrow:
     clip = False
 
     def __init__(self, start: Any, end: Any, color: str, width: float) -> None:
-        self.start, self.end, self.color, self.width = start, end, color, width
+        self.start, self.end, self.color, self.width = start, end, css(color), width
 
     def draw(self, to: To) -> str:
         a, b = (np.array([float(x) for x in to(*at)]) for at in (self.start, self.end))
         length = float(np.hypot(*(b - a)))
-        if length <= 4:
+        if not length:
             return ""
         along = (b - a) / length
-        a, b = a + 2 * along, b - 2 * along  # matplotlib keeps 2 points away from both ends
         across = np.array([-along[1], along[0]])
+        # matplotlib keeps 2 points away from both ends where there is room, and half a line's width
+        # at the point of the head, whose sides are 4 long and 2 wide.
+        a = a + 2 * along * (length > 2)
+        b = b - 2 * along * (length > 4) - 0.5 * self.width * 20**0.5 / 2 * along
         head = [b - 4 * along + 2 * across, b, b - 4 * along - 2 * across]
         path = f"M{points(*np.array([a, b]).T)}M{points(*np.array(head).T)}".replace(" ", "L")
         look = f"fill:none;stroke:{self.color};stroke-width:{self.width:g};stroke-linecap:round"

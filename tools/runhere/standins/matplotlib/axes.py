@@ -5,16 +5,19 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import bars
 from matplotlib.artists import INK, Arrow, Line, Text
 from matplotlib.axis import Axis
 from matplotlib.collections import PolyCollection
 from matplotlib.decorations import Decorations, Spines
 from matplotlib.legend import Legend
-from matplotlib.looks import finish, line_format, long_names, words
+from matplotlib.looks import Refuses, finish, label, line_format, long_names, one_of, words
 
 
-class Axes:
+class Axes(Refuses):
     """As matplotlib's: the methods that the course's figures use."""
+
+    called = "ax"
 
     def __init__(self, x: Axis, y: Axis) -> None:
         self.x, self.y = x, y
@@ -24,20 +27,24 @@ class Axes:
         self.look = Decorations(self)
         self.made_legend: Legend | None = None
         self.equal = False
-        self._colors = cycle(matplotlib.rcParams.get("axes.prop_cycle", {"color": [INK]})["color"])
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise AttributeError(f"Figures in the page have no ax.{name}: draw this in the notebook.")
+        hues = matplotlib.rcParams.get("axes.prop_cycle", {"color": [INK]})["color"]
+        self._colors, self.fills = cycle(hues), cycle(hues)  # of lines, of bars
 
     # --- what is drawn
 
     def plot(self, *args: Any, **look: Any) -> list[Line]:
         """x, y and a format such as "o--"; x may be left out, y may have several columns."""
-        *values, style = args if isinstance(args[-1], str) else (*args, "")
-        y = np.asarray(values[-1], dtype=float)
-        x = np.asarray(values[0], dtype=float) if len(values) == 2 else np.arange(len(y))
+        *values, style = args if args and isinstance(args[-1], str) else (*args, "")
+        if len(values) not in (1, 2) or any(isinstance(value, str) for value in values):
+            raise ValueError("ax.plot takes one line a call: x, y and a format.")
+        y = np.atleast_1d(np.asarray(values[-1], dtype=float))
+        x = np.atleast_1d(np.asarray(values[0], float)) if values[1:] else np.arange(len(y))
+        if x.ndim != 1 or y.ndim > 2:
+            raise ValueError(
+                f"x has the shape {x.shape} and y {y.shape}: should be [n], [n, lines]"
+            )
+        if len(x) != len(y):
+            raise ValueError(f"x has {len(x)} entries, but y has {len(y)}")
         columns = y.T if y.ndim == 2 else [y]
         return [self._line(x, column, style, look) for column in columns]
 
@@ -50,8 +57,8 @@ class Axes:
         drawn, marker = line_format(style)
         color = look.pop("color", None) or next(self._colors)
         line = Line(
-            np.atleast_1d(x),
-            np.atleast_1d(y),
+            x,
+            y,
             look.pop("linestyle", drawn),
             color=color,
             width=look.pop("linewidth", matplotlib.rcParams.get("lines.linewidth", 1.5)),
@@ -72,10 +79,10 @@ class Axes:
         return line
 
     def axhline(self, y: float, **look: Any) -> Line:
-        return self._line([np.nan], [y], "", {"color": None, **look}, across="x")
+        return self._line([np.nan], [y], "", {"color": "C0", **long_names(look)}, across="x")
 
     def axvline(self, x: float, **look: Any) -> Line:
-        return self._line([x], [np.nan], "", {"color": None, **look}, across="y")
+        return self._line([x], [np.nan], "", {"color": "C0", **long_names(look)}, across="y")
 
     def text(self, x: float, y: float, s: str, **look: Any) -> Text:
         return self._text(Text(x, y, s, **words(look)))
@@ -93,12 +100,15 @@ class Axes:
         **look: Any,
     ) -> Any:
         if arrowprops is not None:
-            if text or arrowprops.get("arrowstyle") != "->":
+            head = long_names(arrowprops)
+            if text or head.pop("arrowstyle", "") != "->":
                 raise ValueError("an arrow in the page has no text and the arrowstyle '->'")
-            width = arrowprops.get("linewidth", arrowprops.get("lw", 1))
-            arrow = Arrow(xytext, xy, arrowprops.get("color", INK), width)
+            arrow = Arrow(xytext, xy, head.pop("color", INK), head.pop("linewidth", 1))
+            finish(head)
             self.artists.append(arrow)
             return arrow
+        one_of("xycoords", xycoords, "data", "axes fraction")
+        one_of("textcoords", textcoords, None, "data", "offset points")
         moved = xytext is not None and textcoords == "offset points"
         if xytext is not None and not moved:
             xy = xytext
@@ -110,16 +120,7 @@ class Axes:
         self.artists.append(text)
         return text
 
-    def bar(self, x: Any, height: Any, *, width: float, color: list[str]) -> None:
-        x, height = np.asarray(x, float), np.asarray(height, float)
-        half = np.array([-1, 1, 1, -1]) * width / 2
-        corners = [
-            np.stack([a + half, [0, 0, b, b]], axis=1) for a, b in zip(x, height, strict=True)
-        ]
-        self.artists.append(PolyCollection(corners, list(color), clip_on=True))
-        self.x.show([x - width / 2, x + width / 2])
-        self.y.show([0 * height, height])
-        self.y.at_edge = True
+    bar, barh, broken_barh = bars.bar, bars.barh, bars.broken_barh
 
     def add_collection(self, polygons: PolyCollection) -> None:
         self.artists.append(polygons)
@@ -137,9 +138,11 @@ class Axes:
                 getattr(self, f"set_{name}")(value)
 
     def set_xscale(self, scale: str) -> None:
+        one_of("scale", scale, "linear", "log")
         self.x.scale = scale
 
     def set_yscale(self, scale: str) -> None:
+        one_of("scale", scale, "linear", "log")
         self.y.scale = scale
 
     def set_xlim(self, left: Any = None, right: Any = None) -> None:
@@ -158,25 +161,34 @@ class Axes:
         self.y.inverted = not self.y.inverted
 
     def set_xticks(
-        self, ticks: Any, labels: Any = None, *, minor: bool = False, rotation: int = 0
+        self, ticks: Any, labels: Any = None, *, minor: bool = False, **look: Any
     ) -> None:
-        self._ticks(self.x, ticks, labels, minor)
-        self.look.rotation = rotation
+        self.look.rotation = look.pop("rotation", 0)
+        one_of("rotation", self.look.rotation, 0, 90)
+        self._ticks(self.x, ticks, labels, minor, look)
 
-    def set_yticks(self, ticks: Any, labels: Any = None, *, minor: bool = False) -> None:
-        self._ticks(self.y, ticks, labels, minor)
+    def set_yticks(
+        self, ticks: Any, labels: Any = None, *, minor: bool = False, **look: Any
+    ) -> None:
+        self._ticks(self.y, ticks, labels, minor, look)
 
     @staticmethod
-    def _ticks(axis: Axis, ticks: Any, labels: Any, minor: bool) -> None:
-        if minor:
-            axis.minor = bool(len(ticks))
-        else:
+    def _ticks(axis: Axis, ticks: Any, labels: Any, minor: bool, look: dict[str, Any]) -> None:
+        finish(long_names(look))
+        if not minor:
             axis.set_ticks(list(ticks), labels)
+        elif len(ticks):
+            raise ValueError("minor=True: figures in the page know no ticks of it, [] alone")
+        else:
+            axis.minor = False
 
     def minorticks_off(self) -> None:
         self.x.minor = self.y.minor = False
 
-    def margins(self, *, x: float | None = None, y: float | None = None) -> None:
+    def margins(
+        self, both: float | None = None, *, x: float | None = None, y: float | None = None
+    ) -> None:
+        x, y = (both, both) if both is not None else (x, y)
         self.x.margin = self.x.margin if x is None else x
         self.y.margin = self.y.margin if y is None else y
 
@@ -186,13 +198,14 @@ class Axes:
     # --- what stands around
 
     def set_title(self, title: str, *, loc: str = "center", **look: Any) -> None:
-        self.look.title = (title, long_names(look).get("size", 10), loc)
+        one_of("loc", loc, "left", "center")
+        self.look.title = (title, loc, label(look))
 
-    def set_xlabel(self, label: str, *, color: str = INK) -> None:
-        self.look.xlabel = (label, color)
+    def set_xlabel(self, xlabel: str, **look: Any) -> None:
+        self.look.xlabel = (xlabel, label(look))
 
-    def set_ylabel(self, label: str, *, color: str = INK) -> None:
-        self.look.ylabel = (label, color)
+    def set_ylabel(self, ylabel: str, **look: Any) -> None:
+        self.look.ylabel = (ylabel, label(look))
 
     def tick_params(self, axis: str = "both", **look: Any) -> None:
         self.look.tick_params(axis, **look)
@@ -202,6 +215,7 @@ class Axes:
         return self
 
     def set_label_position(self, side: str) -> None:
+        one_of("side", side, "top", "bottom")
         self.look.label_on_top = side == "top"
 
     def set_frame_on(self, on: bool) -> None:
@@ -212,7 +226,9 @@ class Axes:
             raise ValueError(f"axis({what!r}): figures in the page know 'off' alone")
         self.look.nothing = True
 
-    def set_aspect(self, aspect: str) -> None:
+    def set_aspect(self, aspect: str, **look: Any) -> None:
+        one_of("aspect", aspect, "auto", "equal")
+        finish(look)
         self.equal = aspect == "equal"
 
     # --- for attention_src.figures.charts, which places names in heights of the axes

@@ -28,6 +28,16 @@ class Axis:
         self.data.append(x[np.isfinite(x)])
         self.hold = []
 
+    def places(self, values: Any) -> np.ndarray:
+        """Numbers as they are; names become 0, 1, 2 and so on, with a tick each."""
+        if not any(isinstance(value, str) for value in values):
+            return np.asarray(values, dtype=float)
+        names = list(values)
+        if self.ticks is not None and self.ticks[1] != names:
+            raise ValueError(f"names {names} should be those of the bars before: {self.ticks[1]}")
+        self.ticks = np.arange(len(names)), names
+        return np.arange(len(names), dtype=float)
+
     def to_scale(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         if self.scale == "linear":
@@ -51,7 +61,13 @@ class Axis:
         above = 0 if self.at_edge and high == 0 else room
         low, high = (float(z) for z in self.from_scale([low - below, high + above]))
         low, high = min([low, *self.hold]), max([high, *self.hold])
-        return (low if self.low is None else self.low, high if self.high is None else self.high)
+        low = low if self.low is None else self.low
+        high = high if self.high is None else self.high
+        if low == high or not np.isfinite(self.to_scale([low, high])).all():
+            raise ValueError(
+                f"limits {low:g} and {high:g} should be two numbers, above 0 on a logarithmic scale"
+            )
+        return low, high
 
     def share(self, x: Any) -> np.ndarray:
         """Where values lie: 0 at the lower limit, 1 at the upper one."""

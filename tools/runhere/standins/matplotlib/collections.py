@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.artists import points
+from matplotlib.colors import css
 
 # What "url(#hatch)" is: thin lines, a figure holds it once.
 HATCH = (
@@ -29,7 +30,8 @@ class PolyCollection:
         clip_on: bool = False,
     ) -> None:
         self.corners, self.clip = corners, clip_on
-        self.colors = facecolors if isinstance(facecolors, list) else [facecolors] * len(corners)
+        colors = facecolors if isinstance(facecolors, list) else [facecolors] * len(corners)
+        self.colors = [color if isinstance(color, tuple) else css(color) for color in colors]
         self.hatch = False
 
     def set_hatch(self, pattern: str) -> None:

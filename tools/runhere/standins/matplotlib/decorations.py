@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from matplotlib.artists import INK, Box, Text
+from matplotlib.artists import INK, Box, Text, as_they_are
+from matplotlib.looks import Refuses, finish, one_of
 
 SIDES = ("left", "right", "top", "bottom")
 
 
-class Spine:
+class Spine(Refuses):
     """One side of the frame."""
+
+    called = "spine"
 
     def __init__(self, visible: bool) -> None:
         self.visible, self.width = visible, 0.8
@@ -21,8 +24,10 @@ class Spine:
         self.visible, self.width = visible, linewidth
 
 
-class Spines:
+class Spines(Refuses):
     """The four sides: spines["left"], or spines[:] for all at once."""
+
+    called = "spines"
 
     def __init__(self) -> None:
         self.sides = {side: Spine(side in ("left", "bottom")) for side in SIDES}
@@ -39,31 +44,35 @@ class Spines:
             side.set(**look)
 
 
-def as_they_are(x: Any, y: Any) -> tuple[Any, Any]:
-    """Points that are points already."""
-    return x, y
-
-
 class Decorations:
     """Of one pair of axes."""
 
     def __init__(self, ax: Any) -> None:
         self.ax = ax
-        self.title = ("", 10.0, "center")
-        self.xlabel = self.ylabel = ("", INK)
+        # Words, and how they look.
+        self.title: tuple[str, str, dict[str, Any]] = ("", "center", {})
+        self.xlabel: tuple[str, dict[str, Any]] = ("", {})
+        self.ylabel = self.xlabel
         self.rotation = 0
         self.label_on_top = False
         self.frame, self.nothing = True, False
         self.length = {"x": 3.5, "y": 3.5}
         self.sizes = {"x": 10.0, "y": 10.0}
-        self.top, self.bottom, self.labels_on_top = False, True, False
+        self.labels_on_top, self.bottom = False, True
         self.shown = {"x": True, "y": True}  # tick labels; inner axes of shared ones have none
 
     def tick_params(self, axis: str, **look: Any) -> None:
-        for name in ("x", "y") if axis == "both" else (axis,):
-            self.length[name] = look.get("length", self.length[name])
-            self.sizes[name] = look.get("labelsize", self.sizes[name])
-        self.labels_on_top = look.get("labeltop", self.labels_on_top)
+        one_of("axis", axis, "both", "x", "y")
+        for name, kept in (("length", self.length), ("labelsize", self.sizes)):
+            if name in look:
+                kept |= dict.fromkeys("xy" if axis == "both" else axis, look.pop(name))
+        self.bottom = look.pop("bottom", self.bottom)
+        self.labels_on_top = look.pop("labeltop", self.labels_on_top)
+        one_of(
+            "labelbottom", look.pop("labelbottom", not self.labels_on_top), not self.labels_on_top
+        )
+        one_of("top", look.pop("top", False), False)
+        finish(look)
 
     def ticks(self, box: Box) -> Iterator[tuple[str, float, str]]:
         """Each tick: its axis, its place in points, its label."""
@@ -103,21 +112,17 @@ class Decorations:
         bottom = max(b[3] for b in boxes)
         middle = {"y": (y0 + y1) / 2, "x": (x0 + x1) / 2}
         if self.ylabel[0]:
-            look = {"color": self.ylabel[1], "rotation": 90}
-            made.append(
-                Text(left - 4, middle["y"], self.ylabel[0], ha="right", va="center", **look)
-            )
+            look = {"ha": "right", "va": "center", "rotation": 90, **self.ylabel[1]}
+            made.append(Text(left - 4, middle["y"], self.ylabel[0], **look))
         if self.xlabel[0]:
             place, va = (top - 4, "bottom") if self.label_on_top else (bottom + 4, "top")
-            label = Text(
-                middle["x"], place, self.xlabel[0], ha="center", va=va, color=self.xlabel[1]
-            )
+            label = Text(middle["x"], place, self.xlabel[0], ha="center", va=va, **self.xlabel[1])
             made.append(label)
             top = min(top, label.place(as_they_are)[2][1])
-        title, size, loc = self.title
+        title, loc, look = self.title
         if title:
             x = x0 if loc == "left" else middle["x"]
-            made.append(Text(x, top - 6, title, ha=loc, va="baseline", size=size))
+            made.append(Text(x, top - 6, title, ha=loc, va="baseline", **look))
         return made
 
     def draw(self, box: Box) -> str:
@@ -143,13 +148,12 @@ class Decorations:
         return "".join(_stroke(path, width, "square") for path, width in shown)
 
     def _marks(self, box: Box) -> str:
-        x0, _, x1, y1 = box
-        y0 = box[1]
+        x0, y0, x1, y1 = box
         along, up = self.length["x"], self.length["y"]
         made = [
             f"M{at:.2f},{y1:.2f}v{along:g}" if axis == "x" else f"M{x0:.2f},{at:.2f}h{-up:g}"
             for axis, at, _ in self.ticks(box)
-            if self.length[axis]
+            if self.length[axis] and (axis == "y" or self.bottom)
         ]
         small = []
         for place in self.ax.x.share(self.ax.x.minors((x1 - x0) / 30)):

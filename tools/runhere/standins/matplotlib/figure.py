@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.artists import Box
+from matplotlib.artists import Box, as_they_are
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import HATCH
+from matplotlib.looks import Refuses, finish, one_of
 
 PAD, SPACE = 3.0, 0.02  # around each pair of axes: points; at least this share between them
 
@@ -25,16 +26,27 @@ class To:
         return x0 + np.asarray(x) * (x1 - x0), y1 - np.asarray(y) * (y1 - y0)
 
 
-class Figure:
+class Figure(Refuses):
     """As matplotlib's, with layout="constrained"."""
+
+    called = "fig"
 
     def __init__(self, figsize: tuple[float, float], layout: str) -> None:
         self.width, self.height = 72 * figsize[0], 72 * figsize[1]
         self.axes = np.empty((0, 0), dtype=object)
 
     def subplots(
-        self, nrows: int = 1, ncols: int = 1, sharex: bool = False, sharey: bool = False
+        self,
+        nrows: int = 1,
+        ncols: int = 1,
+        *,
+        sharex: bool = False,
+        sharey: bool = False,
+        **other: Any,
     ) -> Any:
+        finish(other)
+        one_of("sharex", sharex, False, True)
+        one_of("sharey", sharey, False, True)
         shared_x, shared_y = Axis(), Axis()
         self.axes = np.empty((nrows, ncols), dtype=object)
         for i, j in np.ndindex(nrows, ncols):
@@ -115,7 +127,7 @@ def _room(ax: Axes, cell: Box) -> list[float]:
     """How far the words of these axes stand out of their cell on each side."""
     box = _shaped(ax, cell)
     to = To(ax, box)
-    around = [text.place(_points)[2] for text in ax.look.words(box)]
+    around = [text.place(as_they_are)[2] for text in ax.look.words(box)]
     inside = [artist.box(to) for artist in ax.artists]
     long = ax.look.reach(box)
     marks = [(box[0] - long["y"], box[1], box[2], box[3] + long["x"])]
@@ -123,10 +135,6 @@ def _room(ax: Axes, cell: Box) -> list[float]:
     x0, y0 = everything[:, :2].min(axis=0)
     x1, y1 = everything[:, 2:].max(axis=0)
     return [max(0.0, float(n)) for n in (cell[0] - x0, cell[1] - y0, x1 - cell[2], y1 - cell[3])]
-
-
-def _points(x: Any, y: Any) -> tuple[Any, Any]:
-    return x, y
 
 
 def _across(line: Any, to: To) -> str:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib import letters
-from matplotlib.artists import Box, Line, Text
+from matplotlib.artists import Box, Line, Text, as_they_are
+from matplotlib.looks import finish, one_of
 
 # Where it may stand, in the order in which matplotlib tries.
 PLACES = ("upper right", "upper left", "lower left", "lower right", "center right")
@@ -26,7 +27,11 @@ class Legend:
         frameon: bool = False,
         handlelength: float = 2.0,
         size: float = 10.0,
+        **other: Any,
     ) -> None:
+        finish(other)
+        one_of("frameon", frameon, False)
+        one_of("loc", loc, "best", *PLACES)
         self.lines = [line for line in lines if line.label]
         self.places = PLACES if loc == "best" else (loc,)
         self.rows = -(-len(self.lines) // ncols)
@@ -34,6 +39,8 @@ class Legend:
 
     def draw(self, everything: list[Line], to: Any) -> str:
         """The legend where it hides the fewest points of all lines; `to` as for any artist."""
+        if not self.lines:
+            return ""
         size, rows = self.size, self.rows
         wide = [letters.width(str(line.label), size) for line in self.lines]
         groups = [wide[i : i + rows] for i in range(0, len(wide), rows)]
@@ -48,7 +55,7 @@ class Legend:
             x = left + PAD * size + sum(widths[:column]) + COLUMNS * size * column
             base = top + (PAD + row * (ROW + BETWEEN) + letters.ASCENT) * size
             text = Text(x + self.sample + AFTER_SAMPLE * size, base, str(line.label), size=size)
-            made += [_sample(line, x, x + self.sample, base - 0.35 * size), text.draw(_points)]
+            made += [_sample(line, x, x + self.sample, base - 0.35 * size), text.draw(as_they_are)]
         return "".join(made)
 
     def _place(self, box: Box, wide: float, high: float, points: list[np.ndarray]) -> Any:
@@ -81,7 +88,3 @@ def _sample(line: Line, left: float, right: float, y: float) -> str:
     return piece.drawn(np.array([left, right]), np.array([y, y])) + mark.drawn(
         np.array([middle]), np.array([y])
     )
-
-
-def _points(x: Any, y: Any) -> tuple[Any, Any]:
-    return x, y

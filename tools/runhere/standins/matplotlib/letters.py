@@ -1,6 +1,7 @@
 """Words in DejaVu Sans, as outlines: the same on every device, and with known widths."""
 
 import json
+import re
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 # In ems: a line's height above and below its baseline, and the widths and outlines of letters.
 ASCENT, DESCENT, UNITS = 0.76, 0.236, 2048
+FORMULA = re.compile(r"\$\d+\^(\{-?\d+\}|\d)\$")
 
 
 @cache
@@ -17,13 +19,15 @@ def _outlines() -> dict[str, Any]:
 
 def pieces(text: str, size: float) -> list[tuple[str, float, float]]:
     """Each letter with its place and its size. "$10^{-2}$" has a raised part."""
-    if not (text.startswith("$") and "^" in text):
-        parts = [(text, size, 0.0)]
+    if not FORMULA.fullmatch(text):
+        if text.count("$") > 1:
+            raise ValueError(f"{text!r} is a formula: figures in the page know powers of ten alone")
+        parts = [(text, size)]
     else:
         base, _, raised = text.strip("$").partition("^")
-        parts = [(base, size, 0.0), (raised.strip("{}").replace("-", "−"), 0.7 * size, 0.0)]
+        parts = [(base, size), (raised.strip("{}").replace("-", "−"), 0.7 * size)]
     placed, x = [], 0.0
-    for part, high, _ in parts:
+    for part, high in parts:
         for letter in part:
             placed.append((letter, x, high))
             x += advance(letter) * high

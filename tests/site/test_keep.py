@@ -1,0 +1,185 @@
+"""A function that passed is kept in the browser: found on other pages, listed, forgotten."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from built_site import Log
+from learner_book import add_end
+from test_accessibility import violations
+from test_learner import FULL, KEY
+from test_run_here import Cells
+
+from tools.notebook import build as notebooks
+from tools.site.server import serving
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
+from tiny import make_book  # noqa: E402
+
+CHECK = "from attention_src.exercises.multihead import check_split_heads\n\ncheck_split_heads(mine)"
+KEEP = "from attention_src.exercises.keep import keep\n\nkeep(check_split_heads, mine)"
+LIST = """\
+from attention_src.exercises.keep import parts
+
+found = parts()
+print("yours:", ", ".join(found) or "nothing")"""
+CHAPTER = f"""\
+(ch:{{0}})=
+# {{0}}
+
+```{{{{code-cell}}}} ipython3
+HEADS = -3
+```
+
+```{{{{code-cell}}}} ipython3
+{LIST}
+```
+
+````{{{{exercise}}}} Heads
+:label: ex:{{0}}-heads
+:difficulty: 1
+:minutes: 5
+
+Split.
+````
+
+```{{{{code-cell}}}} ipython3
+def mine(x, n_heads):
+    raise NotImplementedError
+```
+
+```{{{{code-cell}}}} ipython3
+{CHECK}
+```
+
+```{{{{code-cell}}}} ipython3
+{KEEP}
+```
+
+## What to keep
+
+Keep.
+"""
+STUB = "def mine(x, n_heads):\n    raise NotImplementedError"
+MINE = """\
+def cut(x, n):
+    return x.reshape(*x.shape[:-1], n, -1)
+
+def mine(x, n_heads):
+    return cut(x, n_heads).swapaxes(HEADS, -2)"""
+
+
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory):
+    root = make_book(
+        tmp_path_factory.mktemp("keep"), one=CHAPTER.format("one"), llm=CHAPTER.format("llm")
+    )
+    add_end(root)
+    assert notebooks.main([], root) == 0
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    with serving(root / "_build/html") as base:
+        yield base
+
+
+@pytest.fixture
+def visit(new_page, small_site):
+    """visit("one") -> its Cells; page=… goes on in that one."""
+    log = Log(small_site)
+
+    def go(name, *, page=None):
+        if page is None:
+            page = new_page()
+            log.watch(page)
+        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
+        return Cells(page)
+
+    yield go
+    assert not log.errors, "\n".join(log.errors)
+
+
+def kept(page):
+    return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "{}").get("kept", {})
+
+
+def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_path):
+    cells = visit("one")
+    page = cells.page
+    assert page.locator(".keep-note").inner_text().startswith("Once your function has passed,")
+    keep, stored = cells.at(KEEP), cells.at(KEEP).locator(".cell_output")
+    said = "split_heads: nothing to keep yet. When check_split_heads has passed, run this again."
+    assert cells.press(keep) == said and kept(page) == {}
+    cells.write(cells.at(STUB), MINE)
+    # The check is run by that which keeps.
+    assert cells.press(keep) == "split_heads: kept in this browser"
+    assert not stored.is_visible() and "✓ Passed" in page.locator(".exercise").inner_text()
+    assert cells.press(cells.at(LIST)) == "yours: split_heads", "on the same page"
+
+    # A cell that was changed in the meantime, and does not run: the function's own lines are kept.
+    before = kept(page)
+    cells.write(cells.at(STUB), f"raise ValueError\n{MINE}\n# other lines")
+    assert cells.press(keep).endswith("split_heads: kept in this browser")
+    assert kept(page) == before
+
+    cells = visit("llm", page=page)
+    assert cells.press(cells.at(LIST)) == "yours: split_heads"
+    change_course(page)
+    assert cells.press(cells.at(LIST)).splitlines() == [
+        "softmax: left out. What you kept does not pass check_softmax any more. "
+        "Mend it in its chapter and keep it again.",
+        "yours: split_heads",
+    ]
+    page.goto(page.url.replace("llm", "progress"))
+    check_progress_page(page, tmp_path)
+    cells = visit("one", page=page)
+    assert not cells.at(KEEP).locator(".cell_output").is_visible(), "as imported"
+
+
+def change_course(page):
+    """As if the course had asked for less when this was kept."""
+    page.evaluate("course.keep('softmax', 'def softmax(x):\\n    return x\\n')")
+
+
+def check_progress_page(page, tmp_path):
+    everything = kept(page)
+    assert list(everything) == ["split_heads", "softmax"]
+    box = page.locator(".kept-function").first
+    assert "split_heads, kept on 20" in box.inner_text() and "in one" in box.inner_text()
+    box.locator("summary").click()
+    assert box.locator("pre").text_content() == everything["split_heads"]["code"]
+    assert not violations(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    download.value.save_as(tmp_path / "mine.json")
+    page.get_by_role("button", name="Forget softmax").click()
+    assert page.locator(".progress-said").inner_text() == "softmax is forgotten."
+    assert list(kept(page)) == ["split_heads"]
+    page.get_by_role("button", name="Forget split_heads").click()
+    assert kept(page) == {} and not page.locator(".kept-function").count()
+    page.once("dialog", lambda dialog: dialog.accept())  # there is code that was typed
+    page.set_input_files("input[type=file]", tmp_path / "mine.json")
+    page.locator(".kept-function").nth(1).wait_for()
+    assert kept(page) == everything
+
+
+def test_what_cannot_be_kept_says_why(visit):
+    cells = visit("one")
+    page, keep, stub = cells.page, cells.at(KEEP), cells.at(STUB)
+    cells.write(stub, f"TABLE = [-3, -2]\n\n{MINE.replace('HEADS, -2', '*TABLE')}")
+    assert cells.press(keep) == (
+        "split_heads: not kept. It uses TABLE, which is set outside of it. Put TABLE inside."
+    )
+    cells.write(stub, MINE.replace("    return", f"    # {'x' * 20_000}\n    return"))
+    assert cells.press(keep) == "split_heads: not kept, for it is too long."
+    cells.write(stub, MINE)
+    page.evaluate(f"{FULL}; 0")
+    assert cells.press(keep) == (
+        "split_heads: not kept, for this browser’s storage is full or blocked."
+    )
+    assert cells.press(cells.at(LIST)) == "yours: nothing" and kept(page) == {}
