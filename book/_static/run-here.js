@@ -14,7 +14,7 @@
   };
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
-  let worker, job;
+  let worker, job, asked, pending;
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
 
@@ -30,6 +30,7 @@
       mine.onmessage = ({ data }) => {
         if (data.ready) resolve();
         else if (data.failed) fail(data.failed);
+        else if (data.model) asked?.hear(data);
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
         else job.write(data);
@@ -51,6 +52,7 @@
     worker?.terminate();
     worker?.giveUp("Stopped.");
     worker = undefined;
+    asked?.lost();
     for (const cell of cells) cell.ran = undefined;
   }
 
@@ -85,23 +87,53 @@
   }
 
   // Whether a check belongs to the cell that keeps what passes it: it is run again before that.
-  const isOf = (check, cell) => cell.keeps && check.exercise === cell.exercise;
+  const isOf = (check, cell) => cell?.keeps && check.exercise === cell.exercise;
 
-  async function perform(cell, mine) {
-    const current = () => mine === era;
-    const say = (text) => (cell.status.textContent = text);
+  // Python, in which the cells above have run, for a cell or for none; false if it was stopped meanwhile.
+  async function readyAfter(above, mine, say, note, asks) {
     say(worker ? "" : `Loading Python (${mb} MB, once) …`);
     await start();
-    for (const earlier of cells.slice(0, cell.number - 1)) {
-      const code = earlier.code();
-      if (!current()) return say("Stopped.");
-      const settled = earlier.ran === code || earlier.endless === code;
-      if (earlier.keeps || (earlier.checks ? !isOf(earlier, cell) : settled)) continue;
+    for (const cell of above) {
+      const code = cell.code();
+      if (mine !== era) return false;
+      const settled = cell.ran === code || cell.endless === code;
+      if (cell.keeps || (cell.checks ? !isOf(cell, asks) : settled)) continue;
       say("Running the cells above …");
-      const { error, stopped } = await execute(earlier, () => {});
-      if (error && !stopped) cell.note(`Cell ${earlier.number}, further up, raised an error.\n`);
+      const { error, stopped } = await execute(cell, () => {});
+      if (error && !stopped) note(`Cell ${cell.number}, further up, raised an error.\n`);
     }
-    if (!current()) return say("Stopped.");
+    return mine === era;
+  }
+
+  // For a model that writes (writes.js): when the cells above a place have run, its worker is asked,
+  // and heard until it is done.
+  window.pagePython = {
+    mb,
+    ask(place, question, hear, say) {
+      const mine = era;
+      const mark = (pending = {});
+      const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
+      const turn = queue.then(async () => {
+        if (!(await readyAfter(above, mine, say, say)) || mark.halted) throw "Stopped.";
+        await new Promise((resolve, reject) => {
+          const done = (data) => data.model === "done" && resolve();
+          asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
+          worker.postMessage(question);
+        }).finally(() => (asked = undefined));
+      });
+      queue = turn.catch(() => {});
+      return turn;
+    },
+    halt() {
+      if (asked) worker.postMessage({ model: "halt" });
+      else pending.halted = true; // Python is still loading
+    },
+  };
+
+  async function perform(cell, mine) {
+    const say = (text) => (cell.status.textContent = text);
+    const above = cells.slice(0, cell.number - 1);
+    if (!(await readyAfter(above, mine, say, cell.note, cell))) return say("Stopped.");
     say("Running …");
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });

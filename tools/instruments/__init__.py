@@ -11,6 +11,7 @@ predict.py       {predict} and {reveal}: a question to answer before its outputs
 happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, the list of them
 claims.py        {claim}, a statement of a source document that a cell decides
 ledger.py        {claims}, all of them in a table; {found}, a number that one of them rests on
+writes.py        {writes}: a model that writes in the page, on functions of its cells
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks

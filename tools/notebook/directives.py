@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from tools.directive_text import directive_text
-from tools.instruments import claims, exercises, happened, predict, quiz
+from tools.instruments import claims, exercises, happened, predict, quiz, writes
 from tools.instruments.directive import Directive, Page, body_of, number_of
 from tools.instruments.markup import details, html, quote
 
@@ -145,6 +145,7 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **predict.FORMS,
     **happened.FORMS,
     **claims.FORMS,
+    **writes.FORMS,
     "figure": _figure,
     "image": _figure,
     "table": _table,

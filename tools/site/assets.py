@@ -64,6 +64,7 @@ SOME_SCRIPTS = {
     'class="cell_input': LEARNER[:2],
     'class="ledger-filter"': ("learner/ledger.js",),
     'id="progress"': ("learner/store.js", "learner/progress.js"),
+    'class="model-writes"': ("writes.js",),
 }
 # Folds are native <details> (site/folds_and_links.py), and code runs in a notebook or by our own
 # worker, not by thebe.

@@ -2,6 +2,7 @@
 // its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
 // as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
 // One code at a time: the page waits for {done}.
+// {model} is for model.js, which is fetched when it is first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -93,7 +94,7 @@ async function load() {
   python.setStdout(handler("out"));
   python.setStderr(handler("err"));
   python.runPython(HELPER);
-  return { FS: python.FS, run: python.globals.get("_run") };
+  return python;
 }
 
 // Where exercises/keep.py looks: what the browser keeps now, whatever was there.
@@ -109,14 +110,27 @@ loading.then(
   (error) => postMessage({ failed: error.message || String(error) }),
 );
 
-onmessage = async ({ data: { code, name, kept } }) => {
-  const { FS, run } = await loading;
+let model;
+async function answer(data) {
+  model ??= import("./model.js");
+  const { prepare, write, halt } = await model;
+  if (data.model === "halt") return halt();
+  model.ready ??= prepare(await loading) ?? true;
+  await write(data);
+}
+
+onmessage = async ({ data }) => {
+  if (data.model) return answer(data).catch(({ message }) => postMessage({ model: "done", error: message }));
+  const { code, name, kept } = data;
+  const python = await loading;
+  const run = python.globals.get("_run");
   printed = 0;
-  layOut(FS, kept);
+  layOut(python.FS, kept);
   try {
     const result = run(code, name);
     const [text, error, status] = result.toJs();
     result.destroy();
+    run.destroy();
     if (text) write(error ? "error" : "value", text);
     postMessage({ done: true, error, status });
   } catch (error) {

@@ -1,0 +1,66 @@
+// A model that writes in the page ({writes}): its file is fetched with the first press, then Python
+// in the page (run-here.js) computes token by token, on the functions of the cells above if it may.
+(() => {
+  const MOST = 100; // tokens
+  const start = (box) => {
+    const { model, mb, own } = box.dataset;
+    if (!model || !window.pagePython) return;
+    const form = box.querySelector("form");
+    const { prompt, yours } = form.elements;
+    const [go, stop] = box.querySelectorAll("button");
+    const bar = box.querySelector("progress");
+    const status = box.querySelector("[role=status]");
+    const text = box.querySelector(".model-text");
+    const label = "Write";
+    let count, since;
+    go.textContent = `${label}: fetch ${Number(mb) + Number(window.pagePython.mb)} MB, once`;
+    go.disabled = false;
+
+    const say = (words) => (status.textContent = words.trim());
+    const rate = () => (count > 1 ? `, ${(((count - 1) * 1000) / (performance.now() - since)).toFixed(1)} a second` : "");
+    const hear = {
+      fetching({ done, total }) {
+        bar.hidden = false;
+        bar.value = done / total;
+        say(`${Math.round(done / 1e6)} of ${mb} MB`);
+      },
+      warning({ text: words }) {
+        box.querySelector(".model-warning").textContent = words;
+      },
+      token({ text: piece }) {
+        if (!count) since = performance.now(); // of the first token, which reads the prompt as well
+        count++;
+        bar.hidden = true;
+        text.append(piece);
+        say(`${count} tokens${rate()}`);
+      },
+      done({ error, halted }) {
+        if (error) say(error);
+        else say(`${halted ? "Stopped" : "Done"}: ${count} tokens${rate()}.`);
+      },
+    };
+
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (!stop.hidden) return;
+      if (!prompt.value.trim()) return say("Type a beginning first.");
+      count = 0;
+      say("");
+      text.replaceChildren(Object.assign(document.createElement("b"), { textContent: prompt.value }));
+      [go.hidden, stop.hidden] = [true, false];
+      stop.focus();
+      const folder = new URL(model, document.baseURI).href;
+      const question = { model: "write", folder, prompt: prompt.value, most: MOST, own: yours.checked ? own : "" };
+      try {
+        await window.pagePython.ask(box, question, (data) => hear[data.model](data), say);
+        go.textContent = label;
+      } catch (problem) {
+        say(String(problem.message ?? problem));
+      }
+      [go.hidden, stop.hidden, bar.hidden] = [false, true, true];
+      go.focus();
+    });
+    stop.addEventListener("click", () => window.pagePython.halt());
+  };
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll(".model-writes").forEach(start));
+})();

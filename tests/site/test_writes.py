@@ -1,0 +1,182 @@
+"""A model that writes in the page: on the cells' functions, token by token, stopped at any."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from built_site import Log
+from test_accessibility import violations
+
+from attention_src.models.install import folder
+from attention_src.models.smollm2 import FILE
+from attention_src.models.smollm2.in_numpy.weights import load
+from attention_src.models.smollm2.in_numpy.write import write
+from tools.notebook import build as notebooks
+from tools.site.server import serving
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
+from tiny import make_book  # noqa: E402
+
+PROMPT = "The capital of France is"
+CHAPTER = f"""(ch:writing)=
+# Writing
+
+```{{code-cell}} ipython3
+import numpy as np
+
+
+def grouped(q, k, v, mask):
+    r = q.shape[-3] // k.shape[-3]
+    k, v = (np.repeat(x, r, axis=-3) for x in (k, v))
+    s = np.where(mask, q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ v
+
+
+three = dict(grouped_attention=grouped)
+```
+
+```{{writes}} three
+:prompt: {PROMPT}
+```
+
+Text below.
+"""
+SECONDS = 180_000  # milliseconds; a busy machine is not a bug
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    root = make_book(tmp_path_factory.mktemp("writes"), writing=CHAPTER)
+    assert notebooks.main([], root) == 0
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return root / "_build/html"
+
+
+@pytest.fixture
+def visit(new_page, built):
+    """A function: visit(**as new_page) -> a page with a model; page.asked: what it asked for."""
+    with serving(built) as base:
+        log = Log(base)
+
+        def go(**options):
+            page = new_page(**options)
+            log.watch(page)
+            page.asked = []
+            page.on("request", lambda r: page.asked.append(r.url))
+            page.goto(f"{base}/book/writing.html", wait_until="load")
+            return page
+
+        yield go
+        assert not log.errors, "\n".join(log.errors)
+
+
+def expected():
+    """What NumPy writes after PROMPT, here and without blocks."""
+    model = load(np.fromfile(folder("smollm2") / FILE, np.uint8))
+    return "".join(write(model, PROMPT, 12))
+
+
+def press(page):
+    page.locator(".model-writes").get_by_role("button", name="Write").click()
+
+
+def status(page, words):
+    """Wait for such a status, and give it; another end of the work is an error."""
+    said = page.locator(".model-writes [role=status]")
+    ends = re.compile(f"{words}|^(?!Loading|Running|[0-9]).")
+    page.wait_for_function(
+        """([box, words]) => new RegExp(words).test(box.textContent)""",
+        arg=[said.element_handle(), ends.pattern],
+        timeout=SECONDS,
+    )
+    text = said.text_content()
+    assert re.search(words, text), text
+    return text
+
+
+def written(page):
+    return page.locator(".model-text").text_content()
+
+
+def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
+    page = visit()
+    assert not [url for url in page.asked if "/py/" in url or "smollm2" in url], "before a press"
+    button = page.locator(".model-writes").get_by_role("button", name="Write")
+    said = re.fullmatch(r"Write: fetch (\d+) MB, once", button.text_content())
+    assert 104 < int(said[1]) < 112
+    press(page)
+    status(page, r"^(1[2-9]|[2-9]\d) tokens, [\d.]+ a second$")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    n_tokens = int(re.match(r"Stopped: (\d+) tokens", status(page, "^Stopped:"))[1])
+    assert 12 <= n_tokens < 100, "it did not go on"
+    assert written(page).startswith(PROMPT + expected())
+    assert page.locator(".model-writes .model-warning").text_content() == "", "on the product"
+    assert violations(page) == []
+
+    # A function of the reader's that is wrong is named; it is in a cell, which then runs again.
+    cell = page.locator("div.cell").first
+    cell.get_by_role("button", name="Run here").click()
+    code = cell.locator("textarea").input_value()
+    cell.locator("textarea").fill(code.replace("keepdims=True) @ v", "keepdims=True) @ v[..., :7]"))
+    press(page)
+    assert "parts['grouped_attention'] (grouped) returned" in status(page, "^parts")
+
+    # On the course's functions it goes on as if nothing had been; nothing is fetched again.
+    page.asked.clear()
+    page.get_by_role("checkbox").uncheck()
+    press(page)
+    status(page, r"^\d\d tokens")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    status(page, "^Stopped:")
+    assert written(page).startswith(PROMPT + expected()[:20])
+    assert page.asked == []
+
+
+def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, built):
+    page = visit(width=390)
+    chunks = sorted((built / "_static/smollm2").glob("*/*.bin"))
+    held = chunks[-1].name
+    page.context.route(f"**/{held}", lambda route: None)  # an answer that never comes
+    press(page)
+    status(page, "^91 of 98 MB$")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    status(page, "^Stopped: 0 tokens")
+    page.context.unroute(f"**/{held}")
+    page.asked.clear()
+    page.get_by_label("The text begins").fill("Once upon a time")
+    press(page)
+    status(page, r"^\d+ tokens")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    status(page, "^Stopped:")
+    assert written(page).startswith("Once upon a time")
+    names = [url.rsplit("/", 1)[1] for url in page.asked]
+    assert [name for name in names if name.endswith(".bin")] == [held], "the others were kept"
+    shift = "document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(shift) <= 0
+
+
+def test_without_weights_or_python_there_is_no_form(built, new_page, tmp_path):
+    page_of = built / "book/writing.html"
+    html = page_of.read_text("utf-8")
+    for name, change in (
+        ("weights", lambda text: re.sub(r' data-model="[^"]*" data-mb="[^"]*"', "", text)),
+        ("python", lambda text: re.sub(r'data-python="[^"]*"', 'data-python=""', text)),
+    ):
+        assert change(html) != html
+        copy = page_of.with_name(f"{name}.html")
+        copy.write_text(change(html), "utf-8")
+    with serving(built) as base:
+        for name in ("weights", "python"):
+            page = new_page()
+            page.goto(f"{base}/book/{name}.html", wait_until="load")
+            assert page.locator(".model-writes").count() == 1
+            assert not page.locator(".model-writes").is_visible()
