@@ -53,7 +53,8 @@
       const question = { model: "write", folder, prompt: prompt.value, most: MOST, own: yours.checked ? own : "" };
       try {
         await window.pagePython.ask(box, question, (data) => hear[data.model](data), say);
-        go.textContent = label;
+        // All forms of the page share the model.
+        for (const each of document.querySelectorAll(".model-ways button:first-child")) each.textContent = label;
       } catch (problem) {
         say(String(problem.message ?? problem));
       }
