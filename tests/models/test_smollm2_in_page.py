@@ -129,9 +129,7 @@ def test_the_model_in_a_page_gives_the_logits_of_the_torch_path(numbers):
     np.testing.assert_allclose(numbers["every"], wanted[:-1, ::97], **CLOSE)
     assert numbers["best"] == wanted[:-1].argmax(-1).tolist()
     np.testing.assert_allclose(numbers["after"], wanted[-1, ::97], **CLOSE)
-    assert 100e6 < numbers["heap"] < 400e6, (
-        "the file twice, in this test, no float32"
-    )
+    assert 100e6 < numbers["heap"] < 400e6, "the file twice, in this test, no float32"
 
 
 def test_without_the_product_a_matrix_is_float32():

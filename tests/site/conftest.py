@@ -2,7 +2,7 @@
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
-    browser     chromium, one for the whole run
+    browser     chromium, one for each file: after hundreds of pages it no longer draws
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
 
@@ -65,7 +65,7 @@ def pages(site):
     return site_pages()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     path = chromium()
     missing = driver_lacks()
@@ -83,7 +83,7 @@ def browser():
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(browser):
     """The context of all pages that need none of their own, and a session to erase what it keeps.
 

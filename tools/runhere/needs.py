@@ -234,6 +234,8 @@ def _reached(module: str, found: set[str]) -> set[str]:
             found.add(target.split(".")[0])
             continue
         inner = next(m for m in _and_parents(target) if m in _files())
+        if lazy := _lazy(inner).get(target.removeprefix(f"{inner}.")):
+            inner = next(m for m in _and_parents(lazy) if m in _files())
         if inner not in found and not inner.startswith(FIGURES):
             found.add(inner)
             _reached(inner, found)

@@ -29,6 +29,15 @@ def marks(page, name):
     return host(page, name).evaluate(READ)
 
 
+def until(page, true):
+    """Wait until true() holds, for a minute at most: a busy machine is not a bug."""
+    for _ in range(600):
+        if true():
+            return True
+        page.wait_for_timeout(100)
+    return False
+
+
 def stop_time(page):
     """Time goes on in page.clock.run_for(ms) alone, however busy the machine is."""
     page.clock.install()

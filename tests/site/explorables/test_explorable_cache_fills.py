@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_still, box, marks, numbers_in, said, shade
+from marks import STEADY, assert_still, box, marks, numbers_in, said, shade, until
 
 from attention_src.attention.masks import causal_mask
 from attention_src.attention.reference import attention
@@ -172,5 +172,4 @@ def test_a_change_glides_and_ends_where_it_should(show):
     for each in (page, still):
         host(each, NAME).locator(".ae-next").click()
         host(each, NAME).get_by_role("button", name="looking both ways").click()
-    page.wait_for_timeout(1200)
-    assert marks(page, NAME) == marks(still, NAME)
+    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_still, box, marks, points, said
+from marks import STEADY, assert_still, box, marks, points, said, until
 
 from attention_src.explorables.difference import START, error_left, weigh
 
@@ -123,5 +123,4 @@ def test_a_change_glides_and_ends_where_it_should(show):
     page, still = show(NAME), show(NAME, **STEADY)
     for each in (page, still):
         host(each, NAME).get_by_role("button", name="two heads").click()
-    page.wait_for_timeout(1000)
-    assert marks(page, NAME) == marks(still, NAME)
+    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_still, box, marks, numbers_in, said
+from marks import STEADY, assert_still, box, marks, numbers_in, said, until
 
 from attention_src.explorables.pages import START, WORDS
 from attention_src.explorables.pages_memory import KINDS, POLICIES, SIZES, SLOTS, TEXTS, counts, run
@@ -229,5 +229,4 @@ def test_tokens_glide_and_end_where_they_should(show):
         host(each, NAME).get_by_text("Begin D like A").click()
         host(each, NAME).locator(".ae-next").click()
         host(each, NAME).locator("input").fill("1")
-    page.wait_for_timeout(1500)
-    assert marks(page, NAME) == marks(still, NAME)
+    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))
