@@ -140,13 +140,21 @@ def check_figures(cells):
         fresh = cell.locator(".run-yours .drawing svg:visible")
         pairs = zip(stored.all(), fresh.all(), strict=True)
         for a, b in pairs:
-            assert differ_by(a, b) < ALIKE, fresh.get_attribute("aria-label")
+            if view_box(a) != view_box(
+                b
+            ):  # a drawing, which in a fold has room for its narrow form
+                other = f".run-yours .drawing svg[viewBox='{view_box(a)}']"
+                assert cell.locator(other).count() == 1
+                continue
+            assert differ_by(a, b) < ALIKE, b.get_attribute("aria-label")
+
+
+def view_box(svg):
+    return svg.evaluate("e => e.getAttribute('viewBox')")
 
 
 def differ_by(a, b):
     """How much two pictures differ, seen from afar: 0 for equal ones, about 1 for other ones."""
-    boxes = [x.evaluate("e => e.getAttribute('viewBox')") for x in (a, b)]
-    assert boxes[0] == boxes[1]
     seen = [Image.open(BytesIO(x.screenshot())).convert("L") for x in (a, b)]
     size = (64, 64 * seen[0].height // seen[0].width)
     x, y = (np.asarray(picture.resize(size, Image.Resampling.BOX), float) for picture in seen)
