@@ -2,7 +2,7 @@
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
-    browser     chromium, one for each file: after hundreds of pages it no longer draws
+    browser     chromium, one for each file: after 900 pages one was seen to draw no more
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
 
