@@ -63,11 +63,12 @@ export function mount(name, build, looks = 60) {
   if (!waiting.length && looks) requestAnimationFrame(() => mount(name, build, looks - 1));
 }
 
-// An output may be folded away, and then it has no width.
+// An output may be folded away, and then it has no width; on paper its still stands in its place.
 function follow(place, draw) {
+  const paper = matchMedia("print");
   let width = 0;
   const fit = () => {
-    if (!place.clientWidth || place.clientWidth === width) return;
+    if (paper.matches || !place.clientWidth || place.clientWidth === width) return;
     width = place.clientWidth;
     draw();
   };
