@@ -1,6 +1,6 @@
 // What scrolls sideways can be reached by keyboard: equations, tables and code get a tab stop while
 // they are wider than their box. Boxes in a closed fold have no size yet, hence the observer.
-const boxes = "article pre, .scroll-x, .pst-scrollable-table-container";
+const boxes = "article pre, .scroll-x, .cell_output > .output, .pst-scrollable-table-container";
 
 // The theme button says which of its three states is on.
 const modes = { light: "light", dark: "dark", auto: "as the system has them" };

@@ -5,6 +5,11 @@ from tools.site.measure import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")
+# As if the reader had been everywhere: what is far from the window is not laid out.
+OPEN_FOLDS = """() => {
+  document.querySelectorAll('details').forEach(d => { d.open = true });
+  document.querySelectorAll('section').forEach(s => { s.style.contentVisibility = 'visible' });
+}"""
 
 
 def site_pages():

@@ -7,7 +7,7 @@ code. So it gets equations as text, and of each kind of token the first.
 from pathlib import Path
 
 import pytest
-from built_site import chapter_pages, site_pages
+from built_site import OPEN_FOLDS, chapter_pages, site_pages
 
 from tools.site.measure import FIRST_PAGE
 
@@ -17,7 +17,6 @@ CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
 OF_COLOUR = ["color-contrast", "link-in-text-block"]  # the rules to which dark mode matters
 OF_WIDTH = ["scrollable-region-focusable", "target-size", "meta-viewport", "css-orientation-lock"]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
-OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
 
 # Everything a reader can act on and see. Of a group of radio buttons Tab reaches one, as it should:
 # the arrow keys reach the others.

@@ -160,6 +160,18 @@ def test_an_unknown_style_or_script_is_not_lost_in_silence(kind):
         site_assets.choose(None, "book/x", "page.html", context, None)
 
 
+def test_the_theme_measures_no_boxes_and_a_new_theme_stops_the_build(tmp_path):
+    script = tmp_path / "_static" / site_assets.THEME_SCRIPT
+    script.parent.mkdir(parents=True)
+    script.write_text(f"a({site_assets.MEASURED})")
+    for _ in range(2):  # a second build finds what the first has written
+        site_assets.stop_measuring(tmp_path)
+        assert script.read_text() == 'a(":not(*)")'
+    script.write_text('a(["pre"])')
+    with pytest.raises(ExtensionError, match="no longer holds"):
+        site_assets.stop_measuring(tmp_path)
+
+
 def luminance(colour):
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from built_site import Log
+from built_site import OPEN_FOLDS, Log
 from learner_book import add_end, chapters
 from test_accessibility import OF_COLOUR, violations
 
@@ -108,6 +108,7 @@ def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_moves_when_the_veil_lifts(width, visit):
     page = visit("one", width=width)
+    page.evaluate(OPEN_FOLDS)
     before = page.evaluate(BOXES)
     for label, option in (("pr:shift", 0), ("pr:second", 1)):
         page.evaluate("scrollTo(0, 0)")
@@ -298,7 +299,7 @@ def test_a_missed_question_comes_back_in_a_later_chapter_and_retires(visit):
     boxes = page.locator(".again .predict")
     boxes.nth(1).wait_for()
     assert [box.get_attribute("class") for box in boxes.all()] == ["predict predict-again"] * 2
-    assert "What happens to the weights" in boxes.first.inner_text()
+    assert "What happens to the weights" in boxes.first.text_content()
     after = page.locator(".again").evaluate("e => e.nextElementSibling.id")
     assert after == "what-to-keep"
     links = boxes.first.locator("a").evaluate_all("all => all.map(a => a.pathname + a.hash)")

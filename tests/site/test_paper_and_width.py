@@ -1,12 +1,11 @@
 """A page on paper, on a desk and on a narrow phone: nothing is cut off without a sign."""
 
 import pytest
-from built_site import chapter_pages
+from built_site import OPEN_FOLDS, chapter_pages
 
 from tools.site.measure import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
-OPEN_FOLDS = "document.querySelectorAll('details').forEach(d => { d.open = true })"
 BOXES = "article :is(pre, .scroll-x, .pst-scrollable-table-container)"
 # Boxes in which something is cut off, by their first words.
 CUT = f"""() => [...document.querySelectorAll({BOXES!r})]

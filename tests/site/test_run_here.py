@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from built_site import HTML, ROOT, chapter_pages
+from built_site import HTML, OPEN_FOLDS, ROOT, chapter_pages
 from PIL import Image
 from run_here import AS_TEXT, chapter_of, comparable, exercises, stored
 from test_accessibility import (
@@ -18,7 +18,6 @@ from test_accessibility import (
     FEW_TOKENS,
     IN_DARK,
     OF_COLOUR,
-    OPEN_FOLDS,
     violations,
 )
 

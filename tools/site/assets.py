@@ -51,7 +51,6 @@ SCRIPTS = (
     "sphinx_highlight.js",
     "clipboard.min.js",
     "copybutton.js",
-    "design-tabs.js",
     "scripts/sphinx-book-theme.js",
     "scripts/pydata-sphinx-theme.js",
     "course.js",
@@ -66,9 +65,18 @@ SOME_SCRIPTS = {
     'id="progress"': ("learner/store.js", "learner/progress.js"),
     'class="model-writes"': ("writes.js",),
 }
-# Folds are native <details> (site/folds_and_links.py), and code runs in a notebook or by our own
-# worker, not by thebe.
-UNUSED_SCRIPTS = ("togglebutton.js", "sphinx-thebe.js")
+# Folds are native <details> (site/folds_and_links.py), code runs in a notebook or by our own
+# worker, not by thebe, and no page has tabs that follow each other.
+UNUSED_SCRIPTS = ("togglebutton.js", "sphinx-thebe.js", "design-tabs.js")
+# The theme gives a tab stop to each of these that is wider than its box: it measures one, marks it,
+# measures the next, so the whole page is laid out once for each, and again after every change of
+# the page. course.js measures all before it marks any.
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+MEASURED = (
+    '["pre",".nboutput > .output_area",".cell_output > .output",".jp-RenderedHTMLCommon",'
+    '".pst-scrollable-table-container"].join(", ")'
+)
+NOTHING = '":not(*)"'
 # Inline scripts that set up scripts we do not load; each is recognised by a string in it.
 UNUSED_INLINE = ("toggle", "THEBE_JS_URL", "DOCUMENTATION_OPTIONS.")
 
@@ -205,6 +213,15 @@ def drop_variables(css: str, named: set[str]) -> str:
     return css
 
 
+def stop_measuring(out: Path) -> None:
+    """Leave the tab stops of wide boxes to course.js."""
+    script = out / "_static" / THEME_SCRIPT
+    text = script.read_text("utf-8").replace(MEASURED, NOTHING)
+    if NOTHING not in text:
+        raise ExtensionError(f"tools/site/assets.py: {THEME_SCRIPT} no longer holds {MEASURED}")
+    script.write_text(text, "utf-8")
+
+
 def write_css(app: Sphinx, error: Exception | None) -> None:
     """Write site.css and the fonts; pages name its hash, so that no browser keeps a stale one."""
     if error or app.builder.format != "html":
@@ -212,6 +229,7 @@ def write_css(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     # Sphinx copies our files only if some page changed too.
     copy_asset(str(Path(app.srcdir, OWN_FILES)), str(out / "_static"))
+    stop_measuring(out)
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
     pages = page_texts(out)

@@ -1,0 +1,67 @@
+"""What is far from the window is not laid out, and a reader notices nothing of it."""
+
+import pytest
+from built_site import chapter_pages
+
+from tools.site.measure import FIRST_PAGE
+
+PAGE = next(page for page in chapter_pages() if page != FIRST_PAGE)
+PARTS = """() => [...document.querySelectorAll('.bd-article > section > section')]
+  .map(part => part.firstElementChild.checkVisibility({ contentVisibilityAuto: true }))"""
+# The first paragraph below the head of the window.
+READ = """() => [...document.querySelectorAll('.bd-article p')]
+  .find(p => p.checkVisibility({ contentVisibilityAuto: true })
+    && p.getBoundingClientRect().top > 80).textContent"""
+
+
+def settle(page):
+    """Wait until parts that came near the window have been laid out."""
+    page.wait_for_timeout(600)
+
+
+def test_far_parts_wait_and_come_when_they_are_near(open_page):
+    page = open_page(PAGE)
+    assert page.evaluate(PARTS)[-1] is False
+    page.locator(".bd-article > section > section").last.scroll_into_view_if_needed()
+    settle(page)
+    assert page.evaluate(PARTS)[-1] is True and page.evaluate(PARTS)[0] is False
+
+
+def test_after_a_reload_and_on_the_way_back_the_reader_is_where_he_was(open_page):
+    page = open_page(PAGE)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    settle(page)
+    read = page.evaluate(READ)
+    page.reload()
+    settle(page)
+    assert page.evaluate(READ) == read
+    page.goto(page.url.replace(PAGE, FIRST_PAGE))
+    page.go_back()
+    settle(page)
+    assert page.evaluate(READ) == read
+
+
+def test_a_link_leads_to_its_heading_and_the_way_up_does_not_jump(open_page):
+    page = open_page(PAGE)
+    ids = "all => all.map(e => e.id)"
+    name = page.locator(".bd-article > section > section").evaluate_all(ids)[-2]
+    page.evaluate("name => { location.hash = name; }", name)
+    settle(page)
+    top = "name => document.getElementById(name).getBoundingClientRect().top"
+    at = page.evaluate(top, name)
+    assert 0 <= at < 150
+    page.mouse.move(640, 450)
+    for _ in range(12):  # upwards, into parts that had no height of their own yet
+        page.mouse.wheel(0, -150)
+        page.wait_for_timeout(100)
+    settle(page)
+    assert page.evaluate(top, name) == pytest.approx(at + 12 * 150, abs=20)
+
+
+def test_find_in_page_finds_what_is_far(open_page):
+    page = open_page(PAGE)
+    last = page.locator(".bd-article > section > section").last
+    words = last.locator("h2").evaluate("e => e.firstChild.textContent")
+    assert page.evaluate("words => window.find(words, true, true)", words)
+    settle(page)
+    assert page.evaluate(PARTS)[-1] is True
