@@ -1,11 +1,16 @@
 """A page on paper, on a desk and on a narrow phone: nothing is cut off without a sign."""
 
+import re
+from pathlib import Path
+
 import pytest
 from built_site import OPEN_FOLDS, chapter_pages
 
 from tools.site.measure import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
+LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
+REWRITTEN = [f"book/{slug}.html" for slug in LIST if not slug.startswith("#")]
 BOXES = "article :is(pre, .scroll-x, .pst-scrollable-table-container)"
 # Boxes in which something is cut off, by their first words.
 CUT = f"""() => [...document.querySelectorAll({BOXES!r})]
@@ -42,6 +47,12 @@ def test_on_paper_all_is_there_in_light_colours(page, open_page):
     assert opened.evaluate(CUT) == [] and opened.evaluate(BEYOND, A4) == []
     opened.emulate_media(media="screen", color_scheme="dark")
     opened.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+
+
+@pytest.mark.parametrize("page", REWRITTEN)
+def test_a_chapter_is_a_handout_of_twenty_pages_at_most(page, open_page):
+    paper = open_page(page).pdf(prefer_css_page_size=True, format="A4")
+    assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= 20
 
 
 # How many characters a line of each longer paragraph holds.
