@@ -203,8 +203,8 @@
       prepare(found, exercise);
   }
 
-  // It costs seconds of processor time, so a page that is only opened, or is in the background, has none
-  // of it. Who presses within these seconds waits for what is left of them.
+  // Python before a press. Its start takes two seconds of processor time and memory, so not in a page
+  // that is only opened, or is in the background. A press meanwhile waits for what is left of it.
   if (hadPython() && !navigator.connection?.saveData) {
     const idle = window.requestIdleCallback ?? setTimeout;
     const near = new IntersectionObserver((seen) => {
