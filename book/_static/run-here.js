@@ -1,5 +1,6 @@
 // Code cells that run in the page. Nothing is fetched before a button is pressed; then a worker
 // (tools/runhere) runs Python. Cells further up run first, quietly, so that each finds its names.
+// On the next pages of that visit Python starts by itself as soon as a button comes near.
 (() => {
   const base = document.currentScript.src;
   const { python: address, mb } = document.querySelector("article").dataset;
@@ -18,6 +19,16 @@
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
 
+  // Whether this visit has had this very Python, so that the browser has its files. Where the session
+  // keeps nothing, each page's Python waits for a press.
+  const VISIT = "attention-course-python";
+  const hadPython = () => {
+    try { return sessionStorage.getItem(VISIT) === address; } catch { return false; }
+  };
+  const rememberPython = () => {
+    try { sessionStorage.setItem(VISIT, address); } catch { /* blocked or full */ }
+  };
+
   function start() {
     if (worker) return worker.ready;
     if (location.protocol === "file:")
@@ -28,8 +39,11 @@
       mine.giveUp = reject;
       mine.onerror = (event) => fail(event.message);
       mine.onmessage = ({ data }) => {
-        if (data.ready) resolve();
-        else if (data.failed) fail(data.failed);
+        if (data.ready) {
+          mine.runs = true;
+          rememberPython();
+          resolve();
+        } else if (data.failed) fail(data.failed);
         else if (data.model) asked?.hear(data);
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
@@ -91,7 +105,8 @@
 
   // Python, in which the cells above have run, for a cell or for none; false if it was stopped meanwhile.
   async function readyAfter(above, mine, say, note, asks) {
-    say(worker ? "" : `Loading Python (${mb} MB, once) …`);
+    const loading = hadPython() ? "Starting Python …" : `Loading Python (${mb} MB, once) …`;
+    say(worker?.runs ? "" : loading);
     await start();
     for (const cell of above) {
       const code = cell.code();
@@ -186,5 +201,17 @@
     else if (found.matches(".exercise")) exercise = found.id;
     else if (!found.matches(".tag_notebook-only") && found.querySelector(".cell_input pre"))
       prepare(found, exercise);
+  }
+
+  // Python before a press. Its start takes two seconds of processor time and memory, so not in a page
+  // that is only opened, or is in the background. A press meanwhile waits for what is left of it.
+  if (hadPython() && !navigator.connection?.saveData) {
+    const idle = window.requestIdleCallback ?? setTimeout;
+    const near = new IntersectionObserver((seen) => {
+      if (!seen.some((one) => one.isIntersecting)) return;
+      near.disconnect();
+      idle(() => start().catch(() => {})); // if it fails, a press tries again, and says why
+    }, { rootMargin: "100% 0px" });
+    for (const { box } of cells) near.observe(box);
   }
 })();
