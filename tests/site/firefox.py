@@ -15,6 +15,11 @@ import pytest
 
 SHIM = Path(__file__).with_suffix(".cjs")
 DARK, CALM = "ui.systemUsesDarkTheme", "ui.prefersReducedMotion"  # in place of emulation
+PREFERENCES = {
+    "fission.bfcacheInParent": False,  # Playwright waits in vain for a page that comes back whole
+    "browser.sessionhistory.max_total_viewers": 0,
+    "dom.ipc.processPrelaunch.enabled": False,  # no processes for pages that nobody opens
+}
 # What a page or a context may be asked for, and by which name a skipped test calls it.
 LACKS = {
     "media": "paper",
@@ -47,8 +52,8 @@ class Firefoxes:
             skip(name)
         wishes = (color_scheme == "dark", reduced_motion == "reduce")
         if wishes not in self.started:
-            preferences = dict(zip((DARK, CALM), map(int, wishes), strict=True))
-            self.started[wishes] = self.launch(firefox_user_prefs=preferences)
+            own = dict(zip((DARK, CALM), map(int, wishes), strict=True))
+            self.started[wishes] = self.launch(firefox_user_prefs=PREFERENCES | own)
         context = self.started[wishes].new_context(**options)
         context.set_default_timeout(120_000)
         return context
