@@ -52,16 +52,16 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    here = Path(__file__).parent
-    others = []
+    here, other = Path(__file__).parent, in_firefox(config)
+    left_out = []
     for item in items:
-        if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
+        drives = here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames)
+        if drives:
             item.add_marker(pytest.mark.browser)
-        else:
-            others.append(item)
-    if in_firefox(config):
-        items[:] = [item for item in items if item not in others]
-        config.hook.pytest_deselected(items=others)
+        if not drives if other else item.path.name == "test_firefox.py":
+            left_out.append(item)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def in_firefox(config):

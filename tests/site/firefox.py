@@ -1,8 +1,8 @@
-"""Debian's Firefox in place of Chromium (`pytest tests/site --firefox`), and what it cannot do there.
+"""Debian's Firefox in place of Chromium (`pytest tests/site --firefox`), and what it lacks there.
 
 Playwright speaks to an unpatched Firefox by WebDriver BiDi, which emulates less than what it speaks
-to Chromium. What is not emulated is ignored without a word; so a test that asks for it is skipped
-here, with the reason, and one that would pass for nothing cannot.
+to Chromium. What is not emulated is ignored without a word; so a test that asks for it is skipped,
+with the reason, and none passes for nothing.
 """
 
 import json
