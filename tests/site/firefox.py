@@ -75,7 +75,8 @@ def firefoxes():
 
             def launch(**options):
                 path = {"channel": "moz-firefox", "executable_path": firefox()}
-                return playwright.firefox.launch(**path, **options)
+                # 10 minutes: on a machine at its limit it took more than 3.
+                return playwright.firefox.launch(**path, timeout=600_000, **options)
 
             started = Firefoxes(launch)
             yield started
