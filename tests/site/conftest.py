@@ -1,8 +1,8 @@
-"""A real browser over the built site.
+"""A real browser over the built site: Chromium, or with --firefox Firefox (see firefox.py).
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
-    browser     chromium, one for each file: after 900 pages one was seen to draw no more
+    browser     one for each file: after 900 pages Chromium was seen to draw no more
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
 
@@ -11,10 +11,12 @@ for anything, and must have been refused nothing. So every browser test is a tes
 """
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from built_site import HTML, THEMES, Log, site_pages
+from firefox import firefox, firefoxes
 from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.measure import FLAGS, chromium, driver_lacks
@@ -45,11 +47,25 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
+def pytest_addoption(parser):
+    parser.addoption("--firefox", action="store_true", help="only tests of a browser, in Firefox")
+
+
+def pytest_collection_modifyitems(config, items):
+    here, other = Path(__file__).parent, in_firefox(config)
+    left_out = []
     for item in items:
-        if here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames):
+        drives = here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames)
+        if drives:
             item.add_marker(pytest.mark.browser)
+        if not drives if other else item.path.name == "test_firefox.py":
+            left_out.append(item)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def in_firefox(config):
+    return config.getoption("firefox", False)  # where pytest began elsewhere, it has no such option
 
 
 @pytest.fixture(scope="session")
@@ -66,15 +82,23 @@ def pages(site):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    path = chromium()
+def browser(pytestconfig):
+    other = in_firefox(pytestconfig)
+    path = firefox() if other else chromium()
     missing = driver_lacks()
     if path is None or missing:
-        what = missing or "Install chromium, or name one in CHROMIUM."
+        install = "firefox-esr" if other else "chromium"
+        what = missing or f"Install {install}, or name one in {'FIREFOX' if other else 'CHROMIUM'}."
         reason = f"NO BROWSER: the site was NOT tested. {what}"
         if os.environ.get("REQUIRE_BROWSER") == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
+    with firefoxes() if other else chromiums(path) as started:
+        yield started
+
+
+@contextmanager
+def chromiums(path):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -84,11 +108,15 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def shared(browser):
+def shared(browser, pytestconfig):
     """The context of all pages that need none of their own, and a session to erase what it keeps.
 
-    A new context takes Chromium more than half a second of work, a new page a tenth.
+    A new context takes Chromium more than half a second of work, a new page a tenth. Firefox has no
+    such session, and makes a context in less time.
     """
+    if in_firefox(pytestconfig):
+        yield None
+        return
     context = browser.new_context()
     yield context, context.new_cdp_session(context.new_page())
     context.close()
@@ -98,6 +126,7 @@ def shared(browser):
 def new_page(browser, shared):
     """A function: new_page(*, theme="light", width=1280, height=900, **context options)."""
     pages, contexts = [], []
+    own = {}  # contexts of this test alone, by theme
 
     def make(*, theme="light", width=1280, height=900, **options):
         if theme not in THEMES:
@@ -106,6 +135,11 @@ def new_page(browser, shared):
         if options:
             contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
             page = contexts[-1].new_page()
+        elif shared is None:
+            if theme not in own:
+                contexts.append(own.setdefault(theme, browser.new_context(color_scheme=theme)))
+            page = own[theme].new_page()
+            page.set_viewport_size(size)
         else:
             pages.append(page := shared[0].new_page())
             page.set_viewport_size(size)
