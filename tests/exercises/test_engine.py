@@ -159,10 +159,7 @@ def test_a_ladder_knows_its_rungs():
 def halved(x):
     y = x
     for _ in range(1):
-        y = np.divide(
-            y,
-            2,
-        )
+        y = np.divide(y, 2)
     return y
 
 
