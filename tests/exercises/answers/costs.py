@@ -27,8 +27,7 @@ draw by draw:
 base 2:
     y = np.log2(times[picks, np.arange(len(n))])
     x = np.log2(n) - np.log2(n).mean()
-covariance:
-    return [np.cov(x, row, bias=True)[0, 1] / x.var() for row in y]
+covariance: return [np.cov(x, row, bias=True)[0, 1] / x.var() for row in y]
 """
 
 SIZES = (3, 5, 7, 2, 4)
@@ -81,38 +80,26 @@ from the exponent:
     - a, b =
     + share = np.polyfit(np.log(n), np.log(y), 1)[0] - 1
     return np.exp(np.log(n).mean()) * (1 - share) / share
-neighbours:
-    return np.mean((y / n)[:-1] / (np.diff(y / n) / np.diff(n)) - n[:-1])
+neighbours: return np.mean((y / n)[:-1] / (np.diff(y / n) / np.diff(n)) - n[:-1])
 without the shortest:
     columns = np.stack([n / y, n**2 / y], axis=1)[n > 1]
     a, b = np.linalg.lstsq(columns, np.ones(len(columns)), rcond=None)[0]
-sorts n alone:
-    columns = np.stack([np.sort(n) / y, np.sort(n) ** 2 / y], axis=1)
-adds a little:
-    columns = np.stack([n, n**2], axis=1) / (y + 1e-9)[:, None]
-gives up on tiny costs:
-    return 0.0 if y.min() <= 1e-8 else a / b
-at least one token:
-    return max(a / b, 1)
+sorts n alone: columns = np.stack([np.sort(n) / y, np.sort(n) ** 2 / y], axis=1)
+adds a little: columns = np.stack([n, n**2], axis=1) / (y + 1e-9)[:, None]
+gives up on tiny costs: return 0.0 if y.min() <= 1e-8 else a / b
+at least one token: return max(a / b, 1)
 ten lengths at most: twelve lengths
     return a / b if len(n) <= 10 else 0.0
 """
 
 SLOPES = """
-runs in order:
-    y = np.log(times[np.arange(len(picks)) % len(times)])
-log of n alone:
-    y = times[picks, np.arange(len(n))]
-transposed:
-    y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])
-sorted:
-    return np.sort(y @ x / (x @ x))
-x on y:
-    return np.array([np.polyfit(row, np.log(n), 1)[0] for row in y])
-sorts n alone:
-    x = np.log(np.sort(n)) - np.log(n).mean()
-sorts times alone:
-    y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
+runs in order: y = np.log(times[np.arange(len(picks)) % len(times)])
+log of n alone: y = times[picks, np.arange(len(n))]
+transposed: y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])
+sorted: return np.sort(y @ x / (x @ x))
+x on y: return np.array([np.polyfit(row, np.log(n), 1)[0] for row in y])
+sorts n alone: x = np.log(np.sort(n)) - np.log(n).mean()
+sorts times alone: y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
 """
 
 

@@ -31,10 +31,8 @@ def row_lse_by_kernel(s):
 SOLVED = {ex.check_row_lse: row_lse_by_kernel}
 
 RIGHT_CHAINS = """
-step by step:
-    apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
-convolved:
-    moved = np.convolve(sizes, [1, 1], "valid")
+step by step: apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
+convolved: moved = np.convolve(sizes, [1, 1], "valid")
 the longer by comparison:
     - apart =
     + by_memory = moved / bandwidth > flops / peak
@@ -47,17 +45,13 @@ place by place:
 from its start:
     at = (rows - top) * strides[0] + (columns - left) * strides[1]
     + at += top * strides[0] + left * strides[1]
-not outside:
-    return at, ~((rows >= shape[0]) | (columns >= shape[1]))
+not outside: return at, ~((rows >= shape[0]) | (columns >= shape[1]))
 """
 
 RIGHT_LSES = """
-in float32:
-    x = s
-by NumPy:
-    return np.logaddexp.reduce(x, axis=1)
-powers of 2:
-    l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
+in float32: x = s
+by NumPy: return np.logaddexp.reduce(x, axis=1)
+powers of 2: l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
 """
 
 
@@ -115,8 +109,7 @@ each step: shape
 memory only:
     apart = moved.sum() / bandwidth
     return apart, ends / bandwidth
-only the first array:
-    ends = sizes[0]
+only the first array: ends = sizes[0]
 ends of one size once: first and last of one size
     ends = sum({sizes[0], sizes[-1]})
 six steps at most: nine steps
@@ -127,12 +120,10 @@ peak and bandwidth exchanged:
 """
 
 PLACES = """
-outside as 0:
-    return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])
+outside as 0: return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])
 floats: A place is a whole number
     at = rows * float(strides[0]) + columns * strides[1]
-by float32:
-    return at.astype(np.float32).astype(np.int64), (rows < shape[0]) & (columns < shape[1])
+by float32: return at.astype(np.float32).astype(np.int64), (rows < shape[0]) & (columns < shape[1])
 no column stride of 0: a column repeated
     at = rows * strides[0] + columns * (strides[1] or 1)
 no strides of 0: one number repeated
@@ -141,21 +132,17 @@ not far back: 10^12 places back
     at = np.maximum(rows * strides[0] + columns * strides[1], -(10**11))
 not far: 10^12 places further
     at = np.minimum(rows * strides[0] + columns * strides[1], 999_999_999_999)
-absolute strides:
-    at = rows * abs(strides[0]) + columns * abs(strides[1])
+absolute strides: at = rows * abs(strides[0]) + columns * abs(strides[1])
 zeros and ones: dtype bool
     return at, ((rows < shape[0]) & (columns < shape[1])).astype(int)
-all inside:
-    return at, np.ones(block, bool)
+all inside: return at, np.ones(block, bool)
 square tiles: shape
     columns = left + np.arange(block[0], dtype=np.int64)[None, :]
 """
 
 LSES = """
-over the rows:
-    x = s.T.astype(np.float64)
-one maximum:
-    m = x.max() + np.zeros(len(s))
+over the rows: x = s.T.astype(np.float64)
+one maximum: m = x.max() + np.zeros(len(s))
 never written: nan
     return np.full(len(s), np.nan)
 short rows only: 64 columns

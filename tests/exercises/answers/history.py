@@ -5,16 +5,11 @@ import numpy as np
 from attention_src.exercises import history as ex
 
 CONTEXTS_OTHERWISE = """
-minus the maximum:
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-powers of 2:
-    e = np.exp2(s / np.log(2))
-divided at the end:
-    return e @ h / e.sum(axis=1, keepdims=True)
-by einsum:
-    return np.einsum("mn,nd,m->md", e, h, 1 / e.sum(axis=1))
-by loops:
-    return [sum(w * state for w, state in zip(row, h)) for row in p]
+minus the maximum: e = np.exp(s - s.max(axis=1, keepdims=True))
+powers of 2: e = np.exp2(s / np.log(2))
+divided at the end: return e @ h / e.sum(axis=1, keepdims=True)
+by einsum: return np.einsum("mn,nd,m->md", e, h, 1 / e.sum(axis=1))
+by loops: return [sum(w * state for w, state in zip(row, h)) for row in p]
 """
 
 
@@ -79,16 +74,11 @@ RIGHT = {
 }
 
 CONTEXTS = """
-no keepdims:
-    p = e / e.sum(axis=1)
-powers of 2:
-    e = np.exp2(s)
-transposed:
-    return (p @ h).T
-absolute:
-    e = np.exp(abs(s))
-clipped:
-    e = np.exp(np.clip(s, -10, 10))
+no keepdims: p = e / e.sum(axis=1)
+powers of 2: e = np.exp2(s)
+transposed: return (p @ h).T
+absolute: e = np.exp(abs(s))
+clipped: e = np.exp(np.clip(s, -10, 10))
 three states:
     e = np.exp(s[:, :3])
     return p @ h[:3]

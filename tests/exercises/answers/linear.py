@@ -14,8 +14,7 @@ a column of ones:
     o[t] = phi_q[t] @ state
     return o[:, :-1] / o[:, -1:]
 in chunks:
-    - for t
-    + for t in range(0, len(q), 100):
+    for t in range(0, len(q), 100):
     - state =
     - z =
     - o[t]
@@ -36,10 +35,8 @@ def in_torch(q, k, v):
 
 
 DELTA_OTHERWISE = """
-by matrices:
-    state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
-by the gradient:
-    state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
+by matrices: state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
+by the gradient: state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
 one triangular system for all that is added:
     o = np.eye(len(k)) + np.tril(beta[:, None] * (k @ k.T), -1)
     + added = np.linalg.solve(o, beta[:, None] * (v - k @ state))
@@ -109,8 +106,7 @@ RIGHT = {
 }
 
 LINEAR = """
-queries without features:
-    phi_q = q
+queries without features: phi_q = q
 float32 features:
     phi_q = np.where(q > 0, q + 1, np.exp(np.minimum(q.astype(np.float32), 0)))
     phi_k = np.where(k > 0, k + 1, np.exp(np.minimum(k.astype(np.float32), 0)))
@@ -126,27 +122,20 @@ no feature of a key's 0: some entries exactly 0
     phi_k = np.where(k == 0, 0, np.where(k > 0, k + 1, np.exp(np.minimum(k, 0))))
 no feature of a query's 0: some entries exactly 0
     phi_q = np.where(q == 0, 0, np.where(q > 0, q + 1, np.exp(np.minimum(q, 0))))
-mean:
-    o[t] = v[: t + 1].mean(axis=0)
-shifted:
-    return np.concatenate([0 * o[:1], o[:-1]])
-sum of queries:
-    o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0))
-last divisor:
-    o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
+mean: o[t] = v[: t + 1].mean(axis=0)
+shifted: return np.concatenate([0 * o[:1], o[:-1]])
+sum of queries: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0))
+last divisor: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
 """
 
 DELTA = """
-fades:
-    state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
-skips repeats:
-    state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
+fades: state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
+skips repeats: state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
 zero beta skipped: β of 0
     o[t] = q[t] @ state if beta[t] else 0
 small beta dropped: β of 0
     added = (beta[t] >= 0.01) * beta[t] * (v[t] - k[t] @ state)
-beta kept inside:
-    added = np.clip(beta[t], 1e-2, 1 - 1e-2) * (v[t] - k[t] @ state)
+beta kept inside: added = np.clip(beta[t], 1e-2, 1 - 1e-2) * (v[t] - k[t] @ state)
 divided by the key's length: a key of zeros
     added = beta[t] * (v[t] - k[t] @ state) * ((k[t] @ k[t]) / (k[t] @ k[t]))
 a state of zeros taken for none: from a state of zeros
@@ -157,18 +146,12 @@ the last twenty tokens: 24 tokens
     + beta = beta * (np.arange(len(q)) >= len(q) - 20)
 clipped state: 24 tokens
     state = np.clip(state + np.outer(k[t], added), -100, 100)
-all at once:
-    state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
-last state:
-    return q @ state, state
-first beta:
-    added = beta[0] * (v[t] - k[t] @ state)
-transposed:
-    return o, state.T
-output alone:
-    return o
-swapped:
-    return state, o
+all at once: state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
+last state: return q @ state, state
+first beta: added = beta[0] * (v[t] - k[t] @ state)
+transposed: return o, state.T
+output alone: return o
+swapped: return state, o
 only what is new:
     o = np.empty(v.shape)
     + before = state

@@ -14,8 +14,7 @@ GIVEN = dict(attention=attention, attention_lse=attention_lse, join=join, masks=
 RIGHT_APPENDS = """
 by a remainder:
     return np.where(slots < sinks, slots, n_seen - (n_seen - slots) % length).astype(np.int32)
-a list:
-    return [int(t) if t < sinks else t + (n_seen - t) // length * length for t in slots]
+a list: return [int(t) if t < sinks else t + (n_seen - t) // length * length for t in slots]
 rolled:
     slots = np.arange(min(n_seen + 1, capacity))
     + last = np.roll(np.arange(length) + n_seen + 1 - length, (n_seen - sinks) % length + 1)
@@ -45,13 +44,11 @@ RIGHT_BLOCKS = """
 first keys:
     past = first <= first[:, None]
     near = first + block - 1 > first[:, None] - window
-triangle:
-    past = np.tri(len(first), dtype=bool)
+triangle: past = np.tri(len(first), dtype=bool)
 numbers of blocks:
     near = np.arange(len(first)) >= np.maximum(first[:, None] - window + 1, 0) // block
     return past & (near | (np.arange(len(first)) < -(-sinks // block)))
-distances:
-    near = first[:, None] - last < window
+distances: near = first[:, None] - last < window
 """
 
 
@@ -71,9 +68,7 @@ free slots tidied:
 free slots emptied:
     values[..., slot, :] = v_new
     + keys[..., min(n_seen + 1, capacity) :, :] = 0
-written by arithmetic:
-    - keys[..., slot
-    + keys += (np.arange(capacity) == slot)[:, None] * (k_new[..., None, :] - keys)
+written by arithmetic: keys += (np.arange(capacity) == slot)[:, None] * (k_new[..., None, :] - keys)
 float32:
     keys[..., slot, :] = k_new.astype(np.float32)
     values[..., slot, :] = v_new.astype(np.float32)
@@ -83,8 +78,7 @@ storage returned, too: should return positions; it returned a tuple of 3
     return keys, values, slots
 nothing returned: should return positions; it returned None
     - return np.where
-before the append:
-    return np.where(slots < sinks, slots, slots + rounds * length) - 1
+before the append: return np.where(slots < sinks, slots, slots + rounds * length) - 1
 no ring for one slot:
     - slot = sinks
     + slot = min(sinks + (n_seen - sinks) % length, capacity - 2)
@@ -92,8 +86,7 @@ one head:
     - keys[..., slot
     + first = (0,) * (keys.ndim - 2)
     + keys[first][slot] = k_new[first]
-    - values[..., slot
-    + values[first][slot] = v_new[first]
+    values[first][slot] = v_new[first]
 others cleared:
     values[..., slot, :] = v_new
     + keys[..., :slot, :] *= 1 - 1e-3
@@ -105,14 +98,12 @@ one sink:
 """
 
 BLOCKS = """
-last query, first key:
-    near = first > last[:, None] - window
+last query, first key: near = first > last[:, None] - window
 a table: memory
     near = (last > first[:, None] - window) | (np.eye(n, dtype=bool).sum() > n)
 window in blocks, rounded up:
     near = first // block > first[:, None] // block - (-(-window // block) + 1)
-counts:
-    return (past & (near | (first < sinks))).sum(axis=1)
+counts: return (past & (near | (first < sinks))).sum(axis=1)
 a token sees itself: blocks and windows of one token
     near = last > first[:, None] - (window if window * block > 1 else 2)
 """
@@ -138,12 +129,9 @@ running sums:
 sent before it computes:
     see = j <= i[:, None]
     + coming = (yield k, v, j) if step < n_ranks - 1 else None
-    - if step
-    + if coming:
-    - k, v, j = yield
-    + k, v, j = coming
-a list sent:
-    k, v, j = yield [k, v, j]
+    if coming:
+    k, v, j = coming
+a list sent: k, v, j = yield [k, v, j]
 """
 
 
@@ -173,12 +161,9 @@ minus 10,000:
     + s = q @ k.T / q.shape[1] ** 0.5 - 1e4 * ~see
     + p = np.exp(s - s.max(axis=1, keepdims=True))
     part = p @ v / p.sum(axis=1, keepdims=True), s.max(axis=1) + np.log(p.sum(axis=1))
-rows in the order of the text:
-    return o[np.argsort(i)]
-no mask between ranks:
-    see = (j <= i[:, None]) | (j[0] != i[0])
-places counted:
-    see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
+rows in the order of the text: return o[np.argsort(i)]
+no mask between ranks: see = (j <= i[:, None]) | (j[0] != i[0])
+places counted: see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
 the larger:
     - o, lse = join
     + o = np.where((part[1] > lse)[:, None], part[0], o)
@@ -188,12 +173,9 @@ overflow:
     + a, b = np.exp(lse)[:, None], np.exp(part[1])[:, None]
     + o, lse = (a * o + b * part[0]) / (a + b), np.log(a + b)[:, 0]
 once more: Number of sends: 2. It should be R − 1 = 1.
-    - for step in
-    + for step in range(n_ranks + 1):
-    - if step
-    + if step < n_ranks:
-no scale:
-    part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
+    for step in range(n_ranks + 1):
+    if step < n_ranks:
+no scale: part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
 a pair returned: should return its rows of the output, o; it returned a tuple of 2
     return o, lse
 not a generator: should be a generator
@@ -201,17 +183,14 @@ not a generator: should be a generator
 endless: none has returned
     - for step in
     + while True:
-    - if step
-    + if True:
+    if True:
 uneven: still wait
-    - if step
-    + if i.max() <= len(i): break
+    if i.max() <= len(i): break
     + if step < n_ranks - 1:
 no result: without a result
     - return o
 two parts: three arrays
-    - k, v, j = yield
-    + k, v = yield k, v
+    k, v = yield k, v
 rows of other lengths: differ in shape
     return o[: 1 + i[0] // 2 % 2]
 thirty tokens at most: as many tokens as components

@@ -58,8 +58,7 @@ mask padded on the right:
     s = np.where(mask.reshape(*mask.shape, *[1] * (scores.ndim - mask.ndim)), scores, -np.inf)
 mask of a full table: [n_k]
     s = np.where(mask.reshape(scores.shape), scores, -np.inf)
-mask transposed:
-    s = np.where(mask.T, scores, -np.inf)
+mask transposed: s = np.where(mask.T, scores, -np.inf)
 float32 inside:
     s = np.where(mask, scores.astype(np.float32), -np.inf)
     return (e / np.where(l == 0, 1, l)).astype(float)
@@ -67,10 +66,8 @@ small weights dropped: small weights count
     return np.where(e < 1e-4 * l, 0, e / np.where(l == 0, 1, l))
 scores clipped: large scores
     s = np.where(mask, scores.clip(-700, 700), -np.inf)
-first 64 keys:
-    return e / np.where(l == 0, 1, l) * (np.arange(s.shape[-1]) < 64)
-a little more in the sum:
-    return e / (l + 1e-6)
+first 64 keys: return e / np.where(l == 0, 1, l) * (np.arange(s.shape[-1]) < 64)
+a little more in the sum: return e / (l + 1e-6)
 """
 
 # --- Masks ------------------------------------------------------------------------------------
@@ -81,27 +78,20 @@ one-hot:
     + same_document = same_document @ same_document.T
 document by document:
     same_document = np.any([np.outer(ids == name, ids == name) for name in ids], axis=0)
-pair by pair:
-    return [[i >= j and a == b for j, b in enumerate(ids)] for i, a in enumerate(ids)]
+pair by pair: return [[i >= j and a == b for j, b in enumerate(ids)] for i, a in enumerate(ids)]
 """
 
 PACKED = """
-one too many:
-    return same_document & np.tri(len(ids), k=1, dtype=bool)
+one too many: return same_document & np.tri(len(ids), k=1, dtype=bool)
 modulo: 2^31 - 1 apart
     ids = np.asarray(document_ids) % (2**31 - 1)
-ids up to 1,000:
-    return same_document & np.tri(len(ids), dtype=bool) & (ids < 1000)
-negative is padding:
-    return same_document & np.tri(len(ids), dtype=bool) & (ids >= 0)
-one-hot of the id:
-    ids = np.eye(5)[document_ids].argmax(1)
+ids up to 1,000: return same_document & np.tri(len(ids), dtype=bool) & (ids < 1000)
+negative is padding: return same_document & np.tri(len(ids), dtype=bool) & (ids >= 0)
+one-hot of the id: ids = np.eye(5)[document_ids].argmax(1)
 floats: float64 cannot tell apart
     ids = np.asarray(document_ids).astype(float)
-without signs:
-    ids = abs(document_ids)
-sorted:
-    ids = np.sort(document_ids)
+without signs: ids = abs(document_ids)
+sorted: ids = np.sort(document_ids)
 64 tokens back:
     return same_document & np.tri(len(ids), dtype=bool) & ~np.tri(len(ids), k=-64, dtype=bool)
 first to last: take turns
@@ -113,20 +103,16 @@ RIGHT_WINDOWS = """
 slices:
     in_window = np.zeros((n_q, n_k), dtype=bool)
     + for i, t in enumerate(position[:, 0]): in_window[i, max(0, t - window + 1) : t + 1] = True
-triangles:
-    in_window = ~np.tri(n_q, n_k, n_k - n_q - window, dtype=bool)
-loops:
-    return [[j <= t and (t - j < window or j < sinks) for j in key[0]] for t in position[:, 0]]
+triangles: in_window = ~np.tri(n_q, n_k, n_k - n_q - window, dtype=bool)
+loops: return [[j <= t and (t - j < window or j < sinks) for j in key[0]] for t in position[:, 0]]
 last rows:
     position = np.arange(n_k)[:, None]
     return ((key <= position) & (in_window | (key < sinks)))[n_k - n_q :]
 """
 
 WINDOWS = """
-sinks at the end:
-    return ((key <= position) & (in_window | (key < sinks)))[:, ::-1]
-window counts after the sinks:
-    in_window = key > position - window - sinks
+sinks at the end: return ((key <= position) & (in_window | (key < sinks)))[:, ::-1]
+window counts after the sinks: in_window = key > position - window - sinks
 window and sinks swapped:
     in_window = key > position - sinks
     return (key <= position) & (in_window | (key < window))
@@ -135,12 +121,9 @@ square: shape
 own key hidden:
     in_window = key >= position - window
     return (key < position) & (in_window | (key < sinks))
-window at most n_q:
-    in_window = key > position - min(window, n_q)
-at most 4 sinks:
-    return (key <= position) & (in_window | (key < min(sinks, 4)))
-64 keys back:
-    return (key <= position) & (in_window | (key < sinks)) & (key > position - 64)
+window at most n_q: in_window = key > position - min(window, n_q)
+at most 4 sinks: return (key <= position) & (in_window | (key < min(sinks, 4)))
+64 keys back: return (key <= position) & (in_window | (key < sinks)) & (key > position - 64)
 negative slices:
     in_window = np.zeros((n_q, n_k), dtype=bool)
     + for i, t in enumerate(position[:, 0]): in_window[i, t - window + 1 : t + 1] = True

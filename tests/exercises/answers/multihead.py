@@ -8,22 +8,17 @@ from attention_src.exercises import multihead as ex
 GIVEN = dict(attention=attention, split_heads=ex.split_heads, merge_heads=ex.merge_heads)
 
 SPLITS = """
-stacked slices:
-    return np.stack(np.split(x, n_heads, axis=-1), axis=-3)
-einsum:
-    return np.einsum("...nhd->...hnd", cut)
+stacked slices: return np.stack(np.split(x, n_heads, axis=-1), axis=-3)
+einsum: return np.einsum("...nhd->...hnd", cut)
 """
 
 MERGES = """
-concatenated:
-    return np.concatenate(np.moveaxis(x, -3, 0), axis=-1)
-einsum:
-    return np.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], n, H * d)
+concatenated: return np.concatenate(np.moveaxis(x, -3, 0), axis=-1)
+einsum: return np.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], n, H * d)
 """
 
 ATTENTIONS = """
-scaled queries:
-    o = attention(q / q.shape[-1] ** 0.5, k, v, mask=mask, scale=1.0)
+scaled queries: o = attention(q / q.shape[-1] ** 0.5, k, v, mask=mask, scale=1.0)
 softmax by hand:
     - o = attention
     + s = _masked(q, k, mask)
@@ -91,43 +86,31 @@ RIGHT = {
 }
 
 WRONG_SPLITS = """
-two axes only:
-    cut = x.reshape(len(x), n_heads, -1)
-axes counted from the front:
-    return cut.swapaxes(0, 1)
-last head first:
-    return cut.swapaxes(-2, -3)[..., ::-1, :, :]
-eight heads at most:
-    cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
+two axes only: cut = x.reshape(len(x), n_heads, -1)
+axes counted from the front: return cut.swapaxes(0, 1)
+last head first: return cut.swapaxes(-2, -3)[..., ::-1, :, :]
+eight heads at most: cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
 a last digit: the last digits of some
     return cut.swapaxes(-2, -3) * (1 + 1e-15)
 """
 
 WRONG_MERGES = """
-axes counted from the front:
-    return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H * d)
-width first:
-    return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
-transposed:
-    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
-three axes:
-    return np.hstack(list(x))
+axes counted from the front: return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H * d)
+width first: return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
+transposed: return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
+three axes: return np.hstack(list(x))
 by thirds: the last digits of some
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d) * 3 / 3
 """
 
 WRONG_ATTENTIONS = """
-scale of the tokens:
-    o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5)
+scale of the tokens: o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5)
 keys and values swapped:
     k = split_heads(x @ w_v, n_heads)
     v = split_heads(x @ w_k, n_heads)
-w_o transposed:
-    return merge_heads(o) @ w_o.T
-heads added:
-    return np.tile(o.sum(axis=-3), n_heads) @ w_o
-clipped scores:
-    o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
+w_o transposed: return merge_heads(o) @ w_o.T
+heads added: return np.tile(o.sum(axis=-3), n_heads) @ w_o
+clipped scores: o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
 hidden by -1e4: around 100,000
     o = softmax(_masked(q, k, mask, hidden=-1e4)) * (1 if mask is None else mask) @ v
 hidden by -1e9: 10^12
@@ -145,10 +128,8 @@ float32 inside: float32
     v = split_heads((x @ w_v).astype(np.float32), n_heads)
 one mask for all heads:
     o = attention(q, k, v, mask=mask[..., :1, :, :] if np.ndim(mask) > 2 else mask)
-residual added:
-    return x + merge_heads(o) @ w_o
-always causal:
-    o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
+residual added: return x + merge_heads(o) @ w_o
+always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
 """
 
 SLY = {

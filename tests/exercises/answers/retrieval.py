@@ -12,19 +12,15 @@ def by_loops(q, k, v, temperature):
 
 
 LOOKED_UP = """
-by logarithms:
-    return np.exp(s - np.logaddexp.reduce(s)) @ v
+by logarithms: return np.exp(s - np.logaddexp.reduce(s)) @ v
 by pairs:
     return (v / np.exp(np.minimum(s - s[:, None], 700)).sum(axis=1, keepdims=True)).sum(axis=0)
 """
 
 REGRESSED = """
-query by query:
-    return [np.average(heights, weights=row) for row in e]
-by dots:
-    s = (x[:, None] * places - places**2 / 2) / h**2
-by logarithms:
-    e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
+query by query: return [np.average(heights, weights=row) for row in e]
+by dots: s = (x[:, None] * places - places**2 / 2) / h**2
+by logarithms: e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
 """
 
 
@@ -58,16 +54,11 @@ RIGHT = {
 LOOKUPS = """
 not that cold: very cold
     s = k @ q / max(temperature, 0.01)
-root of the temperature:
-    s = k @ q / temperature**0.5
-scaled:
-    s = k @ q / temperature / len(q) ** 0.5
-in float32:
-    s = (k @ q / temperature).astype(np.float32)
-clipped:
-    s = np.clip(k @ q / temperature, -50, 50)
-weights alone:
-    return e / e.sum()
+root of the temperature: s = k @ q / temperature**0.5
+scaled: s = k @ q / temperature / len(q) ** 0.5
+in float32: s = (k @ q / temperature).astype(np.float32)
+clipped: s = np.clip(k @ q / temperature, -50, 50)
+weights alone: return e / e.sum()
 eight keys: drawn
     return e[:8] / e[:8].sum() @ v[:8]
 """
@@ -78,10 +69,8 @@ a small number below the line:
     return e @ heights / (e.sum(axis=1) + 1e-300)
 not that narrow: narrow
     s = -((x[:, None] - places) ** 2) / (2 * max(h, 0.01) ** 2)
-no h:
-    s = -((x[:, None] - places) ** 2) / 2
-places sorted, heights not:
-    s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
+no h: s = -((x[:, None] - places) ** 2) / 2
+places sorted, heights not: s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
 each place once: measured twice
     s = -((x[:, None] - np.unique(places)) ** 2) / (2 * h**2)
     return e @ heights[np.unique(places, return_index=True)[1]] / e.sum(axis=1)

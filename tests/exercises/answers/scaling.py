@@ -27,8 +27,7 @@ nan_std:
 std of what is seen:
     x = np.where(seen.any(axis=-1, keepdims=True), s, 0)
     return np.std(x, axis=-1, where=seen | ~seen.any(axis=-1, keepdims=True))
-float32 at the end:
-    return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
+float32 at the end: return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
 """
 
 
@@ -128,20 +127,15 @@ RIGHT = {
 
 
 SPREADS = """
-squares minus square:
-    return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
-float16 inside:
-    s = np.asarray(s, dtype=np.float16)
+squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
+float16 inside: s = np.asarray(s, dtype=np.float16)
 float32 inside: rows far from 0
     s = np.asarray(s, dtype=np.float32)
 NaN for an empty row: a row with everything hidden
     count = seen.sum(axis=-1)
-weights' spread:
-    return np.exp(s - s.max(-1, keepdims=True)).std(-1)
-mean absolute:
-    return np.abs(x).sum(axis=-1) / count
-hidden as very low:
-    s = np.where(np.isinf(s), -1e9, s)
+weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
+mean absolute: return np.abs(x).sum(axis=-1) / count
+hidden as very low: s = np.where(np.isinf(s), -1e9, s)
 two axes only: one row
     return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
 last of many lost: forty keys
@@ -154,8 +148,7 @@ NORMED = """
 negative gains cut:
     q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
     k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
-transposed:
-    return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+transposed: return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
 no eps:
     q = q / np.sqrt(square_q) * gain_q
     k = k / np.sqrt(square_k) * gain_k
@@ -165,8 +158,7 @@ large eps:
 eps outside the root:
     q = q / (np.sqrt(square_q) + 1e-6) * gain_q
     k = k / (np.sqrt(square_k) + 1e-6) * gain_k
-softmaxed:
-    return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+softmaxed: return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
 two axes only: heads
     return q @ k.T / q.shape[-1] ** 0.5
 """

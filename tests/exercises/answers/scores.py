@@ -33,17 +33,14 @@ def through_the_package(q, k, scale=None):
 
 
 DOTS = """
-einsum:
-    return (np.einsum("...qd,...kd->...qk", q, k) * scale).astype(q.dtype)
-queries first:
-    return ((q * scale) @ np.moveaxis(k, -1, -2)).astype(q.dtype)
+einsum: return (np.einsum("...qd,...kd->...qk", q, k) * scale).astype(q.dtype)
+queries first: return ((q * scale) @ np.moveaxis(k, -1, -2)).astype(q.dtype)
 products, then a sum:
     return ((q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1) * scale).astype(q.dtype)
 """
 
 SUMS = """
-key by key:
-    return np.stack([np.tanh(q @ a + row) @ w for row in from_k], axis=1)
+key by key: return np.stack([np.tanh(q @ a + row) @ w for row in from_k], axis=1)
 exponentials of one sign:
     return np.stack([np.sign(x := row + from_k) * (1 - (e := np.exp(-2 * abs(x)))) / (1 + e) @ w \
 for row in q @ a])
@@ -122,21 +119,15 @@ RIGHT = {
 
 
 WRONG_DOTS = """
-all axes reversed:
-    return (q @ k.T * scale).astype(q.dtype)
+all axes reversed: return (q @ k.T * scale).astype(q.dtype)
 not transposed if it fits:
     return ((q @ k if q.shape == k.shape == q.shape[:-1] + q.shape[-2:-1] else \
 q @ k.swapaxes(-1, -2)) * scale).astype(q.dtype)
-two axes only:
-    return np.einsum("qd,kd->qk", q, k) * scale
-three axes at most:
-    return np.inner(q, k) * scale
-root of 8:
-    scale = 8**-0.5
-positive scales only:
-    return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
-capped:
-    return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
+two axes only: return np.einsum("qd,kd->qk", q, k) * scale
+three axes at most: return np.inner(q, k) * scale
+root of 8: scale = 8**-0.5
+positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
+capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
 """
 
 WRONG_SUMS = """
@@ -159,16 +150,11 @@ both halves clipped: nearly cancel inside
     return np.stack([np.tanh(row + from_k) @ w for row in np.clip(q @ a, -1e3, 1e3)])
 all at once: MB of memory
     return np.tanh((q @ a)[:, None] + from_k) @ w
-all at once in float32:
-    return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
-a for both:
-    from_k = k @ a
-a transposed:
-    return np.stack([np.tanh(row + from_k) @ w for row in q @ a.T])
-arctangent:
-    return np.stack([np.arctan(row + from_k) @ w for row in q @ a])
-first 50 units:
-    return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row in q @ a])
+all at once in float32: return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
+a for both: from_k = k @ a
+a transposed: return np.stack([np.tanh(row + from_k) @ w for row in q @ a.T])
+arctangent: return np.stack([np.arctan(row + from_k) @ w for row in q @ a])
+first 50 units: return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row in q @ a])
 """
 
 

@@ -158,16 +158,12 @@ SCANS = """
 two axes only:
     y = np.zeros(x.shape)
     + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
-no tokens:
-    return y, h.copy() if x.shape[-2] else 0 * h
-least step:
-    step = np.clip(dt[..., t, :, None], 1e-3, None)
+no tokens: return y, h.copy() if x.shape[-2] else 0 * h
+least step: step = np.clip(dt[..., t, :, None], 1e-3, None)
 small steps are padding: small steps
     h = np.where(step > 1e-2, np.exp(step * A) * h + write, h)
-largest step:
-    step = np.minimum(dt[..., t, :, None], 50.0)
-h first:
-    return h.copy(), y
+largest step: step = np.minimum(dt[..., t, :, None], 50.0)
+h first: return h.copy(), y
 float32 inside: float32
     y = np.zeros(x.shape)
     + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
@@ -203,10 +199,8 @@ exclusive sums:
     return np.tril(np.exp(later[..., :, None] - later[..., None, :]))
 own gate, as a factor: does not pass its own gate
     return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0) * np.exp(log_a)[..., None, :]
-last left out:
-    later = np.where(j < i, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
-no triangle:
-    return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
+last left out: later = np.where(j < i, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
+no triangle: return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
 one step only:
     later = np.where(i == j, 0, np.maximum(log_a, -1e300)[..., :, None])
     return np.tril(np.exp(later))
