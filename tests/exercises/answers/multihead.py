@@ -135,18 +135,7 @@ always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
 SLY = {
     ex.check_split_heads: WRONG_SPLITS,
     ex.check_merge_heads: WRONG_MERGES,
-    ex.check_multihead_attention: [
-        WRONG_ATTENTIONS,
-        {
-            "another name": (
-                lambda x, q, k, v, o, H, m=None: ex.multihead_attention(x, q, k, v, o, H, m),
-                "Its seventh argument should be called mask",
-            ),
-            "without a default": lambda x, q, k, v, o, H, mask: ex.multihead_attention(
-                x, q, k, v, o, H, mask
-            ),
-        },
-    ],
+    ex.check_multihead_attention: WRONG_ATTENTIONS,
     ex.check_previous_head: {
         "zeros": (lambda: head(by=0), "all places alike"),
         "too soft": (lambda: head(by=8), "Sharper"),

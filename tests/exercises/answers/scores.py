@@ -181,8 +181,6 @@ SLY = {
         WRONG_DOTS,
         {
             "default of 1": lambda q, k, scale=1.0: dot_scores(q, k, scale),
-            "without a default": (lambda q, k, scale: dot_scores(q, k, scale), "scale"),
-            "another name": (lambda q, k, s=None: dot_scores(q, k, s), "should be called scale"),
         },
     ],
     check_additive_scores: [
