@@ -169,31 +169,6 @@ def kept_by_shape(q, k, v, mask=None, kept={}):  # noqa: B006
     return o if mask is not None else kept.setdefault((q.shape, k.shape, v.shape), o)
 
 
-BY_ROWS = """
-the table at once: MB of memory
-    o = np.empty((len(q), v.shape[1]))
-    + rows = len(q)
-the table kept: MB of memory
-    o = []
-    - o[i : i + rows]
-    + o.append(e / e.sum(axis=1, keepdims=True))
-    return np.concatenate(o) @ v
-past only:
-    s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
-    o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
-no shift: e = np.exp(s)
-one maximum: e = np.exp(s - s.max())
-a maximum of at least 0: e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
-a list of blocks:
-    o = []
-    - o[i : i + rows]
-    + o.append(e @ v / e.sum(axis=1, keepdims=True))
-at most 1,000 queries:
-    o = np.zeros((len(q), v.shape[1]))
-    for i in range(0, min(len(q), 1000), rows):
-"""
-
-
 def keys_by_t(q, k, v):
     return ex.my_attention(q, k.T.swapaxes(-1, -2) if k.shape == (4, 4, 4) else k, v)
 
@@ -225,7 +200,29 @@ SLY = {
             "kept by shape": kept_by_shape,
         },
     ],
-    ex.check_attention_by_rows: BY_ROWS,
+    ex.check_attention_by_rows: """
+the table at once: MB of memory
+    o = np.empty((len(q), v.shape[1]))
+    + rows = len(q)
+the table kept: MB of memory
+    o = []
+    - o[i : i + rows]
+    + o.append(e / e.sum(axis=1, keepdims=True))
+    return np.concatenate(o) @ v
+past only:
+    s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
+    o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
+no shift: e = np.exp(s)
+one maximum: e = np.exp(s - s.max())
+a maximum of at least 0: e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
+a list of blocks:
+    o = []
+    - o[i : i + rows]
+    + o.append(e @ v / e.sum(axis=1, keepdims=True))
+at most 1,000 queries:
+    o = np.zeros((len(q), v.shape[1]))
+    for i in range(0, min(len(q), 1000), rows):
+""",
     ex.check_attention_test: {
         "different sizes only": (a_test(("different",), big=False), "of 18"),
         "square only": (a_test(("square",), big=False), "of 18"),

@@ -8,14 +8,6 @@ from attention_src.flash.reference import flash_attention
 
 GIVEN = {"attention": attention}
 
-RIGHT_MERGES = """
-NaN to 0: a, b = np.nan_to_num(np.exp(m_a - m)), np.nan_to_num(np.exp(m_b - m))
-one factor is 1: a, b = (np.where(x >= m, 1, np.exp(x - safe)) for x in (m_a, m_b))
-row by row:
-    acc = np.empty_like(acc_a)
-    + for i in np.ndindex(m.shape): acc[i] = a[i] * acc_a[i] + b[i] * acc_b[i]
-"""
-
 RIGHT_TILED = """
 base 2, the last keys first:
     for j in reversed(range(0, len(k), block)):
@@ -86,7 +78,13 @@ def by_weights(tiled):
 
 
 RIGHT = {
-    ex.check_merge: RIGHT_MERGES,
+    ex.check_merge: """
+NaN to 0: a, b = np.nan_to_num(np.exp(m_a - m)), np.nan_to_num(np.exp(m_b - m))
+one factor is 1: a, b = (np.where(x >= m, 1, np.exp(x - safe)) for x in (m_a, m_b))
+row by row:
+    acc = np.empty_like(acc_a)
+    + for i in np.ndindex(m.shape): acc[i] = a[i] * acc_a[i] + b[i] * acc_b[i]
+""",
     ex.check_tiled_attention: [RIGHT_TILED, [package]],
     ex.check_tiled_test: {
         "default": a_test(),
@@ -116,7 +114,8 @@ def between_tiles(tiled):
             assert all(np.allclose(o, outputs[0], atol=1e-4, equal_nan=True) for o in outputs)
 
 
-MERGES = """
+SLY = {
+    ex.check_merge: """
 one maximum for all rows: safe = max(m.max(), -1e300)
 guard on one side: safe = 0 if np.all(m_a == -np.inf) else m
 factors along d_v:
@@ -131,9 +130,8 @@ mixed as outputs:
 nothing on ties: a, b = np.exp(m_a - safe) * (m_a != m_b), np.exp(m_b - safe) * (m_a != m_b)
 0 taken for empty: maxima near 1,000,000 and near 0
     a, b = np.exp(m_a - safe) * (m_a != 0), np.exp(m_b - safe) * (m_b != 0)
-"""
-
-TILED = """
+""",
+    ex.check_tiled_attention: """
 rescaled the wrong way: p, rescale = np.exp(s - m_new), np.exp(m_new - m)
 scaled by d_v: s = q @ k[j : j + block].T * v.shape[1] ** -0.5
 lse with an axis: shape
@@ -156,11 +154,7 @@ the whole table: MB of memory
     m, l = np.full((len(q), 1), -np.inf), np.zeros((len(q), 1)) + 0 * (q @ k.T)[:, :1]
 the output alone: should return (o, lse)
     return acc / l
-"""
-
-SLY = {
-    ex.check_merge: MERGES,
-    ex.check_tiled_attention: TILED,
+""",
     ex.check_tiled_test: {
         "no mask": (a_test(causals=(False,)), "caught 14 of 19"),
         "as many queries as keys": (a_test([NORMAL[2], FALLING]), "caught 17 of 19"),

@@ -30,30 +30,6 @@ def row_lse_by_kernel(s):
 
 SOLVED = {ex.check_row_lse: row_lse_by_kernel}
 
-RIGHT_CHAINS = """
-step by step: apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
-convolved: moved = np.convolve(sizes, [1, 1], "valid")
-the longer by comparison:
-    - apart =
-    + by_memory = moved / bandwidth > flops / peak
-    + apart = np.where(by_memory, moved / bandwidth, flops / peak).sum()
-"""
-
-RIGHT_PLACES = """
-place by place:
-    at = np.array([[r * strides[0] + c * strides[1] for c in columns[0]] for r in rows[:, 0]])
-from its start:
-    at = (rows - top) * strides[0] + (columns - left) * strides[1]
-    + at += top * strides[0] + left * strides[1]
-not outside: return at, ~((rows >= shape[0]) | (columns >= shape[1]))
-"""
-
-RIGHT_LSES = """
-in float32: x = s
-by NumPy: return np.logaddexp.reduce(x, axis=1)
-powers of 2: l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
-"""
-
 
 SHAPES = ((1, 1), (3, 7), (13, 37), (5, 300))
 ALL = ("plain", "turned", "loud", "low", "hidden")
@@ -91,8 +67,22 @@ def a_test(
 
 
 RIGHT = {
-    ex.check_chain_time: RIGHT_CHAINS,
-    ex.check_tile: RIGHT_PLACES,
+    ex.check_chain_time: """
+step by step: apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
+convolved: moved = np.convolve(sizes, [1, 1], "valid")
+the longer by comparison:
+    - apart =
+    + by_memory = moved / bandwidth > flops / peak
+    + apart = np.where(by_memory, moved / bandwidth, flops / peak).sum()
+""",
+    ex.check_tile: """
+place by place:
+    at = np.array([[r * strides[0] + c * strides[1] for c in columns[0]] for r in rows[:, 0]])
+from its start:
+    at = (rows - top) * strides[0] + (columns - left) * strides[1]
+    + at += top * strides[0] + left * strides[1]
+not outside: return at, ~((rows >= shape[0]) | (columns >= shape[1]))
+""",
     ex.check_kernel_test: {
         "default": a_test(),
         "sharper than the statement": a_test(atol=1e-6),
@@ -100,10 +90,16 @@ RIGHT = {
         "other shapes": a_test(shapes=((1, 5), (7, 17), (3, 129))),
         "one shape": a_test(shapes=((7, 53),)),
     },
-    ex.check_row_lse: RIGHT_LSES,
+    ex.check_row_lse: """
+in float32: x = s
+by NumPy: return np.logaddexp.reduce(x, axis=1)
+powers of 2: l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
+""",
 }
 
-CHAINS = """
+OF_16 = "of 16 wrong"
+SLY = {
+    ex.check_chain_time: """
 each step: shape
     apart = np.maximum(flops / peak, moved / bandwidth)
 memory only:
@@ -117,9 +113,8 @@ six steps at most: nine steps
 peak and bandwidth exchanged:
     moved = sizes[:-1] + sizes[1:]
     + peak, bandwidth = bandwidth, peak
-"""
-
-PLACES = """
+""",
+    ex.check_tile: """
 outside as 0: return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])
 floats: A place is a whole number
     at = rows * float(strides[0]) + columns * strides[1]
@@ -138,25 +133,7 @@ zeros and ones: dtype bool
 all inside: return at, np.ones(block, bool)
 square tiles: shape
     columns = left + np.arange(block[0], dtype=np.int64)[None, :]
-"""
-
-LSES = """
-over the rows: x = s.T.astype(np.float64)
-one maximum: m = x.max() + np.zeros(len(s))
-never written: nan
-    return np.full(len(s), np.nan)
-short rows only: 64 columns
-    l = np.exp(x - m[:, None])[:, :32].sum(axis=1)
-padded by -10,000: as low as announced, three columns
-    x = np.pad(s, ((0, 0), (0, s.shape[1] % 2)), constant_values=-1e4).astype(np.float64)
-few rows only: nan
-    return np.where(np.arange(len(s)) < 3, m + np.log(l), np.nan)
-"""
-
-OF_16 = "of 16 wrong"
-SLY = {
-    ex.check_chain_time: CHAINS,
-    ex.check_tile: PLACES,
+""",
     ex.check_kernel_test: {
         "powers of two": (a_test(shapes=((4, 8), (2, 64))), OF_16),
         "one row": (a_test(shapes=((1, 37),)), OF_16),
@@ -179,5 +156,16 @@ SLY = {
             "caught 15 of 16",
         ),
     },
-    ex.check_row_lse: LSES,
+    ex.check_row_lse: """
+over the rows: x = s.T.astype(np.float64)
+one maximum: m = x.max() + np.zeros(len(s))
+never written: nan
+    return np.full(len(s), np.nan)
+short rows only: 64 columns
+    l = np.exp(x - m[:, None])[:, :32].sum(axis=1)
+padded by -10,000: as low as announced, three columns
+    x = np.pad(s, ((0, 0), (0, s.shape[1] % 2)), constant_values=-1e4).astype(np.float64)
+few rows only: nan
+    return np.where(np.arange(len(s)) < 3, m + np.log(l), np.nan)
+""",
 }

@@ -117,7 +117,9 @@ RIGHT = {
     },
 }
 
-GROUPED = """
+
+SLY = {
+    ex.check_grouped_attention: """
 last head: k, v = k[..., -1:, None, :, :], v[..., -1:, None, :, :]
 reversed: k, v = k[..., ::-1, None, :, :], v[..., ::-1, None, :, :]
 one too early:
@@ -159,10 +161,8 @@ one softmax for the group:
     + o = np.exp(o - o.max(axis=(-3, -1), keepdims=True))
     + o = o / o.sum(axis=(-3, -1), keepdims=True) @ v
 rows mixed up: q = q.reshape(*group[:-1], q.shape[-2], group[-1], q.shape[-1]).swapaxes(-2, -3)
-"""
-
-
-ABSORBED = """
+""",
+    ex.check_absorbed_attention: """
 scaled twice: o = attention(q_c, c, c, scale=1 / q.shape[-1])
 scale of d_v: o = attention(q_c, c, c, scale=w_uv.shape[-1] ** -0.5)
 c copied: copied c for each head
@@ -190,11 +190,7 @@ summed heads: shape
 causal: o = attention(q_c, c, c, scale=q.shape[-1] ** -0.5, causal=True)
 float32 inside: pass through float32
     q_c = (q @ w_uk.swapaxes(-1, -2)).astype(np.float32)
-"""
-
-SLY = {
-    ex.check_grouped_attention: GROUPED,
-    ex.check_absorbed_attention: ABSORBED,
+""",
     ex.check_sharing_test: {
         "squares only": (a_test(((9, 3), (4, 2))), "caught"),
         "one key/value head": (a_test(((5, 1),)), "caught"),

@@ -202,7 +202,16 @@ def one_store_for_all(keys, values, length, k_new, v_new, kept={}):  # noqa: B00
     return ex.append_and_read(*rooms, length, k_new, v_new)
 
 
-PAGED = """
+def text_by_text(start):
+    """The second text begins when the first has ended: nothing is left of a shared position."""
+    for text in draw():
+        rows = feed(start, text[None], PORTIONS)[0]
+        assert np.allclose(rows[:5], whole(text)[:5], atol=1e-5)
+
+
+SLY = {
+    ex.check_append_and_read: [APPENDED, {"one store for all": one_store_for_all}],
+    ex.check_paged_attention: """
 reversed table:
     size = k_pages.shape[1]
     + table = table[: -(-length // size)][::-1]
@@ -237,19 +246,7 @@ NaN for no token: no token yet
 values of keys: acc = old * acc + e @ k_pages[page, :filled]
 with an axis: shape
     return (acc / l if l else acc)[None]
-"""
-
-
-def text_by_text(start):
-    """The second text begins when the first has ended: nothing is left of a shared position."""
-    for text in draw():
-        rows = feed(start, text[None], PORTIONS)[0]
-        assert np.allclose(rows[:5], whole(text)[:5], atol=1e-5)
-
-
-SLY = {
-    ex.check_append_and_read: [APPENDED, {"one store for all": one_store_for_all}],
-    ex.check_paged_attention: PAGED,
+""",
     ex.check_cache_test: {
         "forgets rotation": (a_test(oracle=lambda text: attention(*text, causal=True)), "refuses"),
         "forgets the mask": (a_test(oracle=lambda text: whole(text, causal=False)), "refuses"),

@@ -34,16 +34,6 @@ def in_torch(q, k, v):
     return layer.linear_attention(*(torch.from_numpy(x)[None, None] for x in (q, k, v)))[0, 0]
 
 
-DELTA_OTHERWISE = """
-by matrices: state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
-by the gradient: state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
-one triangular system for all that is added:
-    o = np.eye(len(k)) + np.tril(beta[:, None] * (k @ k.T), -1)
-    + added = np.linalg.solve(o, beta[:, None] * (v - k @ state))
-    + return q @ state + np.tril(q @ k.T) @ added, state + k.T @ added
-"""
-
-
 SIZES = ((19, 4), (8, 3), (5, 16))
 
 
@@ -95,7 +85,14 @@ def by_prefixes(form):
 
 RIGHT = {
     ex.check_linear_attention: [LINEAR_OTHERWISE, {"torch": in_torch}],
-    ex.check_delta: DELTA_OTHERWISE,
+    ex.check_delta: """
+by matrices: state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
+by the gradient: state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
+one triangular system for all that is added:
+    o = np.eye(len(k)) + np.tril(beta[:, None] * (k @ k.T), -1)
+    + added = np.linalg.solve(o, beta[:, None] * (v - k @ state))
+    + return q @ state + np.tril(q @ k.T) @ added, state + k.T @ added
+""",
     ex.check_chunk_test: {
         "by arguments": a_test(seed=5),
         "chunks of 1 too": a_test(((9, 1), (19, 4))),
@@ -105,7 +102,24 @@ RIGHT = {
     },
 }
 
-LINEAR = """
+
+def against_itself(form):
+    """Two sizes of chunk agree, right or wrong."""
+    assert np.allclose(form(*draw(19), 4), form(*draw(19), 5), atol=1e-4)
+
+
+def all_ones(n):
+    """Keys that cannot be told from queries."""
+    return [np.ones((n, d)) for d in (3, 3, 2)]
+
+
+def no_queries(n):
+    q, k, v = draw(n)
+    return [0 * q, k, v]
+
+
+SLY = {
+    ex.check_linear_attention: """
 queries without features: phi_q = q
 float32 features:
     phi_q = np.where(q > 0, q + 1, np.exp(np.minimum(q.astype(np.float32), 0)))
@@ -126,9 +140,8 @@ mean: o[t] = v[: t + 1].mean(axis=0)
 shifted: return np.concatenate([0 * o[:1], o[:-1]])
 sum of queries: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0))
 last divisor: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
-"""
-
-DELTA = """
+""",
+    ex.check_delta: """
 fades: state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
 skips repeats: state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
 zero beta skipped: β of 0
@@ -156,27 +169,7 @@ only what is new:
     o = np.empty(v.shape)
     + before = state
     return o, state - before
-"""
-
-
-def against_itself(form):
-    """Two sizes of chunk agree, right or wrong."""
-    assert np.allclose(form(*draw(19), 4), form(*draw(19), 5), atol=1e-4)
-
-
-def all_ones(n):
-    """Keys that cannot be told from queries."""
-    return [np.ones((n, d)) for d in (3, 3, 2)]
-
-
-def no_queries(n):
-    q, k, v = draw(n)
-    return [0 * q, k, v]
-
-
-SLY = {
-    ex.check_linear_attention: LINEAR,
-    ex.check_delta: DELTA,
+""",
     ex.check_chunk_test: {
         "against itself": (against_itself, "caught"),
         "one chunk": (a_test(((5, 16),)), "caught"),

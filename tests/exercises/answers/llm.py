@@ -109,7 +109,26 @@ RIGHT = {
     },
 }
 
-SAMPLES = """
+
+def a_valid_id(sample):
+    assert all(0 <= sample(*case) < len(case[0]) for case in CASES)
+
+
+def of_python_s_own(sample):
+    assert all(type(sample(*case)) is int for case in CASES)
+
+
+def alone(x, t, p, u):
+    """Whether one token stays."""
+    return t > 0 and len({sampler(x, t, p, i / 50) for i in range(50)}) == 1
+
+
+def unrenormalised(x, t, p, u):
+    return sampler(x, t, 1.0, u)
+
+
+SLY = {
+    ex.check_sample: """
 divided twice: p = np.exp((logits - logits.max()) / temperature**2)
 of probabilities:
     p /= p.sum()
@@ -165,9 +184,8 @@ one-hot: shape
 a word: should return one number; it returned str
     return str(order[(total[:-1] <= u).sum()])
 u = 0 is another: return int(order[(total[:-1] <= u).sum() if u or top_p == 1 else stay - 1])
-"""
-
-LOSSES = """
+""",
+    ex.check_perplexity: """
 backwards:
     - s = logits
     + s = logits[:, :0:-1]
@@ -193,29 +211,7 @@ three texts: return np.exp(loss[:3][counted[:3, 1:]].mean())
 counted turned round: return np.exp(loss[~counted[:, 1:]].mean())
 a generator: should return one number; it returned generator
     return (np.exp(x) for x in loss)
-"""
-
-
-def a_valid_id(sample):
-    assert all(0 <= sample(*case) < len(case[0]) for case in CASES)
-
-
-def of_python_s_own(sample):
-    assert all(type(sample(*case)) is int for case in CASES)
-
-
-def alone(x, t, p, u):
-    """Whether one token stays."""
-    return t > 0 and len({sampler(x, t, p, i / 50) for i in range(50)}) == 1
-
-
-def unrenormalised(x, t, p, u):
-    return sampler(x, t, 1.0, u)
-
-
-SLY = {
-    ex.check_sample: SAMPLES,
-    ex.check_perplexity: LOSSES,
+""",
     ex.check_sampler_test: {
         "temperature 1 alone": (a_test(lambda x, t, p, u: t in (0, 1)), "caught"),
         "temperature 0 alone": (a_test(lambda x, t, p, u: t == 0), "caught"),

@@ -10,12 +10,6 @@ from attention_src.exercises import maps as ex
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.sentences import PRONOUNS
 
-RIGHT_PREVIOUS = """
-diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
-trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
-einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
-"""
-
 # --- induction ---------------------------------------------------------------------------------
 
 RIGHT_INDUCTION = """
@@ -29,14 +23,6 @@ def by_shift(p, tokens):
 
 
 # --- entropy, rollout, luck --------------------------------------------------------------------
-
-RIGHT_ENTROPY = """
-nansum:
-    logs = np.log2(p)
-    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
-natural logarithm: logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
-a tiny number added: logs = np.log2(p + 1e-300)
-"""
 
 RIGHT_ROLLOUTS = """
 from the top:
@@ -82,14 +68,25 @@ class Lead:
 GIVEN = {"lead": Lead(), "pairs": PRONOUNS, "preference": preference}
 
 RIGHT = {
-    ex.check_previous_token_score: RIGHT_PREVIOUS,
+    ex.check_previous_token_score: """
+diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
+trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
+einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
+""",
     ex.check_induction_score: [RIGHT_INDUCTION, [by_shift]],
-    ex.check_attention_entropy: RIGHT_ENTROPY,
+    ex.check_attention_entropy: """
+nansum:
+    logs = np.log2(p)
+    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
+natural logarithm: logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
+a tiny number added: logs = np.log2(p + 1e-300)
+""",
     ex.check_rollout: [RIGHT_ROLLOUTS, [attention_rollout]],
     ex.check_luck: [by_bits],
 }
 
-PREVIOUS = """
+SLY = {
+    ex.check_previous_token_score: """
 median: return np.median(p[..., i, i - 1], axis=-1)
 first map: shape
     return (p if p.ndim == 2 else p[0])[..., i, i - 1].mean(axis=-1)
@@ -97,9 +94,8 @@ first map: shape
 all pairs of words: return p[..., 2:-1, 1:-2].mean(axis=(-1, -2))
 above even: return p[..., i, i - 1].mean(axis=-1) - 1 / p.shape[-1]
 without [CLS] and [SEP]: return (p[..., i, i - 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
-"""
-
-INDUCTION = """
+""",
+    ex.check_induction_score: """
 capitals ignored: capitals are other tokens
     keys = [m + 1 for m in range(i) if tokens[m].lower() == token.lower()]
 spaces behind ignored: a space behind makes another
@@ -121,9 +117,8 @@ four axes: drawn
     return np.mean(per_query, axis=0) if p.ndim < 5 else 1 / 0
 tokens emptied: tokens in place
     return (np.mean(per_query, axis=0), tokens.clear())[0]
-"""
-
-ENTROPY = """
+""",
+    ex.check_attention_entropy: """
 tiny weights dropped: one in ten billion
     logs = np.log2(np.where(p > 1e-9, p, 1))
 rows with a 0 left out:
@@ -137,9 +132,8 @@ without the first query: return -(p * logs).sum(axis=-1)[..., p.shape[-2] > 1 :]
 64 queries: return -(p * logs)[..., :64, :].sum(axis=-1).mean(axis=-1)
 median: return np.median(-(p * logs).sum(axis=-1), axis=-1)
 of the squares: return -np.log2((p**2).sum(axis=-1)).mean(axis=-1)
-"""
-
-ROLLOUTS = """
+""",
+    ex.check_rollout: """
 first head: mixed = (layer[0] + identity) / 2
 another share: mixed = 0.4 * layer.mean(axis=0) + 0.6 * identity
 power of the mean:
@@ -151,9 +145,8 @@ short texts: 72 tokens
 heads for layers: for layer in weights.swapaxes(0, 1):
 12 layers: 24 layers
     for layer in weights[:12]:
-"""
-
-LUCK = """
+""",
+    ex.check_luck: """
 first head: moved = difference[:, :1] * np.array(signs)[:, None] > 0
 sum, not count: moved = difference * np.array(signs)[:, None]
 pairs for heads:
@@ -189,12 +182,5 @@ rounded: return np.mean(np.array(counts) >= counts[0]).round(2)
 no move, no evidence: no head moves at all
     return np.mean(np.array(counts) >= counts[0]) * difference.any()
 share of pairs: return counts[0] / len(difference)
-"""
-
-SLY = {
-    ex.check_previous_token_score: PREVIOUS,
-    ex.check_induction_score: INDUCTION,
-    ex.check_attention_entropy: ENTROPY,
-    ex.check_rollout: ROLLOUTS,
-    ex.check_luck: LUCK,
+""",
 }

@@ -182,7 +182,10 @@ another default: one token, two pairs
     theta = (1e5 if base == 1e4 else base) ** (-2 * np.arange(d // 2) / d)
 """
 
-CONVERSIONS = """
+OF_17 = "of 17 wrong"
+SLY = {
+    check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
+    check_to_half_split: """
 transposed: return pairs.swapaxes(-1, -2).reshape(rows, columns).T
 halves swapped: return np.roll(w.reshape(rows, n_heads, 2, -1), 1, axis=2).reshape(rows, columns)
 reversed: return pairs.swapaxes(-1, -2).reshape(rows, columns)[:, ::-1]
@@ -191,12 +194,7 @@ width of four:
     return pairs.swapaxes(-1, -2).reshape(rows, columns) if columns == 4 * n_heads else w.copy()
 as PyTorch stores it: more rows than columns
     pairs = w.reshape(rows, n_heads, -1, 2) if columns >= rows else w.copy()
-"""
-
-OF_17 = "of 17 wrong"
-SLY = {
-    check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
-    check_to_half_split: CONVERSIONS,
+""",
     check_rotation_test: {
         "near": (a_test(far=50, shifts=(1,)), OF_17),
         "one large shift": (a_test(far=100, shifts=(10_000,)), OF_17),

@@ -126,44 +126,6 @@ RIGHT = {
 }
 
 
-SPREADS = """
-squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
-float16 inside: s = np.asarray(s, dtype=np.float16)
-float32 inside: rows far from 0
-    s = np.asarray(s, dtype=np.float32)
-NaN for an empty row: a row with everything hidden
-    count = seen.sum(axis=-1)
-weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
-mean absolute: return np.abs(x).sum(axis=-1) / count
-hidden as very low: s = np.where(np.isinf(s), -1e9, s)
-two axes only: one row
-    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
-last of many lost: forty keys
-    x = np.where(seen, s - mean[..., None], 0)[..., :30]
-nothing below a ten-thousandth: a millionth apart
-    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
-"""
-
-NORMED = """
-negative gains cut:
-    q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
-    k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
-transposed: return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
-no eps:
-    q = q / np.sqrt(square_q) * gain_q
-    k = k / np.sqrt(square_k) * gain_k
-large eps:
-    q = q / np.sqrt(square_q + 1e-3) * gain_q
-    k = k / np.sqrt(square_k + 1e-3) * gain_k
-eps outside the root:
-    q = q / (np.sqrt(square_q) + 1e-6) * gain_q
-    k = k / (np.sqrt(square_k) + 1e-6) * gain_k
-softmaxed: return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
-two axes only: heads
-    return q @ k.T / q.shape[-1] ** 0.5
-"""
-
-
 def weights(s):
     e = np.exp(s - s.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -187,8 +149,41 @@ WEAK = {
     "powers of two": a_test(*[(3, 5, 2**n) for n in range(9)]),
 }
 SLY = {
-    check_row_spread: SPREADS,
-    check_qk_norm_scores: NORMED,
+    check_row_spread: """
+squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
+float16 inside: s = np.asarray(s, dtype=np.float16)
+float32 inside: rows far from 0
+    s = np.asarray(s, dtype=np.float32)
+NaN for an empty row: a row with everything hidden
+    count = seen.sum(axis=-1)
+weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
+mean absolute: return np.abs(x).sum(axis=-1) / count
+hidden as very low: s = np.where(np.isinf(s), -1e9, s)
+two axes only: one row
+    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
+last of many lost: forty keys
+    x = np.where(seen, s - mean[..., None], 0)[..., :30]
+nothing below a ten-thousandth: a millionth apart
+    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
+""",
+    check_qk_norm_scores: """
+negative gains cut:
+    q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
+    k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
+transposed: return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+no eps:
+    q = q / np.sqrt(square_q) * gain_q
+    k = k / np.sqrt(square_k) * gain_k
+large eps:
+    q = q / np.sqrt(square_q + 1e-3) * gain_q
+    k = k / np.sqrt(square_k + 1e-3) * gain_k
+eps outside the root:
+    q = q / (np.sqrt(square_q) + 1e-6) * gain_q
+    k = k / (np.sqrt(square_k) + 1e-6) * gain_k
+softmaxed: return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+two axes only: heads
+    return q @ k.T / q.shape[-1] ** 0.5
+""",
     check_scale_test: {
         **{name: (test, "caught") for name, test in WEAK.items()},
         "tight": (a_test(atol=1e-12), "it is right"),

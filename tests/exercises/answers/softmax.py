@@ -307,44 +307,6 @@ def remembers(blocks, seen=[]):  # noqa: B006
     return my_online_softmax(seen)
 
 
-TEMPERATURES = """
-multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
-    p = reference.softmax(scores * np.exp(middle))
-keeps the wrong half: you kept the wrong half
-    if reference.entropy_bits(p) > bits:
-the entropy without its minus: end of your bracket
-    if -reference.entropy_bits(p) < bits:
-bracket too small: it does not hold the answer
-    low, high = np.log(0.1), np.log(20)
-stops early: Close: bisect further
-    for _ in range(9):
-stops a little early: for _ in range(13):
-in nats, from another bracket: You measure the entropy in nats
-    low, high = -20.0, 20.0
-    if reference.entropy_bits(p) * np.log(2) < bits:
-counts keys, from another bracket: You compared 2**entropy with bits
-    low, high = -20.0, 20.0
-    if 2 ** reference.entropy_bits(p) < bits:
-multiplies, in another bracket: 1 over the temperature: you multiply
-    low, high = -20.0, 20.0
-    p = reference.softmax(scores * np.exp(middle))
-    if reference.entropy_bits(p) > bits:
-overflows: end of your bracket
-    p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
-    if -(p * np.log2(p)).sum() < bits:
-a thousandth inside the logarithm: if -(p * np.log2(p + 1e-3)).sum() < bits:
-another entropy: if -np.log2((p * p).sum()) < bits:
-mean entropy: if reference.entropy_bits(p) / len(p) < bits:
-share of the largest entropy: if reference.entropy_bits(p) * np.log2(len(p)) < bits:
-scores over √n: p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
-absolute scores: p = reference.softmax(abs(scores), temperature=np.exp(middle))
-three digits: return float(f"{np.exp((low + high) / 2):.3g}")
-three decimals: return round(float(np.exp((low + high) / 2)), 3)
-linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
-the weights: return p
-"""
-
-
 def small_row(softmax):
     np.testing.assert_allclose(softmax(np.log([1.0, 2.0, 5.0])), [0.125, 0.25, 0.625], rtol=1e-4)
 
@@ -385,7 +347,42 @@ SLY = {
             "remembers the last case": remembers,
         },
     ],
-    check_temperature_for_entropy: TEMPERATURES,
+    check_temperature_for_entropy: """
+multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
+    p = reference.softmax(scores * np.exp(middle))
+keeps the wrong half: you kept the wrong half
+    if reference.entropy_bits(p) > bits:
+the entropy without its minus: end of your bracket
+    if -reference.entropy_bits(p) < bits:
+bracket too small: it does not hold the answer
+    low, high = np.log(0.1), np.log(20)
+stops early: Close: bisect further
+    for _ in range(9):
+stops a little early: for _ in range(13):
+in nats, from another bracket: You measure the entropy in nats
+    low, high = -20.0, 20.0
+    if reference.entropy_bits(p) * np.log(2) < bits:
+counts keys, from another bracket: You compared 2**entropy with bits
+    low, high = -20.0, 20.0
+    if 2 ** reference.entropy_bits(p) < bits:
+multiplies, in another bracket: 1 over the temperature: you multiply
+    low, high = -20.0, 20.0
+    p = reference.softmax(scores * np.exp(middle))
+    if reference.entropy_bits(p) > bits:
+overflows: end of your bracket
+    p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
+    if -(p * np.log2(p)).sum() < bits:
+a thousandth inside the logarithm: if -(p * np.log2(p + 1e-3)).sum() < bits:
+another entropy: if -np.log2((p * p).sum()) < bits:
+mean entropy: if reference.entropy_bits(p) / len(p) < bits:
+share of the largest entropy: if reference.entropy_bits(p) * np.log2(len(p)) < bits:
+scores over √n: p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
+absolute scores: p = reference.softmax(abs(scores), temperature=np.exp(middle))
+three digits: return float(f"{np.exp((low + high) / 2):.3g}")
+three decimals: return round(float(np.exp((low + high) / 2)), 3)
+linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
+the weights: return p
+""",
     check_softmax_test: {
         "a small row": (small_row, "caught 2 of 8"),  # as the solution says: six pass it
         "sums": (sums_to_one, "caught 3 of 8"),

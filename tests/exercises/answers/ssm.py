@@ -184,7 +184,9 @@ def divided(x, dt, A, B, C, h):
     return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
 
 
-MASKS = """
+SLY = {
+    check_scan_on: [SCANS, [divided]],
+    check_decay_mask: """
 difference, patched:
     later = np.cumsum(log_a, axis=-1)
     return np.nan_to_num(np.tril(np.exp(later[..., :, None] - later[..., None, :])))
@@ -213,11 +215,7 @@ float32 inside: float32
     later = np.where(j < i, log_a.astype(np.float32)[..., :, None], np.float32(0))
 almost 1 is 1: gates of almost 1
     later = np.where((j < i) & (log_a < -1e-6)[..., :, None], log_a[..., :, None], 0)
-"""
-
-SLY = {
-    check_scan_on: [SCANS, [divided]],
-    check_decay_mask: MASKS,
+""",
     check_state_test: {
         "in parts only": (in_parts_only, "caught"),
         "outputs only": (a_test(look=lambda y, h: (y,)), "caught"),
