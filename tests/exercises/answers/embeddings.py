@@ -104,8 +104,6 @@ rows beyond 40 lost: many rows of many numbers
     return unit_x @ unit_y.T * (np.arange(len(x)) < 40)[:, None]
 """,
     ex.check_ppmi: """
-columns only: by_chance = p.sum(axis=0, keepdims=True)
-no total: p = counts
 tiny added: p = (counts + 1e-6) / (counts + 1e-6).sum()
 32-bit products:
     by_chance = np.outer(counts.sum(1), counts.sum(0)).astype(np.int32) / counts.sum() ** 2.0

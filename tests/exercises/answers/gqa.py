@@ -130,8 +130,6 @@ pairs:
     group = (*q.shape[:-3], H, 1)
     + h = np.minimum(np.arange(H) // 2, H_kv - 1)
     k, v = k[..., h, None, :, :], v[..., h, None, :, :]
-values copied: a copy of k or v
-    k, v = k[..., None, :, :], np.repeat(v[..., None, :, :], H // H_kv, axis=-3)
 mask's heads dealt out backwards:
     q = q.reshape(*group, *q.shape[-2:])
     + mask = mask if mask is None else mask.swapaxes(-3, -4).reshape(*group, *mask.shape[-2:])

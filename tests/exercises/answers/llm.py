@@ -199,7 +199,6 @@ underflow:
     return np.exp((loss * counted[:, 1:]).sum() / counted[:, 1:].sum())
 clipped at 1e-300: return np.exp(np.minimum(loss, 690)[counted[:, 1:]].mean())
 a loss of 0 not counted: return np.exp(loss[counted[:, 1:] & (loss != 0)].mean())
-root of the product: return np.exp(-loss[counted[:, 1:]]).prod() ** (-1 / counted[:, 1:].sum())
 logits clipped:
     - s = logits
     + s = np.clip(logits[:, :-1], -1e4, 1e4)

@@ -191,8 +191,6 @@ one sink:
 last query, first key: near = first > last[:, None] - window
 a table: memory
     near = (last > first[:, None] - window) | (np.eye(n, dtype=bool).sum() > n)
-window in blocks, rounded up:
-    near = first // block > first[:, None] // block - (-(-window // block) + 1)
 counts: return (past & (near | (first < sinks))).sum(axis=1)
 a token sees itself: blocks and windows of one token
     near = last > first[:, None] - (window if window * block > 1 else 2)

@@ -166,9 +166,7 @@ two axes in front at most: 5
     return tuple(np.einsum("abnd,dk->abnk"[4 - x.ndim:], x, w) for w in (w_q, w_k, w_v))
 """,
     ex.check_unpack: """
-roles, widths, heads: parts = w.reshape(len(w), 3, -1, n_heads).transpose(0, 2, 1, 3)
 widths, roles, heads: parts = w.reshape(len(w), -1, 3, n_heads)
-heads, widths, roles: parts = w.reshape(len(w), n_heads, -1, 3).swapaxes(2, 3)
 turned round: q, k, v = (parts[:, :, role] for role in (2, 1, 0))
 heads reversed: parts = w.reshape(len(w), n_heads, 3, -1)[:, ::-1]
 two heads always: parts = w.reshape(len(w), 2, 3, -1)

@@ -3,12 +3,7 @@
 import numpy as np
 import torch
 
-from attention_src.exercises.rope import (
-    check_rotate,
-    check_rotation_test,
-    check_to_half_split,
-    rotate,
-)
+from attention_src.exercises import rope as ex
 from attention_src.rope import layer, reference
 
 
@@ -124,12 +119,12 @@ def whole_tables(rotate):
 
 
 RIGHT = {
-    check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
-    check_to_half_split: [
+    ex.check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
+    ex.check_to_half_split: [
         HALVES_OTHERWISE,
         [convert_by_loops, convert_by_matrix, convert_in_torch],
     ],
-    check_rotation_test: {
+    ex.check_rotation_test: {
         "by arguments": a_test(),
         "small steps, farther": a_test(far=20_000, shifts=(1, 2, 3, 5000), d=4),
         "to a thousandth": a_test(tolerance=1e-3),
@@ -141,7 +136,7 @@ RIGHT = {
 
 
 def kept_by_width_and_place(x, positions, base=10_000.0, kept={}):  # noqa: B006
-    return rotate(x, positions, kept.setdefault((x.shape[-1], tuple(positions)), base))
+    return ex.rotate(x, positions, kept.setdefault((x.shape[-1], tuple(positions)), base))
 
 
 def against_the_chapter_s(rotate):
@@ -184,8 +179,8 @@ another default: one token, two pairs
 
 OF_17 = "of 17 wrong"
 SLY = {
-    check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
-    check_to_half_split: """
+    ex.check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
+    ex.check_to_half_split: """
 transposed: return pairs.swapaxes(-1, -2).reshape(rows, columns).T
 halves swapped: return np.roll(w.reshape(rows, n_heads, 2, -1), 1, axis=2).reshape(rows, columns)
 reversed: return pairs.swapaxes(-1, -2).reshape(rows, columns)[:, ::-1]
@@ -195,7 +190,7 @@ width of four:
 as PyTorch stores it: more rows than columns
     pairs = w.reshape(rows, n_heads, -1, 2) if columns >= rows else w.copy()
 """,
-    check_rotation_test: {
+    ex.check_rotation_test: {
         "near": (a_test(far=50, shifts=(1,)), OF_17),
         "one large shift": (a_test(far=100, shifts=(10_000,)), OF_17),
         "no shift of 1": (a_test(shifts=(100,)), OF_17),

@@ -5,17 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attention_src.exercises.softmax import (
-    check_online_softmax,
-    check_softmax,
-    check_softmax_backward,
-    check_softmax_test,
-    check_temperature_for_entropy,
-    my_online_softmax,
-    my_softmax,
-    my_softmax_backward,
-    my_temperature,
-)
+from attention_src.exercises import softmax as ex
 from attention_src.softmax import reference
 
 GIVEN = {"reference": reference}
@@ -36,7 +26,7 @@ def by_torch(x):
 
 
 def in_the_dtype_of_x(x):
-    return my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
+    return ex.my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
 
 
 SOFTMAX_LINES = """
@@ -79,9 +69,9 @@ def score_by_score(blocks):
 
 
 def by_pairs(blocks):
-    m, l = my_online_softmax([next(blocks)])
+    m, l = ex.my_online_softmax([next(blocks)])
     for block in blocks:
-        m_b, l_b = my_online_softmax([block])
+        m_b, l_b = ex.my_online_softmax([block])
         top = max(m, m_b)
         l = 0.0 if top == -np.inf else l * np.exp(m - top) + l_b * np.exp(m_b - top)
         m = top
@@ -174,19 +164,19 @@ def against_torch(softmax):
 
 
 RIGHT = {
-    check_softmax: [SOFTMAX_LINES, [by_lists, by_torch, in_the_dtype_of_x]],
-    check_softmax_backward: [BACKWARD_LINES, [backward_row_by_row]],
-    check_online_softmax: [ONLINE_LINES, [score_by_score, by_pairs, with_logarithms]],
-    check_temperature_for_entropy: {
+    ex.check_softmax: [SOFTMAX_LINES, [by_lists, by_torch, in_the_dtype_of_x]],
+    ex.check_softmax_backward: [BACKWARD_LINES, [backward_row_by_row]],
+    ex.check_online_softmax: [ONLINE_LINES, [score_by_score, by_pairs, with_logarithms]],
+    ex.check_temperature_for_entropy: {
         "a grid": on_a_grid,
         "a bracket that grows": bracket_that_grows,
         "in nats": in_nats_throughout,
         "inverse temperature": lambda s, bits: 1 / bisect(lambda b: bits_at(s, 1 / b) > bits),
-        "four digits": lambda s, bits: float(f"{my_temperature(s, bits):.4g}"),
-        "float32": lambda s, bits: np.float32(my_temperature(s, bits)),
-        "scaled first": lambda s, bits: my_temperature(s / np.ptp(s), bits) * np.ptp(s),
+        "four digits": lambda s, bits: float(f"{ex.my_temperature(s, bits):.4g}"),
+        "float32": lambda s, bits: np.float32(ex.my_temperature(s, bits)),
+        "scaled first": lambda s, bits: ex.my_temperature(s / np.ptp(s), bits) * np.ptp(s),
     },
-    check_softmax_test: {
+    ex.check_softmax_test: {
         "against the reference": against_the_reference,
         "by hand": by_hand(2e3),
         "by hand, farther": by_hand(1e4),
@@ -226,12 +216,12 @@ shifted in place: changed its input x in place
 
 def integer_buffer(x):
     out = np.zeros_like(x)
-    out[...] = my_softmax(x)
+    out[...] = ex.my_softmax(x)
     return out
 
 
 def zeros_in_long_rows_of_float32(x):
-    return my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
+    return ex.my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
 
 
 BACKWARDS = """
@@ -294,7 +284,7 @@ its length asked: has no len()
 
 
 def the_first_hundred(blocks):
-    return my_online_softmax([block for i, block in enumerate(blocks) if i < 100])
+    return ex.my_online_softmax([block for i, block in enumerate(blocks) if i < 100])
 
 
 def two_passes(blocks):
@@ -304,7 +294,7 @@ def two_passes(blocks):
 
 def remembers(blocks, seen=[]):  # noqa: B006
     seen.extend(blocks)
-    return my_online_softmax(seen)
+    return ex.my_online_softmax(seen)
 
 
 def small_row(softmax):
@@ -321,21 +311,21 @@ def to_the_last_bit(softmax):
 
 
 SLY = {
-    check_softmax: [
+    ex.check_softmax: [
         SOFTMAXES,
         {
             "integer buffer": (integer_buffer, "dtype int64, which cannot hold the digits"),
             "0 in long rows of float32": (zeros_in_long_rows_of_float32, "2,000 keys in float32"),
         },
     ],
-    check_softmax_backward: [
+    ex.check_softmax_backward: [
         BACKWARDS,
         {
-            "through log p": lambda p, dp: my_softmax_backward(my_softmax(np.log(p)), dp),
+            "through log p": lambda p, dp: ex.my_softmax_backward(ex.my_softmax(np.log(p)), dp),
             "the Jacobian in torch": (jacobian_in_torch, "you formed the n × n Jacobian"),
         },
     ],
-    check_online_softmax: [
+    ex.check_online_softmax: [
         ONLINE,
         {
             "the first hundred blocks": (the_first_hundred, "200 blocks"),
@@ -347,7 +337,7 @@ SLY = {
             "remembers the last case": remembers,
         },
     ],
-    check_temperature_for_entropy: """
+    ex.check_temperature_for_entropy: """
 multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
     p = reference.softmax(scores * np.exp(middle))
 keeps the wrong half: you kept the wrong half
@@ -365,10 +355,6 @@ in nats, from another bracket: You measure the entropy in nats
 counts keys, from another bracket: You compared 2**entropy with bits
     low, high = -20.0, 20.0
     if 2 ** reference.entropy_bits(p) < bits:
-multiplies, in another bracket: 1 over the temperature: you multiply
-    low, high = -20.0, 20.0
-    p = reference.softmax(scores * np.exp(middle))
-    if reference.entropy_bits(p) > bits:
 overflows: end of your bracket
     p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
     if -(p * np.log2(p)).sum() < bits:
@@ -383,7 +369,7 @@ three decimals: return round(float(np.exp((low + high) / 2)), 3)
 linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
 the weights: return p
 """,
-    check_softmax_test: {
+    ex.check_softmax_test: {
         "a small row": (small_row, "caught 2 of 8"),  # as the solution says: six pass it
         "sums": (sums_to_one, "caught 3 of 8"),
         "to the last bit": (to_the_last_bit, "It refuses a right implementation"),
