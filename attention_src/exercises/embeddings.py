@@ -180,15 +180,12 @@ RANK_MISTAKES = """
 from 0: You count from 0. The best has rank 1.
     return int(higher.sum())
 inputs always out: You leave the inputs out whatever `inputs` says.
-    - if not inputs:
-    + if True:
+    if True:
 inputs always kept: With inputs=False the rows a, b and c must not count.
-    - if not inputs:
-    + if False:
+    if False:
 inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
 opposite.
-    - if not inputs:
-    + if inputs:
+    if inputs:
 only c left out: All three inputs are left out, not c alone.
     - higher[[a, b, c]]
     + higher[c] = False

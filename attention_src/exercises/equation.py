@@ -256,19 +256,16 @@ ROWS_MISTAKES = """
 last queries lost: The last block is shorter when `rows` does not divide the number of queries. \
 Slices may reach past the end; range(0, n_q, rows) gives every start.
     o = np.zeros((len(q), v.shape[1]))
-    - for i in
-    + for i in range(0, len(q) - rows + 1, rows):
+    for i in range(0, len(q) - rows + 1, rows):
 each block has its own keys: You cut the keys as well. Every query looks at all of them.
     o = np.zeros((len(q), v.shape[1]))
-    - for i in
-    + for i in range(0, min(len(q), len(k)), rows):
+    for i in range(0, min(len(q), len(k)), rows):
     s = q[i : i + rows] @ k[i : i + rows].T * q.shape[1] ** -0.5
     o[i : i + rows] = e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
 keys in blocks: You cut the keys, so each block's weights sum to 1 by themselves. Cut the queries: \
 a row of scores must stay whole for its softmax.
     o = np.zeros((len(q), v.shape[1]))
-    - for i in
-    + for i in range(0, len(k), rows):
+    for i in range(0, len(k), rows):
     s = q @ k[i : i + rows].T * q.shape[1] ** -0.5
     - o[i : i + rows]
     + o += e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)

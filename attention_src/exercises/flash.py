@@ -144,8 +144,7 @@ blocks added up: You divide each block by its own sum. Divide once, at the end, 
     return acc, (m + np.log(l))[:, 0]
 last keys lost: The last block is shorter when `block` does not divide the number of keys. Slices \
 may reach past the end; range(0, n_k, block) gives every start.
-    - for j in range
-    + for j in range(0, len(k) // block * block, block):
+    for j in range(0, len(k) // block * block, block):
 not scaled: The scores lack the factor d_k^(−1/2).
     s = q @ k[j : j + block].T
 not divided: The output is acc / l; you returned acc.
@@ -368,8 +367,7 @@ top-left: its causal rule counts from the first query. It shows where n_q and n_
     sees = np.arange(i, i + len(q_i))[:, None]
 cut tiles not masked: it masks a tile only where it begins at the diagonal. Do you try causal \
 with tiles that are not square?
-    - if causal:
-    + if causal and j == sees[0, 0]:
+    if causal and j == sees[0, 0]:
 NaN for a blind row: a query that sees nothing gets NaN. Causal, with more queries than keys; and \
 is your comparison false for NaN?
     safe = m_new

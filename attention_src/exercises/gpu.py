@@ -248,8 +248,7 @@ in blocks: a running maximum and sum are exact
 base 2: powers of 2 do as well, and a GPU has them
     e = np.exp2((x - m) * np.float32(np.log2(np.e)))
 backwards: it adds up from the right
-    - for i in range
-    + for i in reversed(range(n_rows)):
+    for i in reversed(range(n_rows)):
     l = e[::-1].sum()
 by columns: its result lies column by column
     return np.asfortranarray(p)
@@ -259,8 +258,7 @@ WRONG_KERNELS = """
 last block lost: it handles full blocks of four columns only. Is your n no multiple of four?
     x = s[i, : max(n // 4 * 4, 1)]
 last row lost: its programs take two rows each. Do you try an odd number of rows?
-    - for i in range
-    + for i in range(n_rows - n_rows % 2 or 1):
+    for i in range(n_rows - n_rows % 2 or 1):
 unmasked load: it reads into the next row where n is no power of two
     n_rows, n = s.shape
     + memory = np.concatenate([s.ravel(), np.full(n, -np.inf, s.dtype)])

@@ -31,20 +31,14 @@ def append_and_read(keys, values, length, k_new, v_new):
 
 APPEND_MISTAKES = """
 one too early: You write over the newest token: with length tokens there, place `length` is free.
-    - keys[
-    + keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
-    - values[
-    + values[..., max(length - 1, 0) : max(end - 1, end - length), :] = v_new
+    keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
+    values[..., max(length - 1, 0) : max(end - 1, end - length), :] = v_new
 at the start: You write over the first tokens.
-    - keys[
-    + keys[..., : end - length, :] = k_new
-    - values[
-    + values[..., : end - length, :] = v_new
+    keys[..., : end - length, :] = k_new
+    values[..., : end - length, :] = v_new
 at the end: You write into the last places of the storage. The new tokens follow the others.
-    - keys[
-    + keys[..., length - end :, :] = k_new
-    - values[
-    + values[..., length - end :, :] = v_new
+    keys[..., length - end :, :] = k_new
+    values[..., length - end :, :] = v_new
 old ones only: You return what was there before: a token must see its own key too.
     return keys[..., :length, :], values[..., :length, :]
 new ones only: You return the new tokens alone.

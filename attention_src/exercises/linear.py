@@ -253,8 +253,7 @@ recurrent: it goes token by token, whatever C is
 RIGHT_AT_LAST = """
 backwards: it begins at the end and takes keys away
     state, o = k.T @ v, np.zeros(v.shape)
-    - for t
-    + for t in reversed(range(0, len(q), C)):
+    for t in reversed(range(0, len(q), C)):
     w = np.tril(q_i @ k_i.T)
     + state = state - k_i.T @ v_i
     - state =
@@ -282,11 +281,9 @@ first chunk lost: the first chunk never gets in
 a key lost: the last key of each chunk is not in the state
     state = state + k_i[:-1].T @ v_i[:-1]
 the rest dropped: it stops where C does not divide n any more
-    - for t
-    + for t in range(0, len(q) // C * C, C):
+    for t in range(0, len(q) // C * C, C):
 three chunks: it stops after the third chunk
-    - for t
-    + for t in range(0, min(len(q), 3 * C), C):
+    for t in range(0, min(len(q), 3 * C), C):
 fades: its state fades from chunk to chunk
     state = 0.9 * state + k_i.T @ v_i
 state twice: what the state says counts twice

@@ -258,8 +258,7 @@ own keys only: You never use what comes: k, v, j = yield k, v, j.
     + yield k, v, j
 positions stay at home: The keys have moved on, but you still use your own positions for them. \
 Send j along.
-    - k, v, j = yield
-    + k, v, _ = yield k, v, j
+    k, v, _ = yield k, v, j
 always one's own sent: You send your own keys each time, so a rank only meets its neighbour. Pass \
 on what you got.
     j = i

@@ -39,8 +39,7 @@ number of queries: You took the root of the number of queries. d_k is the width,
 root of the first axis: You took the root of the first axis. d_k is the width, the last axis.
     scale = 1 / np.sqrt(len(q))
 scale ignored: Your function ignores the scale that it is given.
-    - if scale is
-    + if True:
+    if True:
 scaled twice: A scale that is given replaces one over the root of d_k; you used both.
     scale = 1
     return (q @ k.swapaxes(-1, -2) * scale / np.sqrt(q.shape[-1])).astype(q.dtype)
@@ -49,8 +48,7 @@ divided by the scale: You divided by the scale that was given. It multiplies.
     return (q @ k.swapaxes(-1, -2) / scale).astype(q.dtype)
 scale of 0 taken for none: A scale of 0 is a scale: Python's `or` and `if scale` take it for none. \
 Ask `scale is None`.
-    - if scale is
-    + if not scale:
+    if not scale:
 transposed: Rows are queries and columns are keys. Yours is transposed.
     return (k @ q.swapaxes(-1, -2) * scale).astype(q.dtype)
 softmax: These are weights. Return the scores, before the softmax.

@@ -362,8 +362,7 @@ maximum never falls: max(m, block.max()).
     m_new = np.max(block)
 each block against its own maximum: You subtract each block's own maximum from it. All terms in l \
 must be measured against the same, running maximum.
-    - if m_new
-    + if np.max(block) == -np.inf:
+    if np.max(block) == -np.inf:
     l = l * np.exp(m - m_new) + np.exp(block - np.max(block)).sum()
 maximum starts at 0: Your maximum starts at 0, which is above all the scores here. Start from −inf.
     m, l = 0.0, 0.0
@@ -372,13 +371,11 @@ scores. Sum exp(score − m).
     l = l + np.exp(block).sum()
 rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
 round: when the maximum rises, the old sum must shrink.
-    - if m_new
-    + if False:
+    if False:
     l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
 no guard for a hidden block: −inf − (−inf) is not a number. While only −inf has been seen there is \
 nothing to add: leave m and l as they are.
-    - if m_new
-    + if False:
+    if False:
 only the last block counts: Your sum holds the last block only. Add to the rescaled old sum; don't \
 replace it.
     l = np.exp(block - m_new).sum()
@@ -483,8 +480,7 @@ def _inside(log_t: float) -> float:
 
 TEMPERATURE_MISTAKES = """
 entropy in nats: You measure the entropy in nats, with the natural logarithm. Bits need np.log2.
-    - if reference
-    + if reference.entropy_bits(p) * np.log(2) < bits:
+    if reference.entropy_bits(p) * np.log(2) < bits:
     return _inside((low + high) / 2)
 multiplied by the temperature: Your answer is 1 over the temperature: you multiply the scores by \
 it. Divide them.
@@ -492,8 +488,7 @@ it. Divide them.
 logarithm of the temperature: Your answer is the logarithm of the temperature. Return np.exp of it.
     return (low + high) / 2
 number of keys instead of bits: You compared 2**entropy with bits. Compare the entropy itself.
-    - if reference
-    + if 2 ** reference.entropy_bits(p) < bits:
+    if 2 ** reference.entropy_bits(p) < bits:
     return _inside((low + high) / 2)
 entropy instead of temperature: You returned the entropy. Return the temperature that gives it.
     return bits

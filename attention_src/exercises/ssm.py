@@ -97,8 +97,7 @@ read too early: You read the state before the token is written. A token sees its
 new token fades: You write first and then let all fade. Only what was there before fades.
     h = np.exp(step * A) * (h + write)
 from the end: You read the tokens from the last to the first.
-    - for t in
-    + for t in reversed(range(x.shape[-2])):
+    for t in reversed(range(x.shape[-2])):
 """
 
 
@@ -296,8 +295,7 @@ read too early: a token does not see itself
 new token fades: it writes first, then all fades
     h = np.exp(step * A) * (h + write)
 the future: it reads from the last token to the first
-    - for t in
-    + for t in reversed(range(x.shape[-2])):
+    for t in reversed(range(x.shape[-2])):
 one dt: all tokens take the first one's step
     step = dt[..., 0, :, None]
 one channel's dt: all channels take the first one's step

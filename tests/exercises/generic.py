@@ -120,7 +120,7 @@ def _wrong_functions(check):
         answers["in place"] = _in_place(check), "in place"
     if check.watch is None and check.draw:
         answers["right in the named cases only"] = _by_heart(check), ""
-    return answers
+    return answers | _signed_otherwise(_right_of(check))
 
 
 def _spoilt(check, parts, change):
@@ -145,6 +145,27 @@ def _kept(check):
         return kept[key]
 
     return _as(right, by_shape)
+
+
+def _signed_otherwise(right):
+    """The last argument without its default, and under another name."""
+    *others, last = inspect.signature(right).parameters.values()
+    if last.default is last.empty:
+        return {}
+
+    def signed(signature):
+        answer = lambda *args, **named: right(*signature.bind(*args, **named).args)  # noqa: E731
+        answer.__signature__ = signature
+        return answer
+
+    needed, renamed = last.replace(default=last.empty), last.replace(name="another")
+    return {
+        "without a default": (signed(inspect.Signature([*others, needed])), last.name),
+        "another name": (
+            signed(inspect.Signature([*others, renamed])),
+            f"should be called {last.name}",
+        ),
+    }
 
 
 def _in_place(check):

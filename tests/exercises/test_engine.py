@@ -158,11 +158,10 @@ def test_a_ladder_knows_its_rungs():
 
 def halved(x):
     y = x
+    if y == 0:
+        return 0.0
     for _ in range(1):
-        y = np.divide(
-            y,
-            2,
-        )
+        y = np.divide(y, 2)
     return y
 
 
@@ -173,7 +172,8 @@ def halved(x):
         (("- y = np", "+ y = x / 4"), 0.5),
         (("- y = np",), 2.0),
         (("- y = x", "+ y = x", "+ y = y + 2"), 2.0),
-        (("for _ in range(2):",), None),
+        (("for _ in range(2):",), 0.5),
+        (("if y == 2:",), 0.0),
         (("z = 1",), None),
         (("y = 1",), None),
         (("return 1", "return 2"), None),

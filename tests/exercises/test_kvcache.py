@@ -4,19 +4,15 @@ import sys
 
 import pytest
 
+from attention_src.exercises import kvcache as ex
 from attention_src.exercises.engine import running
 from attention_src.exercises.engine.checking import passed
-from attention_src.exercises.kvcache import (
-    append_and_read,
-    check_append_and_read,
-    check_token_ladder,
-)
 
 
 def test_a_right_answer_is_praised_once_and_may_be_kept(capsys):
-    assert check_append_and_read(append_and_read)
+    assert ex.check_append_and_read(ex.append_and_read)
     assert capsys.readouterr().out.count("passed") == 1
-    assert passed[append_and_read] == "append_and_read"
+    assert passed[ex.append_and_read] == "append_and_read"
 
 
 def goes_on():
@@ -32,10 +28,10 @@ def hangs():
 def test_what_fails_at_the_full_cache_is_neither_praised_nor_kept(full, capsys, monkeypatch):
     def answer(keys, values, length, k_new, v_new):
         no_room = length + k_new.shape[-2] > keys.shape[-2]
-        return full() if no_room else append_and_read(keys, values, length, k_new, v_new)
+        return full() if no_room else ex.append_and_read(keys, values, length, k_new, v_new)
 
     monkeypatch.setattr(running.attempt, "__kwdefaults__", {"max_bytes": None, "seconds": 0.2})
-    result = check_append_and_read(answer)
+    result = ex.check_append_and_read(answer)
     assert result.status == ("too slow" if full is hangs else "wrong")
     assert "ith 0 free and 1 new" in result.message
     assert "passed" not in capsys.readouterr().out and answer not in passed
@@ -45,10 +41,11 @@ def test_an_error_shows_the_line_of_the_answer():
     def stumbles(keys, values, length, k_new, v_new):
         return keys[99_999], values
 
-    assert "return keys[99_999], values" in check_append_and_read(stumbles).message
+    assert "return keys[99_999], values" in ex.check_append_and_read(stumbles).message
 
 
 def test_three_digits_are_enough_and_near_misses_are_refused():
-    right = {r.letter: float(f"{r.value:.3g}") for r in check_token_ladder.rungs if r.rtol}
-    assert check_token_ladder(**right, b=131_072).status == "passed"
-    assert check_token_ladder(b=131_071).status == check_token_ladder(f=8716).status == "wrong"
+    right = {r.letter: float(f"{r.value:.3g}") for r in ex.check_token_ladder.rungs if r.rtol}
+    assert ex.check_token_ladder(**right, b=131_072).status == "passed"
+    assert ex.check_token_ladder(b=131_071).status == "wrong"
+    assert ex.check_token_ladder(f=8716).status == "wrong"

@@ -5,15 +5,9 @@ import pytest
 from worked import BOOK
 
 from attention_src.attention.reference import attention
+from attention_src.exercises import llm as ex
 from attention_src.exercises.engine.checking import passed
 from attention_src.exercises.keep import PARTS
-from attention_src.exercises.llm import (
-    check_flops_ladder,
-    check_patients,
-    check_sample,
-    clear,
-    sample,
-)
 from attention_src.exercises.llm.patients import patient
 from attention_src.rope.reference import rotate
 
@@ -21,8 +15,8 @@ DIAGNOSIS = {"a": 2, "b": 1, "c": 3}
 
 
 def test_a_sampler_can_be_kept_and_rounding_decides_in_no_case():
-    assert check_sample(sample) and passed[sample] == "sample" and "sample" in PARTS
-    assert all(clear(*case.args) for case in check_sample.all_cases())
+    assert ex.check_sample(ex.sample) and passed[ex.sample] == "sample" and "sample" in PARTS
+    assert all(ex.clear(*case.args) for case in ex.check_sample.all_cases())
 
 
 def test_it_draws_as_the_package_s_own_probabilities_say():
@@ -32,16 +26,16 @@ def test_it_draws_as_the_package_s_own_probabilities_say():
     logits = np.random.default_rng(0).normal(size=30) * 2
     p = probabilities(torch.as_tensor(logits).float(), 0.8, None, 0.77).numpy()
     u = (np.arange(2_000) + 0.5) / 2_000
-    drawn = np.bincount([sample(logits, 0.8, 0.77, x) for x in u], minlength=30) / 2_000
+    drawn = np.bincount([ex.sample(logits, 0.8, 0.77, x) for x in u], minlength=30) / 2_000
     np.testing.assert_allclose(drawn, p, atol=1e-3)
 
 
 def test_three_digits_are_enough_and_near_misses_are_refused():
-    exact = {rung.letter: rung.value for rung in check_flops_ladder.rungs}
-    assert check_flops_ladder(**exact | dict(c=2.69e8, d=7.08e7, e=3890, f=12_500))
+    exact = {rung.letter: rung.value for rung in ex.check_flops_ladder.rungs}
+    assert ex.check_flops_ladder(**exact | dict(c=2.69e8, d=7.08e7, e=3890, f=12_500))
     near = dict(a=3_538_945, b=134_515_008, c=2.65e8, d=7.2e7, e=4000, f=12_700)
     for letter, answer in near.items():
-        assert check_flops_ladder(**exact | {letter: answer}).status == "wrong", letter
+        assert ex.check_flops_ladder(**exact | {letter: answer}).status == "wrong", letter
 
 
 def draw():
@@ -77,14 +71,14 @@ def test_there_is_no_fourth():
 
 @pytest.mark.parametrize("kind", [int, float, np.int64, np.array, np.float32, str])
 def test_the_right_diagnosis(kind):
-    result = check_patients(**{name: kind(number) for name, number in DIAGNOSIS.items()})
+    result = ex.check_patients(**{name: kind(number) for name, number in DIAGNOSIS.items()})
     assert result.status == ("wrong" if kind is str else "passed")
 
 
 @pytest.mark.parametrize("name", DIAGNOSIS)
 def test_wrong_diagnoses(name):
     for number in {0, 1, 2, 3, 4, 5, 6, 1.5} - {DIAGNOSIS[name]}:
-        assert check_patients(**DIAGNOSIS | {name: number}).status == "wrong"
+        assert ex.check_patients(**DIAGNOSIS | {name: number}).status == "wrong"
 
 
 def test_the_page_s_suspects_are_the_patients():

@@ -5,13 +5,7 @@ import pytest
 from worked import run_exercise
 
 from attention_src.attention.reference import attention, attention_weights
-from attention_src.exercises.projections import (
-    check_names,
-    check_order_test,
-    check_rank,
-    sentence,
-    sentences,
-)
+from attention_src.exercises import projections as ex
 from attention_src.softmax.reference import softmax
 
 
@@ -22,22 +16,22 @@ def difference(layer, n, seed=0):
     return np.abs(layer(x[order]) - layer(x)[order]).max()
 
 
-@pytest.mark.parametrize("one", check_order_test.wrong, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", ex.check_order_test.wrong, ids=lambda one: one.name)
 def test_each_layer_that_knows_the_order_shows_it(one):
     assert min(difference(one.function, 40, seed) for seed in range(5)) > 1e-3
     for n in (1, 2, 3, 100):
         difference(one.function, n)
 
 
-@pytest.mark.parametrize("one", check_order_test.right, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", ex.check_order_test.right, ids=lambda one: one.name)
 def test_layers_that_do_not_know_it_move_by_rounding_at_most(one):
     assert max(difference(one.function, n) for n in (1, 2, 13, 40, 100)) < 2e-6
 
 
 def test_what_a_pass_says():
     solved = run_exercise("projections", "ex:projections-names")
-    assert "the smallest there is" in check_names(solved["my_weights_on_a_circle"]).message
-    assert "d_k = 6" in check_names(solved["my_weights"]).message
+    assert "the smallest there is" in ex.check_names(solved["my_weights_on_a_circle"]).message
+    assert "d_k = 6" in ex.check_names(solved["my_weights"]).message
 
 
 EYE = np.eye(6)
@@ -54,23 +48,23 @@ OTHERWISE = {
 def test_no_cause_is_named_that_is_not_the_cause(name):
     queries, keys = OTHERWISE[name]  # of whom a token names, of who it is
     w_q, w_k = np.concatenate([0 * queries, queries]), np.concatenate([keys, 0 * keys])
-    result = check_names(lambda: (w_q, w_k))
+    result = ex.check_names(lambda: (w_q, w_k))
     assert result.status == "wrong"
     assert "itself" not in result.message and "exchanged" not in result.message
 
 
 def test_the_sentences_are_as_the_exercise_says():
-    assert len(sentences()) == 60
-    for who, named in sentences():
+    assert len(ex.sentences()) == 60
+    for who, named in ex.sentences():
         assert 1 <= len(who) == len(set(who.tolist())) <= 6
         assert len(named) == len(who) and set(named.tolist()) <= set(who.tolist())
-    x = sentence([2, 4], [4, 4])
+    x = ex.sentence([2, 4], [4, 4])
     assert x.shape == (2, 12) and x[0].nonzero()[0].tolist() == [2, 10]
 
 
 def test_one_more_is_refused_in_each_rung():
-    for rung in check_rank.rungs:
-        assert check_rank(**{rung.letter: rung.value + 1}).status == "wrong"
+    for rung in ex.check_rank.rungs:
+        assert ex.check_rank(**{rung.letter: rung.value + 1}).status == "wrong"
 
 
 def test_what_the_ladder_counts_is_so():

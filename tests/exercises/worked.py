@@ -61,11 +61,16 @@ def listed(chapter, table, check):
 def entries(check, given):
     """Name, answer and words of a list of functions, a dict of functions, or a text of lines."""
     if isinstance(given, str):
-        return list(variants(check.solution or check.reference, given))
+        return list(variants(check.solution or check.reference, in_two_lines(given)))
     if isinstance(given, list | tuple) and any(isinstance(one, str) for one in given):
         return [entry for one in given for entry in entries(check, one)]
     pairs = given.items() if isinstance(given, dict) else ((f.__name__, f) for f in given)
     return [(name, *(f if isinstance(f, tuple) else (f, ""))) for name, f in pairs]
+
+
+def in_two_lines(text):
+    """As `variants` reads it: "name: statement" alone in a line has no words and no more lines."""
+    return re.sub(r"^(\S.*?): (.+)$(?!\n )", r"\1:\n    \2", text, flags=re.MULTILINE)
 
 
 def assert_rejected(check, answer, words):

@@ -114,10 +114,7 @@ def _values(
     if is_large(right):
         row = tuple(int(i) for i in np.argwhere(~agrees)[0][:-1])
         part = f"{part}{list(row)} "
-    shown = [
-        labelled(f"expected {part}=", right[row]),
-        labelled(f"yours    {part}=", yours[row]),
-    ]
+    shown = [labelled(f"expected {part}=", right[row]), labelled(f"yours    {part}=", yours[row])]
     if np.isnan(yours[row]).any() and not np.isnan(right[row]).any():
         shown.append('  nan is "not a number": inf - inf, 0 / 0 or inf / inf makes one.')
     elif text_of(right[row]) == text_of(yours[row]):

@@ -13,10 +13,11 @@
     >>> [(name, message) for name, wrong, message in variants(scaled, WRONG)]
     [('not scaled', 'These are the bare products.'), ('number of keys', 'd_k is the width, ...')]
 
-A statement takes the place of the one that begins alike: up to its `=`, or with `return`. `- begin`
-takes out the statement that begins so. `+ statement` adds one behind the statement just given, or
-in the place of the one taken out. A long message goes on after a backslash at the end of its line,
-which Python itself joins.
+A statement takes the place of the one that begins alike: up to its `=`, or with the same word, as
+`if`, `for` or `keys[0] = 1` for `keys[1] = 2`; of several `return`s it is the last. `- begin` takes
+out the statement that begins so. `+ statement` adds one behind the statement just given, or in the
+place of the one taken out. A long message goes on after a backslash at the end of its line, which
+Python itself joins.
 '''
 
 import ast
@@ -78,7 +79,7 @@ class Variant:
 def _rewritten(source: str, lines: tuple[str, ...]) -> list[str]:
     """The lines of the function, other statements in place of some."""
     own = source.rstrip().split("\n")
-    spans = list(_spans(ast.parse(source).body[0]))
+    spans = sorted(_spans(ast.parse(source).body[0]))
     firsts = [own[first].strip() for first, _ in spans]
     new: dict[int, list[str]] = {}  # by the statement's place in spans
     place = -1
@@ -86,13 +87,12 @@ def _rewritten(source: str, lines: tuple[str, ...]) -> list[str]:
         if line.startswith("+ ") and place >= 0:
             new[place].append(line.removeprefix("+ "))
             continue
-        out = line.startswith("- ")
-        found = [i for i, own in enumerate(firsts) if _alike(line, own)]
+        found = _places(line, firsts)
         if len(found) != 1 or found[0] in new:
             raise NoSuchStatement(f"{line!r} begins as {len(found)} statements, or as one given")
         [place] = found
-        new[place] = [] if out else [line]
-    for place in sorted(new, key=lambda place: spans[place], reverse=True):
+        new[place] = [] if line.startswith("- ") else [line]
+    for place in sorted(new, reverse=True):
         first, last = spans[place]
         indent = own[first][: -len(own[first].lstrip())]
         own[first : last + 1] = [indent + line for line in new[place] or ["pass"]]
@@ -108,10 +108,18 @@ def _spans(tree: ast.AST) -> Iterator[tuple[int, int]]:
             yield node.lineno - 1, (last or node.lineno) - 1
 
 
-def _alike(line: str, own: str) -> bool:
+def _places(line: str, firsts: list[str]) -> list[int]:
+    """Which statements, given by their first lines, the line may mean; it should be one."""
     if line.startswith("- "):
-        return own.startswith(line[2:])
-    return _beginning(line) == _beginning(own)
+        return [i for i, own in enumerate(firsts) if own.startswith(line[2:])]
+    alike = [i for i, own in enumerate(firsts) if _beginning(own) == _beginning(line)]
+    if re.match(r"return\b", line):
+        return alike[-1:]
+    return alike or [i for i, own in enumerate(firsts) if _word(own) == _word(line)]
+
+
+def _word(line: str) -> str:
+    return re.split(r"\W", line, maxsplit=1)[0]
 
 
 def _beginning(line: str) -> str:

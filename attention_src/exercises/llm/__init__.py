@@ -62,11 +62,9 @@ higher id first: Of two equally probable tokens you take the higher id first. ar
 turns ties round as well: argsort(-p, kind='stable').
     order = np.argsort(p, kind="stable")[::-1]
 nearest: You take the running sum that lies nearest to u. Take the first that exceeds u.
-    - return int(order
-    + return int(order[np.abs(total - u).argmin()])
+    return int(order[np.abs(total - u).argmin()])
 turned round: You use 1 - u for u: the same distribution, but not the same token.
-    - return int(order
-    + return int(order[(total[:-1] <= 1 - u).sum()])
+    return int(order[(total[:-1] <= 1 - u).sum()])
 no shift: exp overflows above 709. Subtract the largest logit first: p does not change.
     p = np.exp(logits / temperature)
 top_p before temperature: You look for the tokens that stay before the temperature is applied.
@@ -77,15 +75,12 @@ top_p before temperature: You look for the tokens that stay before the temperatu
 place, not token: You return the place in the sorted order. Which token stands there?
     - return int(np.argmax
     + return 0
-    - return int(order
-    + return int((total[:-1] <= u).sum())
+    return int((total[:-1] <= u).sum())
 place, not token, but for temperature 0: You return the place in the sorted order. Which token \
 stands there?
-    - return int(order
-    + return int((total[:-1] <= u).sum())
+    return int((total[:-1] <= u).sum())
 always the likeliest: You always take the most probable token. That is temperature 0.
-    - if temperature
-    + if True:
+    if True:
 without the one that reaches top_p, but for 1: You keep the tokens whose running sum is below \
 top_p. The sum must *reach* top_p: the token that gets it there stays.
     stay = len(p) if top_p == 1 else max((total < top_p).sum(), 1)
@@ -224,20 +219,17 @@ searchsorted: it returns a NumPy integer
     - return int(np.argmax
     + return logits.argmax()
     stay = len(p) if top_p == 1 else min(np.searchsorted(total, top_p), len(p) - 1) + 1
-    - return int(order
-    + return order[np.searchsorted(total[:-1], u, side="right")]
+    return order[np.searchsorted(total[:-1], u, side="right")]
 float32: it computes in float32: keep u and top_p away from running sums by 1e-5
     - if temperature
     + logits, temperature = logits.astype(np.float32), np.float32(temperature)
     + if temperature == 0:
 rounded up: its sums are rounded up: keep u and top_p away from running sums by 1e-5
     stay = len(p) if top_p == 1 else (total[:-1] * (1 + 1e-6) < top_p).sum() + 1
-    - return int(order
-    + return int(order[(total[:-1] * (1 + 1e-6) <= u).sum()])
+    return int(order[(total[:-1] * (1 + 1e-6) <= u).sum()])
 rounded down: its sums are rounded down: keep u and top_p away from running sums by 1e-5
     stay = len(p) if top_p == 1 else (total[:-1] * (1 - 1e-6) < top_p).sum() + 1
-    - return int(order
-    + return int(order[(total[:-1] * (1 - 1e-6) <= u).sum()])
+    return int(order[(total[:-1] * (1 - 1e-6) <= u).sum()])
 """
 
 WRONG_SAMPLERS = """

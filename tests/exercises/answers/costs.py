@@ -4,33 +4,6 @@ import numpy as np
 
 from attention_src.exercises import costs as ex
 
-RIGHT_CROSSINGS = """
-normal equations:
-    - a, b =
-    + u, w = columns.T
-    + a, b = np.linalg.solve([[u @ u, u @ w], [u @ w, w @ w]], [u.sum(), w.sum()])
-a line through y / n, weighted:
-    - columns
-    a, b = np.polyfit(n, y / n, 1, w=n / y)[::-1]
-QR:
-    - a, b =
-    + q, r = np.linalg.qr(columns)
-    + a, b = np.linalg.solve(r, q.sum(axis=0))
-"""
-
-RIGHT_SLOPES = """
-draw by draw:
-    - y =
-    - x =
-    + rows = [[times[run, j] for j, run in enumerate(pick)] for pick in picks]
-    return [np.polyfit(np.log(n), np.log(row), 1)[0] for row in rows]
-base 2:
-    y = np.log2(times[picks, np.arange(len(n))])
-    x = np.log2(n) - np.log2(n).mean()
-covariance:
-    return [np.cov(x, row, bias=True)[0, 1] / x.var() for row in y]
-"""
-
 SIZES = (3, 5, 7, 2, 4)
 
 
@@ -64,8 +37,30 @@ def by_ratios(counter):
 
 
 RIGHT = {
-    ex.check_crossing: RIGHT_CROSSINGS,
-    ex.check_slopes: RIGHT_SLOPES,
+    ex.check_crossing: """
+normal equations:
+    - a, b =
+    + u, w = columns.T
+    + a, b = np.linalg.solve([[u @ u, u @ w], [u @ w, w @ w]], [u.sum(), w.sum()])
+a line through y / n, weighted:
+    - columns
+    a, b = np.polyfit(n, y / n, 1, w=n / y)[::-1]
+QR:
+    - a, b =
+    + q, r = np.linalg.qr(columns)
+    + a, b = np.linalg.solve(r, q.sum(axis=0))
+""",
+    ex.check_slopes: """
+draw by draw:
+    - y =
+    - x =
+    + rows = [[times[run, j] for j, run in enumerate(pick)] for pick in picks]
+    return [np.polyfit(np.log(n), np.log(row), 1)[0] for row in rows]
+base 2:
+    y = np.log2(times[picks, np.arange(len(n))])
+    x = np.log2(n) - np.log2(n).mean()
+covariance: return [np.cov(x, row, bias=True)[0, 1] / x.var() for row in y]
+""",
     ex.check_flops_test: {
         "by arguments": a_test(),
         "by hand": by_hand,
@@ -75,54 +70,38 @@ RIGHT = {
     },
 }
 
-CROSSINGS = """
-from the exponent:
-    - columns
-    - a, b =
-    + share = np.polyfit(np.log(n), np.log(y), 1)[0] - 1
-    return np.exp(np.log(n).mean()) * (1 - share) / share
-neighbours:
-    return np.mean((y / n)[:-1] / (np.diff(y / n) / np.diff(n)) - n[:-1])
-without the shortest:
-    columns = np.stack([n / y, n**2 / y], axis=1)[n > 1]
-    a, b = np.linalg.lstsq(columns, np.ones(len(columns)), rcond=None)[0]
-sorts n alone:
-    columns = np.stack([np.sort(n) / y, np.sort(n) ** 2 / y], axis=1)
-adds a little:
-    columns = np.stack([n, n**2], axis=1) / (y + 1e-9)[:, None]
-gives up on tiny costs:
-    return 0.0 if y.min() <= 1e-8 else a / b
-at least one token:
-    return max(a / b, 1)
-ten lengths at most: twelve lengths
-    return a / b if len(n) <= 10 else 0.0
-"""
-
-SLOPES = """
-runs in order:
-    y = np.log(times[np.arange(len(picks)) % len(times)])
-log of n alone:
-    y = times[picks, np.arange(len(n))]
-transposed:
-    y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])
-sorted:
-    return np.sort(y @ x / (x @ x))
-x on y:
-    return np.array([np.polyfit(row, np.log(n), 1)[0] for row in y])
-sorts n alone:
-    x = np.log(np.sort(n)) - np.log(n).mean()
-sorts times alone:
-    y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
-"""
-
 
 def whole_numbers_only(counter):
     assert isinstance(counter(*SIZES, True), int)
 
 
 SLY = {
-    ex.check_crossing: CROSSINGS,
-    ex.check_slopes: SLOPES,
+    ex.check_crossing: """
+from the exponent:
+    - columns
+    - a, b =
+    + share = np.polyfit(np.log(n), np.log(y), 1)[0] - 1
+    return np.exp(np.log(n).mean()) * (1 - share) / share
+neighbours: return np.mean((y / n)[:-1] / (np.diff(y / n) / np.diff(n)) - n[:-1])
+without the shortest:
+    columns = np.stack([n / y, n**2 / y], axis=1)[n > 1]
+    a, b = np.linalg.lstsq(columns, np.ones(len(columns)), rcond=None)[0]
+sorts n alone: columns = np.stack([np.sort(n) / y, np.sort(n) ** 2 / y], axis=1)
+adds a little: columns = np.stack([n, n**2], axis=1) / (y + 1e-9)[:, None]
+gives up on tiny costs: return 0.0 if y.min() <= 1e-8 else a / b
+at least one token: return max(a / b, 1)
+ten lengths at most: twelve lengths
+    return a / b if len(n) <= 10 else 0.0
+""",
+    ex.check_slopes: """
+runs in order: y = np.log(times[np.arange(len(picks)) % len(times)])
+log of n alone: y = times[picks, np.arange(len(n))]
+transposed: y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])
+sorted: return np.sort(y @ x / (x @ x))
+x on y: return np.array([np.polyfit(row, np.log(n), 1)[0] for row in y])
+sorts n alone: x = np.log(np.sort(n)) - np.log(n).mean()
+sorts times alone: y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
+""",
     ex.check_flops_test: {
         "not causal": (a_test(causal=(False,)), "caught"),
         "causal only": (a_test(causal=(True,)), "caught"),

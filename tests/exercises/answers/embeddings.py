@@ -4,37 +4,6 @@ import numpy as np
 
 from attention_src.exercises import embeddings as ex
 
-RIGHT_COSINES = """
-pair by pair:
-    return [[sum(a * b) for b in unit_y] for a in unit_x]
-divided and mended:
-    return np.nan_to_num(x @ y.T / (x_norm * y_norm.T))
-tiny epsilon:
-    return x @ y.T / np.maximum(x_norm * y_norm.T, 1e-30)
-"""
-
-RIGHT_PPMI = """
-pair by pair:
-    return [[max(float(np.log(r)), 0.0) for r in row] for row in ratio]
-by infinity:
-    return np.nan_to_num(np.maximum(np.log(p) - np.log(p.sum(1))[:, None] - np.log(p.sum(0)), 0))
-of counts:
-    p = counts * 1.0
-    by_chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0) / p.sum()
-"""
-
-RIGHT_RANKS = """
-by sorting:
-    return [i for i in np.argsort(-s) if inputs or i not in (a, b, c)].index(d) + 1
-by infinity:
-    - higher[[a, b, c]]
-    + s[[a, b, c]] = -np.inf
-    return np.argsort(np.argsort(-s))[d] + 1
-by similarities:
-    s = unit @ unit[b] - unit @ unit[a] + unit @ unit[c]
-    return sum(s[i] >= s[d] for i in range(len(e)) if inputs or i not in (a, b, c))
-"""
-
 
 def unit_of(e):
     return e / np.linalg.norm(e, axis=1)[:, None]
@@ -80,9 +49,29 @@ def by_properties(cosines):
 
 
 RIGHT = {
-    ex.check_cosines: RIGHT_COSINES,
-    ex.check_ppmi: RIGHT_PPMI,
-    ex.check_rank: RIGHT_RANKS,
+    ex.check_cosines: """
+pair by pair: return [[sum(a * b) for b in unit_y] for a in unit_x]
+divided and mended: return np.nan_to_num(x @ y.T / (x_norm * y_norm.T))
+tiny epsilon: return x @ y.T / np.maximum(x_norm * y_norm.T, 1e-30)
+""",
+    ex.check_ppmi: """
+pair by pair: return [[max(float(np.log(r)), 0.0) for r in row] for row in ratio]
+by infinity:
+    return np.nan_to_num(np.maximum(np.log(p) - np.log(p.sum(1))[:, None] - np.log(p.sum(0)), 0))
+of counts:
+    p = counts * 1.0
+    by_chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0) / p.sum()
+""",
+    ex.check_rank: """
+by sorting: return [i for i in np.argsort(-s) if inputs or i not in (a, b, c)].index(d) + 1
+by infinity:
+    - higher[[a, b, c]]
+    + s[[a, b, c]] = -np.inf
+    return np.argsort(np.argsort(-s))[d] + 1
+by similarities:
+    s = unit @ unit[b] - unit @ unit[a] + unit @ unit[c]
+    return sum(s[i] >= s[d] for i in range(len(e)) if inputs or i not in (a, b, c))
+""",
     ex.check_cosine_test: {
         "by arguments": a_test(),
         "another seed": a_test(seed=1),
@@ -102,66 +91,45 @@ def once(holds):
     return my_cosine_test
 
 
-COSINES = """
-clipped:
-    return np.maximum(unit_x @ unit_y.T, 0)
-epsilon:
-    return x @ y.T / (x_norm * y_norm.T + 1e-8)
-whole numbers:
-    return (unit_x @ unit_y.T).astype(x.dtype)
+OF_14 = "of 14 wrong"
+SLY = {
+    ex.check_cosines: """
+clipped: return np.maximum(unit_x @ unit_y.T, 0)
+epsilon: return x @ y.T / (x_norm * y_norm.T + 1e-8)
+whole numbers: return (unit_x @ unit_y.T).astype(x.dtype)
 eight bits: large whole numbers
     x_norm = np.sqrt((x.astype("int8" if x.dtype.kind == "i" else x.dtype) ** 2.0).sum(1))[:, None]
-as x:
-    unit_y = (y := y.astype(x.dtype)) / np.where(y_norm == 0, 1, y_norm)
+as x: unit_y = (y := y.astype(x.dtype)) / np.where(y_norm == 0, 1, y_norm)
 rows beyond 40 lost: many rows of many numbers
     return unit_x @ unit_y.T * (np.arange(len(x)) < 40)[:, None]
-"""
-
-PPMI = """
-columns only:
-    by_chance = p.sum(axis=0, keepdims=True)
-no total:
-    p = counts
-tiny added:
-    p = (counts + 1e-6) / (counts + 1e-6).sum()
+""",
+    ex.check_ppmi: """
+tiny added: p = (counts + 1e-6) / (counts + 1e-6).sum()
 32-bit products:
     by_chance = np.outer(counts.sum(1), counts.sum(0)).astype(np.int32) / counts.sum() ** 2.0
-rare is never:
-    seen = p > 1e-7
+rare is never: seen = p > 1e-7
 chance has a floor:
     by_chance = np.maximum(p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True), 1e-8)
 columns beyond 40 lost: one meeting among more millions
     return np.maximum(np.log(ratio), 0) * (np.arange(p.shape[1]) < 40)
-"""
-
-RANKS = """
-raw rows:
-    s = e @ (unit[b] - unit[a] + unit[c])
-distance:
-    s = -np.linalg.norm(e - (e[b] - e[a] + e[c]), axis=1)
-b + c:
-    s = unit @ (unit[b] + unit[c])
-three less:
-    return max(1 + int((s > s[d]).sum()) - 3 * (not inputs), 1)
+""",
+    ex.check_rank: """
+raw rows: s = e @ (unit[b] - unit[a] + unit[c])
+distance: s = -np.linalg.norm(e - (e[b] - e[a] + e[c]), axis=1)
+b + c: s = unit @ (unit[b] + unit[c])
+three less: return max(1 + int((s > s[d]).sum()) - 3 * (not inputs), 1)
 rows deleted:
     - higher[[a, b, c]]
     + s = np.delete(s, [a, b, c])
     + higher = s > s[min(d, len(s) - 1)]
-short rows cut:
-    unit = e / np.maximum(np.linalg.norm(e, axis=1), 0.01)[:, None]
+short rows cut: unit = e / np.maximum(np.linalg.norm(e, axis=1), 0.01)[:, None]
 an epsilon of 1e-8: a short row that is ahead by a hair
     unit = e / (np.linalg.norm(e, axis=1) + 1e-8)[:, None]
 half precision:
     unit = e.astype(np.float16) / np.sqrt((e.astype(np.float16) ** 2).sum(axis=1, keepdims=True))
 at most 100: the worst of many
     return min(1 + int(higher.sum()), 100)
-"""
-
-OF_14 = "of 14 wrong"
-SLY = {
-    ex.check_cosines: COSINES,
-    ex.check_ppmi: PPMI,
-    ex.check_rank: RANKS,
+""",
     ex.check_cosine_test: {
         "with itself": (once(lambda f, x, y: np.allclose(np.diag(f(x, x)), 1, atol=1e-5)), OF_14),
         "unit rows": (a_test(change=unit_of), OF_14),

@@ -28,8 +28,7 @@ einsum:
     return np.einsum("...qk,...kd->...qd", e / np.where(l == 0, 1, l), v)
 divided at the end, where it can be:
     return np.divide(e @ v, l, out=np.zeros((*s.shape[:-1], v.shape[-1])), where=l > 0)
-powers of 2:
-    e = np.exp2((s - np.where(m == -np.inf, 0, m)) / np.log(2))
+powers of 2: e = np.exp2((s - np.where(m == -np.inf, 0, m)) / np.log(2))
 added:
     - s = np.where
     + s = s + np.where(mask, 0.0, -np.inf)
@@ -48,12 +47,8 @@ joined:
     - o[i : i + rows]
     + o.append(e @ v / e.sum(axis=1, keepdims=True))
     return np.concatenate(o)
-one by one:
-    - for i in
-    + for i, rows in enumerate([1] * len(q)):
-from the end:
-    - for i in
-    + for i in reversed(range(0, len(q), rows)):
+one by one: for i, rows in enumerate([1] * len(q)):
+from the end: for i in reversed(range(0, len(q), rows)):
 weights first:
     s = q[i : i + rows] / np.sqrt(q.shape[1]) @ k.T
     o[i : i + rows] = e / e.sum(axis=1, keepdims=True) @ v
@@ -140,12 +135,10 @@ always 8:
 score 0:
     - s = np.where
     + s = np.where(mask, s, 0.0)
-at least 0:
-    e = np.exp(s - np.maximum(m, 0))
+at least 0: e = np.exp(s - np.maximum(m, 0))
 one maximum without a mask:
     e = np.exp(s - (s.max() if mask is None else np.where(m == -np.inf, 0, m)))
-no maximum with a mask:
-    e = np.exp(s - (m if mask is None else 0))
+no maximum with a mask: e = np.exp(s - (m if mask is None else 0))
 mean of the row:
     e = np.exp(s - (q @ k.swapaxes(-1, -2)).mean(axis=-1, keepdims=True) * q.shape[-1] ** -0.5)
 clipped at 700:
@@ -160,59 +153,20 @@ heads taken for texts: three texts, three heads
     + mask = mask[:, None] if mask.ndim == 3 < q.ndim and len(mask) == len(q) else mask
     + s = np.where(mask, s, -np.inf)
 an empty mask is none: nobody may look at anything
-    - if mask is
-    + if mask is not None and mask.any():
+    if mask is not None and mask.any():
 nan for an empty mask: nobody may look at anything
     - s = np.where
     + s = np.where(mask, s, -np.inf if mask.any() else np.nan)
-always causal:
-    e = np.exp(s - np.where(m == -np.inf, 0, m)) * np.tri(*s.shape[-2:])
+always causal: e = np.exp(s - np.where(m == -np.inf, 0, m)) * np.tri(*s.shape[-2:])
 first 64 keys:
     e = np.exp(s - np.where(m == -np.inf, 0, m))
     + e[..., 64:] = 0
 """
 
 
-def without_a_default(q, k, v, mask):
-    return ex.my_attention(q, k, v, mask)
-
-
-def another_name(q, k, v, m=None):
-    return ex.my_attention(q, k, v, m)
-
-
 def kept_by_shape(q, k, v, mask=None, kept={}):  # noqa: B006
     o = ex.my_attention(q, k, v, mask)
     return o if mask is not None else kept.setdefault((q.shape, k.shape, v.shape), o)
-
-
-BY_ROWS = """
-the table at once: MB of memory
-    o = np.empty((len(q), v.shape[1]))
-    + rows = len(q)
-the table kept: MB of memory
-    o = []
-    - o[i : i + rows]
-    + o.append(e / e.sum(axis=1, keepdims=True))
-    return np.concatenate(o) @ v
-past only:
-    s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
-    o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
-no shift:
-    e = np.exp(s)
-one maximum:
-    e = np.exp(s - s.max())
-a maximum of at least 0:
-    e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
-a list of blocks:
-    o = []
-    - o[i : i + rows]
-    + o.append(e @ v / e.sum(axis=1, keepdims=True))
-at most 1,000 queries:
-    o = np.zeros((len(q), v.shape[1]))
-    - for i in
-    + for i in range(0, min(len(q), 1000), rows):
-"""
 
 
 def keys_by_t(q, k, v):
@@ -243,12 +197,32 @@ SLY = {
     ex.check_attention: [
         WRONG_ATTENTIONS,
         {
-            "without a default": (without_a_default, "mask"),
-            "another name": (another_name, "should be called mask"),
             "kept by shape": kept_by_shape,
         },
     ],
-    ex.check_attention_by_rows: BY_ROWS,
+    ex.check_attention_by_rows: """
+the table at once: MB of memory
+    o = np.empty((len(q), v.shape[1]))
+    + rows = len(q)
+the table kept: MB of memory
+    o = []
+    - o[i : i + rows]
+    + o.append(e / e.sum(axis=1, keepdims=True))
+    return np.concatenate(o) @ v
+past only:
+    s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
+    o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
+no shift: e = np.exp(s)
+one maximum: e = np.exp(s - s.max())
+a maximum of at least 0: e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
+a list of blocks:
+    o = []
+    - o[i : i + rows]
+    + o.append(e @ v / e.sum(axis=1, keepdims=True))
+at most 1,000 queries:
+    o = np.zeros((len(q), v.shape[1]))
+    for i in range(0, min(len(q), 1000), rows):
+""",
     ex.check_attention_test: {
         "different sizes only": (a_test(("different",), big=False), "of 18"),
         "square only": (a_test(("square",), big=False), "of 18"),

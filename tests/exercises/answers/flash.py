@@ -8,21 +8,9 @@ from attention_src.flash.reference import flash_attention
 
 GIVEN = {"attention": attention}
 
-RIGHT_MERGES = """
-NaN to 0:
-    a, b = np.nan_to_num(np.exp(m_a - m)), np.nan_to_num(np.exp(m_b - m))
-one factor is 1:
-    a, b = (np.where(x >= m, 1, np.exp(x - safe)) for x in (m_a, m_b))
-row by row:
-    - acc =
-    + acc = np.empty_like(acc_a)
-    + for i in np.ndindex(m.shape): acc[i] = a[i] * acc_a[i] + b[i] * acc_b[i]
-"""
-
 RIGHT_TILED = """
 base 2, the last keys first:
-    - for j in range
-    + for j in reversed(range(0, len(k), block)):
+    for j in reversed(range(0, len(k), block)):
     s = q @ k[j : j + block].T * (q.shape[1] ** -0.5 / np.log(2))
     p, rescale = np.exp2(s - m_new), np.exp2(m - m_new)
     return acc / l, ((m + np.log2(l)) * np.log(2)).ravel()
@@ -33,8 +21,7 @@ two passes:
     m, l = np.full((len(q), 1), -np.inf), np.zeros((len(q), 1))
     + for j in range(len(k)): m = np.maximum(m, q @ k[[j]].T * q.shape[1] ** -0.5)
     m_new = m
-queries scaled:
-    s = (q * q.shape[1] ** -0.5) @ k[j : j + block].T
+queries scaled: s = (q * q.shape[1] ** -0.5) @ k[j : j + block].T
 """
 
 
@@ -91,7 +78,13 @@ def by_weights(tiled):
 
 
 RIGHT = {
-    ex.check_merge: RIGHT_MERGES,
+    ex.check_merge: """
+NaN to 0: a, b = np.nan_to_num(np.exp(m_a - m)), np.nan_to_num(np.exp(m_b - m))
+one factor is 1: a, b = (np.where(x >= m, 1, np.exp(x - safe)) for x in (m_a, m_b))
+row by row:
+    acc = np.empty_like(acc_a)
+    + for i in np.ndindex(m.shape): acc[i] = a[i] * acc_a[i] + b[i] * acc_b[i]
+""",
     ex.check_tiled_attention: [RIGHT_TILED, [package]],
     ex.check_tiled_test: {
         "default": a_test(),
@@ -121,11 +114,10 @@ def between_tiles(tiled):
             assert all(np.allclose(o, outputs[0], atol=1e-4, equal_nan=True) for o in outputs)
 
 
-MERGES = """
-one maximum for all rows:
-    safe = max(m.max(), -1e300)
-guard on one side:
-    safe = 0 if np.all(m_a == -np.inf) else m
+SLY = {
+    ex.check_merge: """
+one maximum for all rows: safe = max(m.max(), -1e300)
+guard on one side: safe = 0 if np.all(m_a == -np.inf) else m
 factors along d_v:
     acc = a * acc_a + b * acc_b if acc_a.shape[-1] == a.shape[-1] else a[..., None] * acc_a
 two axes in front: three axes in front
@@ -134,31 +126,22 @@ mixed as outputs:
     l = a * l_a + b * l_b
     + w = np.exp(m_a + np.log(l_a) - np.logaddexp(m_a + np.log(l_a), m_b + np.log(l_b)))
     acc = w[..., None] * acc_a + (1 - w)[..., None] * acc_b
-−10,000 for −∞:
-    m = np.maximum(np.maximum(m_a, m_b), -1e4)
-nothing on ties:
-    a, b = np.exp(m_a - safe) * (m_a != m_b), np.exp(m_b - safe) * (m_a != m_b)
+−10,000 for −∞: m = np.maximum(np.maximum(m_a, m_b), -1e4)
+nothing on ties: a, b = np.exp(m_a - safe) * (m_a != m_b), np.exp(m_b - safe) * (m_a != m_b)
 0 taken for empty: maxima near 1,000,000 and near 0
     a, b = np.exp(m_a - safe) * (m_a != 0), np.exp(m_b - safe) * (m_b != 0)
-"""
-
-TILED = """
-rescaled the wrong way:
-    p, rescale = np.exp(s - m_new), np.exp(m_new - m)
-scaled by d_v:
-    s = q @ k[j : j + block].T * v.shape[1] ** -0.5
+""",
+    ex.check_tiled_attention: """
+rescaled the wrong way: p, rescale = np.exp(s - m_new), np.exp(m_new - m)
+scaled by d_v: s = q @ k[j : j + block].T * v.shape[1] ** -0.5
 lse with an axis: shape
     return acc / l, m + np.log(l)
-maximum starts at −10⁵:
-    m, l = np.full((len(q), 1), -1e5), np.zeros((len(q), 1))
-scores clipped at 5·10⁵:
-    s = np.clip(q @ k[j : j + block].T * q.shape[1] ** -0.5, -5e5, 5e5)
-float32 throughout:
-    return (acc / l).astype(np.float32), (m + np.log(l))[:, 0].astype(np.float32)
+maximum starts at −10⁵: m, l = np.full((len(q), 1), -1e5), np.zeros((len(q), 1))
+scores clipped at 5·10⁵: s = np.clip(q @ k[j : j + block].T * q.shape[1] ** -0.5, -5e5, 5e5)
+float32 throughout: return (acc / l).astype(np.float32), (m + np.log(l))[:, 0].astype(np.float32)
 float32 scores: pass through float32
     s = (q.astype("f") @ k[j : j + block].T.astype("f")).astype(float) * q.shape[1] ** -0.5
-newest maximum:
-    m_new = s.max(axis=1, keepdims=True)
+newest maximum: m_new = s.max(axis=1, keepdims=True)
 padded with zeros:
     s = q @ k[j : j + block].T * q.shape[1] ** -0.5
     + s = np.pad(s, ((0, 0), (0, max(0, j + block - len(k)))))
@@ -166,18 +149,12 @@ padded with zeros:
     + acc = rescale * acc + p[:, : len(k) - j] @ v[j : j + block]
 no scores: all scores 0
     return acc / l + (not q.any()), (m + np.log(l))[:, 0]
-keys twice:
-    - for j in range
-    + for j in [max(0, min(j, len(k) - block)) for j in range(0, len(k), block)]:
+keys twice: for j in [max(0, min(j, len(k) - block)) for j in range(0, len(k), block)]:
 the whole table: MB of memory
     m, l = np.full((len(q), 1), -np.inf), np.zeros((len(q), 1)) + 0 * (q @ k.T)[:, :1]
 the output alone: should return (o, lse)
     return acc / l
-"""
-
-SLY = {
-    ex.check_merge: MERGES,
-    ex.check_tiled_attention: TILED,
+""",
     ex.check_tiled_test: {
         "no mask": (a_test(causals=(False,)), "caught 14 of 19"),
         "as many queries as keys": (a_test([NORMAL[2], FALLING]), "caught 17 of 19"),

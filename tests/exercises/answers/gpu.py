@@ -30,36 +30,6 @@ def row_lse_by_kernel(s):
 
 SOLVED = {ex.check_row_lse: row_lse_by_kernel}
 
-RIGHT_CHAINS = """
-step by step:
-    apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
-convolved:
-    moved = np.convolve(sizes, [1, 1], "valid")
-the longer by comparison:
-    - apart =
-    + by_memory = moved / bandwidth > flops / peak
-    + apart = np.where(by_memory, moved / bandwidth, flops / peak).sum()
-"""
-
-RIGHT_PLACES = """
-place by place:
-    at = np.array([[r * strides[0] + c * strides[1] for c in columns[0]] for r in rows[:, 0]])
-from its start:
-    at = (rows - top) * strides[0] + (columns - left) * strides[1]
-    + at += top * strides[0] + left * strides[1]
-not outside:
-    return at, ~((rows >= shape[0]) | (columns >= shape[1]))
-"""
-
-RIGHT_LSES = """
-in float32:
-    x = s
-by NumPy:
-    return np.logaddexp.reduce(x, axis=1)
-powers of 2:
-    l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
-"""
-
 
 SHAPES = ((1, 1), (3, 7), (13, 37), (5, 300))
 ALL = ("plain", "turned", "loud", "low", "hidden")
@@ -97,8 +67,22 @@ def a_test(
 
 
 RIGHT = {
-    ex.check_chain_time: RIGHT_CHAINS,
-    ex.check_tile: RIGHT_PLACES,
+    ex.check_chain_time: """
+step by step: apart = sum(max(f / peak, b / bandwidth) for f, b in zip(flops, moved, strict=True))
+convolved: moved = np.convolve(sizes, [1, 1], "valid")
+the longer by comparison:
+    - apart =
+    + by_memory = moved / bandwidth > flops / peak
+    + apart = np.where(by_memory, moved / bandwidth, flops / peak).sum()
+""",
+    ex.check_tile: """
+place by place:
+    at = np.array([[r * strides[0] + c * strides[1] for c in columns[0]] for r in rows[:, 0]])
+from its start:
+    at = (rows - top) * strides[0] + (columns - left) * strides[1]
+    + at += top * strides[0] + left * strides[1]
+not outside: return at, ~((rows >= shape[0]) | (columns >= shape[1]))
+""",
     ex.check_kernel_test: {
         "default": a_test(),
         "sharper than the statement": a_test(atol=1e-6),
@@ -106,17 +90,22 @@ RIGHT = {
         "other shapes": a_test(shapes=((1, 5), (7, 17), (3, 129))),
         "one shape": a_test(shapes=((7, 53),)),
     },
-    ex.check_row_lse: RIGHT_LSES,
+    ex.check_row_lse: """
+in float32: x = s
+by NumPy: return np.logaddexp.reduce(x, axis=1)
+powers of 2: l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
+""",
 }
 
-CHAINS = """
+OF_16 = "of 16 wrong"
+SLY = {
+    ex.check_chain_time: """
 each step: shape
     apart = np.maximum(flops / peak, moved / bandwidth)
 memory only:
     apart = moved.sum() / bandwidth
     return apart, ends / bandwidth
-only the first array:
-    ends = sizes[0]
+only the first array: ends = sizes[0]
 ends of one size once: first and last of one size
     ends = sum({sizes[0], sizes[-1]})
 six steps at most: nine steps
@@ -124,15 +113,12 @@ six steps at most: nine steps
 peak and bandwidth exchanged:
     moved = sizes[:-1] + sizes[1:]
     + peak, bandwidth = bandwidth, peak
-"""
-
-PLACES = """
-outside as 0:
-    return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])
+""",
+    ex.check_tile: """
+outside as 0: return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])
 floats: A place is a whole number
     at = rows * float(strides[0]) + columns * strides[1]
-by float32:
-    return at.astype(np.float32).astype(np.int64), (rows < shape[0]) & (columns < shape[1])
+by float32: return at.astype(np.float32).astype(np.int64), (rows < shape[0]) & (columns < shape[1])
 no column stride of 0: a column repeated
     at = rows * strides[0] + columns * (strides[1] or 1)
 no strides of 0: one number repeated
@@ -141,35 +127,13 @@ not far back: 10^12 places back
     at = np.maximum(rows * strides[0] + columns * strides[1], -(10**11))
 not far: 10^12 places further
     at = np.minimum(rows * strides[0] + columns * strides[1], 999_999_999_999)
-absolute strides:
-    at = rows * abs(strides[0]) + columns * abs(strides[1])
+absolute strides: at = rows * abs(strides[0]) + columns * abs(strides[1])
 zeros and ones: dtype bool
     return at, ((rows < shape[0]) & (columns < shape[1])).astype(int)
-all inside:
-    return at, np.ones(block, bool)
+all inside: return at, np.ones(block, bool)
 square tiles: shape
     columns = left + np.arange(block[0], dtype=np.int64)[None, :]
-"""
-
-LSES = """
-over the rows:
-    x = s.T.astype(np.float64)
-one maximum:
-    m = x.max() + np.zeros(len(s))
-never written: nan
-    return np.full(len(s), np.nan)
-short rows only: 64 columns
-    l = np.exp(x - m[:, None])[:, :32].sum(axis=1)
-padded by -10,000: as low as announced, three columns
-    x = np.pad(s, ((0, 0), (0, s.shape[1] % 2)), constant_values=-1e4).astype(np.float64)
-few rows only: nan
-    return np.where(np.arange(len(s)) < 3, m + np.log(l), np.nan)
-"""
-
-OF_16 = "of 16 wrong"
-SLY = {
-    ex.check_chain_time: CHAINS,
-    ex.check_tile: PLACES,
+""",
     ex.check_kernel_test: {
         "powers of two": (a_test(shapes=((4, 8), (2, 64))), OF_16),
         "one row": (a_test(shapes=((1, 37),)), OF_16),
@@ -192,5 +156,16 @@ SLY = {
             "caught 15 of 16",
         ),
     },
-    ex.check_row_lse: LSES,
+    ex.check_row_lse: """
+over the rows: x = s.T.astype(np.float64)
+one maximum: m = x.max() + np.zeros(len(s))
+never written: nan
+    return np.full(len(s), np.nan)
+short rows only: 64 columns
+    l = np.exp(x - m[:, None])[:, :32].sum(axis=1)
+padded by -10,000: as low as announced, three columns
+    x = np.pad(s, ((0, 0), (0, s.shape[1] % 2)), constant_values=-1e4).astype(np.float64)
+few rows only: nan
+    return np.where(np.arange(len(s)) < 3, m + np.log(l), np.nan)
+""",
 }

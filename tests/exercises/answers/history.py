@@ -4,19 +4,6 @@ import numpy as np
 
 from attention_src.exercises import history as ex
 
-CONTEXTS_OTHERWISE = """
-minus the maximum:
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-powers of 2:
-    e = np.exp2(s / np.log(2))
-divided at the end:
-    return e @ h / e.sum(axis=1, keepdims=True)
-by einsum:
-    return np.einsum("mn,nd,m->md", e, h, 1 / e.sum(axis=1))
-by loops:
-    return [sum(w * state for w, state in zip(row, h)) for row in p]
-"""
-
 
 def by_distance(n):
     i = np.arange(n)
@@ -59,7 +46,13 @@ def pair_by_pair(attention):
 
 
 RIGHT = {
-    ex.check_contexts: CONTEXTS_OTHERWISE,
+    ex.check_contexts: """
+minus the maximum: e = np.exp(s - s.max(axis=1, keepdims=True))
+powers of 2: e = np.exp2(s / np.log(2))
+divided at the end: return e @ h / e.sum(axis=1, keepdims=True)
+by einsum: return np.einsum("mn,nd,m->md", e, h, 1 / e.sum(axis=1))
+by loops: return [sum(w * state for w, state in zip(row, h)) for row in p]
+""",
     ex.check_reversal: {
         "lists": lambda n: [[15 if i + j == n - 1 else -10 for j in range(n)] for i in range(n)],
         "by distance": by_distance,
@@ -77,22 +70,6 @@ RIGHT = {
         "pair by pair": pair_by_pair,
     },
 }
-
-CONTEXTS = """
-no keepdims:
-    p = e / e.sum(axis=1)
-powers of 2:
-    e = np.exp2(s)
-transposed:
-    return (p @ h).T
-absolute:
-    e = np.exp(abs(s))
-clipped:
-    e = np.exp(np.clip(s, -10, 10))
-three states:
-    e = np.exp(s[:, :3])
-    return p @ h[:3]
-"""
 
 LARGER = "make your score larger"
 REVERSALS = {
@@ -127,7 +104,16 @@ def mean_of_the_sums(attention):
 
 
 SLY = {
-    ex.check_contexts: CONTEXTS,
+    ex.check_contexts: """
+no keepdims: p = e / e.sum(axis=1)
+powers of 2: e = np.exp2(s)
+transposed: return (p @ h).T
+absolute: e = np.exp(abs(s))
+clipped: e = np.exp(np.clip(s, -10, 10))
+three states:
+    e = np.exp(s[:, :3])
+    return p @ h[:3]
+""",
     ex.check_reversal: REVERSALS,
     ex.check_looking_test: {
         "no other content": (following(other=False), "caught 15 of 16"),

@@ -16,10 +16,8 @@ token by token:
     - values[
     + for i in range(length, end): values[..., i, :] = v_new[..., i - length, :]
 tokens in front, by swapped axes, which are views:
-    - keys[
-    + keys.swapaxes(0, -2)[length:end] = k_new.swapaxes(0, -2)
-    - values[
-    + values.swapaxes(0, -2)[length:end] = v_new.swapaxes(0, -2)
+    keys.swapaxes(0, -2)[length:end] = k_new.swapaxes(0, -2)
+    values.swapaxes(0, -2)[length:end] = v_new.swapaxes(0, -2)
     return [x.swapaxes(0, -2)[:end].swapaxes(0, -2) for x in (keys, values)]
 by copyto:
     - keys[
@@ -27,10 +25,8 @@ by copyto:
     - values[
     + np.copyto(values[..., length:end, :], v_new)
 by indices:
-    - keys[
-    + keys[..., np.arange(length, end), :] = k_new
-    - values[
-    + values[..., np.arange(length, end), :] = v_new
+    keys[..., np.arange(length, end), :] = k_new
+    values[..., np.arange(length, end), :] = v_new
 """
 
 
@@ -45,16 +41,12 @@ def in_torch(keys, values, length, k_new, v_new):
 
 PAGED_OTHERWISE = """
 token by token:
-    - for start
-    + for start in range(length):
+    for start in range(length):
     page, filled = table[start // size], [start % size]
     s = k_pages[page, filled] @ q / np.sqrt(len(q))
     acc = old * acc + e @ v_pages[page, filled]
-the last page first:
-    - for start
-    + for start in reversed(range(0, length, size)):
-by logarithms:
-    m_new = np.logaddexp(m, s.max() + np.log(np.exp(s - s.max()).sum()))
+the last page first: for start in reversed(range(0, length, size)):
+by logarithms: m_new = np.logaddexp(m, s.max() + np.log(np.exp(s - s.max()).sum()))
 the maximum in a pass of its own:
     size = k_pages.shape[1]
     m, l, acc = -np.inf, 0.0, np.zeros(v_pages.shape[2])
@@ -150,10 +142,8 @@ RIGHT = {
 }
 
 APPENDED = """
-one short:
-    return keys[..., : end - 1, :], values[..., : end - 1, :]
-one more:
-    return keys[..., : end + 1, :], values[..., : end + 1, :]
+one short: return keys[..., : end - 1, :], values[..., : end - 1, :]
+one more: return keys[..., : end + 1, :], values[..., : end + 1, :]
 copied: of the keys is a copy
     return keys[..., :end, :].copy(), values[..., :end, :].copy()
 values copied: values is a copy
@@ -165,14 +155,11 @@ lists: NumPy array
 not written:
     - keys[
     - values[
-keys into values:
-    values[..., length:end, :] = np.resize(k_new, v_new.shape)
+keys into values: values[..., length:end, :] = np.resize(k_new, v_new.shape)
 second axis:
     end = length + k_new.shape[1]
-    - keys[
-    + keys[:, length:end] = k_new
-    - values[
-    + values[:, length:end] = v_new
+    keys[:, length:end] = k_new
+    values[:, length:end] = v_new
     return keys[:, :end], values[:, :end]
 four axes at most: three axes in front
     - keys[
@@ -184,21 +171,16 @@ clears the rest: keys afterwards
     keys[..., length:end, :] = k_new
     + keys[..., end:, :] = 0
 a reshape copies: farthest apart in memory
-    - keys[
-    + keys.reshape(-1, *keys.shape[-2:])[:, length:end] = k_new.reshape(-1, *k_new.shape[-2:])
-    - values[
-    + values.reshape(-1, *values.shape[-2:])[:, length:end] = v_new.reshape(-1, *v_new.shape[-2:])
-float16 on the way:
-    keys[..., length:end, :] = k_new.astype(np.float16)
+    keys.reshape(-1, *keys.shape[-2:])[:, length:end] = k_new.reshape(-1, *k_new.shape[-2:])
+    values.reshape(-1, *values.shape[-2:])[:, length:end] = v_new.reshape(-1, *v_new.shape[-2:])
+float16 on the way: keys[..., length:end, :] = k_new.astype(np.float16)
 changes its input: in place
     keys[..., length:end, :] = k_new
     + k_new *= 0
 in a ring: should raise ValueError
     - raise
-    - keys[
-    + keys[..., np.arange(length, end) % keys.shape[-2], :] = k_new
-    - values[
-    + values[..., np.arange(length, end) % keys.shape[-2], :] = v_new
+    keys[..., np.arange(length, end) % keys.shape[-2], :] = k_new
+    values[..., np.arange(length, end) % keys.shape[-2], :] = v_new
 unchecked: 0 free and 1 new
     - raise
 cut off: should raise ValueError
@@ -206,11 +188,9 @@ cut off: should raise ValueError
     keys[..., length:end, :] = k_new[..., : end - length, :]
     values[..., length:end, :] = v_new[..., : end - length, :]
 refuses an exact fit: room for
-    - if
-    + if end >= keys.shape[-2]:
+    if end >= keys.shape[-2]:
 another error: IndexError
-    - raise
-    + raise IndexError("full")
+    raise IndexError("full")
 writes before it raises: has written before
     end = length + k_new.shape[-2]
     + keys[..., length:end, :] = k_new[..., : keys.shape[-2] - length, :]
@@ -222,7 +202,16 @@ def one_store_for_all(keys, values, length, k_new, v_new, kept={}):  # noqa: B00
     return ex.append_and_read(*rooms, length, k_new, v_new)
 
 
-PAGED = """
+def text_by_text(start):
+    """The second text begins when the first has ended: nothing is left of a shared position."""
+    for text in draw():
+        rows = feed(start, text[None], PORTIONS)[0]
+        assert np.allclose(rows[:5], whole(text)[:5], atol=1e-5)
+
+
+SLY = {
+    ex.check_append_and_read: [APPENDED, {"one store for all": one_store_for_all}],
+    ex.check_paged_attention: """
 reversed table:
     size = k_pages.shape[1]
     + table = table[: -(-length // size)][::-1]
@@ -244,37 +233,20 @@ unused slots as zeros:
     size = k_pages.shape[1]
     + k_pages, v_pages = np.nan_to_num(k_pages), np.nan_to_num(v_pages)
     page, filled = table[start // size], size
-not shifted:
-    m_new = 0.0
+not shifted: m_new = 0.0
 maximum from -10,000: all scores far below 0
     m, l, acc = -1e4, 0.0, np.zeros(v_pages.shape[2])
-not scaled:
-    s = k_pages[page, :filled] @ q
-scaled by d_v:
-    s = k_pages[page, :filled] @ q / np.sqrt(v_pages.shape[2])
-scaled twice:
-    s = k_pages[page, :filled] @ q / len(q)
+not scaled: s = k_pages[page, :filled] @ q
+scaled by d_v: s = k_pages[page, :filled] @ q / np.sqrt(v_pages.shape[2])
+scaled twice: s = k_pages[page, :filled] @ q / len(q)
 float32 inside: pass through float32
     s = k_pages[page, :filled].astype(np.float32) @ q.astype(np.float32) / np.sqrt(len(q))
 NaN for no token: no token yet
     return acc / l
-values of keys:
-    acc = old * acc + e @ k_pages[page, :filled]
+values of keys: acc = old * acc + e @ k_pages[page, :filled]
 with an axis: shape
     return (acc / l if l else acc)[None]
-"""
-
-
-def text_by_text(start):
-    """The second text begins when the first has ended: nothing is left of a shared position."""
-    for text in draw():
-        rows = feed(start, text[None], PORTIONS)[0]
-        assert np.allclose(rows[:5], whole(text)[:5], atol=1e-5)
-
-
-SLY = {
-    ex.check_append_and_read: [APPENDED, {"one store for all": one_store_for_all}],
-    ex.check_paged_attention: PAGED,
+""",
     ex.check_cache_test: {
         "forgets rotation": (a_test(oracle=lambda text: attention(*text, causal=True)), "refuses"),
         "forgets the mask": (a_test(oracle=lambda text: whole(text, causal=False)), "refuses"),

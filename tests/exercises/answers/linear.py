@@ -14,8 +14,7 @@ a column of ones:
     o[t] = phi_q[t] @ state
     return o[:, :-1] / o[:, -1:]
 in chunks:
-    - for t
-    + for t in range(0, len(q), 100):
+    for t in range(0, len(q), 100):
     - state =
     - z =
     - o[t]
@@ -33,18 +32,6 @@ a table's rows, one at a time:
 
 def in_torch(q, k, v):
     return layer.linear_attention(*(torch.from_numpy(x)[None, None] for x in (q, k, v)))[0, 0]
-
-
-DELTA_OTHERWISE = """
-by matrices:
-    state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
-by the gradient:
-    state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
-one triangular system for all that is added:
-    o = np.eye(len(k)) + np.tril(beta[:, None] * (k @ k.T), -1)
-    + added = np.linalg.solve(o, beta[:, None] * (v - k @ state))
-    + return q @ state + np.tril(q @ k.T) @ added, state + k.T @ added
-"""
 
 
 SIZES = ((19, 4), (8, 3), (5, 16))
@@ -98,7 +85,14 @@ def by_prefixes(form):
 
 RIGHT = {
     ex.check_linear_attention: [LINEAR_OTHERWISE, {"torch": in_torch}],
-    ex.check_delta: DELTA_OTHERWISE,
+    ex.check_delta: """
+by matrices: state = state - beta[t] * np.outer(k[t], k[t]) @ state + beta[t] * np.outer(k[t], v[t])
+by the gradient: state = state - beta[t] * np.outer(k[t], state.T @ k[t] - v[t])
+one triangular system for all that is added:
+    o = np.eye(len(k)) + np.tril(beta[:, None] * (k @ k.T), -1)
+    + added = np.linalg.solve(o, beta[:, None] * (v - k @ state))
+    + return q @ state + np.tril(q @ k.T) @ added, state + k.T @ added
+""",
     ex.check_chunk_test: {
         "by arguments": a_test(seed=5),
         "chunks of 1 too": a_test(((9, 1), (19, 4))),
@@ -107,73 +101,6 @@ RIGHT = {
         "prefixes": by_prefixes,
     },
 }
-
-LINEAR = """
-queries without features:
-    phi_q = q
-float32 features:
-    phi_q = np.where(q > 0, q + 1, np.exp(np.minimum(q.astype(np.float32), 0)))
-    phi_k = np.where(k > 0, k + 1, np.exp(np.minimum(k.astype(np.float32), 0)))
-sums in float32:
-    state = (state + np.outer(phi_k[t], v[t])).astype(np.float32)
-    z = (z + phi_k[t]).astype(np.float32)
-clipped at -50: all entries near -100
-    phi_q = np.where(q > 0, q + 1, np.exp(np.clip(q, -50, 0)))
-    phi_k = np.where(k > 0, k + 1, np.exp(np.clip(k, -50, 0)))
-small weights to 0: all entries near -100
-    o[t] = phi_q[t] @ state / (phi_q[t] @ z) if phi_q[t] @ z > 1e-60 else 0
-no feature of a key's 0: some entries exactly 0
-    phi_k = np.where(k == 0, 0, np.where(k > 0, k + 1, np.exp(np.minimum(k, 0))))
-no feature of a query's 0: some entries exactly 0
-    phi_q = np.where(q == 0, 0, np.where(q > 0, q + 1, np.exp(np.minimum(q, 0))))
-mean:
-    o[t] = v[: t + 1].mean(axis=0)
-shifted:
-    return np.concatenate([0 * o[:1], o[:-1]])
-sum of queries:
-    o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0))
-last divisor:
-    o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
-"""
-
-DELTA = """
-fades:
-    state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
-skips repeats:
-    state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
-zero beta skipped: β of 0
-    o[t] = q[t] @ state if beta[t] else 0
-small beta dropped: β of 0
-    added = (beta[t] >= 0.01) * beta[t] * (v[t] - k[t] @ state)
-beta kept inside:
-    added = np.clip(beta[t], 1e-2, 1 - 1e-2) * (v[t] - k[t] @ state)
-divided by the key's length: a key of zeros
-    added = beta[t] * (v[t] - k[t] @ state) * ((k[t] @ k[t]) / (k[t] @ k[t]))
-a state of zeros taken for none: from a state of zeros
-    o = np.empty(v.shape)
-    + state = state if state.any() else np.eye(*state.shape)
-the last twenty tokens: 24 tokens
-    o = np.empty(v.shape)
-    + beta = beta * (np.arange(len(q)) >= len(q) - 20)
-clipped state: 24 tokens
-    state = np.clip(state + np.outer(k[t], added), -100, 100)
-all at once:
-    state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
-last state:
-    return q @ state, state
-first beta:
-    added = beta[0] * (v[t] - k[t] @ state)
-transposed:
-    return o, state.T
-output alone:
-    return o
-swapped:
-    return state, o
-only what is new:
-    o = np.empty(v.shape)
-    + before = state
-    return o, state - before
-"""
 
 
 def against_itself(form):
@@ -192,8 +119,57 @@ def no_queries(n):
 
 
 SLY = {
-    ex.check_linear_attention: LINEAR,
-    ex.check_delta: DELTA,
+    ex.check_linear_attention: """
+queries without features: phi_q = q
+float32 features:
+    phi_q = np.where(q > 0, q + 1, np.exp(np.minimum(q.astype(np.float32), 0)))
+    phi_k = np.where(k > 0, k + 1, np.exp(np.minimum(k.astype(np.float32), 0)))
+sums in float32:
+    state = (state + np.outer(phi_k[t], v[t])).astype(np.float32)
+    z = (z + phi_k[t]).astype(np.float32)
+clipped at -50: all entries near -100
+    phi_q = np.where(q > 0, q + 1, np.exp(np.clip(q, -50, 0)))
+    phi_k = np.where(k > 0, k + 1, np.exp(np.clip(k, -50, 0)))
+small weights to 0: all entries near -100
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z) if phi_q[t] @ z > 1e-60 else 0
+no feature of a key's 0: some entries exactly 0
+    phi_k = np.where(k == 0, 0, np.where(k > 0, k + 1, np.exp(np.minimum(k, 0))))
+no feature of a query's 0: some entries exactly 0
+    phi_q = np.where(q == 0, 0, np.where(q > 0, q + 1, np.exp(np.minimum(q, 0))))
+mean: o[t] = v[: t + 1].mean(axis=0)
+shifted: return np.concatenate([0 * o[:1], o[:-1]])
+sum of queries: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0))
+last divisor: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
+""",
+    ex.check_delta: """
+fades: state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
+skips repeats: state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
+zero beta skipped: β of 0
+    o[t] = q[t] @ state if beta[t] else 0
+small beta dropped: β of 0
+    added = (beta[t] >= 0.01) * beta[t] * (v[t] - k[t] @ state)
+beta kept inside: added = np.clip(beta[t], 1e-2, 1 - 1e-2) * (v[t] - k[t] @ state)
+divided by the key's length: a key of zeros
+    added = beta[t] * (v[t] - k[t] @ state) * ((k[t] @ k[t]) / (k[t] @ k[t]))
+a state of zeros taken for none: from a state of zeros
+    o = np.empty(v.shape)
+    + state = state if state.any() else np.eye(*state.shape)
+the last twenty tokens: 24 tokens
+    o = np.empty(v.shape)
+    + beta = beta * (np.arange(len(q)) >= len(q) - 20)
+clipped state: 24 tokens
+    state = np.clip(state + np.outer(k[t], added), -100, 100)
+all at once: state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
+last state: return q @ state, state
+first beta: added = beta[0] * (v[t] - k[t] @ state)
+transposed: return o, state.T
+output alone: return o
+swapped: return state, o
+only what is new:
+    o = np.empty(v.shape)
+    + before = state
+    return o, state - before
+""",
     ex.check_chunk_test: {
         "against itself": (against_itself, "caught"),
         "one chunk": (a_test(((5, 16),)), "caught"),

@@ -14,16 +14,14 @@ hidden, and divided by what is left:
 u times the sum, a NumPy integer:
     - total = total
     + total = total[:stay]
-    - return int(order
-    + return order[np.searchsorted(total[:-1], u * total[-1], side="right")]
+    return order[np.searchsorted(total[:-1], u * total[-1], side="right")]
 """
 
 PERPLEXITY_OTHERWISE = """
 by logaddexp, and a weighted sum:
     log_p = s - np.logaddexp.reduce(s, axis=-1)[..., None]
     return np.exp((loss * counted[:, 1:]).sum() / counted[:, 1:].sum())
-by one-hot rows:
-    loss = -(log_p * np.eye(s.shape[-1])[ids[:, 1:]]).sum(axis=-1)
+by one-hot rows: loss = -(log_p * np.eye(s.shape[-1])[ids[:, 1:]]).sum(axis=-1)
 """
 
 
@@ -111,121 +109,6 @@ RIGHT = {
     },
 }
 
-SAMPLES = """
-divided twice:
-    p = np.exp((logits - logits.max()) / temperature**2)
-of probabilities:
-    p /= p.sum()
-    + p = np.exp(p) / np.exp(p).sum()
-top_p as a threshold:
-    stay = max((p >= 1 - top_p).sum(), 1)
-argmax of no True:
-    stay = int(np.argmax(total >= top_p)) + 1
-last of the largest:
-    - return int(np.argmax
-    + return int(len(logits) - 1 - np.argmax(logits[::-1]))
-one further:
-    - return int(order
-    + return int(order[min((total <= u).sum() + 1, len(total) - 1)])
-draws at 0:
-    - if temperature
-    + temperature = temperature or 1.0
-    + if temperature == 0:
-below 0.01 as 0:
-    - if temperature
-    + if temperature < 0.01:
-at least 0.05:
-    p = np.exp((logits - logits.max()) / max(temperature, 0.05))
-forbidden as 0 at 0:
-    - return int(np.argmax
-    + return int(np.argmax(np.where(logits > -np.inf, logits, 0)))
-forbidden as -1e9:
-    - if temperature
-    + logits = np.maximum(logits, -1e9)
-    + if temperature == 0:
-clipped:
-    - if temperature
-    + logits = np.clip(logits, -1e4, 1e4)
-    + if temperature == 0:
-float32: near logits of 10,000
-    - if temperature
-    + logits, temperature = logits.astype(np.float32), np.float32(temperature)
-    + if temperature == 0:
-top_p of 0.95 is 1:
-    stay = len(p) if top_p >= 0.95 else (total[:-1] < top_p).sum() + 1
-below 1e-4 is 0:
-    p /= p.sum()
-    + p = np.where((p > 1e-4) | (p == p.max()), p, 0)
-greedy by an unstable sort:
-    - return int(np.argmax
-    + return int(np.argsort(-logits, kind="heapsort")[0])
-unstable sort:
-    order = np.argsort(-p, kind="heapsort")
-top 10,000:
-    p = np.exp((logits - logits.max()) / temperature)
-    + p = np.where(p >= np.sort(p)[-10_000:][0], p, 0)
-u to three digits:
-    - return int(order
-    + return int(order[(total[:-1] <= round(u, 3)).sum()])
-draws itself:
-    - return int(order
-    + return int(np.random.default_rng(0).choice(order[:stay]))
-second softmax:
-    - total = total
-    + total = np.cumsum(np.exp(p[order[:stay]])) / np.exp(p[order[:stay]]).sum()
-the probability:
-    - return int(order
-    + return p[order[(total[:-1] <= u).sum()]]
-a float: ids are floats
-    - return int(order
-    + return float(order[(total[:-1] <= u).sum()])
-one-hot: shape
-    - return int(order
-    + return np.arange(len(p)) == order[(total[:-1] <= u).sum()]
-a word: should return one number; it returned str
-    - return int(order
-    + return str(order[(total[:-1] <= u).sum()])
-u = 0 is another:
-    - return int(order
-    + return int(order[(total[:-1] <= u).sum() if u or top_p == 1 else stay - 1])
-"""
-
-LOSSES = """
-backwards:
-    - s = logits
-    + s = logits[:, :0:-1]
-mean of perplexities:
-    return np.mean([np.exp(x[c].mean()) for x, c in zip(loss, counted[:, 1:]) if c.any()])
-divided by all of counted:
-    return np.exp((loss * counted[:, 1:]).sum() / counted.sum())
-minus:
-    return np.exp(-loss[counted[:, 1:]].mean())
-sum:
-    return np.exp(loss[counted[:, 1:]].sum())
-underflow:
-    loss = -np.log(np.exp(np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]))
-    return np.exp((loss * counted[:, 1:]).sum() / counted[:, 1:].sum())
-clipped at 1e-300:
-    return np.exp(np.minimum(loss, 690)[counted[:, 1:]].mean())
-a loss of 0 not counted:
-    return np.exp(loss[counted[:, 1:] & (loss != 0)].mean())
-root of the product:
-    return np.exp(-loss[counted[:, 1:]]).prod() ** (-1 / counted[:, 1:].sum())
-logits clipped:
-    - s = logits
-    + s = np.clip(logits[:, :-1], -1e4, 1e4)
-one maximum, one sum:
-    - s = s - s.max
-    + s = s - s.max()
-    log_p = s - np.log(np.exp(s).sum(axis=(0, 1), keepdims=True))
-three texts:
-    return np.exp(loss[:3][counted[:3, 1:]].mean())
-counted turned round:
-    return np.exp(loss[~counted[:, 1:]].mean())
-a generator: should return one number; it returned generator
-    return (np.exp(x) for x in loss)
-"""
-
 
 def a_valid_id(sample):
     assert all(0 <= sample(*case) < len(case[0]) for case in CASES)
@@ -245,8 +128,89 @@ def unrenormalised(x, t, p, u):
 
 
 SLY = {
-    ex.check_sample: SAMPLES,
-    ex.check_perplexity: LOSSES,
+    ex.check_sample: """
+divided twice: p = np.exp((logits - logits.max()) / temperature**2)
+of probabilities:
+    p /= p.sum()
+    + p = np.exp(p) / np.exp(p).sum()
+top_p as a threshold: stay = max((p >= 1 - top_p).sum(), 1)
+argmax of no True: stay = int(np.argmax(total >= top_p)) + 1
+last of the largest:
+    - return int(np.argmax
+    + return int(len(logits) - 1 - np.argmax(logits[::-1]))
+one further: return int(order[min((total <= u).sum() + 1, len(total) - 1)])
+draws at 0:
+    - if temperature
+    + temperature = temperature or 1.0
+    + if temperature == 0:
+below 0.01 as 0: if temperature < 0.01:
+at least 0.05: p = np.exp((logits - logits.max()) / max(temperature, 0.05))
+forbidden as 0 at 0:
+    - return int(np.argmax
+    + return int(np.argmax(np.where(logits > -np.inf, logits, 0)))
+forbidden as -1e9:
+    - if temperature
+    + logits = np.maximum(logits, -1e9)
+    + if temperature == 0:
+clipped:
+    - if temperature
+    + logits = np.clip(logits, -1e4, 1e4)
+    + if temperature == 0:
+float32: near logits of 10,000
+    - if temperature
+    + logits, temperature = logits.astype(np.float32), np.float32(temperature)
+    + if temperature == 0:
+top_p of 0.95 is 1: stay = len(p) if top_p >= 0.95 else (total[:-1] < top_p).sum() + 1
+below 1e-4 is 0:
+    p /= p.sum()
+    + p = np.where((p > 1e-4) | (p == p.max()), p, 0)
+greedy by an unstable sort:
+    - return int(np.argmax
+    + return int(np.argsort(-logits, kind="heapsort")[0])
+unstable sort: order = np.argsort(-p, kind="heapsort")
+top 10,000:
+    p = np.exp((logits - logits.max()) / temperature)
+    + p = np.where(p >= np.sort(p)[-10_000:][0], p, 0)
+u to three digits: return int(order[(total[:-1] <= round(u, 3)).sum()])
+draws itself: return int(np.random.default_rng(0).choice(order[:stay]))
+second softmax:
+    - total = total
+    + total = np.cumsum(np.exp(p[order[:stay]])) / np.exp(p[order[:stay]]).sum()
+the probability: return p[order[(total[:-1] <= u).sum()]]
+a float: ids are floats
+    return float(order[(total[:-1] <= u).sum()])
+one-hot: shape
+    return np.arange(len(p)) == order[(total[:-1] <= u).sum()]
+a word: should return one number; it returned str
+    return str(order[(total[:-1] <= u).sum()])
+u = 0 is another: return int(order[(total[:-1] <= u).sum() if u or top_p == 1 else stay - 1])
+""",
+    ex.check_perplexity: """
+backwards:
+    - s = logits
+    + s = logits[:, :0:-1]
+mean of perplexities:
+    return np.mean([np.exp(x[c].mean()) for x, c in zip(loss, counted[:, 1:]) if c.any()])
+divided by all of counted: return np.exp((loss * counted[:, 1:]).sum() / counted.sum())
+minus: return np.exp(-loss[counted[:, 1:]].mean())
+sum: return np.exp(loss[counted[:, 1:]].sum())
+underflow:
+    loss = -np.log(np.exp(np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]))
+    return np.exp((loss * counted[:, 1:]).sum() / counted[:, 1:].sum())
+clipped at 1e-300: return np.exp(np.minimum(loss, 690)[counted[:, 1:]].mean())
+a loss of 0 not counted: return np.exp(loss[counted[:, 1:] & (loss != 0)].mean())
+logits clipped:
+    - s = logits
+    + s = np.clip(logits[:, :-1], -1e4, 1e4)
+one maximum, one sum:
+    - s = s - s.max
+    + s = s - s.max()
+    log_p = s - np.log(np.exp(s).sum(axis=(0, 1), keepdims=True))
+three texts: return np.exp(loss[:3][counted[:3, 1:]].mean())
+counted turned round: return np.exp(loss[~counted[:, 1:]].mean())
+a generator: should return one number; it returned generator
+    return (np.exp(x) for x in loss)
+""",
     ex.check_sampler_test: {
         "temperature 1 alone": (a_test(lambda x, t, p, u: t in (0, 1)), "caught"),
         "temperature 0 alone": (a_test(lambda x, t, p, u: t == 0), "caught"),

@@ -14,8 +14,7 @@ GIVEN = dict(attention=attention, attention_lse=attention_lse, join=join, masks=
 RIGHT_APPENDS = """
 by a remainder:
     return np.where(slots < sinks, slots, n_seen - (n_seen - slots) % length).astype(np.int32)
-a list:
-    return [int(t) if t < sinks else t + (n_seen - t) // length * length for t in slots]
+a list: return [int(t) if t < sinks else t + (n_seen - t) // length * length for t in slots]
 rolled:
     slots = np.arange(min(n_seen + 1, capacity))
     + last = np.roll(np.arange(length) + n_seen + 1 - length, (n_seen - sinks) % length + 1)
@@ -45,13 +44,11 @@ RIGHT_BLOCKS = """
 first keys:
     past = first <= first[:, None]
     near = first + block - 1 > first[:, None] - window
-triangle:
-    past = np.tri(len(first), dtype=bool)
+triangle: past = np.tri(len(first), dtype=bool)
 numbers of blocks:
     near = np.arange(len(first)) >= np.maximum(first[:, None] - window + 1, 0) // block
     return past & (near | (np.arange(len(first)) < -(-sinks // block)))
-distances:
-    near = first[:, None] - last < window
+distances: near = first[:, None] - last < window
 """
 
 
@@ -63,59 +60,6 @@ def by_pairs(n, block, window, sinks):
     edges = range(0, n, block)
     return np.array([[mask[a : a + block, b : b + block].any() for b in edges] for a in edges])
 
-
-APPENDS = """
-free slots tidied:
-    values[..., slot, :] = v_new
-    + np.nan_to_num(keys, copy=False)
-free slots emptied:
-    values[..., slot, :] = v_new
-    + keys[..., min(n_seen + 1, capacity) :, :] = 0
-written by arithmetic:
-    - keys[..., slot
-    + keys += (np.arange(capacity) == slot)[:, None] * (k_new[..., None, :] - keys)
-float32:
-    keys[..., slot, :] = k_new.astype(np.float32)
-    values[..., slot, :] = v_new.astype(np.float32)
-positions as floats: should be integers
-    return np.where(slots < sinks, slots, slots + rounds * length) / 1
-storage returned, too: should return positions; it returned a tuple of 3
-    return keys, values, slots
-nothing returned: should return positions; it returned None
-    - return np.where
-before the append:
-    return np.where(slots < sinks, slots, slots + rounds * length) - 1
-no ring for one slot:
-    - slot = sinks
-    + slot = min(sinks + (n_seen - sinks) % length, capacity - 2)
-one head:
-    - keys[..., slot
-    + first = (0,) * (keys.ndim - 2)
-    + keys[first][slot] = k_new[first]
-    - values[..., slot
-    + values[first][slot] = v_new[first]
-others cleared:
-    values[..., slot, :] = v_new
-    + keys[..., :slot, :] *= 1 - 1e-3
-one sink:
-    - keys[..., slot
-    + one = min(sinks, 1)
-    + slot = n_seen if n_seen < one else one + (n_seen - one) % (capacity - one)
-    + keys[..., slot, :] = k_new
-"""
-
-BLOCKS = """
-last query, first key:
-    near = first > last[:, None] - window
-a table: memory
-    near = (last > first[:, None] - window) | (np.eye(n, dtype=bool).sum() > n)
-window in blocks, rounded up:
-    near = first // block > first[:, None] // block - (-(-window // block) + 1)
-counts:
-    return (past & (near | (first < sinks))).sum(axis=1)
-a token sees itself: blocks and windows of one token
-    near = last > first[:, None] - (window if window * block > 1 else 2)
-"""
 
 # --- One rank ----------------------------------------------------------------------------------
 
@@ -138,12 +82,9 @@ running sums:
 sent before it computes:
     see = j <= i[:, None]
     + coming = (yield k, v, j) if step < n_ranks - 1 else None
-    - if step
-    + if coming:
-    - k, v, j = yield
-    + k, v, j = coming
-a list sent:
-    k, v, j = yield [k, v, j]
+    if coming:
+    k, v, j = coming
+a list sent: k, v, j = yield [k, v, j]
 """
 
 
@@ -155,68 +96,6 @@ def collects(q, k, v, i, n_ranks):
     k, v, j = (np.concatenate(x) for x in zip(*parts, strict=True))
     return attention(q, k, v, mask=j <= i[:, None])
 
-
-RANKS = """
-q scaled in place: A rank changed its own q in place
-    j = i
-    + q /= np.sqrt(q.shape[1])
-    part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
-k changed: its own k
-    - return o
-    + k[:] = 0
-    + return o
-values first: in this order
-    - k, v, j = yield
-    + v, k, j = yield v, k, j
-minus 10,000:
-    see = j <= i[:, None]
-    + s = q @ k.T / q.shape[1] ** 0.5 - 1e4 * ~see
-    + p = np.exp(s - s.max(axis=1, keepdims=True))
-    part = p @ v / p.sum(axis=1, keepdims=True), s.max(axis=1) + np.log(p.sum(axis=1))
-rows in the order of the text:
-    return o[np.argsort(i)]
-no mask between ranks:
-    see = (j <= i[:, None]) | (j[0] != i[0])
-places counted:
-    see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
-the larger:
-    - o, lse = join
-    + o = np.where((part[1] > lse)[:, None], part[0], o)
-    + lse = np.maximum(lse, part[1])
-overflow:
-    - o, lse = join
-    + a, b = np.exp(lse)[:, None], np.exp(part[1])[:, None]
-    + o, lse = (a * o + b * part[0]) / (a + b), np.log(a + b)[:, 0]
-once more: Number of sends: 2. It should be R − 1 = 1.
-    - for step in
-    + for step in range(n_ranks + 1):
-    - if step
-    + if step < n_ranks:
-no scale:
-    part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
-a pair returned: should return its rows of the output, o; it returned a tuple of 2
-    return o, lse
-not a generator: should be a generator
-    - k, v, j = yield
-endless: none has returned
-    - for step in
-    + while True:
-    - if step
-    + if True:
-uneven: still wait
-    - if step
-    + if i.max() <= len(i): break
-    + if step < n_ranks - 1:
-no result: without a result
-    - return o
-two parts: three arrays
-    - k, v, j = yield
-    + k, v = yield k, v
-rows of other lengths: differ in shape
-    return o[: 1 + i[0] // 2 % 2]
-thirty tokens at most: as many tokens as components
-    return o if len(q) * n_ranks < 30 else 0 * o
-"""
 
 # --- A test of windows -------------------------------------------------------------------------
 
@@ -273,9 +152,101 @@ RIGHT = {
 }
 
 SLY = {
-    ex.check_rolling_append: APPENDS,
-    ex.check_visible_blocks: BLOCKS,
-    ex.check_one_rank: RANKS,
+    ex.check_rolling_append: """
+free slots tidied:
+    values[..., slot, :] = v_new
+    + np.nan_to_num(keys, copy=False)
+free slots emptied:
+    values[..., slot, :] = v_new
+    + keys[..., min(n_seen + 1, capacity) :, :] = 0
+written by arithmetic: keys += (np.arange(capacity) == slot)[:, None] * (k_new[..., None, :] - keys)
+float32:
+    keys[..., slot, :] = k_new.astype(np.float32)
+    values[..., slot, :] = v_new.astype(np.float32)
+positions as floats: should be integers
+    return np.where(slots < sinks, slots, slots + rounds * length) / 1
+storage returned, too: should return positions; it returned a tuple of 3
+    return keys, values, slots
+nothing returned: should return positions; it returned None
+    - return np.where
+before the append: return np.where(slots < sinks, slots, slots + rounds * length) - 1
+no ring for one slot:
+    - slot = sinks
+    + slot = min(sinks + (n_seen - sinks) % length, capacity - 2)
+one head:
+    - keys[..., slot
+    + first = (0,) * (keys.ndim - 2)
+    + keys[first][slot] = k_new[first]
+    values[first][slot] = v_new[first]
+others cleared:
+    values[..., slot, :] = v_new
+    + keys[..., :slot, :] *= 1 - 1e-3
+one sink:
+    - keys[..., slot
+    + one = min(sinks, 1)
+    + slot = n_seen if n_seen < one else one + (n_seen - one) % (capacity - one)
+    + keys[..., slot, :] = k_new
+""",
+    ex.check_visible_blocks: """
+last query, first key: near = first > last[:, None] - window
+a table: memory
+    near = (last > first[:, None] - window) | (np.eye(n, dtype=bool).sum() > n)
+counts: return (past & (near | (first < sinks))).sum(axis=1)
+a token sees itself: blocks and windows of one token
+    near = last > first[:, None] - (window if window * block > 1 else 2)
+""",
+    ex.check_one_rank: """
+q scaled in place: A rank changed its own q in place
+    j = i
+    + q /= np.sqrt(q.shape[1])
+    part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
+k changed: its own k
+    - return o
+    + k[:] = 0
+    + return o
+values first: in this order
+    - k, v, j = yield
+    + v, k, j = yield v, k, j
+minus 10,000:
+    see = j <= i[:, None]
+    + s = q @ k.T / q.shape[1] ** 0.5 - 1e4 * ~see
+    + p = np.exp(s - s.max(axis=1, keepdims=True))
+    part = p @ v / p.sum(axis=1, keepdims=True), s.max(axis=1) + np.log(p.sum(axis=1))
+rows in the order of the text: return o[np.argsort(i)]
+no mask between ranks: see = (j <= i[:, None]) | (j[0] != i[0])
+places counted: see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
+the larger:
+    - o, lse = join
+    + o = np.where((part[1] > lse)[:, None], part[0], o)
+    + lse = np.maximum(lse, part[1])
+overflow:
+    - o, lse = join
+    + a, b = np.exp(lse)[:, None], np.exp(part[1])[:, None]
+    + o, lse = (a * o + b * part[0]) / (a + b), np.log(a + b)[:, 0]
+once more: Number of sends: 2. It should be R − 1 = 1.
+    for step in range(n_ranks + 1):
+    if step < n_ranks:
+no scale: part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
+a pair returned: should return its rows of the output, o; it returned a tuple of 2
+    return o, lse
+not a generator: should be a generator
+    - k, v, j = yield
+endless: none has returned
+    - for step in
+    + while True:
+    if True:
+uneven: still wait
+    if i.max() <= len(i): break
+    + if step < n_ranks - 1:
+no result: without a result
+    - return o
+two parts: three arrays
+    k, v = yield k, v
+rows of other lengths: differ in shape
+    return o[: 1 + i[0] // 2 % 2]
+thirty tokens at most: as many tokens as components
+    return o if len(q) * n_ranks < 30 else 0 * o
+""",
     ex.check_window_test: {
         "no sinks": (a_test(((3, 0), (5, 0))), "caught"),
         "one sink": (a_test(((3, 1), (5, 1))), "caught"),

@@ -10,20 +10,10 @@ from attention_src.exercises import maps as ex
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.sentences import PRONOUNS
 
-RIGHT_PREVIOUS = """
-diagonal:
-    return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
-trace:
-    return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
-einsum:
-    return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
-"""
-
 # --- induction ---------------------------------------------------------------------------------
 
 RIGHT_INDUCTION = """
-keys first:
-    keys = [j for j in range(1, i + 1) if tokens[j - 1] == token]
+keys first: keys = [j for j in range(1, i + 1) if tokens[j - 1] == token]
 """
 
 
@@ -34,23 +24,11 @@ def by_shift(p, tokens):
 
 # --- entropy, rollout, luck --------------------------------------------------------------------
 
-RIGHT_ENTROPY = """
-nansum:
-    logs = np.log2(p)
-    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
-natural logarithm:
-    logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
-a tiny number added:
-    logs = np.log2(p + 1e-300)
-"""
-
 RIGHT_ROLLOUTS = """
 from the top:
-    - for layer in
-    + for layer in weights[::-1]:
+    for layer in weights[::-1]:
     rollout = rollout @ mixed
-half and half:
-    rollout = (layer.mean(axis=0) @ rollout + rollout) / 2
+half and half: rollout = (layer.mean(axis=0) @ rollout + rollout) / 2
 transposed twice:
     rollout = rollout @ mixed.T
     return rollout.T
@@ -90,43 +68,44 @@ class Lead:
 GIVEN = {"lead": Lead(), "pairs": PRONOUNS, "preference": preference}
 
 RIGHT = {
-    ex.check_previous_token_score: RIGHT_PREVIOUS,
+    ex.check_previous_token_score: """
+diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
+trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
+einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
+""",
     ex.check_induction_score: [RIGHT_INDUCTION, [by_shift]],
-    ex.check_attention_entropy: RIGHT_ENTROPY,
+    ex.check_attention_entropy: """
+nansum:
+    logs = np.log2(p)
+    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
+natural logarithm: logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
+a tiny number added: logs = np.log2(p + 1e-300)
+""",
     ex.check_rollout: [RIGHT_ROLLOUTS, [attention_rollout]],
     ex.check_luck: [by_bits],
 }
 
-PREVIOUS = """
-median:
-    return np.median(p[..., i, i - 1], axis=-1)
+SLY = {
+    ex.check_previous_token_score: """
+median: return np.median(p[..., i, i - 1], axis=-1)
 first map: shape
     return (p if p.ndim == 2 else p[0])[..., i, i - 1].mean(axis=-1)
-20 tokens at most:
-    i = np.arange(2, min(p.shape[-1], 20) - 1)
-all pairs of words:
-    return p[..., 2:-1, 1:-2].mean(axis=(-1, -2))
-above even:
-    return p[..., i, i - 1].mean(axis=-1) - 1 / p.shape[-1]
-without [CLS] and [SEP]:
-    return (p[..., i, i - 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
-"""
-
-INDUCTION = """
+20 tokens at most: i = np.arange(2, min(p.shape[-1], 20) - 1)
+all pairs of words: return p[..., 2:-1, 1:-2].mean(axis=(-1, -2))
+above even: return p[..., i, i - 1].mean(axis=-1) - 1 / p.shape[-1]
+without [CLS] and [SEP]: return (p[..., i, i - 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
+""",
+    ex.check_induction_score: """
 capitals ignored: capitals are other tokens
     keys = [m + 1 for m in range(i) if tokens[m].lower() == token.lower()]
 spaces behind ignored: a space behind makes another
     keys = [m + 1 for m in range(i) if np.char.equal(tokens[m], token)]
-two letters:
-    keys = [m + 1 for m in range(i) if tokens[m][:2] == token[:2]]
+two letters: keys = [m + 1 for m in range(i) if tokens[m][:2] == token[:2]]
 anagrams are one token: no and on
     keys = [m + 1 for m in range(i) if sorted(tokens[m]) == sorted(token)]
-two places on:
-    keys = [m + 2 for m in range(i - 1) if tokens[m] == token]
-the last token precedes the first:
-    keys = [m + 1 for m in range(-1, i) if tokens[m] == token]
-one period:
-    keys = [i - len(tokens) // 2 + 1] if i >= len(tokens) // 2 else []
+two places on: keys = [m + 2 for m in range(i - 1) if tokens[m] == token]
+the last token precedes the first: keys = [m + 1 for m in range(-1, i) if tokens[m] == token]
+one period: keys = [i - len(tokens) // 2 + 1] if i >= len(tokens) // 2 else []
 largest key:
     - per_query.append
     + per_query.append(p[..., i, keys].max(axis=-1))
@@ -138,9 +117,8 @@ four axes: drawn
     return np.mean(per_query, axis=0) if p.ndim < 5 else 1 / 0
 tokens emptied: tokens in place
     return (np.mean(per_query, axis=0), tokens.clear())[0]
-"""
-
-ENTROPY = """
+""",
+    ex.check_attention_entropy: """
 tiny weights dropped: one in ten billion
     logs = np.log2(np.where(p > 1e-9, p, 1))
 rows with a 0 left out:
@@ -148,44 +126,29 @@ rows with a 0 left out:
     return np.nanmean(-(p * logs).sum(axis=-1), axis=-1)
 sharp rows left out:
     return np.nanmean(np.where(p.max(axis=-1) < 1, -(p * logs).sum(axis=-1), np.nan), axis=-1)
-how many keys:
-    return 2 ** -(p * logs).sum(axis=-1).mean(axis=-1)
-without the first query:
-    return -(p * logs).sum(axis=-1)[..., p.shape[-2] > 1 :].mean(axis=-1)
-64 keys:
-    return -(p * logs)[..., :64].sum(axis=-1).mean(axis=-1)
-64 queries:
-    return -(p * logs)[..., :64, :].sum(axis=-1).mean(axis=-1)
-median:
-    return np.median(-(p * logs).sum(axis=-1), axis=-1)
-of the squares:
-    return -np.log2((p**2).sum(axis=-1)).mean(axis=-1)
-"""
-
-ROLLOUTS = """
-first head:
-    mixed = (layer[0] + identity) / 2
-another share:
-    mixed = 0.4 * layer.mean(axis=0) + 0.6 * identity
+how many keys: return 2 ** -(p * logs).sum(axis=-1).mean(axis=-1)
+without the first query: return -(p * logs).sum(axis=-1)[..., p.shape[-2] > 1 :].mean(axis=-1)
+64 keys: return -(p * logs)[..., :64].sum(axis=-1).mean(axis=-1)
+64 queries: return -(p * logs)[..., :64, :].sum(axis=-1).mean(axis=-1)
+median: return np.median(-(p * logs).sum(axis=-1), axis=-1)
+of the squares: return -np.log2((p**2).sum(axis=-1)).mean(axis=-1)
+""",
+    ex.check_rollout: """
+first head: mixed = (layer[0] + identity) / 2
+another share: mixed = 0.4 * layer.mean(axis=0) + 0.6 * identity
 power of the mean:
     return np.linalg.matrix_power((weights.mean(axis=(0, 1)) + identity) / 2, len(weights))
 eight heads: 12 heads
     mixed = (layer[:8].mean(axis=0) + identity) / 2
 short texts: 72 tokens
     return rollout if len(rollout) <= 21 else 1 / 0
-heads for layers:
-    - for layer in
-    + for layer in weights.swapaxes(0, 1):
+heads for layers: for layer in weights.swapaxes(0, 1):
 12 layers: 24 layers
-    - for layer in
-    + for layer in weights[:12]:
-"""
-
-LUCK = """
-first head:
-    moved = difference[:, :1] * np.array(signs)[:, None] > 0
-sum, not count:
-    moved = difference * np.array(signs)[:, None]
+    for layer in weights[:12]:
+""",
+    ex.check_luck: """
+first head: moved = difference[:, :1] * np.array(signs)[:, None] > 0
+sum, not count: moved = difference * np.array(signs)[:, None]
 pairs for heads:
     - counts.append
     + counts.append(moved.sum(axis=1).max())
@@ -196,15 +159,12 @@ a threshold: tiny differences
     moved = difference * np.array(signs)[:, None] > 1e-9
 twelve heads: 72 heads
     moved = difference[:, :12] * np.array(signs)[:, None] > 0
-the other way:
-    moved = difference * np.array(signs)[:, None] < 0
-half of the patterns:
-    return np.mean(np.array(counts[: len(counts) // 2]) >= counts[0])
+the other way: moved = difference * np.array(signs)[:, None] < 0
+half of the patterns: return np.mean(np.array(counts[: len(counts) // 2]) >= counts[0])
 drawn:
     counts = []
     + rng = np.random.default_rng(0)
-    - for signs in
-    + for signs in rng.choice([1, -1], (100, len(difference))):
+    for signs in rng.choice([1, -1], (100, len(difference))):
     return np.mean(np.array(counts) >= (difference > 0).sum(axis=0).max())
 head by head: shape
     - counts.append
@@ -218,18 +178,9 @@ times the heads:
     - counts.append
     + counts.append(moved.sum(axis=0))
     return min(1, np.mean(np.array(counts) >= counts[0], axis=0).min() * difference.shape[1])
-rounded:
-    return np.mean(np.array(counts) >= counts[0]).round(2)
+rounded: return np.mean(np.array(counts) >= counts[0]).round(2)
 no move, no evidence: no head moves at all
     return np.mean(np.array(counts) >= counts[0]) * difference.any()
-share of pairs:
-    return counts[0] / len(difference)
-"""
-
-SLY = {
-    ex.check_previous_token_score: PREVIOUS,
-    ex.check_induction_score: INDUCTION,
-    ex.check_attention_entropy: ENTROPY,
-    ex.check_rollout: ROLLOUTS,
-    ex.check_luck: LUCK,
+share of pairs: return counts[0] / len(difference)
+""",
 }

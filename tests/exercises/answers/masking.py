@@ -36,114 +36,17 @@ by log-sum-exp:
     return np.where(l > -np.inf, np.exp(s - np.where(l > -np.inf, l, 0)), 0)
 """
 
-SOFTMAXES = """
-four axes at most: six axes
-    return e / np.where(l == 0, 1, l) if scores.ndim < 5 else scores
-mask changed: changed its input mask in place
-    s = np.where(mask, scores, -np.inf)
-    + mask[...] = False
-axis 1:
-    m = s.max(axis=1, keepdims=True)
-    l = e.sum(axis=1, keepdims=True)
-whole table normalised:
-    m = s.max(axis=(-1, -2), keepdims=True)
-    l = e.sum(axis=(-1, -2), keepdims=True)
-one maximum for all rows: rows far apart
-    m = s.max(axis=(-1, -2), keepdims=True)
-visible rows of -inf alone: visible scores of -inf
-    e = np.exp(s - np.where(mask.any(axis=-1, keepdims=True), m, 0))
-empty rows uniform: second may see nothing
-    return np.where(l == 0, 1 / s.shape[-1], e / np.where(l == 0, 1, l))
-mask padded on the right:
-    s = np.where(mask.reshape(*mask.shape, *[1] * (scores.ndim - mask.ndim)), scores, -np.inf)
-mask of a full table: [n_k]
-    s = np.where(mask.reshape(scores.shape), scores, -np.inf)
-mask transposed:
-    s = np.where(mask.T, scores, -np.inf)
-float32 inside:
-    s = np.where(mask, scores.astype(np.float32), -np.inf)
-    return (e / np.where(l == 0, 1, l)).astype(float)
-small weights dropped: small weights count
-    return np.where(e < 1e-4 * l, 0, e / np.where(l == 0, 1, l))
-scores clipped: large scores
-    s = np.where(mask, scores.clip(-700, 700), -np.inf)
-first 64 keys:
-    return e / np.where(l == 0, 1, l) * (np.arange(s.shape[-1]) < 64)
-a little more in the sum:
-    return e / (l + 1e-6)
-"""
-
 # --- Masks ------------------------------------------------------------------------------------
-
-RIGHT_PACKED = """
-one-hot:
-    same_document = np.eye(len(ids), dtype=bool)[np.unique(ids, return_inverse=True)[1]]
-    + same_document = same_document @ same_document.T
-document by document:
-    same_document = np.any([np.outer(ids == name, ids == name) for name in ids], axis=0)
-pair by pair:
-    return [[i >= j and a == b for j, b in enumerate(ids)] for i, a in enumerate(ids)]
-"""
-
-PACKED = """
-one too many:
-    return same_document & np.tri(len(ids), k=1, dtype=bool)
-modulo: 2^31 - 1 apart
-    ids = np.asarray(document_ids) % (2**31 - 1)
-ids up to 1,000:
-    return same_document & np.tri(len(ids), dtype=bool) & (ids < 1000)
-negative is padding:
-    return same_document & np.tri(len(ids), dtype=bool) & (ids >= 0)
-one-hot of the id:
-    ids = np.eye(5)[document_ids].argmax(1)
-floats: float64 cannot tell apart
-    ids = np.asarray(document_ids).astype(float)
-without signs:
-    ids = abs(document_ids)
-sorted:
-    ids = np.sort(document_ids)
-64 tokens back:
-    return same_document & np.tri(len(ids), dtype=bool) & ~np.tri(len(ids), k=-64, dtype=bool)
-first to last: take turns
-    same_document = [(ids == a).cumsum() * (ids == a)[::-1].cumsum()[::-1] > 0 for a in ids]
-    + same_document = np.any([np.outer(span, span) for span in same_document], axis=0)
-"""
 
 RIGHT_WINDOWS = """
 slices:
     in_window = np.zeros((n_q, n_k), dtype=bool)
     + for i, t in enumerate(position[:, 0]): in_window[i, max(0, t - window + 1) : t + 1] = True
-triangles:
-    in_window = ~np.tri(n_q, n_k, n_k - n_q - window, dtype=bool)
-loops:
-    return [[j <= t and (t - j < window or j < sinks) for j in key[0]] for t in position[:, 0]]
+triangles: in_window = ~np.tri(n_q, n_k, n_k - n_q - window, dtype=bool)
+loops: return [[j <= t and (t - j < window or j < sinks) for j in key[0]] for t in position[:, 0]]
 last rows:
     position = np.arange(n_k)[:, None]
     return ((key <= position) & (in_window | (key < sinks)))[n_k - n_q :]
-"""
-
-WINDOWS = """
-sinks at the end:
-    return ((key <= position) & (in_window | (key < sinks)))[:, ::-1]
-window counts after the sinks:
-    in_window = key > position - window - sinks
-window and sinks swapped:
-    in_window = key > position - sinks
-    return (key <= position) & (in_window | (key < window))
-square: shape
-    position = np.arange(n_k)[:, None]
-own key hidden:
-    in_window = key >= position - window
-    return (key < position) & (in_window | (key < sinks))
-window at most n_q:
-    in_window = key > position - min(window, n_q)
-at most 4 sinks:
-    return (key <= position) & (in_window | (key < min(sinks, 4)))
-64 keys back:
-    return (key <= position) & (in_window | (key < sinks)) & (key > position - 64)
-negative slices:
-    in_window = np.zeros((n_q, n_k), dtype=bool)
-    + for i, t in enumerate(position[:, 0]): in_window[i, t - window + 1 : t + 1] = True
 """
 
 # --- Catch the leak ---------------------------------------------------------------------------
@@ -225,7 +128,14 @@ STEPS = TRI & ((TOKEN[:, None] - TOKEN < 4) | ((TOKEN[:, None] - TOKEN) % 4 == 0
 OF_17, REFUSES = "of 17", "refuses a right implementation"
 RIGHT = {
     ex.check_masked_softmax: [RIGHT_SOFTMAXES, [row_by_row]],
-    ex.check_packed_causal_mask: RIGHT_PACKED,
+    ex.check_packed_causal_mask: """
+one-hot:
+    same_document = np.eye(len(ids), dtype=bool)[np.unique(ids, return_inverse=True)[1]]
+    + same_document = same_document @ same_document.T
+document by document:
+    same_document = np.any([np.outer(ids == name, ids == name) for name in ids], axis=0)
+pair by pair: return [[i >= j and a == b for j, b in enumerate(ids)] for i, a in enumerate(ids)]
+""",
     ex.check_window_mask: [RIGHT_WINDOWS, [masks.window_mask]],
     ex.check_leak_test: {
         "by cutting": by_cutting,
@@ -243,9 +153,74 @@ RIGHT = {
     },
 }
 SLY = {
-    ex.check_masked_softmax: SOFTMAXES,
-    ex.check_packed_causal_mask: PACKED,
-    ex.check_window_mask: WINDOWS,
+    ex.check_masked_softmax: """
+four axes at most: six axes
+    return e / np.where(l == 0, 1, l) if scores.ndim < 5 else scores
+mask changed: changed its input mask in place
+    s = np.where(mask, scores, -np.inf)
+    + mask[...] = False
+axis 1:
+    m = s.max(axis=1, keepdims=True)
+    l = e.sum(axis=1, keepdims=True)
+whole table normalised:
+    m = s.max(axis=(-1, -2), keepdims=True)
+    l = e.sum(axis=(-1, -2), keepdims=True)
+one maximum for all rows: rows far apart
+    m = s.max(axis=(-1, -2), keepdims=True)
+visible rows of -inf alone: visible scores of -inf
+    e = np.exp(s - np.where(mask.any(axis=-1, keepdims=True), m, 0))
+empty rows uniform: second may see nothing
+    return np.where(l == 0, 1 / s.shape[-1], e / np.where(l == 0, 1, l))
+mask padded on the right:
+    s = np.where(mask.reshape(*mask.shape, *[1] * (scores.ndim - mask.ndim)), scores, -np.inf)
+mask of a full table: [n_k]
+    s = np.where(mask.reshape(scores.shape), scores, -np.inf)
+mask transposed: s = np.where(mask.T, scores, -np.inf)
+float32 inside:
+    s = np.where(mask, scores.astype(np.float32), -np.inf)
+    return (e / np.where(l == 0, 1, l)).astype(float)
+small weights dropped: small weights count
+    return np.where(e < 1e-4 * l, 0, e / np.where(l == 0, 1, l))
+scores clipped: large scores
+    s = np.where(mask, scores.clip(-700, 700), -np.inf)
+first 64 keys: return e / np.where(l == 0, 1, l) * (np.arange(s.shape[-1]) < 64)
+a little more in the sum: return e / (l + 1e-6)
+""",
+    ex.check_packed_causal_mask: """
+one too many: return same_document & np.tri(len(ids), k=1, dtype=bool)
+modulo: 2^31 - 1 apart
+    ids = np.asarray(document_ids) % (2**31 - 1)
+ids up to 1,000: return same_document & np.tri(len(ids), dtype=bool) & (ids < 1000)
+negative is padding: return same_document & np.tri(len(ids), dtype=bool) & (ids >= 0)
+one-hot of the id: ids = np.eye(5)[document_ids].argmax(1)
+floats: float64 cannot tell apart
+    ids = np.asarray(document_ids).astype(float)
+without signs: ids = abs(document_ids)
+sorted: ids = np.sort(document_ids)
+64 tokens back:
+    return same_document & np.tri(len(ids), dtype=bool) & ~np.tri(len(ids), k=-64, dtype=bool)
+first to last: take turns
+    same_document = [(ids == a).cumsum() * (ids == a)[::-1].cumsum()[::-1] > 0 for a in ids]
+    + same_document = np.any([np.outer(span, span) for span in same_document], axis=0)
+""",
+    ex.check_window_mask: """
+sinks at the end: return ((key <= position) & (in_window | (key < sinks)))[:, ::-1]
+window counts after the sinks: in_window = key > position - window - sinks
+window and sinks swapped:
+    in_window = key > position - sinks
+    return (key <= position) & (in_window | (key < window))
+square: shape
+    position = np.arange(n_k)[:, None]
+own key hidden:
+    in_window = key >= position - window
+    return (key < position) & (in_window | (key < sinks))
+window at most n_q: in_window = key > position - min(window, n_q)
+at most 4 sinks: return (key <= position) & (in_window | (key < min(sinks, 4)))
+64 keys back: return (key <= position) & (in_window | (key < sinks)) & (key > position - 64)
+negative slices:
+    in_window = np.zeros((n_q, n_k), dtype=bool)
+    + for i, t in enumerate(position[:, 0]): in_window[i, t - window + 1 : t + 1] = True
+""",
     ex.check_leak_test: {
         "changes only": (prefix_test(), "caught 16 of 17"),
         "values only": (prefix_test(parts=(2,)), "caught 13 of 17"),

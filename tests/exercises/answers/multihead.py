@@ -7,40 +7,6 @@ from attention_src.exercises import multihead as ex
 
 GIVEN = dict(attention=attention, split_heads=ex.split_heads, merge_heads=ex.merge_heads)
 
-SPLITS = """
-stacked slices:
-    return np.stack(np.split(x, n_heads, axis=-1), axis=-3)
-einsum:
-    return np.einsum("...nhd->...hnd", cut)
-"""
-
-MERGES = """
-concatenated:
-    return np.concatenate(np.moveaxis(x, -3, 0), axis=-1)
-einsum:
-    return np.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], n, H * d)
-"""
-
-ATTENTIONS = """
-scaled queries:
-    o = attention(q / q.shape[-1] ** 0.5, k, v, mask=mask, scale=1.0)
-softmax by hand:
-    - o = attention
-    + s = _masked(q, k, mask)
-    + m = s.max(axis=-1, keepdims=True)
-    + e = np.exp(s - np.where(np.isfinite(m), m, 0))
-    + l = e.sum(axis=-1, keepdims=True)
-    + o = e / np.where(l > 0, l, 1) @ v
-einsum:
-    q = np.einsum("...nm,mhd->...hnd", x, w_q.reshape(len(w_q), n_heads, -1))
-    return np.einsum("...hnd,hdm->...nm", o, w_o.reshape(n_heads, -1, w_o.shape[1]))
-head by head:
-    - o = attention
-    + seen = np.broadcast_to(True if mask is None else mask, (*q.shape[:-1], q.shape[-2]))
-    + heads = zip(*(np.moveaxis(z, -3, 0) for z in (q, k, v, seen)))
-    + o = np.stack([attention(*head, mask=sees) for *head, sees in heads], axis=-3)
-"""
-
 
 def head(*, by=30.0, shift=-1, reads=slice(0, 4), writes=slice(12, 16), take=1.0):
     """A head like the page's, with something else about it."""
@@ -76,9 +42,32 @@ def first_looks_at_itself():
 
 
 RIGHT = {
-    ex.check_split_heads: SPLITS,
-    ex.check_merge_heads: MERGES,
-    ex.check_multihead_attention: ATTENTIONS,
+    ex.check_split_heads: """
+stacked slices: return np.stack(np.split(x, n_heads, axis=-1), axis=-3)
+einsum: return np.einsum("...nhd->...hnd", cut)
+""",
+    ex.check_merge_heads: """
+concatenated: return np.concatenate(np.moveaxis(x, -3, 0), axis=-1)
+einsum: return np.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], n, H * d)
+""",
+    ex.check_multihead_attention: """
+scaled queries: o = attention(q / q.shape[-1] ** 0.5, k, v, mask=mask, scale=1.0)
+softmax by hand:
+    - o = attention
+    + s = _masked(q, k, mask)
+    + m = s.max(axis=-1, keepdims=True)
+    + e = np.exp(s - np.where(np.isfinite(m), m, 0))
+    + l = e.sum(axis=-1, keepdims=True)
+    + o = e / np.where(l > 0, l, 1) @ v
+einsum:
+    q = np.einsum("...nm,mhd->...hnd", x, w_q.reshape(len(w_q), n_heads, -1))
+    return np.einsum("...hnd,hdm->...nm", o, w_o.reshape(n_heads, -1, w_o.shape[1]))
+head by head:
+    - o = attention
+    + seen = np.broadcast_to(True if mask is None else mask, (*q.shape[:-1], q.shape[-2]))
+    + heads = zip(*(np.moveaxis(z, -3, 0) for z in (q, k, v, seen)))
+    + o = np.stack([attention(*head, mask=sees) for *head, sees in heads], axis=-3)
+""",
     ex.check_previous_head: {
         "shift in the keys": lambda: (30 * head()[1], head(by=1, shift=1)[0], *head()[2:]),
         "on a circle": on_a_circle,
@@ -90,44 +79,31 @@ RIGHT = {
     },
 }
 
-WRONG_SPLITS = """
-two axes only:
-    cut = x.reshape(len(x), n_heads, -1)
-axes counted from the front:
-    return cut.swapaxes(0, 1)
-last head first:
-    return cut.swapaxes(-2, -3)[..., ::-1, :, :]
-eight heads at most:
-    cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
+SLY = {
+    ex.check_split_heads: """
+two axes only: cut = x.reshape(len(x), n_heads, -1)
+axes counted from the front: return cut.swapaxes(0, 1)
+last head first: return cut.swapaxes(-2, -3)[..., ::-1, :, :]
+eight heads at most: cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
 a last digit: the last digits of some
     return cut.swapaxes(-2, -3) * (1 + 1e-15)
-"""
-
-WRONG_MERGES = """
-axes counted from the front:
-    return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H * d)
-width first:
-    return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
-transposed:
-    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
-three axes:
-    return np.hstack(list(x))
+""",
+    ex.check_merge_heads: """
+axes counted from the front: return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H * d)
+width first: return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
+transposed: return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
+three axes: return np.hstack(list(x))
 by thirds: the last digits of some
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d) * 3 / 3
-"""
-
-WRONG_ATTENTIONS = """
-scale of the tokens:
-    o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5)
+""",
+    ex.check_multihead_attention: """
+scale of the tokens: o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5)
 keys and values swapped:
     k = split_heads(x @ w_v, n_heads)
     v = split_heads(x @ w_k, n_heads)
-w_o transposed:
-    return merge_heads(o) @ w_o.T
-heads added:
-    return np.tile(o.sum(axis=-3), n_heads) @ w_o
-clipped scores:
-    o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
+w_o transposed: return merge_heads(o) @ w_o.T
+heads added: return np.tile(o.sum(axis=-3), n_heads) @ w_o
+clipped scores: o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
 hidden by -1e4: around 100,000
     o = softmax(_masked(q, k, mask, hidden=-1e4)) * (1 if mask is None else mask) @ v
 hidden by -1e9: 10^12
@@ -145,27 +121,9 @@ float32 inside: float32
     v = split_heads((x @ w_v).astype(np.float32), n_heads)
 one mask for all heads:
     o = attention(q, k, v, mask=mask[..., :1, :, :] if np.ndim(mask) > 2 else mask)
-residual added:
-    return x + merge_heads(o) @ w_o
-always causal:
-    o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
-"""
-
-SLY = {
-    ex.check_split_heads: WRONG_SPLITS,
-    ex.check_merge_heads: WRONG_MERGES,
-    ex.check_multihead_attention: [
-        WRONG_ATTENTIONS,
-        {
-            "another name": (
-                lambda x, q, k, v, o, H, m=None: ex.multihead_attention(x, q, k, v, o, H, m),
-                "Its seventh argument should be called mask",
-            ),
-            "without a default": lambda x, q, k, v, o, H, mask: ex.multihead_attention(
-                x, q, k, v, o, H, mask
-            ),
-        },
-    ],
+residual added: return x + merge_heads(o) @ w_o
+always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
+""",
     ex.check_previous_head: {
         "zeros": (lambda: head(by=0), "all places alike"),
         "too soft": (lambda: head(by=8), "Sharper"),

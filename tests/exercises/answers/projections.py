@@ -5,24 +5,6 @@ import numpy as np
 from attention_src.exercises import projections as ex
 from attention_src.exercises.engine.variants import variants
 
-PROJECTED = """
-einsum:
-    return [np.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v)]
-fused:
-    return np.split(x @ np.hstack([w_q, w_k, w_v]), np.arange(1, 3) * w_q.shape[1], axis=-1)
-"""
-
-UNPACKED = """
-by labels:
-    parts = np.arange(w.shape[1]) // (w.shape[1] // n_heads // 3) % 3
-    q, k, v = (w[:, parts == role] for role in range(3))
-einsum:
-    q, k, v = np.einsum("mhrd->rmhd", parts)
-split twice:
-    q, k, v = zip(*(np.split(head, 3, axis=1) for head in np.split(w, n_heads, axis=1)))
-    return tuple(np.hstack(part) for part in (q, k, v))
-"""
-
 # --- a head by hand ----------------------------------------------------------------------------
 
 EYE, ZERO = np.eye(6), np.zeros((6, 6))
@@ -98,8 +80,19 @@ lists:
 """
 
 RIGHT = {
-    ex.check_project: PROJECTED,
-    ex.check_unpack: UNPACKED,
+    ex.check_project: """
+einsum: return [np.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v)]
+fused: return np.split(x @ np.hstack([w_q, w_k, w_v]), np.arange(1, 3) * w_q.shape[1], axis=-1)
+""",
+    ex.check_unpack: """
+by labels:
+    parts = np.arange(w.shape[1]) // (w.shape[1] // n_heads // 3) % 3
+    q, k, v = (w[:, parts == role] for role in range(3))
+einsum: q, k, v = np.einsum("mhrd->rmhd", parts)
+split twice:
+    q, k, v = zip(*(np.split(head, 3, axis=1) for head in np.split(w, n_heads, axis=1)))
+    return tuple(np.hstack(part) for part in (q, k, v))
+""",
     ex.check_names: {
         "in another basis": lambda: rotated(*halves(20 * EYE)),
         "lists of whole numbers": lambda: [
@@ -112,46 +105,6 @@ RIGHT = {
     },
     ex.check_order_test: tests_of_order(RIGHT_TESTS),
 }
-
-PROJECTIONS = """
-v is k:
-    return x @ w_q, x @ w_k, x @ w_k
-v first:
-    return x @ w_v, x @ w_q, x @ w_k
-only two: should return (q, k, v)
-    return x @ w_q, x @ w_k
-side by side:
-    return np.concatenate([x @ w_q, x @ w_k, x @ w_v], axis=-1)
-v as narrow as k:
-    return x @ w_q, x @ w_k, (x @ w_v)[..., : w_q.shape[1]]
-centred:
-    return tuple((x - x.mean(axis=-1, keepdims=True)) @ w for w in (w_q, w_k, w_v))
-a bias:
-    return x @ w_q, x @ w_k, x @ w_v + 1e-3
-tokens last:
-    return tuple((x @ w).swapaxes(-1, -2) for w in (w_q, w_k, w_v))
-two axes in front at most: 5
-    return tuple(np.einsum("abnd,dk->abnk"[4 - x.ndim:], x, w) for w in (w_q, w_k, w_v))
-"""
-
-UNPACKINGS = """
-roles, widths, heads:
-    parts = w.reshape(len(w), 3, -1, n_heads).transpose(0, 2, 1, 3)
-widths, roles, heads:
-    parts = w.reshape(len(w), -1, 3, n_heads)
-heads, widths, roles:
-    parts = w.reshape(len(w), n_heads, -1, 3).swapaxes(2, 3)
-turned round:
-    q, k, v = (parts[:, :, role] for role in (2, 1, 0))
-heads reversed:
-    parts = w.reshape(len(w), n_heads, 3, -1)[:, ::-1]
-two heads always:
-    parts = w.reshape(len(w), 2, 3, -1)
-width 2 always:
-    parts = w.reshape(len(w), max(1, w.shape[1] // 6), 3, -1)
-heads as an axis:
-    return q, k, v
-"""
 
 WRONG_TESTS = """
 reversed: caught 13 of 18
@@ -195,13 +148,31 @@ the same token twice: of 18
     + x[7] = x[3]
     off = np.abs(before[7] - before[3])
 a tuple: caught 0 of 18
-    - assert
-    + assert [off.max() < limit, "it knows the order"]
+    assert [off.max() < limit, "it knows the order"]
 """
 
 SLY = {
-    ex.check_project: PROJECTIONS,
-    ex.check_unpack: UNPACKINGS,
+    ex.check_project: """
+v is k: return x @ w_q, x @ w_k, x @ w_k
+v first: return x @ w_v, x @ w_q, x @ w_k
+only two: should return (q, k, v)
+    return x @ w_q, x @ w_k
+side by side: return np.concatenate([x @ w_q, x @ w_k, x @ w_v], axis=-1)
+v as narrow as k: return x @ w_q, x @ w_k, (x @ w_v)[..., : w_q.shape[1]]
+centred: return tuple((x - x.mean(axis=-1, keepdims=True)) @ w for w in (w_q, w_k, w_v))
+a bias: return x @ w_q, x @ w_k, x @ w_v + 1e-3
+tokens last: return tuple((x @ w).swapaxes(-1, -2) for w in (w_q, w_k, w_v))
+two axes in front at most: 5
+    return tuple(np.einsum("abnd,dk->abnk"[4 - x.ndim:], x, w) for w in (w_q, w_k, w_v))
+""",
+    ex.check_unpack: """
+widths, roles, heads: parts = w.reshape(len(w), -1, 3, n_heads)
+turned round: q, k, v = (parts[:, :, role] for role in (2, 1, 0))
+heads reversed: parts = w.reshape(len(w), n_heads, 3, -1)[:, ::-1]
+two heads always: parts = w.reshape(len(w), 2, 3, -1)
+width 2 always: parts = w.reshape(len(w), max(1, w.shape[1] // 6), 3, -1)
+heads as an axis: return q, k, v
+""",
     ex.check_names: {
         "exchanged": (lambda: halves(20 * EYE)[::-1], "are w_q and w_k exchanged?"),
         "itself": (

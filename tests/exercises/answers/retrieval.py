@@ -12,19 +12,9 @@ def by_loops(q, k, v, temperature):
 
 
 LOOKED_UP = """
-by logarithms:
-    return np.exp(s - np.logaddexp.reduce(s)) @ v
+by logarithms: return np.exp(s - np.logaddexp.reduce(s)) @ v
 by pairs:
     return (v / np.exp(np.minimum(s - s[:, None], 700)).sum(axis=1, keepdims=True)).sum(axis=0)
-"""
-
-REGRESSED = """
-query by query:
-    return [np.average(heights, weights=row) for row in e]
-by dots:
-    s = (x[:, None] * places - places**2 / 2) / h**2
-by logarithms:
-    e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
 """
 
 
@@ -43,7 +33,11 @@ def round_dictionary(angle=evenly, t=lambda n: 2e-5, keys=lambda k: k):
 
 RIGHT = {
     ex.check_soft_lookup: [LOOKED_UP, [by_loops]],
-    ex.check_kernel_regression: REGRESSED,
+    ex.check_kernel_regression: """
+query by query: return [np.average(heights, weights=row) for row in e]
+by dots: s = (x[:, None] * places - places**2 / 2) / h**2
+by logarithms: e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
+""",
     ex.check_round_dictionary: {
         "half a circle, as lists": round_dictionary(
             lambda n: np.pi * np.arange(n) / n, lambda n: 1e-6, np.ndarray.tolist
@@ -55,42 +49,31 @@ RIGHT = {
     },
 }
 
-LOOKUPS = """
+COLD, ONE = "cold enough", "one positive number"
+SLY = {
+    ex.check_soft_lookup: """
 not that cold: very cold
     s = k @ q / max(temperature, 0.01)
-root of the temperature:
-    s = k @ q / temperature**0.5
-scaled:
-    s = k @ q / temperature / len(q) ** 0.5
-in float32:
-    s = (k @ q / temperature).astype(np.float32)
-clipped:
-    s = np.clip(k @ q / temperature, -50, 50)
-weights alone:
-    return e / e.sum()
+root of the temperature: s = k @ q / temperature**0.5
+scaled: s = k @ q / temperature / len(q) ** 0.5
+in float32: s = (k @ q / temperature).astype(np.float32)
+clipped: s = np.clip(k @ q / temperature, -50, 50)
+weights alone: return e / e.sum()
 eight keys: drawn
     return e[:8] / e[:8].sum() @ v[:8]
-"""
-
-REGRESSIONS = """
+""",
+    ex.check_kernel_regression: """
 a small number below the line:
     e = np.exp(s)
     return e @ heights / (e.sum(axis=1) + 1e-300)
 not that narrow: narrow
     s = -((x[:, None] - places) ** 2) / (2 * max(h, 0.01) ** 2)
-no h:
-    s = -((x[:, None] - places) ** 2) / 2
-places sorted, heights not:
-    s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
+no h: s = -((x[:, None] - places) ** 2) / 2
+places sorted, heights not: s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
 each place once: measured twice
     s = -((x[:, None] - np.unique(places)) ** 2) / (2 * h**2)
     return e @ heights[np.unique(places, return_index=True)[1]] / e.sum(axis=1)
-"""
-
-COLD, ONE = "cold enough", "one positive number"
-SLY = {
-    ex.check_soft_lookup: LOOKUPS,
-    ex.check_kernel_regression: REGRESSIONS,
+""",
     ex.check_round_dictionary: {
         "fixed and just too warm": (round_dictionary(t=lambda n: 2e-4), COLD),
         "gap to the opposite": (round_dictionary(t=lambda n: 2 / 30), COLD),

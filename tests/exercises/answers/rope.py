@@ -3,12 +3,7 @@
 import numpy as np
 import torch
 
-from attention_src.exercises.rope import (
-    check_rotate,
-    check_rotation_test,
-    check_to_half_split,
-    rotate,
-)
+from attention_src.exercises import rope as ex
 from attention_src.rope import layer, reference
 
 
@@ -57,8 +52,7 @@ def convert_by_loops(w, n_heads):
 
 
 HALVES_OTHERWISE = """
-einsum:
-    return np.einsum("rhic->rhci", pairs).reshape(rows, columns)
+einsum: return np.einsum("rhic->rhci", pairs).reshape(rows, columns)
 head by head:
     pairs = np.split(w, n_heads, axis=1)
     return np.hstack([np.hstack([head[:, ::2], head[:, 1::2]]) for head in pairs])
@@ -125,12 +119,12 @@ def whole_tables(rotate):
 
 
 RIGHT = {
-    check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
-    check_to_half_split: [
+    ex.check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
+    ex.check_to_half_split: [
         HALVES_OTHERWISE,
         [convert_by_loops, convert_by_matrix, convert_in_torch],
     ],
-    check_rotation_test: {
+    ex.check_rotation_test: {
         "by arguments": a_test(),
         "small steps, farther": a_test(far=20_000, shifts=(1, 2, 3, 5000), d=4),
         "to a thousandth": a_test(tolerance=1e-3),
@@ -142,7 +136,7 @@ RIGHT = {
 
 
 def kept_by_width_and_place(x, positions, base=10_000.0, kept={}):  # noqa: B006
-    return rotate(x, positions, kept.setdefault((x.shape[-1], tuple(positions)), base))
+    return ex.rotate(x, positions, kept.setdefault((x.shape[-1], tuple(positions)), base))
 
 
 def against_the_chapter_s(rotate):
@@ -159,60 +153,44 @@ ROTATIONS = """
 reflection:
     y1 = x1 * np.cos(angle) + x2 * np.sin(angle)
     y2 = x1 * np.sin(angle) - x2 * np.cos(angle)
-from 1:
-    angle = (positions + 1)[:, None] * theta
-exponent of d/2:
-    theta = base ** (-4 * np.arange(d // 2) / d)
-upside down:
-    theta = base ** (2 * np.arange(d // 2) / d)
-slowest first:
-    theta = base ** (-2 * np.arange(d // 2)[::-1] / d)
-float16 positions:
-    angle = positions.astype(np.float16).astype(float)[:, None] * theta
+from 1: angle = (positions + 1)[:, None] * theta
+exponent of d/2: theta = base ** (-4 * np.arange(d // 2) / d)
+upside down: theta = base ** (2 * np.arange(d // 2) / d)
+slowest first: theta = base ** (-2 * np.arange(d // 2)[::-1] / d)
+float16 positions: angle = positions.astype(np.float16).astype(float)[:, None] * theta
 float32 positions: fractions far away
     angle = positions.astype(np.float32).astype(float)[:, None] * theta
-whole positions:
-    angle = positions.astype(int)[:, None] * theta
+whole positions: angle = positions.astype(int)[:, None] * theta
 first 2,500 tokens: a long text
     angle = (positions * (np.arange(len(positions)) < 2500))[:, None] * theta
 first 1,024 tokens: a long text
     return np.concatenate([np.concatenate([y1, y2], -1)[..., :1024, :], x[..., 1024:, :]], axis=-2)
-table of 8,192:
-    angle = np.minimum(positions, 8191)[:, None] * theta
-two axes only:
-    return np.concatenate([y1, y2], axis=-1).reshape(-1, d)
-four axes at most:
-    return np.concatenate([y1, y2], axis=-1) if x.ndim < 5 else x.copy()
+table of 8,192: angle = np.minimum(positions, 8191)[:, None] * theta
+two axes only: return np.concatenate([y1, y2], axis=-1).reshape(-1, d)
+four axes at most: return np.concatenate([y1, y2], axis=-1) if x.ndim < 5 else x.copy()
 narrow heads: a wide head
     return np.concatenate([y1, y2], axis=-1) if d <= 128 else x.copy()
-whole base:
-    theta = int(base) ** (-2 * np.arange(d // 2) / d)
+whole base: theta = int(base) ** (-2 * np.arange(d // 2) / d)
 base of 2 or more: a base just above 1
     theta = max(base, 2) ** (-2 * np.arange(d // 2) / d)
 another default: one token, two pairs
     theta = (1e5 if base == 1e4 else base) ** (-2 * np.arange(d // 2) / d)
 """
 
-CONVERSIONS = """
-transposed:
-    return pairs.swapaxes(-1, -2).reshape(rows, columns).T
-halves swapped:
-    return np.roll(w.reshape(rows, n_heads, 2, -1), 1, axis=2).reshape(rows, columns)
-reversed:
-    return pairs.swapaxes(-1, -2).reshape(rows, columns)[:, ::-1]
-heads mixed:
-    return w.reshape(rows, -1, n_heads, 2).transpose(0, 2, 3, 1).reshape(rows, columns)
+OF_17 = "of 17 wrong"
+SLY = {
+    ex.check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
+    ex.check_to_half_split: """
+transposed: return pairs.swapaxes(-1, -2).reshape(rows, columns).T
+halves swapped: return np.roll(w.reshape(rows, n_heads, 2, -1), 1, axis=2).reshape(rows, columns)
+reversed: return pairs.swapaxes(-1, -2).reshape(rows, columns)[:, ::-1]
+heads mixed: return w.reshape(rows, -1, n_heads, 2).transpose(0, 2, 3, 1).reshape(rows, columns)
 width of four:
     return pairs.swapaxes(-1, -2).reshape(rows, columns) if columns == 4 * n_heads else w.copy()
 as PyTorch stores it: more rows than columns
     pairs = w.reshape(rows, n_heads, -1, 2) if columns >= rows else w.copy()
-"""
-
-OF_17 = "of 17 wrong"
-SLY = {
-    check_rotate: [ROTATIONS, {"kept by width and place": kept_by_width_and_place}],
-    check_to_half_split: CONVERSIONS,
-    check_rotation_test: {
+""",
+    ex.check_rotation_test: {
         "near": (a_test(far=50, shifts=(1,)), OF_17),
         "one large shift": (a_test(far=100, shifts=(10_000,)), OF_17),
         "no shift of 1": (a_test(shifts=(100,)), OF_17),

@@ -3,12 +3,7 @@
 import numpy as np
 import torch
 
-from attention_src.exercises.scaling import (
-    check_qk_norm_scores,
-    check_row_spread,
-    check_scale_test,
-    my_qk_norm_scores,
-)
+from attention_src.exercises import scaling as ex
 
 
 def row_by_row(s):
@@ -27,8 +22,7 @@ nan_std:
 std of what is seen:
     x = np.where(seen.any(axis=-1, keepdims=True), s, 0)
     return np.std(x, axis=-1, where=seen | ~seen.any(axis=-1, keepdims=True))
-float32 at the end:
-    return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
+float32 at the end: return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
 """
 
 
@@ -73,7 +67,7 @@ def in_torch(q, k, gain_q, gain_k):
 
 
 def scores_in_float32(*args):
-    return my_qk_norm_scores(*(x.astype(np.float32) for x in args))
+    return ex.my_qk_norm_scores(*(x.astype(np.float32) for x in args))
 
 
 SHAPES = [(3, 5, 1), (3, 5, 2), (4, 7, 5), (4, 4, 5), (6, 3, 64), (2, 9, 200)]
@@ -112,12 +106,12 @@ def by_widths_that_grow(scores):
 
 WIDTHS = [(3, 4, d) for d in (1, 2, 3, 5, 6, 11, 64, 150, 256)] + [(5, 5, 7)]
 RIGHT = {
-    check_row_spread: [SPREADS_OTHERWISE, [row_by_row, masked_array, by_pairs]],
-    check_qk_norm_scores: [
+    ex.check_row_spread: [SPREADS_OTHERWISE, [row_by_row, masked_array, by_pairs]],
+    ex.check_qk_norm_scores: [
         NORMS_OTHERWISE,
         [scores_then_norms, loops, in_torch, scores_in_float32],
     ],
-    check_scale_test: {
+    ex.check_scale_test: {
         "shapes": a_test(),
         "many seeds": a_test(seeds=range(20)),
         "ratio": by_ratio,
@@ -125,51 +119,6 @@ RIGHT = {
         "other widths": a_test(*WIDTHS, atol=5e-3),
     },
 }
-
-
-SPREADS = """
-squares minus square:
-    return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
-float16 inside:
-    s = np.asarray(s, dtype=np.float16)
-float32 inside: rows far from 0
-    s = np.asarray(s, dtype=np.float32)
-NaN for an empty row: a row with everything hidden
-    count = seen.sum(axis=-1)
-weights' spread:
-    return np.exp(s - s.max(-1, keepdims=True)).std(-1)
-mean absolute:
-    return np.abs(x).sum(axis=-1) / count
-hidden as very low:
-    s = np.where(np.isinf(s), -1e9, s)
-two axes only: one row
-    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
-last of many lost: forty keys
-    x = np.where(seen, s - mean[..., None], 0)[..., :30]
-nothing below a ten-thousandth: a millionth apart
-    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
-"""
-
-NORMED = """
-negative gains cut:
-    q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
-    k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
-transposed:
-    return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
-no eps:
-    q = q / np.sqrt(square_q) * gain_q
-    k = k / np.sqrt(square_k) * gain_k
-large eps:
-    q = q / np.sqrt(square_q + 1e-3) * gain_q
-    k = k / np.sqrt(square_k + 1e-3) * gain_k
-eps outside the root:
-    q = q / (np.sqrt(square_q) + 1e-6) * gain_q
-    k = k / (np.sqrt(square_k) + 1e-6) * gain_k
-softmaxed:
-    return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
-two axes only: heads
-    return q @ k.T / q.shape[-1] ** 0.5
-"""
 
 
 def weights(s):
@@ -195,9 +144,42 @@ WEAK = {
     "powers of two": a_test(*[(3, 5, 2**n) for n in range(9)]),
 }
 SLY = {
-    check_row_spread: SPREADS,
-    check_qk_norm_scores: NORMED,
-    check_scale_test: {
+    ex.check_row_spread: """
+squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
+float16 inside: s = np.asarray(s, dtype=np.float16)
+float32 inside: rows far from 0
+    s = np.asarray(s, dtype=np.float32)
+NaN for an empty row: a row with everything hidden
+    count = seen.sum(axis=-1)
+weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
+mean absolute: return np.abs(x).sum(axis=-1) / count
+hidden as very low: s = np.where(np.isinf(s), -1e9, s)
+two axes only: one row
+    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
+last of many lost: forty keys
+    x = np.where(seen, s - mean[..., None], 0)[..., :30]
+nothing below a ten-thousandth: a millionth apart
+    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
+""",
+    ex.check_qk_norm_scores: """
+negative gains cut:
+    q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
+    k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)
+transposed: return k @ q.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+no eps:
+    q = q / np.sqrt(square_q) * gain_q
+    k = k / np.sqrt(square_k) * gain_k
+large eps:
+    q = q / np.sqrt(square_q + 1e-3) * gain_q
+    k = k / np.sqrt(square_k + 1e-3) * gain_k
+eps outside the root:
+    q = q / (np.sqrt(square_q) + 1e-6) * gain_q
+    k = k / (np.sqrt(square_k) + 1e-6) * gain_k
+softmaxed: return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+two axes only: heads
+    return q @ k.T / q.shape[-1] ** 0.5
+""",
+    ex.check_scale_test: {
         **{name: (test, "caught") for name, test in WEAK.items()},
         "tight": (a_test(atol=1e-12), "it is right"),
     },

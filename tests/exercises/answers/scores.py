@@ -3,14 +3,7 @@
 import numpy as np
 import torch
 
-from attention_src.exercises.scores import (
-    check_additive_scores,
-    check_bump,
-    check_dot_scores,
-    check_score_test,
-    dot_scores,
-    my_additive_scores,
-)
+from attention_src.exercises import scores as ex
 from attention_src.scores import reference
 
 
@@ -33,17 +26,14 @@ def through_the_package(q, k, scale=None):
 
 
 DOTS = """
-einsum:
-    return (np.einsum("...qd,...kd->...qk", q, k) * scale).astype(q.dtype)
-queries first:
-    return ((q * scale) @ np.moveaxis(k, -1, -2)).astype(q.dtype)
+einsum: return (np.einsum("...qd,...kd->...qk", q, k) * scale).astype(q.dtype)
+queries first: return ((q * scale) @ np.moveaxis(k, -1, -2)).astype(q.dtype)
 products, then a sum:
     return ((q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1) * scale).astype(q.dtype)
 """
 
 SUMS = """
-key by key:
-    return np.stack([np.tanh(q @ a + row) @ w for row in from_k], axis=1)
+key by key: return np.stack([np.tanh(q @ a + row) @ w for row in from_k], axis=1)
 exponentials of one sign:
     return np.stack([np.sign(x := row + from_k) * (1 - (e := np.exp(-2 * abs(x)))) / (1 + e) @ w \
 for row in q @ a])
@@ -104,15 +94,15 @@ def bump(slope=2.0, shift=1.0, w=(1.0, -1.0), back=-1.0, from_key=False):
 
 
 RIGHT = {
-    check_dot_scores: [DOTS, [one_by_one, with_torch, through_the_package]],
-    check_additive_scores: [SUMS, [unit_by_unit, in_blocks, by_torch]],
-    check_score_test: {
+    ex.check_dot_scores: [DOTS, [one_by_one, with_torch, through_the_package]],
+    ex.check_additive_scores: [SUMS, [unit_by_unit, in_blocks, by_torch]],
+    ex.check_score_test: {
         "by arguments": a_test(),
         "other sizes": a_test(sizes=((3, 4, 12), (5, 5, 3), (2, 1, 5))),
         "many sizes": many_sizes,
         "key by key": a_test(expected=by_keys),
     },
-    check_bump: {
+    ex.check_bump: {
         "broader": lambda: bump(slope=5.0, shift=2.5),
         "constant from the key": lambda: bump(from_key=True),
         "falling": lambda: bump(slope=-2.0),
@@ -120,24 +110,6 @@ RIGHT = {
     },
 }
 
-
-WRONG_DOTS = """
-all axes reversed:
-    return (q @ k.T * scale).astype(q.dtype)
-not transposed if it fits:
-    return ((q @ k if q.shape == k.shape == q.shape[:-1] + q.shape[-2:-1] else \
-q @ k.swapaxes(-1, -2)) * scale).astype(q.dtype)
-two axes only:
-    return np.einsum("qd,kd->qk", q, k) * scale
-three axes at most:
-    return np.inner(q, k) * scale
-root of 8:
-    scale = 8**-0.5
-positive scales only:
-    return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
-capped:
-    return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
-"""
 
 WRONG_SUMS = """
 the remainder left out:
@@ -159,16 +131,11 @@ both halves clipped: nearly cancel inside
     return np.stack([np.tanh(row + from_k) @ w for row in np.clip(q @ a, -1e3, 1e3)])
 all at once: MB of memory
     return np.tanh((q @ a)[:, None] + from_k) @ w
-all at once in float32:
-    return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
-a for both:
-    from_k = k @ a
-a transposed:
-    return np.stack([np.tanh(row + from_k) @ w for row in q @ a.T])
-arctangent:
-    return np.stack([np.arctan(row + from_k) @ w for row in q @ a])
-first 50 units:
-    return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row in q @ a])
+all at once in float32: return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
+a for both: from_k = k @ a
+a transposed: return np.stack([np.tanh(row + from_k) @ w for row in q @ a.T])
+arctangent: return np.stack([np.arctan(row + from_k) @ w for row in q @ a])
+first 50 units: return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row in q @ a])
 """
 
 
@@ -191,19 +158,22 @@ def by_ranks(score):
 
 REFUSES = "refuses a right"
 SLY = {
-    check_dot_scores: [
-        WRONG_DOTS,
-        {
-            "default of 1": lambda q, k, scale=1.0: dot_scores(q, k, scale),
-            "without a default": (lambda q, k, scale: dot_scores(q, k, scale), "scale"),
-            "another name": (lambda q, k, s=None: dot_scores(q, k, s), "should be called scale"),
-        },
-    ],
-    check_additive_scores: [
+    ex.check_dot_scores: """
+all axes reversed: return (q @ k.T * scale).astype(q.dtype)
+not transposed if it fits:
+    return ((q @ k if q.shape == k.shape == q.shape[:-1] + q.shape[-2:-1] else \
+q @ k.swapaxes(-1, -2)) * scale).astype(q.dtype)
+two axes only: return np.einsum("qd,kd->qk", q, k) * scale
+three axes at most: return np.inner(q, k) * scale
+root of 8: scale = 8**-0.5
+positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
+capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
+""",
+    ex.check_additive_scores: [
         WRONG_SUMS,
-        {"roles swapped": lambda q, k, a, b, w: my_additive_scores(k, q, a, b, w).T},
+        {"roles swapped": lambda q, k, a, b, w: ex.my_additive_scores(k, q, a, b, w).T},
     ],
-    check_score_test: {
+    ex.check_score_test: {
         "too strict": (a_test(compare=np.array_equal), REFUSES),
         "no float32": (a_test(compare=lambda s, t: np.abs(s - t).max() < 1e-12), REFUSES),
         "no scale expected": (a_test(expected=lambda q, k: q @ k.T), REFUSES),
@@ -218,7 +188,7 @@ SLY = {
         "no single key": (a_test(sizes=((2, 3, 5), (4, 4, 11))), "caught 20 of 21"),
         "first row": (a_test(compare=lambda s, t: np.allclose(s[0], t[0])), "caught 20 of 21"),
     },
-    check_bump: {
+    ex.check_bump: {
         "a pit": (lambda: bump(w=(-1.0, 1.0)), "should lead"),
         "sum for difference": (lambda: bump(back=1.0), "should lead"),
         "the middle only": (lambda: bump(slope=0.0), "should lead"),

@@ -5,17 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attention_src.exercises.softmax import (
-    check_online_softmax,
-    check_softmax,
-    check_softmax_backward,
-    check_softmax_test,
-    check_temperature_for_entropy,
-    my_online_softmax,
-    my_softmax,
-    my_softmax_backward,
-    my_temperature,
-)
+from attention_src.exercises import softmax as ex
 from attention_src.softmax import reference
 
 GIVEN = {"reference": reference}
@@ -36,31 +26,26 @@ def by_torch(x):
 
 
 def in_the_dtype_of_x(x):
-    return my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
+    return ex.my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
 
 
 SOFTMAX_LINES = """
-einsum:
-    return np.einsum("...j,...->...j", e, 1 / np.einsum("...j->...", e))
+einsum: return np.einsum("...j,...->...j", e, 1 / np.einsum("...j->...", e))
 keys first:
     e = np.exp(np.moveaxis(x, -1, 0) - x.max(axis=-1))
     return np.moveaxis(e / e.sum(axis=0), 0, -1)
-logarithms:
-    return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
+logarithms: return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
 """
 
 
 # --- softmax backward: right
 BACKWARD_LINES = """
-two products:
-    return p * dp - p * np.sum(p * dp, axis=-1, keepdims=True)
-einsum:
-    return p * (dp - np.einsum("...j,...j->...", p, dp)[..., None])
+two products: return p * dp - p * np.sum(p * dp, axis=-1, keepdims=True)
+einsum: return p * (dp - np.einsum("...j,...j->...", p, dp)[..., None])
 keys first:
     p, dp = np.moveaxis(p, -1, 0), np.moveaxis(dp, -1, 0)
     return np.moveaxis(p * (dp - (p * dp).sum(axis=0)), 0, -1)
-shifted first:
-    p, dp = np.asarray(p), dp - dp.max(axis=-1, keepdims=True)
+shifted first: p, dp = np.asarray(p), dp - dp.max(axis=-1, keepdims=True)
 """
 
 
@@ -84,9 +69,9 @@ def score_by_score(blocks):
 
 
 def by_pairs(blocks):
-    m, l = my_online_softmax([next(blocks)])
+    m, l = ex.my_online_softmax([next(blocks)])
     for block in blocks:
-        m_b, l_b = my_online_softmax([block])
+        m_b, l_b = ex.my_online_softmax([block])
         top = max(m, m_b)
         l = 0.0 if top == -np.inf else l * np.exp(m - top) + l_b * np.exp(m_b - top)
         m = top
@@ -105,8 +90,7 @@ with where:
     m, l = np.array(-np.inf), np.array(0.0)
     m_new = np.maximum(m, block.max())
     + safe = np.where(m_new == -np.inf, 0, m_new)
-    - if m_new
-    + if False:
+    if False:
     l = l * np.exp(m - safe) + np.exp(block - safe).sum()
 """
 
@@ -180,19 +164,19 @@ def against_torch(softmax):
 
 
 RIGHT = {
-    check_softmax: [SOFTMAX_LINES, [by_lists, by_torch, in_the_dtype_of_x]],
-    check_softmax_backward: [BACKWARD_LINES, [backward_row_by_row]],
-    check_online_softmax: [ONLINE_LINES, [score_by_score, by_pairs, with_logarithms]],
-    check_temperature_for_entropy: {
+    ex.check_softmax: [SOFTMAX_LINES, [by_lists, by_torch, in_the_dtype_of_x]],
+    ex.check_softmax_backward: [BACKWARD_LINES, [backward_row_by_row]],
+    ex.check_online_softmax: [ONLINE_LINES, [score_by_score, by_pairs, with_logarithms]],
+    ex.check_temperature_for_entropy: {
         "a grid": on_a_grid,
         "a bracket that grows": bracket_that_grows,
         "in nats": in_nats_throughout,
         "inverse temperature": lambda s, bits: 1 / bisect(lambda b: bits_at(s, 1 / b) > bits),
-        "four digits": lambda s, bits: float(f"{my_temperature(s, bits):.4g}"),
-        "float32": lambda s, bits: np.float32(my_temperature(s, bits)),
-        "scaled first": lambda s, bits: my_temperature(s / np.ptp(s), bits) * np.ptp(s),
+        "four digits": lambda s, bits: float(f"{ex.my_temperature(s, bits):.4g}"),
+        "float32": lambda s, bits: np.float32(ex.my_temperature(s, bits)),
+        "scaled first": lambda s, bits: ex.my_temperature(s / np.ptp(s), bits) * np.ptp(s),
     },
-    check_softmax_test: {
+    ex.check_softmax_test: {
         "against the reference": against_the_reference,
         "by hand": by_hand(2e3),
         "by hand, farther": by_hand(1e4),
@@ -201,26 +185,19 @@ RIGHT = {
 }
 
 SOFTMAXES = """
-one maximum for a matrix:
-    e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
-rows right in 2-D only:
-    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
+one maximum for a matrix: e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
+rows right in 2-D only: e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
 4-D transposed: four axes
     return e / e.sum(axis=-2 if x.ndim == 4 else -1, keepdims=True)
-float32 at the end:
-    return (e / e.sum(axis=-1, keepdims=True)).astype(np.float32).astype(float)
+float32 at the end: return (e / e.sum(axis=-1, keepdims=True)).astype(np.float32).astype(float)
 no shift for long rows: a long row of large scores
     e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.shape[-1] < 1000 else 0))
-shift by the mean:
-    e = np.exp(x - x.mean(axis=-1, keepdims=True))
-shift by the first:
-    e = np.exp(x - x[..., :1])
+shift by the mean: e = np.exp(x - x.mean(axis=-1, keepdims=True))
+shift by the first: e = np.exp(x - x[..., :1])
 shift only downwards: very negative scores
     e = np.exp(x - np.maximum(x.max(axis=-1, keepdims=True), 0))
-clipped:
-    x = np.clip(np.asarray(x, dtype=float), -700, 700)
-−inf taken for −1000:
-    x = np.where(np.isneginf(x), -1e3, np.asarray(x, dtype=float))
+clipped: x = np.clip(np.asarray(x, dtype=float), -700, 700)
+−inf taken for −1000: x = np.where(np.isneginf(x), -1e3, np.asarray(x, dtype=float))
 −inf taken for −10^4: the lowest score, and −inf
     x = np.maximum(np.asarray(x, dtype=float), -1e4)
 65,504 for an overflowing sum: 70,000 equal scores
@@ -228,8 +205,7 @@ clipped:
     return e / np.nan_to_num(e.sum(axis=-1, keepdims=True))
 0 in long rows: two rows of 1,500
     return e / e.sum(axis=-1, keepdims=True) * (x.shape[-1] < 1000 or x.ndim == 1)
-a small number added to the sum:
-    return e / e.sum(axis=-1, keepdims=True) / (1 + 1e-6)
+a small number added to the sum: return e / e.sum(axis=-1, keepdims=True) / (1 + 1e-6)
 hardmax: expected = [0.6652 0.2447 0.09
     return (x == x.max(axis=-1, keepdims=True)).astype(float)
 shifted in place: changed its input x in place
@@ -240,17 +216,16 @@ shifted in place: changed its input x in place
 
 def integer_buffer(x):
     out = np.zeros_like(x)
-    out[...] = my_softmax(x)
+    out[...] = ex.my_softmax(x)
     return out
 
 
 def zeros_in_long_rows_of_float32(x):
-    return my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
+    return ex.my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
 
 
 BACKWARDS = """
-axis −2:
-    return p * (dp - (p * dp).sum(axis=-2 if p.ndim > 1 else -1, keepdims=True))
+axis −2: return p * (dp - (p * dp).sum(axis=-2 if p.ndim > 1 else -1, keepdims=True))
 one sum for a matrix, in 3-D: a batch of matrices
     return p * (dp - (p * dp).sum(axis=-1 if p.ndim < 3 else (-2, -1), keepdims=True))
 4-D only wrong: four axes
@@ -261,19 +236,11 @@ normalised first: a hidden row
     p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
 clipped: drawn
     p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
-zeros lifted:
-    p, dp = np.maximum(p, 1e-6), np.asarray(dp)
-swapped:
-    p, dp = np.asarray(dp), np.asarray(p)
-the loss:
-    return (p * dp).sum(axis=-1)
-two axes at most:
-    return (np.diag(p) - np.outer(p, p)) @ dp
+zeros lifted: p, dp = np.maximum(p, 1e-6), np.asarray(dp)
+swapped: p, dp = np.asarray(dp), np.asarray(p)
+the loss: return (p * dp).sum(axis=-1)
+two axes at most: return (np.diag(p) - np.outer(p, p)) @ dp
 """
-
-
-def through_log_p(p, dp):
-    return my_softmax_backward(my_softmax(np.log(p)), dp)
 
 
 def jacobian_in_torch(p, dp):
@@ -283,13 +250,11 @@ def jacobian_in_torch(p, dp):
 
 
 ONLINE = """
-whole maxima:
-    return (int(m) if np.isfinite(m) else m), l
+whole maxima: return (int(m) if np.isfinite(m) else m), l
 stops at a hidden block: the first block hidden
     - continue
     + break
-starts from −10^9:
-    m, l = -1e9, 0.0
+starts from −10^9: m, l = -1e9, 0.0
 −inf taken for −10^4: the lowest score, and a hidden key
     l = l * np.exp(m - m_new) + np.exp(np.maximum(block, -1e4) - m_new).sum()
 NaN if all is hidden: everything hidden
@@ -299,26 +264,19 @@ NaN if all is hidden: everything hidden
 0 if all is hidden: everything hidden
     return (m if m > -np.inf else 0.0), l
 blocks with a hidden key skipped: some keys hidden
-    - if m_new
-    + if not np.isfinite(block).all():
-clipped:
-    l = l * np.exp(m - m_new) + np.exp(np.clip(block, -1000, 1000) - m_new).sum()
-float32 inside:
-    m_new = max(m, np.max(block.astype(np.float32)))
+    if not np.isfinite(block).all():
+clipped: l = l * np.exp(m - m_new) + np.exp(np.clip(block, -1000, 1000) - m_new).sum()
+float32 inside: m_new = max(m, np.max(block.astype(np.float32)))
 doubles lost: equal scores
     l = l * np.exp(m - m_new) + np.exp(np.unique(block) - m_new).sum()
-equal maxima skipped:
-    - if m_new
-    + if m_new == -np.inf or m == np.max(block):
+equal maxima skipped: if m_new == -np.inf or m == np.max(block):
 the first hundred scores of a block: 200 blocks
     l = l * np.exp(m - m_new) + np.exp(block[:100] - m_new).sum()
-arrays of one:
-    return np.atleast_1d(m), np.atleast_1d(l)
+arrays of one: return np.atleast_1d(m), np.atleast_1d(l)
 subtracted in place: changed its input blocks in place
     l = l * np.exp(m - m_new) + np.exp(np.subtract(block, m_new, out=block)).sum()
 not rescaled, no guard: forgot to rescale the running sum
-    - if m_new
-    + if False:
+    if False:
     l = l + np.exp(block - m_new).sum()
 its length asked: has no len()
     m, l = -np.inf, 0.0 * len(blocks)
@@ -326,7 +284,7 @@ its length asked: has no len()
 
 
 def the_first_hundred(blocks):
-    return my_online_softmax([block for i, block in enumerate(blocks) if i < 100])
+    return ex.my_online_softmax([block for i, block in enumerate(blocks) if i < 100])
 
 
 def two_passes(blocks):
@@ -336,68 +294,7 @@ def two_passes(blocks):
 
 def remembers(blocks, seen=[]):  # noqa: B006
     seen.extend(blocks)
-    return my_online_softmax(seen)
-
-
-TEMPERATURES = """
-multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
-    p = reference.softmax(scores * np.exp(middle))
-keeps the wrong half: you kept the wrong half
-    - if reference
-    + if reference.entropy_bits(p) > bits:
-the entropy without its minus: end of your bracket
-    - if reference
-    + if -reference.entropy_bits(p) < bits:
-bracket too small: it does not hold the answer
-    low, high = np.log(0.1), np.log(20)
-stops early: Close: bisect further
-    - for _
-    + for _ in range(9):
-stops a little early:
-    - for _
-    + for _ in range(13):
-in nats, from another bracket: You measure the entropy in nats
-    low, high = -20.0, 20.0
-    - if reference
-    + if reference.entropy_bits(p) * np.log(2) < bits:
-counts keys, from another bracket: You compared 2**entropy with bits
-    low, high = -20.0, 20.0
-    - if reference
-    + if 2 ** reference.entropy_bits(p) < bits:
-multiplies, in another bracket: 1 over the temperature: you multiply
-    low, high = -20.0, 20.0
-    p = reference.softmax(scores * np.exp(middle))
-    - if reference
-    + if reference.entropy_bits(p) > bits:
-overflows: end of your bracket
-    p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
-    - if reference
-    + if -(p * np.log2(p)).sum() < bits:
-a thousandth inside the logarithm:
-    - if reference
-    + if -(p * np.log2(p + 1e-3)).sum() < bits:
-another entropy:
-    - if reference
-    + if -np.log2((p * p).sum()) < bits:
-mean entropy:
-    - if reference
-    + if reference.entropy_bits(p) / len(p) < bits:
-share of the largest entropy:
-    - if reference
-    + if reference.entropy_bits(p) * np.log2(len(p)) < bits:
-scores over √n:
-    p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
-absolute scores:
-    p = reference.softmax(abs(scores), temperature=np.exp(middle))
-three digits:
-    return float(f"{np.exp((low + high) / 2):.3g}")
-three decimals:
-    return round(float(np.exp((low + high) / 2)), 3)
-linear bracket:
-    return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
-the weights:
-    return p
-"""
+    return ex.my_online_softmax(seen)
 
 
 def small_row(softmax):
@@ -414,21 +311,21 @@ def to_the_last_bit(softmax):
 
 
 SLY = {
-    check_softmax: [
+    ex.check_softmax: [
         SOFTMAXES,
         {
             "integer buffer": (integer_buffer, "dtype int64, which cannot hold the digits"),
             "0 in long rows of float32": (zeros_in_long_rows_of_float32, "2,000 keys in float32"),
         },
     ],
-    check_softmax_backward: [
+    ex.check_softmax_backward: [
         BACKWARDS,
         {
-            "through log p": through_log_p,
+            "through log p": lambda p, dp: ex.my_softmax_backward(ex.my_softmax(np.log(p)), dp),
             "the Jacobian in torch": (jacobian_in_torch, "you formed the n × n Jacobian"),
         },
     ],
-    check_online_softmax: [
+    ex.check_online_softmax: [
         ONLINE,
         {
             "the first hundred blocks": (the_first_hundred, "200 blocks"),
@@ -440,8 +337,39 @@ SLY = {
             "remembers the last case": remembers,
         },
     ],
-    check_temperature_for_entropy: TEMPERATURES,
-    check_softmax_test: {
+    ex.check_temperature_for_entropy: """
+multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
+    p = reference.softmax(scores * np.exp(middle))
+keeps the wrong half: you kept the wrong half
+    if reference.entropy_bits(p) > bits:
+the entropy without its minus: end of your bracket
+    if -reference.entropy_bits(p) < bits:
+bracket too small: it does not hold the answer
+    low, high = np.log(0.1), np.log(20)
+stops early: Close: bisect further
+    for _ in range(9):
+stops a little early: for _ in range(13):
+in nats, from another bracket: You measure the entropy in nats
+    low, high = -20.0, 20.0
+    if reference.entropy_bits(p) * np.log(2) < bits:
+counts keys, from another bracket: You compared 2**entropy with bits
+    low, high = -20.0, 20.0
+    if 2 ** reference.entropy_bits(p) < bits:
+overflows: end of your bracket
+    p = np.exp(scores / np.exp(middle)) / np.exp(scores / np.exp(middle)).sum()
+    if -(p * np.log2(p)).sum() < bits:
+a thousandth inside the logarithm: if -(p * np.log2(p + 1e-3)).sum() < bits:
+another entropy: if -np.log2((p * p).sum()) < bits:
+mean entropy: if reference.entropy_bits(p) / len(p) < bits:
+share of the largest entropy: if reference.entropy_bits(p) * np.log2(len(p)) < bits:
+scores over √n: p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
+absolute scores: p = reference.softmax(abs(scores), temperature=np.exp(middle))
+three digits: return float(f"{np.exp((low + high) / 2):.3g}")
+three decimals: return round(float(np.exp((low + high) / 2)), 3)
+linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
+the weights: return p
+""",
+    ex.check_softmax_test: {
         "a small row": (small_row, "caught 2 of 8"),  # as the solution says: six pass it
         "sums": (sums_to_one, "caught 3 of 8"),
         "to the last bit": (to_the_last_bit, "It refuses a right implementation"),

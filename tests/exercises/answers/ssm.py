@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from attention_src.exercises.ssm import (
-    check_decay_mask,
-    check_scan_on,
-    check_state_test,
-    decay_mask,
-    scan_on,
-)
+from attention_src.exercises import ssm as ex
 from attention_src.linear.reference_parts import decay_between
 from attention_src.ssm.reference import selective_scan
 
@@ -45,7 +39,8 @@ def channel_by_channel(x, dt, A, B, C, h):
 def as_a_table(x, dt, A, B, C, h):
     """All weights at once: from token j and from the start to token i."""
     rates = dt[..., :, None] * A  # [..., n, d, N]
-    L = np.moveaxis(decay_mask(np.moveaxis(rates, -3, -1)), (-2, -1), (-4, -3))  # [..., n, n, d, N]
+    decays = ex.decay_mask(np.moveaxis(rates, -3, -1))  # [..., d, N, n, n]
+    L = np.moveaxis(decays, (-2, -1), (-4, -3))  # [..., n, n, d, N]
     u = (dt * x)[..., None] * B[..., None, :]  # [..., n, d, N]
     states = (L * u[..., None, :, :, :]).sum(axis=-3)
     states = states + np.exp(rates.cumsum(axis=-3)) * h[..., None, :, :]
@@ -98,7 +93,7 @@ def draw(n=10, d=3, N=4, seed=0, pad=True, start=1.0, low=0.1, high=2.0):
     return x, dt, A, B, C, h
 
 
-def a_test(oracle=scan_on, atol=1e-4, look=lambda y, h: (y, h), seeds=1, **how):
+def a_test(oracle=ex.scan_on, atol=1e-4, look=lambda y, h: (y, h), seeds=1, **how):
     """A learner's test, right by default, wrong in the way that an argument says."""
 
     def my_state_test(scan):
@@ -127,14 +122,14 @@ def by_hand(scan):
 
 def in_norms(scan):
     args = draw(n=11)
-    for a, b in zip(scan(*args), scan_on(*args), strict=True):
+    for a, b in zip(scan(*args), ex.scan_on(*args), strict=True):
         assert np.linalg.norm(a - b) <= 1e-4 * np.linalg.norm(b)
 
 
 RIGHT = {
-    check_scan_on: [SCANS_OTHERWISE, [the_package, in_rounds, channel_by_channel, as_a_table]],
-    check_decay_mask: [MASKS_OTHERWISE, [with_loops, row_by_row, the_package_s_mask]],
-    check_state_test: {
+    ex.check_scan_on: [SCANS_OTHERWISE, [the_package, in_rounds, channel_by_channel, as_a_table]],
+    ex.check_decay_mask: [MASKS_OTHERWISE, [with_loops, row_by_row, the_package_s_mask]],
+    ex.check_state_test: {
         "oracle": a_test(),
         "tolerant": a_test(the_package, n=12, atol=1e-3),
         "by hand": by_hand,
@@ -158,16 +153,12 @@ SCANS = """
 two axes only:
     y = np.zeros(x.shape)
     + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
-no tokens:
-    return y, h.copy() if x.shape[-2] else 0 * h
-least step:
-    step = np.clip(dt[..., t, :, None], 1e-3, None)
+no tokens: return y, h.copy() if x.shape[-2] else 0 * h
+least step: step = np.clip(dt[..., t, :, None], 1e-3, None)
 small steps are padding: small steps
     h = np.where(step > 1e-2, np.exp(step * A) * h + write, h)
-largest step:
-    step = np.minimum(dt[..., t, :, None], 50.0)
-h first:
-    return h.copy(), y
+largest step: step = np.minimum(dt[..., t, :, None], 50.0)
+h first: return h.copy(), y
 float32 inside: float32
     y = np.zeros(x.shape)
     + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
@@ -188,7 +179,9 @@ def divided(x, dt, A, B, C, h):
     return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
 
 
-MASKS = """
+SLY = {
+    ex.check_scan_on: [SCANS, [divided]],
+    ex.check_decay_mask: """
 difference, patched:
     later = np.cumsum(log_a, axis=-1)
     return np.nan_to_num(np.tril(np.exp(later[..., :, None] - later[..., None, :])))
@@ -201,12 +194,8 @@ made finite, small:
 exclusive sums:
     later = np.cumsum(log_a, axis=-1) - log_a
     return np.tril(np.exp(later[..., :, None] - later[..., None, :]))
-own gate, as a factor: does not pass its own gate
-    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0) * np.exp(log_a)[..., None, :]
-last left out:
-    later = np.where(j < i, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
-no triangle:
-    return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
+last left out: later = np.where(j < i, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
+no triangle: return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
 one step only:
     later = np.where(i == j, 0, np.maximum(log_a, -1e300)[..., :, None])
     return np.tril(np.exp(later))
@@ -219,12 +208,8 @@ float32 inside: float32
     later = np.where(j < i, log_a.astype(np.float32)[..., :, None], np.float32(0))
 almost 1 is 1: gates of almost 1
     later = np.where((j < i) & (log_a < -1e-6)[..., :, None], log_a[..., :, None], 0)
-"""
-
-SLY = {
-    check_scan_on: [SCANS, [divided]],
-    check_decay_mask: MASKS,
-    check_state_test: {
+""",
+    ex.check_state_test: {
         "in parts only": (in_parts_only, "caught"),
         "outputs only": (a_test(look=lambda y, h: (y,)), "caught"),
         "state only": (a_test(look=lambda y, h: (h,)), "caught"),
@@ -237,7 +222,7 @@ SLY = {
         "steps of 0 and 1": (a_test(low=1.0, high=1.0), "caught"),
         "small steps": (a_test(low=1e-5, high=2e-5, atol=1e-3), "caught"),
         "too strict": (a_test(atol=1e-12), "float32"),
-        "wrong oracle": (a_test(lambda *args: (scan_on(*args)[0], args[5])), "refuses"),
+        "wrong oracle": (a_test(lambda *args: (ex.scan_on(*args)[0], args[5])), "refuses"),
         "too tolerant": (a_test(atol=100.0), "caught 0"),
     },
 }
