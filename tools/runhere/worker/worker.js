@@ -2,7 +2,7 @@
 // its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
 // as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
 // One code at a time: the page waits for {done}.
-// {model} is for model.js, which is fetched when it is first asked.
+// {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -41,7 +41,7 @@ def _run(code, name):
         while tb and not tb.tb_frame.f_code.co_filename.startswith("cell "):
             tb = tb.tb_next
         text = "".join(traceback.format_exception(type(error), error, tb))
-        return text + _ABSENT if isinstance(error, ModuleNotFoundError) else text, True, ""
+        return text + _ABSENT if isinstance(error, ImportError) else text, True, ""
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -112,6 +112,10 @@ loading.then(
 
 let model;
 async function answer(data) {
+  if (data.model === "minilm") {
+    const { fetchMiniLM } = await import("./minilm.js");
+    return fetchMiniLM(await loading, data.folder);
+  }
   model ??= import("./model.js");
   const { prepare, write, halt } = await model;
   if (data.model === "halt") return halt();
