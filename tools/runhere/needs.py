@@ -27,8 +27,9 @@ WORDS = {
     "time": "measures time",
     "packages": "reads packages",
     "file": "writes a file",
-    "minilm": "needs MiniLM",
+    "minilm": "takes minutes here",  # the page has MiniLM, but Python is slow there
 }
+MINILM = "needs MiniLM"  # where the site could not get its weights
 SETUP = "runs before the first cell"
 ON_PAGE = {SETUP, WORDS["explorable"]}  # not for want of anything: no notebook is needed
 # Modules that Python in the page has, or could have, but that cannot do their work there.

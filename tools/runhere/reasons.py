@@ -62,7 +62,7 @@ def line(reason: str, link: str) -> str:
 
 def model_line(link: str) -> str:
     """The same, for a cell that runs if the site has MiniLM's weights."""
-    return f"{CELL}>{needs.WORDS['minilm']}: {link}</p>"
+    return f"{CELL}>{needs.MINILM}: {link}</p>"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
