@@ -1,7 +1,7 @@
 """An independent implementation's result for one sentence, to compare with.
 
-transformers' BertModel (eager attention) read the sentence with MiniLM's weights, rounded to float16
-as `MiniLM.load()` rounds them. The result is in recorded.npz beside this file, because a learner's
+transformers' BertModel (eager attention) read the sentence with MiniLM's weights, rounded as
+`MiniLM.load()` rounds them. The result is in recorded.npz beside this file, because a learner's
 machine may not have transformers. The tests run it again and compare. To rewrite the file:
 
     python -m attention_src.models.minilm.golden
