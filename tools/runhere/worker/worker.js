@@ -20,8 +20,8 @@ sys.stdout.reconfigure(line_buffering=True)
 _cells = {"__name__": "__main__"}
 _texts = {}
 _ABSENT = """
-Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and other plots,
-open the chapter's notebook (the buttons at the top of the page)."""
+Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, language models and other
+plots, open the chapter's notebook (the buttons at the top of the page)."""
 
 def _file(name, code):
     # A cell that was changed gets another name, so that functions of before keep their lines.
