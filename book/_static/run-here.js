@@ -232,10 +232,11 @@
     if (found.matches("h2")) exercise = undefined;
     else if (found.matches(".exercise")) exercise = found.id;
     else if (!found.matches(".tag_notebook-only") && found.querySelector(".cell_input pre")) {
-      const line = found.querySelector(".run-minilm"); // that a cell needs MiniLM
+      const line = found.querySelector(".run-minilm"); // it needs MiniLM, which may be here
       const { model, mb } = line?.dataset ?? {};
-      if (!line) prepare(found, exercise);
-      else if (model) prepare(found, exercise, { folder: new URL(model, document.baseURI).href, mb });
+      if (line && !model) continue;
+      line?.remove();
+      prepare(found, exercise, line && { folder: new URL(model, document.baseURI).href, mb });
     }
   }
   label();

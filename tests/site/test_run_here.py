@@ -109,7 +109,7 @@ def opened(open_page):
         there.wait_for_load_state("networkidle")
         asked = there.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
         assert any("run-here.js" in url for url in asked)
-        assert not [url for url in asked if "/py/" in url], "fetched before a press"
+        assert not [url for url in asked if re.search("/(py|minilm)/", url)], "before a press"
         return Cells(there)
 
     return visit
