@@ -14,6 +14,7 @@ from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.gelu import erf, gelu
 from attention_src.models.minilm.golden import load_recorded, round_to_float16
 
+BY_ROUNDING = 2e-3  # by how much a weight may change
 SENTENCES = [
     "The cat sat on the mat",
     "The animal didn't cross the street because it was too tired.",
@@ -152,11 +153,11 @@ def test_weights_are_those_of_the_package_rounded_to_float16(model):
         assert held.dtype == w.dtype
         if w.dtype == np.float32:
             np.testing.assert_array_equal(held, w.astype(np.float16))
-    # What that changes, of hidden states and weights (measured: MEASURED).
+    # What that changes is small, and is there.
     exact = MiniLM(package, model.tokenizer)
     for text in SENTENCES[:5]:
         a, b = model.trace(text), exact.trace(text)
-        assert 1e-6 < np.abs(a.weights - b.weights).max() < 1e-2
+        assert 1e-6 < np.abs(a.weights - b.weights).max() < BY_ROUNDING
         assert model.embed(text) @ exact.embed(text) > 0.99999
 
 
