@@ -24,6 +24,10 @@ REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
 from tiny import make_book  # noqa: E402
 
+UNTIL_KEPT = """async (count) => {
+  const store = await caches.open("minilm");
+  while ((await store.keys()).length < count) await new Promise((done) => setTimeout(done, 50));
+}"""
 SECONDS = 600_000  # milliseconds; a busy machine is not a bug
 EXPLORABLE = """import numpy as np
 from attention_src.explorables import explorable
@@ -164,11 +168,7 @@ def test_explorable_and_cells_share_what_was_fetched_and_stop_keeps_what_came(vi
     one = cell(page, COUNTS)
     said = re.compile(r"^Fetching MiniLM: (3\d|4\d) of 4\d MB$")
     one.locator(".run-status", has_text=said).wait_for(timeout=SECONDS)
-    page.wait_for_function(
-        "names => caches.open('minilm').then(c => c.keys()).then(k => k.length >= names)",
-        arg=len(all_files()) - 1,
-        timeout=SECONDS,
-    )
+    page.evaluate(UNTIL_KEPT, len(all_files()) - 1)
     one.get_by_role("button", name="Stop").click()
     one.locator(".run-status", has_text="Stopped.").wait_for(timeout=SECONDS)
     later = set(of_minilm(page)) - first
