@@ -2,6 +2,9 @@
 
 import random
 
+from tokenizers import Tokenizer
+
+from attention_src.models.install import folder
 from attention_src.models.minilm.sentences import PLAIN
 
 STOCK = [
@@ -67,3 +70,11 @@ def texts(count: int = 500) -> list[str]:
         if text not in out:
             out.append(text)
     return out
+
+
+def original() -> Tokenizer:
+    """MiniLM's tokenizer as the package tokenizers has it."""
+    made = Tokenizer.from_file(str(folder("minilm") / "model" / "tokenizer.json"))
+    made.no_padding()
+    made.no_truncation()
+    return made

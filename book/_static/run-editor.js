@@ -2,9 +2,13 @@
 (() => {
   const make = (tag, className, more) => Object.assign(document.createElement(tag), { className, ...more });
 
+  window.nameButton = (button, textContent, cell) => {
+    button.textContent = textContent;
+    button.setAttribute("aria-label", `${textContent}: cell ${cell.number}`);
+  };
   window.runButton = (bar, textContent, cell) => {
-    const made = make("button", "run-button", { type: "button", textContent });
-    made.setAttribute("aria-label", `${textContent}: cell ${cell.number}`);
+    const made = make("button", "run-button", { type: "button" });
+    nameButton(made, textContent, cell);
     bar.append(made);
     return made;
   };

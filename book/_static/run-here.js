@@ -13,9 +13,11 @@
     unfinished: "Not finished yet",
     "not started": "Not started",
   };
+  const RUN = "Run here";
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
   let worker, job, asked, pending;
+  let fetched; // MiniLM, once on this page: the browser has it then
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
 
@@ -42,6 +44,7 @@
         if (data.ready) {
           mine.runs = true;
           rememberPython();
+          label();
           resolve();
         } else if (data.failed) fail(data.failed);
         else if (data.model) asked?.hear(data);
@@ -103,14 +106,46 @@
   // Whether a check belongs to the cell that keeps what passes it: it is run again before that.
   const isOf = (check, cell) => cell?.keeps && check.exercise === cell.exercise;
 
+  // What Python's worker is asked that is no code; it is heard until it is done.
+  function question(message, hear) {
+    return new Promise((resolve, reject) => {
+      const done = (data) => data.model === "done" && resolve(data);
+      asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
+      worker.postMessage(message);
+    }).finally(() => (asked = undefined));
+  }
+
+  // MiniLM, for the cells that need it: once in a worker. Its files are fetched once, ever.
+  async function haveMiniLM({ folder, mb }, say) {
+    if (worker.minilm) return;
+    say("Fetching MiniLM …");
+    const mine = worker;
+    const { error } = await question({ model: "minilm", folder }, ({ done, total }) => {
+      if (total) say(`Fetching MiniLM: ${Math.round(done / 1e6)} of ${mb} MB`);
+    });
+    if (error) throw `MiniLM could not be fetched. ${error}`;
+    fetched = mine.minilm = true;
+    label();
+  }
+
+  // A button that will fetch much says how much.
+  function label() {
+    for (const { minilm, name } of cells)
+      if (minilm) name(fetched ? RUN : `${RUN}: fetch ${Number(minilm.mb) + (hadPython() ? 0 : Number(mb))} MB, once`);
+  }
+
   // Python, in which the cells above have run, for a cell or for none; false if it was stopped meanwhile.
+  // Those that need MiniLM run only before one that needs it too.
   async function readyAfter(above, mine, say, note, asks) {
     const loading = hadPython() ? "Starting Python …" : `Loading Python (${mb} MB, once) …`;
     say(worker?.runs ? "" : loading);
     await start();
+    if (mine !== era) return false;
+    if (asks?.minilm) await haveMiniLM(asks.minilm, say);
     for (const cell of above) {
       const code = cell.code();
       if (mine !== era) return false;
+      if (cell.minilm && !asks?.minilm) continue;
       const settled = cell.ran === code || cell.endless === code;
       if (cell.keeps || (cell.checks ? !isOf(cell, asks) : settled)) continue;
       say("Running the cells above …");
@@ -124,17 +159,13 @@
   // and heard until it is done.
   window.pagePython = {
     mb,
-    ask(place, question, hear, say) {
+    ask(place, message, hear, say) {
       const mine = era;
       const mark = (pending = {});
       const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
       const turn = queue.then(async () => {
         if (!(await readyAfter(above, mine, say, say)) || mark.halted) throw "Stopped.";
-        await new Promise((resolve, reject) => {
-          const done = (data) => data.model === "done" && resolve();
-          asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
-          worker.postMessage(question);
-        }).finally(() => (asked = undefined));
+        await question(message, hear);
       });
       queue = turn.catch(() => {});
       return turn;
@@ -168,7 +199,7 @@
   const make = (tag, className, more) => Object.assign(document.createElement(tag), { className, ...more });
 
   // One button per cell; the editor is made when it is pressed, or when the reader's code is kept.
-  function prepare(box, exercise) {
+  function prepare(box, exercise, minilm) {
     const given = box.querySelector(".cell_input pre").textContent.trimEnd();
     if (box.matches(".tag_setup")) // nothing to see: it runs with the first cell that is run
       return cells.push({ box, number: cells.length + 1, given, code: () => given });
@@ -176,10 +207,11 @@
     const keeps = given.match(/^keep\(check_(\w+),/m)?.[1]; // the name under which it keeps
     const kept = typed?.of(given); // {code, keep} of this cell
     const number = cells.length + 1;
-    const cell = { box, number, given, kept, exercise, checks, keeps, code: () => given };
+    const cell = { box, number, given, kept, exercise, checks, keeps, minilm, code: () => given };
     const bar = document.createElement("div");
     bar.className = "run-bar";
-    const go = runButton(bar, "Run here", cell);
+    const go = runButton(bar, RUN, cell);
+    cell.name = (text) => nameButton(go, text, cell);
     const open = (code) => openEditor(cell, code, () => press(cell), stop);
     go.addEventListener("click", () => {
       const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given);
@@ -199,9 +231,15 @@
   for (const found of document.querySelectorAll("div.exercise[id], article h2, article div.cell")) {
     if (found.matches("h2")) exercise = undefined;
     else if (found.matches(".exercise")) exercise = found.id;
-    else if (!found.matches(".tag_notebook-only") && found.querySelector(".cell_input pre"))
-      prepare(found, exercise);
+    else if (!found.matches(".tag_notebook-only") && found.querySelector(".cell_input pre")) {
+      const line = found.querySelector(".run-minilm"); // it needs MiniLM, which may be here
+      const { model, mb } = line?.dataset ?? {};
+      if (line && !model) continue;
+      line?.remove();
+      prepare(found, exercise, line && { folder: new URL(model, document.baseURI).href, mb });
+    }
   }
+  label();
 
   // Python before a press. Its start takes two seconds of processor time and memory, so not in a page
   // that is only opened, or is in the background. A press meanwhile waits for what is left of it.

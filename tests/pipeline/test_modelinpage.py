@@ -10,14 +10,16 @@ import zipfile
 import numpy as np
 import pytest
 from model_in_page import in_node
-from wordpiece_texts import texts
+from wordpiece_texts import original, texts
 
 from attention_src.explorables import explorable_html
+from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.install import folder
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.sentences import PLAIN
 from tools.modelinpage import extension, files, smollm2, weights
+from tools.runhere import reasons
 from tools.site.made_once import Unavailable
 
 TEXTS = (PLAIN[0], PLAIN[4], "Antidisestablishmentarianism bewildered Wilhelmina", "Why?")
@@ -25,13 +27,7 @@ TEXTS = (PLAIN[0], PLAIN[4], "Antidisestablishmentarianism bewildered Wilhelmina
 
 @pytest.fixture(scope="module")
 def model():
-    """The model with the weights that the page has."""
-    exact = MiniLM.load()
-    halves = {
-        name: w.astype(np.float16).astype(w.dtype) if w.dtype == np.float32 else w
-        for name, w in exact.parameters.items()
-    }
-    return MiniLM(halves, exact.tokenizer)
+    return MiniLM.load()
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +47,29 @@ def test_the_files_hold_the_weights_rounded_to_the_nearest(model, manifest):
     np.testing.assert_array_equal(
         np.frombuffer(rare, "<f2").reshape(-1, 384), model.token_embeddings[weights.COMMON :]
     )
-    assert (
-        weights.weight(made) == len(start) + (folder("minilm") / "model/vocab.txt").stat().st_size
-    )
+    vocabulary = (folder("minilm") / "model/vocab.txt").stat().st_size
+    assert weights.weight(made) == len(start) + vocabulary
+
+
+def test_all_files_in_order_are_the_model_that_python_reads(model, manifest, tmp_path):
+    made, path = weights.ready(), tmp_path / "model.safetensors"
+    listed = in_node("return (await from('files')).parts(manifest);")
+    data = [(made / one["name"]).read_bytes() for one in listed]
+    path.write_bytes(b"".join(data))
+    found = read_safetensors(path)
+    of_numbers = {name: w for name, w in model.parameters.items() if w.dtype == np.float32}
+    assert set(found) == set(of_numbers)
+    for name, w in found.items():
+        assert w.dtype == np.float16
+        np.testing.assert_array_equal(w, of_numbers[name])
+    vocabulary = manifest["vocabulary"]["bytes"]
+    assert weights.whole(made) == sum(map(len, data)) + vocabulary
 
 
 def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest):
     made = weights.ready()
-    listed = [*manifest["chunks"], *manifest["blocks"], manifest["vocabulary"]]
+    others = [manifest["header"], manifest["rest"], manifest["vocabulary"]]
+    listed = [*manifest["chunks"], *manifest["blocks"], *others]
     for one in listed:
         data = (made / one["name"]).read_bytes()
         assert one["name"].startswith(weights.sha256(data)[:12]) and one["bytes"] == len(data)
@@ -67,12 +78,11 @@ def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest)
     assert others == {"manifest.json", *weights.LICENCES, *scripts}
 
 
-def test_the_tokenizer_of_the_page_gives_what_tokenizers_gives(model):
-
-    varied = texts()
+def test_the_tokenizer_of_the_page_gives_what_tokenizers_gives():
+    varied, theirs = texts(), original()
     found = in_node("return given.map((text) => tokenize(text, model.ids));", varied)
     for text, one in zip(varied, found, strict=True):
-        wanted = model.tokenizer.encode(text)
+        wanted = theirs.encode(text)
         assert (one["tokens"], one["ids"]) == (wanted.tokens, wanted.ids), text
 
 
@@ -244,13 +254,17 @@ class Site:
 def test_pages_learn_where_the_model_is_or_that_there_is_none(tmp_path, monkeypatch, capsys):
     (tmp_path / "book").mkdir()
     page = tmp_path / "book" / "maps.html"
-    before = explorable_html("sentence72")
+    cell = reasons.model_line("notebook")
+    before = explorable_html("sentence72") + cell
     page.write_text(before, "utf-8")
     for _ in range(2):
         extension.write_files(Site(tmp_path), None)
         made = weights.version()
         told = f' data-model="../_static/minilm/{made}/" data-mb="28"'
-        assert page.read_text("utf-8").replace(told, "", 1) == before, "its style is as it was"
+        of_cell = told.replace("28", "46")
+        text = page.read_text("utf-8")
+        assert text.count(told) == text.count(of_cell) == 1
+        assert text.replace(told, "").replace(of_cell, "") == before, "its style is as it was"
         assert (tmp_path / "_static/minilm" / made / "manifest.json").is_file()
 
     def missing():
@@ -267,7 +281,7 @@ def test_half_a_copy_is_mended_and_a_stray_file_does_no_harm(tmp_path):
     folder = tmp_path / "_static" / "minilm"
     (folder / weights.version()).mkdir(parents=True)
     (folder / ".DS_Store").touch()
-    made, _ = extension.write(tmp_path)
+    made = extension.write(tmp_path)
     ready = weights.ready()
     assert {path.name for path in made.iterdir()} == {path.name for path in ready.iterdir()}
 

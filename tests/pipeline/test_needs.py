@@ -37,7 +37,8 @@ def reasons_of(*sources):
         ("def f():\n    import torch", "needs PyTorch"),
         ("from attention_src.softmax import layer", "needs PyTorch"),
         ("from attention_src.softmax.kernel import softmax_forward", "needs Triton"),
-        ("from attention_src.models.minilm import MiniLM", "needs MiniLM"),
+        ("from attention_src.models.minilm import MiniLM", "takes minutes here"),
+        ("from attention_src.models.minilm import MiniLM\nimport torch", "needs PyTorch"),
         ("from attention_src.models.smollm2 import SmolLM2", "needs SmolLM2"),
         ("from attention_src.models.smollm2.in_numpy import listing", ""),
         ("from attention_src.timing import print_time", "measures time"),
@@ -74,7 +75,7 @@ def test_a_name_carries_what_it_was_made_with():
     model = "[notebook-only] from attention_src.models.minilm import MiniLM\nm = MiniLM.load()"
     assert (
         reasons_of(model, "[notebook-only] x = m.encode('a')", "[notebook-only] x[0] = 1")
-        == ["needs MiniLM"] * 3
+        == ["takes minutes here"] * 3
     )
     assert (
         reasons_of(
@@ -87,7 +88,23 @@ def test_a_name_carries_what_it_was_made_with():
     # A name inside a function is another one, and so is one that was made anew in the page.
     other = "[notebook-only] def f(m):\n    return m\n\nprint(f(1))"
     assert reasons_of(model, other)[1] == ""
-    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["needs MiniLM", "", ""]
+    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["takes minutes here", "", ""]
+
+
+def test_a_cell_that_runs_minilm_directly_or_not_is_known():
+    sources = (
+        "import numpy as np",
+        "from attention_src.models.minilm import MiniLM\nmodel, n = MiniLM.load(), 1",
+        "x = model.embed('a')",
+        "print(n)",  # made in a cell that needs it
+        "def f():\n    return x\n\nprint(2)",
+        "x = np.ones(3)",
+        "print(x)",
+        "[notebook-only] import torch\ny = model.embed('a'), torch.ones(3)",
+    )
+    found = needs.cells(chapter(*sources))
+    assert [cell.minilm for cell in found] == [False, *[True] * 4, False, False, False]
+    assert [cell.reason for cell in found] == [""] * 7 + ["needs PyTorch"]
 
 
 def test_a_cell_that_only_helps_another_has_its_reason():
@@ -131,6 +148,8 @@ def test_the_line_links_to_the_notebook_where_that_helps():
     assert "colab" in link and BOOK.chapters[1].notebook_name in link
     assert reasons.line("needs Triton", link) == f'<p class="run-why">needs Triton: {link}</p>'
     assert "<a" not in reasons.line("moves without Python", link)
+    minilm = reasons.model_line(link)
+    assert minilm.startswith(reasons.CELL) and minilm.endswith(f">needs MiniLM: {link}</p>")
 
 
 def test_a_cell_that_is_not_found_on_its_page_is_told(monkeypatch):

@@ -1,8 +1,8 @@
 """Sphinx extension: writes models into _static, and tells what runs them where they are.
 
-The element that runs a model is known by its beginning. Its data-model is then the folder's
+An element that runs a model is known by its beginning. Its data-model is then the folder's
 address, seen from the page, and its data-mb what a first press fetches. Where the weights could not
-be had, it has neither, and shows what it recorded, or nothing.
+be had, it has neither, and shows what it recorded, or why it cannot, or nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,24 +19,35 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from tools.modelinpage import smollm2, weights
+from tools.runhere.reasons import CELL
 from tools.site import made_once
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its name, what makes its files, and how an element begins that runs it."""
+    """A model: its name, what makes its files, and how the elements begin that run it.
+
+    With each beginning stands what gives the bytes that its first press fetches.
+    """
 
     name: str
     maker: ModuleType
-    element: str  # an explorable's style names it as well
+    elements: dict[str, Callable[[Path], int]]  # an explorable's style names its own as well
 
 
-MINILM = Model("minilm", weights, '<div class="attention-explorable" data-explorable="sentence72"')
-SMOLLM2 = Model("smollm2", smollm2, '<div class="model-writes"')
+MINILM = Model(
+    "minilm",
+    weights,
+    {
+        '<div class="attention-explorable" data-explorable="sentence72"': weights.weight,
+        CELL: weights.whole,
+    },
+)
+SMOLLM2 = Model("smollm2", smollm2, {'<div class="model-writes"': smollm2.weight})
 
 
-def write(out: Path, model: Model = MINILM) -> tuple[Path, int]:
-    """Write _static/<name>; give the folder of the model, and the bytes that a press fetches.
+def write(out: Path, model: Model = MINILM) -> Path:
+    """Write _static/<name>; give the folder of the model.
 
     Raises:
         made_once.Unavailable: the weights are neither here nor to be fetched
@@ -43,7 +55,7 @@ def write(out: Path, model: Model = MINILM) -> tuple[Path, int]:
     made = model.maker.ready()
     folder = out / "_static" / model.name
     made_once.copy(made, folder)
-    return folder / made.name, model.maker.weight(made)
+    return folder / made.name
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
@@ -56,23 +68,26 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
 
 def _tell_pages(out: Path, model: Model) -> None:
     pages = {page: page.read_text("utf-8") for page in out.rglob("*.html")}
-    pages = {page: text for page, text in pages.items() if model.element in text}
+    pages = {page: text for page, text in pages.items() if any(e in text for e in model.elements)}
     if not pages:
         return
+    folder = None
     try:
-        folder, size = write(out, model)
+        folder = write(out, model)
     except made_once.Unavailable as reason:
         said = f"The pages have no button to load {model.name}, since its weights are missing."
         print(said, reason)
         shutil.rmtree(out / "_static" / model.name, ignore_errors=True)
-        folder, size = None, 0
-    told = re.compile(re.escape(model.element) + r'(?: data-model="[^"]*" data-mb="[^"]*")?')
     for page, text in pages.items():
-        new = model.element
-        if folder:
-            address = Path(os.path.relpath(folder, page.parent)).as_posix()
-            new += f' data-model="{address}/" data-mb="{size / 1e6:.0f}"'
-        if (changed := told.sub(new, text)) != text:
+        changed = text
+        for element, size in model.elements.items():
+            new = element
+            if folder:
+                address = Path(os.path.relpath(folder, page.parent)).as_posix()
+                new += f' data-model="{address}/" data-mb="{size(folder) / 1e6:.0f}"'
+            told = re.escape(element) + r'(?: data-model="[^"]*" data-mb="[^"]*")?'
+            changed = re.sub(told, new, changed)
+        if changed != text:
             page.write_text(changed, "utf-8")
 
 

@@ -4,6 +4,10 @@ The layers and the most common tokens' embeddings are needed at the start, in ch
 Blocks of rarer tokens are fetched when a text needs them: BERT numbers its words from common to
 rare, so a token's number says in which block it is.
 
+The worker's JavaScript reads that. The page's Python fetches all, in the order header, chunks,
+blocks, rest: together they are a file of safetensors, which `MiniLM.load()` reads as it reads the
+package's.
+
 The site is built without NumPy, so Python's own struct rounds the numbers, as NumPy would.
 """
 
@@ -30,8 +34,7 @@ SHA256 = {
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 EMBEDDINGS = "embeddings.word_embeddings.weight"
-POSITIONS = "embeddings.position_embeddings.weight"
-LONGEST = 64  # positions; the page reads no longer texts
+UNUSED = "pooler"  # never trained for sentences: they are means of the last vectors
 CHUNK = 5_000_000  # bytes, about
 COMMON = 8192  # tokens whose embeddings come at the start
 BLOCK = 2048  # tokens in each later block
@@ -76,12 +79,16 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
         weights: a file of safetensors, all float32 but the positions' numbers
         vocabulary: a token a line
     """
-    start, tensors, blocks = bytearray(), {}, []
+    start, rest, tensors, blocks = bytearray(), bytearray(), {}, []
+    header, at = {}, 0
     for name, shape, data in read(weights):
         halves = rounded(data)
-        if name == POSITIONS:
-            halves = halves[: 2 * LONGEST * shape[1]]
-        elif name == EMBEDDINGS:
+        header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + len(halves)]}
+        at += len(halves)
+        if name.startswith(UNUSED):
+            rest += halves
+            continue
+        if name == EMBEDDINGS:
             row = 2 * shape[1]
             step = BLOCK * row
             rare = halves[COMMON * row :]
@@ -89,6 +96,8 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
             halves = halves[: COMMON * row]
         tensors[name] = [len(start), len(halves) // 2]  # first byte, numbers
         start += halves
+    said = json.dumps(header).encode()
+    said += b" " * (-len(said) % 8)  # so that numbers begin at a multiple of their size
     manifest = {
         "bytes": len(start),
         "chunks": files.cut(folder, bytes(start), CHUNK),
@@ -97,6 +106,8 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
         "block": BLOCK,
         "blocks": blocks,
         "vocabulary": files.save(folder, vocabulary, "txt"),
+        "header": files.save(folder, len(said).to_bytes(8, "little") + said),
+        "rest": files.save(folder, bytes(rest)),
     }
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     for path in [*HERE.glob("worker/*.js"), *(HERE / name for name in LICENCES)]:
@@ -104,14 +115,20 @@ def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
 
 
 def read(data: bytes) -> Iterator[tuple[str, list[int], memoryview]]:
-    """The float32 tensors of a file of safetensors that MiniLM uses: name, shape, bytes."""
+    """The float32 tensors of a file of safetensors: name, shape, bytes.
+
+    The embeddings come after the layers, so that their blocks continue what a page has; what it
+    never needs comes last.
+    """
     length = int.from_bytes(data[:8], "little")
     body = memoryview(data)[8 + length :]
-    for name, entry in sorted(json.loads(data[8 : 8 + length]).items()):
-        # The pooler was never trained for sentences: they are means of the last vectors.
-        if name.startswith(("embeddings", "encoder")) and entry["dtype"] == "F32":
-            start, stop = entry["data_offsets"]
-            yield name, entry["shape"], body[start:stop]
+    entries = json.loads(data[8 : 8 + length])
+    for name in sorted(
+        entries, key=lambda name: (name.startswith(UNUSED), name == EMBEDDINGS, name)
+    ):
+        if entries[name].get("dtype") == "F32":
+            start, stop = entries[name]["data_offsets"]
+            yield name, entries[name]["shape"], body[start:stop]
 
 
 def rounded(data: memoryview, step: int = 1 << 20) -> bytes:
@@ -125,6 +142,17 @@ def rounded(data: memoryview, step: int = 1 << 20) -> bytes:
 
 
 def weight(folder: Path) -> int:
-    """The bytes that a first press fetches of such a folder, weights and vocabulary."""
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    """The bytes that the explorable's first press fetches of such a folder: start, vocabulary."""
+    manifest = _manifest(folder)
     return int(manifest["bytes"] + manifest["vocabulary"]["bytes"])
+
+
+def whole(folder: Path) -> int:
+    """The bytes that Python fetches of such a folder: all weights, and the vocabulary."""
+    manifest = _manifest(folder)
+    others = [manifest["header"], *manifest["blocks"], manifest["rest"]]
+    return weight(folder) + sum(one["bytes"] for one in others)
+
+
+def _manifest(folder: Path) -> dict:
+    return json.loads((folder / "manifest.json").read_text("utf-8"))

@@ -5,7 +5,7 @@ course.py     the NumPy part of attention_src, as a zip
 extension.py  Sphinx: writes both into _static/py, and tells the pages where they are
 needs.py      why a cell cannot run in the page, found from its code
 reasons.py    Sphinx: says so below such a cell
-worker/       what runs in the browser, beside the page: cells, and a model that writes
+worker/       what runs in the browser, beside the page: cells, MiniLM, and a model that writes
 standins/     modules for what Python in the page has not
 
 The page's own script is book/_static/run-here.js.

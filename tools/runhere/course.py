@@ -70,8 +70,10 @@ def _there(target: str, modules: set[str], everything: set[str]) -> bool:
 
 
 def archive(root: Path) -> bytes:
-    """The zip: these modules and the stand-ins."""
-    files = {p.relative_to(root).as_posix(): p for p in numpy_modules(root).values()}
+    """The zip: these modules, the recorded arrays beside them, and the stand-ins."""
+    modules = numpy_modules(root).values()
+    arrays = [path for folder in {p.parent for p in modules} for path in folder.glob("*.npz")]
+    files = {p.relative_to(root).as_posix(): p for p in [*modules, *arrays]}
     standins = [p for p in STANDINS.rglob("*") if p.suffix in (".py", ".json")]
     files |= {p.relative_to(STANDINS).as_posix(): p for p in standins}
     del files["__init__.py"]  # of the folder itself

@@ -22,13 +22,14 @@ WORDS = {
     "explorable": "moves without Python",
     "processes": "starts processes",
     "triton": "needs Triton",
-    "minilm": "needs MiniLM",
     "smollm2": "needs SmolLM2",
     "torch": "needs PyTorch",
     "time": "measures time",
     "packages": "reads packages",
     "file": "writes a file",
+    "minilm": "takes minutes here",  # the page has MiniLM, but Python is slow there
 }
+MINILM = "needs MiniLM"  # where the site could not get its weights
 SETUP = "runs before the first cell"
 ON_PAGE = {SETUP, WORDS["explorable"]}  # not for want of anything: no notebook is needed
 # Modules that Python in the page has, or could have, but that cannot do their work there.
@@ -55,15 +56,20 @@ DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.Import, ast.ImportFrom
 
 Needs = frozenset[str]
 NOTHING: Needs = frozenset()
+IN_PAGE: Needs = frozenset({"minilm"})  # a page can have it, once a reader asks
 
 
 @dataclass
 class Cell:
-    """A code cell: its source and tags, and why it has no button, "" if it has one."""
+    """A code cell: its source and tags, and why it has no button, "" if it has one.
+
+    minilm: it has one where the site has MiniLM's weights, which it needs, directly or not
+    """
 
     source: str
     tags: list[str]
     reason: str = ""
+    minilm: bool = False
 
     @property
     def shown(self) -> bool:
@@ -91,8 +97,10 @@ def cells(chapter: Chapter) -> list[Cell]:
             if not cell.reason:  # a name may be missing for the reason of the cell that made it
                 missing = [maker[n].reason for n in sorted(used - made) if n in maker]
                 cell.reason = next(filter(None, missing), "")
-        else:  # what it makes is there
-            known.update(dict.fromkeys(made, NOTHING))
+        else:  # what it makes is there, if MiniLM is
+            there = needs(cell.source, known) & IN_PAGE
+            known.update(dict.fromkeys(made, there))
+            cell.minilm = cell.runs and bool(there)
             cell.reason = SETUP if "setup" in cell.tags else ""
         maker.update(dict.fromkeys(made, cell))
         found.append(cell)

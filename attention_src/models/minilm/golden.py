@@ -1,19 +1,22 @@
 """An independent implementation's result for one sentence, to compare with.
 
-transformers' BertModel (eager attention) read the sentence with MiniLM's weights. The result is in
-recorded.npz beside this file, because a learner's machine may not have transformers. The tests
-run it again and compare. To rewrite the file:
+transformers' BertModel (eager attention) read the sentence with MiniLM's weights, rounded as
+`MiniLM.load()` rounds them. The result is in recorded.npz beside this file, because a learner's
+machine may not have transformers. The tests run it again and compare. To rewrite the file:
 
     python -m attention_src.models.minilm.golden
 """
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from attention_src.models.install import folder
+
+if TYPE_CHECKING:
+    import torch
 
 TEXT = "The cat sat on the mat"
 FILE = Path(__file__).with_name("recorded.npz")
@@ -44,8 +47,14 @@ def load_recorded() -> Recorded:
         )
 
 
+def round_to_float16(network: "torch.nn.Module") -> None:
+    """Round the weights of a network of float32 numbers, as `MiniLM.load()` does; in place."""
+    for parameter in network.parameters():
+        parameter.data = parameter.data.half().float()
+
+
 def run_transformers(text: str) -> Recorded:
-    """Run transformers' BertModel with MiniLM's weights on a text.
+    """Run transformers' BertModel with MiniLM's weights, rounded to float16, on a text.
 
     Args:
         text: to encode
@@ -62,6 +71,7 @@ def run_transformers(text: str) -> Recorded:
     network = transformers.BertModel.from_pretrained(
         path, attn_implementation="eager", local_files_only=True
     ).eval()
+    round_to_float16(network)
     batch = tokenizer(text, return_tensors="pt")
     with torch.no_grad():
         out = network(**batch, output_attentions=True)

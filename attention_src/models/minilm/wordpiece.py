@@ -4,7 +4,7 @@
     tokens, ids = tokenize("Crème brûlée!", vocabulary)
     tokens  # ['[CLS]', 'creme', 'br', '##ule', '##e', '!', '[SEP]']
 
-The package tokenizers does the same faster, and so does the worker of the page in JavaScript.
+The package tokenizers does the same, and so does the worker of the page in JavaScript.
 Source: Devlin et al. 2019, arXiv:1810.04805; Wu et al. 2016, arXiv:1609.08144, section 4.1.
 """
 
@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")  # may be typed: [MASK] hides a word
 UNKNOWN = "[UNK]"
@@ -27,6 +28,32 @@ HAN = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+
+
+class Encoded(NamedTuple):
+    """A text cut into tokens, and their numbers."""
+
+    tokens: list[str]
+    ids: list[int]
+
+
+class WordPiece:
+    """A vocabulary and what is asked of it, under the names that the package tokenizers gives."""
+
+    def __init__(self, vocabulary: dict[str, int]) -> None:
+        self.vocabulary = vocabulary
+
+    def encode(self, text: str) -> Encoded:
+        """The tokens of a text, from [CLS] to [SEP]: see `tokenize`."""
+        return Encoded(*tokenize(text, self.vocabulary))
+
+    def get_vocab(self) -> dict[str, int]:
+        """Token to number; a copy."""
+        return dict(self.vocabulary)
+
+    def token_to_id(self, token: str) -> int | None:
+        """A token's number, None if there is no such token."""
+        return self.vocabulary.get(token)
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:

@@ -22,13 +22,7 @@ FULL = {"weight": 1, "size": 2}
 
 @pytest.fixture(scope="module")
 def model():
-    """MiniLM with the weights that the page has."""
-    exact = MiniLM.load()
-    halves = {
-        name: w.astype(np.float16).astype(w.dtype) if w.dtype == np.float32 else w
-        for name, w in exact.parameters.items()
-    }
-    return MiniLM(halves, exact.tokenizer)
+    return MiniLM.load()
 
 
 def truth(model, text, ablate=()):

@@ -2,42 +2,13 @@
 // sentence of at most that many tokens. Out, with the same number: { done, total } on the way, then
 // { ready } or what the sentence gave, or { error }.
 
+import { file, tidy } from "./files.js";
 import { load } from "./load.js";
 import { run } from "./minilm.js";
 import { tokenize } from "./wordpiece.js";
 
 let model;
 let whole = {}; // the last sentence, with all heads
-
-// The browser's own store, if there is one. A file's key in it is its name, a hash, in place of its
-// address: a later version of the site has the same weights in another folder.
-const opened = () => self.caches?.open("minilm").catch(() => null);
-const key = ({ name }) => `https://minilm.invalid/${name}`; // no such host: nothing is fetched there
-
-// A file by its name, from the store if it was here before.
-async function file(folder, one, told = () => {}) {
-  const { name } = one;
-  const store = await opened();
-  const kept = await store?.match(key(one));
-  const answer = kept || (await fetch(new URL(name, folder)));
-  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-  const copy = store && !kept ? answer.clone() : null;
-  const parts = [];
-  const reader = answer.body.getReader();
-  for (let part; !(part = await reader.read()).done; ) {
-    parts.push(part.value);
-    told(part.value.length);
-  }
-  if (copy) await store.put(key(one), copy).catch(() => {}); // no room: then it is fetched again
-  return new Uint8Array(await new Blob(parts).arrayBuffer());
-}
-
-// Delete what is kept of other weights.
-async function tidy({ chunks, blocks, vocabulary }) {
-  const store = await opened();
-  const known = new Set([...chunks, ...blocks, vocabulary].map(key));
-  for (const { url } of (await store?.keys()) || []) if (!known.has(url)) await store.delete(url);
-}
 
 async function open(folder, progress) {
   const answer = await fetch(new URL("manifest.json", folder));

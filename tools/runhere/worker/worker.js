@@ -2,7 +2,7 @@
 // its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
 // as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
 // One code at a time: the page waits for {done}.
-// {model} is for model.js, which is fetched when it is first asked.
+// {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -20,8 +20,8 @@ sys.stdout.reconfigure(line_buffering=True)
 _cells = {"__name__": "__main__"}
 _texts = {}
 _ABSENT = """
-Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, models and other plots,
-open the chapter's notebook (the buttons at the top of the page)."""
+Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, language models and other
+plots, open the chapter's notebook (the buttons at the top of the page)."""
 
 def _file(name, code):
     # A cell that was changed gets another name, so that functions of before keep their lines.
@@ -41,7 +41,7 @@ def _run(code, name):
         while tb and not tb.tb_frame.f_code.co_filename.startswith("cell "):
             tb = tb.tb_next
         text = "".join(traceback.format_exception(type(error), error, tb))
-        return text + _ABSENT if isinstance(error, ModuleNotFoundError) else text, True, ""
+        return text + _ABSENT if isinstance(error, ImportError) else text, True, ""
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -112,6 +112,10 @@ loading.then(
 
 let model;
 async function answer(data) {
+  if (data.model === "minilm") {
+    const { fetchMiniLM } = await import("./minilm.js");
+    return fetchMiniLM(await loading, data.folder);
+  }
   model ??= import("./model.js");
   const { prepare, write, halt } = await model;
   if (data.model === "halt") return halt();

@@ -1,0 +1,199 @@
+"""Cells that run MiniLM in the page: a press that says how much, and one download for all."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from built_site import Log
+from run_here import AS_TEXT
+from test_accessibility import violations
+
+from attention_src.models.minilm import MiniLM
+from tools.book import Book
+from tools.modelinpage import weights
+from tools.notebook import build as notebooks
+from tools.runhere import needs, pyodide
+from tools.site.server import serving
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
+from tiny import make_book  # noqa: E402
+
+UNTIL_KEPT = """async (count) => {
+  const store = await caches.open("minilm");
+  while ((await store.keys()).length < count) await new Promise((done) => setTimeout(done, 50));
+}"""
+SECONDS = 600_000  # milliseconds; a busy machine is not a bug
+EXPLORABLE = """import numpy as np
+from attention_src.explorables import explorable
+
+explorable("sentence72")"""
+PLAIN = "import numpy as np\n\nprint(np.arange(3))"
+NUMBERS = """e = model.embed("The cat sat on the mat")
+print(*weights[3, 1].ravel().astype(float), *e.astype(float))"""
+
+
+def of_maps(begins):
+    """A cell of maps, without what only a notebook has."""
+    page = next(c for c in Book(REPOSITORY).chapters if c.slug == "maps")
+    return next(c.source for c in needs.cells(page) if c.source.startswith(begins))
+
+
+LOADS = of_maps("from attention_src.models.minilm import MiniLM")
+COUNTS = of_maps("favourite = weights")
+CELLS = [PLAIN, LOADS, COUNTS, "print(7)", NUMBERS]
+CHAPTER = "(ch:heads)=\n# Heads\n\n" + "\n\n".join(
+    f"```{{code-cell}} ipython3\n{tags}{code}\n```"
+    for tags, code in [
+        (":tags: [hide-input, notebook-only]\n", EXPLORABLE),
+        *(("", code) for code in CELLS),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    root = make_book(tmp_path_factory.mktemp("heads"), heads=CHAPTER + "\n")
+    assert notebooks.main([], root) == 0
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return root / "_build/html"
+
+
+@pytest.fixture
+def visit(new_page, built):
+    """A function: visit(**as new_page) -> the page; page.asked: the files that it asked for."""
+    with serving(built) as base:
+        log = Log(base)
+
+        def go(**options):
+            page = new_page(**options)
+            log.watch(page)
+            page.asked = []
+            page.on("request", lambda r: page.asked.append(r.url))
+            page.goto(f"{base}/book/heads.html", wait_until="load")
+            return page
+
+        yield go
+        assert not log.errors, "\n".join(log.errors)
+
+
+def cell(page, code):
+    found = page.locator("div.cell", has=page.locator(".run-bar")).all()
+    return found[CELLS.index(code)]
+
+
+def button(page, code):
+    return cell(page, code).locator(".run-button").first
+
+
+def run(page, code):
+    """Press, wait, and give what was printed."""
+    button(page, code).click()
+    one = cell(page, code)
+    one.locator(".run-button:first-child:not([aria-disabled])").wait_for(timeout=SECONDS)
+    assert one.locator(".run-status").text_content() == "Done."
+    return one.locator(".run-yours pre").evaluate(AS_TEXT)
+
+
+def stored(page, code):
+    return cell(page, code).locator(".cell_output").first.inner_text().strip()
+
+
+def of_minilm(page):
+    """The names of the files of weights that the page asked for."""
+    names = [url.rsplit("/", 1)[1] for url in page.asked if "/minilm/" in url]
+    return [name for name in names if re.search(r"\.(bin|txt)$", name)]
+
+
+def all_files():
+    manifest = json.loads((weights.ready() / "manifest.json").read_text("utf-8"))
+    several = [*manifest["chunks"], *manifest["blocks"]]
+    return {
+        one["name"]
+        for one in [*several, manifest["header"], manifest["rest"], manifest["vocabulary"]]
+    }
+
+
+def test_a_press_that_says_how_much_and_cells_print_what_the_notebook_stores(visit):
+    page = visit()
+    model = round(weights.whole(weights.ready()) / 1e6)
+    python = int(page.evaluate("document.querySelector('article').dataset.mb"))
+    assert 44 < model < 47 and pyodide.weight(pyodide.ready()) / 1e6 > python - 1
+    for code in (LOADS, COUNTS, NUMBERS):
+        text = button(page, code).text_content()
+        assert text == f"Run here: fetch {model + python} MB, once"
+    assert button(page, PLAIN).text_content() == button(page, "print(7)").text_content()
+    assert not [url for url in page.asked if "/py/" in url or "/minilm/" in url], "before a press"
+
+    # A cell that needs none runs none above that does.
+    assert run(page, "print(7)") == "7\n"
+    assert not of_minilm(page)
+    assert button(page, COUNTS).text_content() == f"Run here: fetch {model} MB, once"
+
+    # By an earlier cell, that loads it.
+    assert run(page, COUNTS).strip() == stored(page, COUNTS)
+    assert sorted(of_minilm(page)) == sorted(all_files()), "each once"
+    assert {button(page, code).text_content() for code in CELLS} == {"Run here"}
+    assert run(page, LOADS).strip() == stored(page, LOADS)
+    there = MiniLM.load()
+    trace = there.trace("The cat sat on the mat")
+    wanted = [*trace.weights[3, 1].ravel(), *there.embed("The cat sat on the mat")]
+    np.testing.assert_allclose(np.fromstring(run(page, NUMBERS), sep=" "), wanted, atol=1e-5)
+    assert violations(page) == []
+
+    # Another page, or this one anew: nothing of it is fetched again.
+    page.reload()
+    page.asked.clear()
+    assert run(page, COUNTS).strip() == stored(page, COUNTS)
+    assert of_minilm(page) == []
+
+
+def test_explorable_and_cells_share_what_was_fetched_and_stop_keeps_what_came(visit):
+    page = visit(width=390)
+    page.get_by_role("button", name="Your own sentence").click()
+    page.locator("[data-explorable=sentence72] input:not([disabled])").wait_for(timeout=SECONDS)
+    first = set(of_minilm(page))
+    assert first < all_files()
+    held = sorted(all_files() - first)[0]
+    page.context.route(f"**/{held}", lambda route: None)  # an answer that never comes
+    button(page, COUNTS).click()
+    one = cell(page, COUNTS)
+    said = re.compile(r"^Fetching MiniLM: (3\d|4\d) of 4\d MB$")
+    one.locator(".run-status", has_text=said).wait_for(timeout=SECONDS)
+    page.evaluate(UNTIL_KEPT, len(all_files()) - 1)
+    one.get_by_role("button", name="Stop").click()
+    one.locator(".run-status", has_text="Stopped.").wait_for(timeout=SECONDS)
+    later = set(of_minilm(page)) - first
+    assert later == all_files() - first and sorted(of_minilm(page)) == sorted(all_files())
+    page.context.unroute(f"**/{held}")
+    page.asked.clear()
+    assert run(page, COUNTS).strip() == stored(page, COUNTS)
+    assert of_minilm(page) == [held]
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_without_weights_the_page_says_why_and_other_cells_run(built, new_page):
+    html = (built / "book/heads.html").read_text("utf-8")
+    less = re.sub(r' data-model="[^"]*" data-mb="[^"]*"', "", html)
+    assert less != html
+    (built / "book/less.html").write_text(less, "utf-8")
+    with serving(built) as base:
+        page = new_page()
+        page.goto(f"{base}/book/less.html", wait_until="load")
+        silent = """() => [...document.querySelectorAll('div.cell .cell_input')].map(e =>
+          [...e.querySelectorAll('.run-button, .run-why')].filter(e => e.checkVisibility())
+          .map(e => e.innerText).join())"""
+        page.locator("summary").first.click()
+        why = "needs MiniLM: notebook"
+        expected = ["moves without Python", "Run here", why, why, "Run here", why]
+        assert page.evaluate(silent) == expected
+        page.locator(".run-button").nth(1).click()
+        page.locator(".run-status", has_text="Done.").wait_for(timeout=SECONDS)
