@@ -7,15 +7,14 @@ import { sum } from "./numbers.js";
 import { fill, stage } from "./scene.js";
 
 const GLIDE = 300; // ms
-const MANY = 4; // letters that are named one by one
+const MANY = 4; // more letters than these are counted, not named; and as many heads or more
 
 export const first = (given, width) => picture(given.start, width, given);
 
 // What the picture says, in the maker's words: what `induction` finds, and then what is guessed.
 export function sentence(state, given) {
-  const { words } = given;
   const [now, whole] = [state, { ...state, silent: [] }].map((one) => look(one, given));
-  return `${finding(state, now, whole, given)} ${guessing(state, now, whole, given, words)}`;
+  return `${finding(state, now, whole, given)} ${guessing(state, now, whole, given)}`;
 }
 
 function finding({ at, silent }, { tokens, found, p }, whole, { words }) {
@@ -29,18 +28,20 @@ function finding({ at, silent }, { tokens, found, p }, whole, { words }) {
   });
 }
 
-function guessing({ silent }, now, whole, given, words) {
+function guessing({ silent }, now, whole, given) {
+  const { words, letters, heads } = given;
   const [guess, before] = [now, whole].map((one) => tops(one.chances, given));
-  const first = given.letters.indexOf(before[0]);
-  const shares = [now, whole].map((one) => percent(one.chances[first], 1));
-  const stays = guess.join() === before.join() && shares[0] === shares[1];
-  const key = silent.length ? (stays ? "same" : "moved") : "alone";
-  const each = guess.length > 1 && stays ? fill(words.each, { share: shares[1] }) : shares[1];
-  const many = guess.length > MANY && fill(words.many, { count: guess.length });
-  const names = given.heads.map(({ role }) => role).filter((role) => silent.includes(role));
+  const first = letters.indexOf(before[0]);
+  const [left, share] = [now, whole].map((one) => percent(one.chances[first], 1));
+  const kept = guess.join() === before.join();
+  const key = !silent.length ? "alone" : !kept ? "other" : left === share ? "same" : "less";
+  const each = (chance) => (guess.length > 1 && kept ? fill(words.each, { share: chance }) : chance);
+  const many = guess.length > MANY && fill(words.many, { many: guess.length });
+  const names = heads.map(({ role }) => role).filter((role) => silent.includes(role));
+  const several = names.length > MANY - 1 && fill(words.several, { some: names.length });
   return fill(words[key], {
-    ...{ was: before[0], now: shares[0], share: each, heads: joined(names, words.and) },
-    tops: many || listed(guess, words.or),
+    ...{ was: before[0], now: each(left), share: each(share), before: share, count: heads.length },
+    ...{ heads: several || joined(names, words.and), tops: many || listed(guess, words.or) },
   });
 }
 
@@ -89,9 +90,9 @@ function build(host, given) {
     h("button", { type: "button", value: role, onclick: () => turn(role) }, role),
   );
   const groups = [0, 1].map((layer) => {
-    const label = fill(words.silence, { layer });
-    const own = switches.filter((_, i) => heads[i].layer === layer);
-    return h("div", { class: "ae-layer", role: "group", "aria-label": label }, h("span", {}, label), ...own);
+    const label = fill(words.layer, { layer });
+    const look = { class: "ae-layer", role: "group", "aria-label": `${words.silence}, ${label}` };
+    return h("div", look, h("span", {}, label), ...switches.filter((_, i) => heads[i].layer === layer));
   });
 
   // A place is chosen by pressing it, or with the arrow keys.
@@ -124,7 +125,7 @@ function build(host, given) {
   }
 
   front.append(...spots);
-  const silence = h("div", { class: "ae-controls" }, ...groups);
+  const silence = h("div", { class: "ae-controls ae-silence" }, h("span", {}, words.silence), ...groups);
   return { nodes: [write, silence, svg, said, spoken], draw };
 }
 

@@ -19,15 +19,16 @@ LETTERS = 10  # at most, after the start sign: as many as fit on a phone
 START: dict[str, Any] = {"text": "stonesto", "at": 8, "silent": []}
 QUESTION = "How do two heads together guess the letter that comes next?"
 TRIES: tuple[Line, ...] = (
-    "Type banana, or a word with no letter twice. Where does the last letter find its guess?",
-    "Then silence heads. Which of the eight can you spare, and which of them only together?",
+    "Type banana. Where does the last letter look? And in a word that has no letter twice?",
+    "Then silence heads, one at a time. Which of the eight does the guess need?",
 )
 # In braces: what the script computes.
 WORDS: dict[str, Any] = {
     "label": "A text, what the head previous writes, and what the head induction finds there",
     # On the controls.
     "text": "text",
-    "silence": "silence in layer {layer}",
+    "silence": "silence",
+    "layer": "layer {layer}",
     "reset": "Reset",
     "place": "place {at}: {letter}",
     # In the picture.
@@ -41,21 +42,24 @@ WORDS: dict[str, Any] = {
     "came": "“{came}” came: loss {loss}",
     "open": "nothing has come yet",
     # Below it: one of these about the head, and one about the guess.
-    "finds": "“{letter}” at place {at} looks for “{letter}” in the row below: of the {all} places "
-    "so far, induction finds {found}, with {weight} % of its weight, and takes {taken}.",
-    "rests": "Of the {all} places so far, none has “{letter}” before it: induction rests on the "
-    "start sign, which adds nothing.",
-    "blind": "Without previous the row below is empty: induction has lost its target and rests on "
+    "finds": "Induction finds “{letter}” in the lower row at {found} of {all} places, puts "
+    "{weight} of its weight there, and takes the {taken} above.",
+    "rests": "None of {all} places has “{letter}” in the lower row: induction rests on the start "
+    "sign, which adds nothing.",
+    "blind": "Without previous the lower row is empty: induction has lost its target, and rests on "
     "the start sign, which adds nothing.",
     "deaf": "Induction passes nothing on, whatever it finds.",
     "nothing": "After the start sign there is no letter to look for yet.",
     "alone": "PlantedModel’s guess: {tops}, {share}.",
     "same": "Without {heads}, PlantedModel’s guess stays {tops}, {share}.",
-    "moved": "Without {heads}, PlantedModel gives “{was}” {now}, not {share}; its guess is {tops}.",
+    "less": "PlantedModel gives {tops} {now} without {heads}, and {share} with all {count} heads.",
+    "other": "PlantedModel gives “{was}” {now} without {heads}, and {before} with all {count} "
+    "heads; its guess is now {tops}.",
+    "several": "{some} of the heads",
     "or": "or",
     "and": "and",
     "each": "{share} each",
-    "many": "any of {count}, all alike",
+    "many": "any of {many}, all alike",
 }
 
 

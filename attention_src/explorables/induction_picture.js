@@ -14,7 +14,8 @@ export const percent = (share, digits = 0) => `${fixed(100 * share, digits)} %`;
 function places(width, { most }) {
   const narrow = isNarrow(width);
   const step = Math.min((narrow ? width : width - 204) / (most + 1), 60);
-  const guess = narrow ? { x: 0, y: 254, wide: width } : { x: width - 180, y: 48, wide: 180 };
+  const x = narrow ? 0 : (most + 1) * step + 24;
+  const guess = { x, y: narrow ? 254 : 48, wide: Math.min(width - x, narrow ? 400 : 240) };
   const middles = [...Array(most + 1).keys()].map((j) => (j + 0.5) * step);
   return { step, middles, tile: Math.min(step - 4, 44), guess, height: narrow ? 388 : 236 };
 }
@@ -81,9 +82,9 @@ function finds({ at: here, silent }, { tokens, p }, at) {
     const to = at.middles[j];
     const opacity = weight > SEEN && !off ? 1 : 0;
     const way = `M${x} ${ROW.query} C${x} ${foot + 18} ${to} ${ROW.query - 14} ${to} ${foot}`;
-    const left = j > 0 && j < here; // the number stands where its line does not
-    const [side, dx] = left ? ["end", -6] : ["start", 7];
-    const number = text(`weight${j}`, [to + dx, foot + 14], percent(weight), "p", 12, side);
+    // The number stands where its line does not.
+    const [side, dx, dy] = j ? ["end", -5, 14] : ["start", 12, 8];
+    const number = text(`weight${j}`, [to + dx, foot + dy], percent(weight), "p", 12, side);
     number[2].opacity = opacity;
     return [
       path(`find${j}`, way, "p", { "stroke-width": 1.5 + 3 * weight, opacity }),
