@@ -58,19 +58,22 @@ function tile(key, x, top, letter, [name, frame, thick], strong, wide) {
 function column(j, { at: here, silent }, { tokens, before, weights, p }, at, { words }) {
   const x = at.middles[j];
   const used = silent.includes("induction") ? 0 : (p[j] ?? 0);
-  const framed = (name) => (used > SEEN ? [name, name, 2] : [name, "line", 1]);
-  const top = j === here ? ["v", "q", 2.5] : framed("v");
+  const taken = j ? used : 0; // the start sign's value is 0
+  const framed = (name, part) => (part > SEEN ? [name, name, 2] : [name, "line", 1]);
+  const top = j === here ? ["v", "q", 2.5] : framed("v", taken);
   const marks = [
-    ...tile(`text${j}`, x, ROW.text, tokens[j], top, used, at.tile),
-    ...tile(`before${j}`, x, ROW.before, before[j], framed("k"), used, at.tile),
+    ...tile(`text${j}`, x, ROW.text, tokens[j], top, taken, at.tile),
+    ...tile(`before${j}`, x, ROW.before, before[j], framed("k", used), used, at.tile),
   ];
-  if (j === 0) marks.push(text("rest", [x, ROW.before + 20.5], words.rest, "soft", 12));
+  if (j === 0) marks.push(text("rest", [x, ROW.before + 20.5], words.rest, "ink", 12));
   if (j < 2) return marks;
   const opacity = silent.includes("previous") ? 0 : weights.previous[j][j - 1];
   const look = { "stroke-width": 1.5, opacity };
-  const [to, foot] = [x - 3, ROW.before - 4];
-  const way = [[at.middles[j - 1] + 3, ROW.text + TALL + 4], [to, foot]];
-  const tip = [[to - 8, foot - 3], [to, foot], [to - 1, foot - 8]];
+  const way = [[at.middles[j - 1] + 3, ROW.text + TALL + 4], [x - 3, ROW.before - 4]];
+  const [[a, b], [c, d]] = way;
+  const long = Math.hypot(c - a, d - b);
+  const [u, v] = [(c - a) / long, (d - b) / long];
+  const tip = [[c - 7 * u - 4 * v, d - 7 * v + 4 * u], [c, d], [c - 7 * u + 4 * v, d - 7 * v - 4 * u]];
   return [...marks, line(`copy${j}`, way, "k", look), line(`copy-tip${j}`, tip, "k", look)];
 }
 
@@ -83,7 +86,7 @@ function finds({ at: here, silent }, { tokens, p }, at) {
     const opacity = weight > SEEN && !off ? 1 : 0;
     const way = `M${x} ${ROW.query} C${x} ${foot + 18} ${to} ${ROW.query - 14} ${to} ${foot}`;
     // The number stands where its line does not.
-    const [side, dx, dy] = j ? ["end", -5, 14] : ["start", 12, 8];
+    const [side, dx, dy] = j ? ["end", -5, 14] : ["start", 12, 7];
     const number = text(`weight${j}`, [to + dx, foot + dy], percent(weight), "p", 12, side);
     number[2].opacity = opacity;
     return [
