@@ -5,6 +5,7 @@
     explorable("flash")       tiles to step through: what each row holds, and what is moved
     explorable("softmax")     scores to drag, a temperature, five rules, the weights they give
     explorable("gradient")    a query to drag, and which way a loss pushes query, keys and values
+    explorable("induction")   a text to type: two heads of the planted model guess what comes next
     explorable("kvcache")     published models: what a text's keys and values take, and what fits
     explorable("linear")      tokens that come one at a time: a growing cache beside a fixed state
     explorable("masking")     a mask to paint, and the weights that renormalise under it
@@ -41,6 +42,7 @@ from attention_src.explorables import (
     difference,
     flash,
     gradient,
+    induction,
     kvcache,
     linear,
     masking,
@@ -63,6 +65,7 @@ MAKERS: dict[str, Callable[..., Explorable]] = {
     "difference": difference.make,
     "flash": flash.make,
     "gradient": gradient.make,
+    "induction": induction.make,
     "kvcache": kvcache.make,
     "linear": linear.make,
     "masking": masking.make,

@@ -9,6 +9,7 @@ import subprocess
 from attention_src.explorables import (
     cache_fills,
     difference,
+    induction,
     one_query,
     pages,
     sentence72,
@@ -22,6 +23,7 @@ WIDTH = 640  # pixels; the site's column leaves about as much
 DRAWN: dict[str, dict] = {
     "cache_fills": cache_fills.start(),
     "difference": difference.START,
+    "induction": induction.start(),
     "one_query": one_query.start(),
     "pages": pages.start(),
     "sentence72": sentence72.start(),

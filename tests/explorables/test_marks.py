@@ -13,6 +13,7 @@ from attention_src.explorables import (
     content,
     difference,
     explorable_html,
+    induction,
     one_query,
     pages,
     split_merge,
@@ -22,6 +23,7 @@ from attention_src.explorables.stills import DRAWN, WIDTH, draw
 
 MAKERS = {
     "cache_fills": cache_fills,
+    "induction": induction,
     "one_query": one_query,
     "pages": pages,
     "split_merge": split_merge,
@@ -116,3 +118,23 @@ def test_bad_points_of_a_head_are_refused():
     with pytest.raises(ValueError, match=r"point is \[1, -1\]; its two numbers should not have"):
         difference.weigh([1, -1])
     assert "125 % of the error is left" in content("difference", {}).alt
+
+
+@pytest.mark.parametrize("at", induction.MODEL.truth)
+def test_runs_hold_a_whole_matrix(at):
+    weights = induction.MODEL.head(*at)
+    for w in (weights.w_q, weights.w_k, weights.w_v, weights.w_o, induction.MODEL.unembedding):
+        back = np.zeros_like(w)
+        for row, column, step, count, value in induction.runs(w):
+            i = np.arange(count)
+            back[row + i, column + step * i] += value
+        np.testing.assert_array_equal(back, w)
+
+
+def test_the_still_of_induction_shows_both_steps():
+    shown = words_of("induction")
+    assert "2. induction finds “o” there, takes the letter above" in shown
+    assert {"100 %", "99.9 %", "guess after “o”"} <= set(shown)
+    assert content("induction", {}).sentence.startswith(
+        "PlantedModel guesses “n” after “stonesto”, 99.9 %."
+    )

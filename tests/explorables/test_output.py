@@ -27,6 +27,7 @@ GIVEN = {
     "difference": {},
     "flash": {},
     "gradient": {},
+    "induction": {},
     "kvcache": {},
     "linear": {},
     "one_query": {},
@@ -172,9 +173,9 @@ def test_the_sentence_s_picture_and_data_are_what_was_given():
 
 
 UNKNOWN = (
-    "name is 'maks'; it should be one of cache_fills, difference, flash, gradient, kvcache, "
-    "linear, masking, one_query, pages, retrieval, rope, scaling, sentence, sentence72, softmax, "
-    "split_merge"
+    "name is 'maks'; it should be one of cache_fills, difference, flash, gradient, "
+    "induction, kvcache, linear, masking, one_query, pages, retrieval, rope, scaling, sentence, "
+    "sentence72, softmax, split_merge"
 )
 TWO = ["a", "b"]
 BAD = [

@@ -32,6 +32,7 @@ GIVEN = {
     "linear": {},
     "cache_fills": {},
     "difference": {},
+    "induction": {},
     "one_query": {},
     "pages": {},
     "sentence72": {},

@@ -8,6 +8,7 @@ FITS = "e => e.viewBox.baseVal.width === e.clientWidth"
 PICTURES = {  # name -> buttons, after each of which nothing may have moved
     "cache_fills": ["Next token", "looking both ways", "Next token", "Back"],
     "difference": ["two heads", "one head", "Reset"],
+    "induction": ["previous", "induction", "steady", "Reset"],
     "one_query": ["all three guests", "Reset"],
     "pages": ["Next step", "reserve the longest", "Begin D like A", "End A"],
     "sentence72": ["size of what it adds", "weight"],
