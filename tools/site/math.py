@@ -40,6 +40,9 @@ _ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)
 # The name of a function and the invisible operator that applies it: KaTeX writes both where a
 # script or a fraction takes one element, as in e^{\operatorname{lse}}. They may start a row.
 _APPLIED = re.compile(r"(?<!<mrow>)<mi(?: [^>]*)?>[^<]*</mi><mo>\u2061</mo>")
+# What held the TeX, and the row inside it: <math> is a row itself.
+_SEMANTICS = re.compile(r"</?semantics>")
+_ONE_ROW = re.compile(r"(<math[^>]*>)<mrow>(.*)</mrow>(</math>)", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
@@ -88,7 +91,8 @@ def render(tex: str, *, display: bool, location: Any = None) -> str:
     tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
     try:
         out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
-        return _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
+        read = _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
+        return _ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read))
     except katex.KaTeXError as error:
         _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
         return f"<code>{html.escape(tex)}</code>"
