@@ -19,8 +19,10 @@ LETTERS = 10  # at most, after the start sign: as many as fit on a phone
 START: dict[str, Any] = {"text": "stonesto", "at": 8, "silent": []}
 QUESTION = "How do two heads together guess the letter that comes next?"
 TRIES: tuple[Line, ...] = (
-    "Type banana. Where does the last letter look? And in a word that has no letter twice?",
-    "Then silence heads, one at a time. Which of the eight does the guess need?",
+    "Type banana. Where does the last letter look? And in a word that has no letter twice, such as "
+    "stone?",
+    "Then silence heads, one at a time: what they write is set to 0. Which of the eight does the "
+    "guess need? (One of them says the same in every text. It will be dealt with below.)",
 )
 # In braces: what the script computes.
 WORDS: dict[str, Any] = {
@@ -35,19 +37,19 @@ WORDS: dict[str, Any] = {
     "one": "1. previous writes below each letter the one before",
     "one_silent": "1. previous is silent: nothing is written below",
     "two": "2. induction finds “{letter}” there, takes the letter above",
-    "two_rests": "2. induction finds no “{letter}” there, and rests on ^",
+    "two_rests": "2. induction finds no “{letter}” up to here, and rests on ^",
     "two_silent": "2. induction is silent: nothing is passed on",
     "rest": "rest",
     "guess": "guess after “{letter}”",
     "came": "“{came}” came: loss {loss}",
     "open": "nothing has come yet",
     # Below it: one of these about the head, and one about the guess.
-    "finds": "Induction finds “{letter}” in the lower row at {found} of {all} places, puts "
-    "{weight} of its weight there, and takes the {taken} above.",
-    "rests": "None of {all} places has “{letter}” in the lower row: induction rests on the start "
-    "sign, which adds nothing.",
+    "finds": "Induction finds “{letter}” in the lower row at {found} of {all} places up to here, "
+    "with {weight} of its weight, and takes the {taken} above.",
+    "rests": "None of {all} places up to here has “{letter}” in the lower row: induction rests on "
+    "the start sign, whose value is 0.",
     "blind": "Without previous the lower row is empty: induction has lost its target, and rests on "
-    "the start sign, which adds nothing.",
+    "the start sign, whose value is 0.",
     "deaf": "Induction passes nothing on, whatever it finds.",
     "nothing": "After the start sign there is no letter to look for yet.",
     "alone": "PlantedModel’s guess: {tops}, {share}.",

@@ -8,6 +8,7 @@ export const ROW = { text: 48, before: 110, query: 192 }; // the tops of three r
 export const TALL = 32; // a tile, in pixels
 const RANKS = 4; // guesses that are shown
 const SEEN = 0.005; // weights from here on are drawn
+const LATER = 0.35; // the opacity of places that the letter which asks does not see
 export const percent = (share, digits = 0) => `${fixed(100 * share, digits)} %`;
 
 // Where things stand, in pixels. On a phone the guess stands below.
@@ -26,7 +27,7 @@ export function picture(state, width, given) {
   const seen = look(state, given);
   const marks = [
     ...steps(state, seen, given),
-    ...[...seen.tokens].flatMap((_, j) => column(j, state, seen, at, given)),
+    ...[...seen.tokens].flatMap((_, j) => fade(j > state.at, column(j, state, seen, at, given))),
     ...finds(state, seen, at),
     ...guesses(state, seen, at, given),
   ];
@@ -51,6 +52,11 @@ function tile(key, x, top, letter, [name, frame, thick], strong, wide) {
     rect(`${key}-tile`, [x - wide / 2, top, wide, TALL], `${name}-fill`, 0.06 + 0.34 * strong, look),
     text(key, [x, top + TALL / 2 + 5.5], letter, "ink", 16),
   ];
+}
+
+function fade(later, marks) {
+  for (const [, , look] of later ? marks : []) look.opacity = LATER * (look.opacity ?? 1);
+  return marks;
 }
 
 // A place: its letter, which `induction` takes as a value, and below it what `previous` wrote, which

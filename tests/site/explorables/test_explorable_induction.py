@@ -1,5 +1,7 @@
 """The explorable "induction": the script's planted model is NumPy's, to the last digit shown."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hosts import host, state
@@ -40,6 +42,8 @@ def assert_right(page):
     here, tokens = now["at"], "^" + now["text"]
     assert [seen[f"text{j}"]["words"] for j in range(len(tokens))] == list(tokens)
     assert f"text{len(tokens)}" not in seen
+    for j, kind in product(range(len(tokens)), ("text", "before")):  # later places are not seen
+        assert float(seen[f"{kind}{j}"]["opacity"]) == (1 if j <= here else 0.35)
     assert [seen[f"before{j}"]["words"] for j in range(len(tokens))] == before(trace)
     p = trace.weights[MODEL.find("induction")][here] * ("induction" not in now["silent"])
     for j in range(here + 1):
@@ -101,7 +105,7 @@ def test_each_head_silenced_alone_and_beside_another(show):
 
 def test_what_is_said(show):
     page = show(NAME, **STEADY)
-    found = "Induction finds “o” in the lower row at 1 of 9 places, puts 100 % of its weight there"
+    found = "Induction finds “o” in the lower row at 1 of 9 places up to here, with 100 % of its"
     assert said(page, NAME).startswith(found)
     assert said(page, NAME).endswith("PlantedModel’s guess: “n”, 99.9 %.")
     press(page, "sink", "echo", "idle", "late")
@@ -119,8 +123,8 @@ def test_what_is_said(show):
     assert "at 2 of 7 places" in said(page, NAME)
     host(page, NAME).get_by_role("textbox").fill("abc")
     assert said(page, NAME) == (
-        "None of 4 places has “c” in the lower row: induction rests on the start sign, which adds "
-        "nothing. PlantedModel’s guess: “a”, “b” or “c”, 16.0 % each."
+        "None of 4 places up to here has “c” in the lower row: induction rests on the start sign, "
+        "whose value is 0. PlantedModel’s guess: “a”, “b” or “c”, 16.0 % each."
     )
 
 
