@@ -48,7 +48,11 @@ def load_recorded() -> Recorded:
 
 
 def round_to_float16(network: "torch.nn.Module") -> None:
-    """Round the weights of a network of float32 numbers, as `MiniLM.load()` does; in place."""
+    """Round the weights of a network of float32 numbers, as `MiniLM.load()` does; in place.
+
+    Args:
+        network: any module of torch
+    """
     for parameter in network.parameters():
         parameter.data = parameter.data.half().float()
 
