@@ -44,15 +44,28 @@ class WordPiece:
         self.vocabulary = vocabulary
 
     def encode(self, text: str) -> Encoded:
-        """The tokens of a text, from [CLS] to [SEP]: see `tokenize`."""
+        """The tokens of a text, from [CLS] to [SEP]: see `tokenize`.
+
+        Args:
+            text: to encode
+        Returns: an Encoded
+        """
         return Encoded(*tokenize(text, self.vocabulary))
 
     def get_vocab(self) -> dict[str, int]:
-        """Token to number; a copy."""
+        """The vocabulary.
+
+        Returns: token to number; a copy
+        """
         return dict(self.vocabulary)
 
     def token_to_id(self, token: str) -> int | None:
-        """A token's number, None if there is no such token."""
+        """The number of a token.
+
+        Args:
+            token: such as "##le"
+        Returns: its number, None if there is no such token
+        """
         return self.vocabulary.get(token)
 
 
