@@ -34,21 +34,24 @@ WORDS: dict[str, Any] = {
     "reset": "Reset",
     "place": "place {at}: {letter}",
     # In the picture.
-    "one": "1. previous writes below each letter the one before",
-    "one_silent": "1. previous is silent: nothing is written below",
-    "two": "2. induction finds “{letter}” there, takes the letter above",
-    "two_rests": "2. induction finds no “{letter}” up to here, and rests on ^",
-    "two_silent": "2. induction is silent: nothing is passed on",
+    "values": "values",
+    "keys": "keys",
+    "query": "query",
+    "one": "1. previous copies each letter one place on",
+    "one_silent": "1. previous is silent: nothing is copied",
+    "two": "2. induction finds “{letter}” among the keys",
+    "two_rests": "2. induction finds no “{letter}”, rests on ^",
+    "two_silent": "2. induction is silent: nothing is passed",
     "rest": "rest",
     "guess": "guess after “{letter}”",
     "came": "“{came}” came: loss {loss}",
-    "open": "nothing has come yet",
+    "open": "the text ends here",
     # Below it: one of these about the head, and one about the guess.
-    "finds": "Induction finds “{letter}” in the lower row at {found} of {all} places up to here, "
-    "with {weight} of its weight, and takes the {taken} above.",
-    "rests": "None of {all} places up to here has “{letter}” in the lower row: induction rests on "
+    "finds": "Induction finds “{letter}” among the keys at {found} of {all} places up to here, "
+    "with {weight} of its weight, and takes the value above, {taken}.",
+    "rests": "None of {all} places up to here has “{letter}” as its key: induction rests on "
     "the start sign, whose value is 0.",
-    "blind": "Without previous the lower row is empty: induction has lost its target, and rests on "
+    "blind": "Without previous there are no keys: induction has lost its target, and rests on "
     "the start sign, whose value is 0.",
     "deaf": "Induction passes nothing on, whatever it finds.",
     "nothing": "After the start sign there is no letter to look for yet.",

@@ -4,7 +4,7 @@ import { fixed } from "./dom.js";
 import { look } from "./induction_model.js";
 import { bold, disc, fill, isNarrow, line, path, rect, text } from "./scene.js";
 
-export const ROW = { text: 48, before: 110, query: 192 }; // the tops of three rows of tiles
+export const ROW = { text: 64, before: 126, query: 208 }; // the tops of three rows of tiles
 export const TALL = 32; // a tile, in pixels
 const RANKS = 4; // guesses that are shown
 const SEEN = 0.005; // weights from here on are drawn
@@ -16,9 +16,9 @@ function places(width, { most }) {
   const narrow = isNarrow(width);
   const step = Math.min((narrow ? width : width - 204) / (most + 1), 60);
   const x = narrow ? 0 : (most + 1) * step + 24;
-  const guess = { x, y: narrow ? 254 : 48, wide: Math.min(width - x, narrow ? 400 : 240) };
+  const guess = { x, y: narrow ? 270 : 64, wide: Math.min(width - x, narrow ? 400 : 240) };
   const middles = [...Array(most + 1).keys()].map((j) => (j + 0.5) * step);
-  return { step, middles, tile: Math.min(step - 4, 44), guess, height: narrow ? 388 : 236 };
+  return { step, middles, tile: Math.min(step - 4, 44), guess, height: narrow ? 404 : 252 };
 }
 
 // state: { text, at, silent }. at: where a reader points at a place.
@@ -27,6 +27,7 @@ export function picture(state, width, given) {
   const seen = look(state, given);
   const marks = [
     ...steps(state, seen, given),
+    ...names(state, at, given),
     ...[...seen.tokens].flatMap((_, j) => fade(j > state.at, column(j, state, seen, at, given))),
     ...finds(state, seen, at),
     ...guesses(state, seen, at, given),
@@ -43,6 +44,18 @@ function steps({ at, silent }, { tokens, found }, { words }) {
     const said = fill(words[name], { letter: tokens[at] });
     return text(`step${i}`, [0, 14 + 20 * i], said, colour, 13, "start");
   });
+}
+
+// What induction takes the three rows as; the last stands beside its only tile.
+function names({ at: here }, { middles, tile }, { words }) {
+  const x = middles[here];
+  const left = here > 2;
+  const beside = [left ? x - tile / 2 - 6 : x + tile / 2 + 6, ROW.query + TALL / 2 + 4];
+  return [
+    text("values", [0, ROW.text - 6], words.values, "v", 12, "start"),
+    text("keys", [0, ROW.before - 6], words.keys, "k", 12, "start"),
+    text("asks", beside, words.query, "q", 12, left ? "end" : "start"),
+  ];
 }
 
 // A letter in a frame. strong: the part of its full colour that it has.

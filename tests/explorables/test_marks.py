@@ -133,7 +133,7 @@ def test_runs_hold_a_whole_matrix(at):
 
 def test_the_still_of_induction_shows_both_steps():
     shown = words_of("induction")
-    assert "2. induction finds “o” there, takes the letter above" in shown
+    assert "2. induction finds “o” among the keys" in shown
     assert {"100 %", "99.9 %", "guess after “o”"} <= set(shown)
     assert content("induction", {}).sentence.startswith(
         "PlantedModel guesses “n” after “stonesto”, 99.9 %."

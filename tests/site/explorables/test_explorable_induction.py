@@ -105,7 +105,7 @@ def test_each_head_silenced_alone_and_beside_another(show):
 
 def test_what_is_said(show):
     page = show(NAME, **STEADY)
-    found = "Induction finds “o” in the lower row at 1 of 9 places up to here, with 100 % of its"
+    found = "Induction finds “o” among the keys at 1 of 9 places up to here, with 100 % of its"
     assert said(page, NAME).startswith(found)
     assert said(page, NAME).endswith("PlantedModel’s guess: “n”, 99.9 %.")
     press(page, "sink", "echo", "idle", "late")
@@ -123,7 +123,7 @@ def test_what_is_said(show):
     assert "at 2 of 7 places" in said(page, NAME)
     host(page, NAME).get_by_role("textbox").fill("abc")
     assert said(page, NAME) == (
-        "None of 4 places up to here has “c” in the lower row: induction rests on the start sign, "
+        "None of 4 places up to here has “c” as its key: induction rests on the start sign, "
         "whose value is 0. PlantedModel’s guess: “a”, “b” or “c”, 16.0 % each."
     )
 
