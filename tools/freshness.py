@@ -4,7 +4,8 @@ A notebook stores a digest of its code cells and of the files of attention_src t
 directly or indirectly. While the digest is the same, the outputs are kept. Of a file, only its
 behaviour counts: the syntax tree without comments, docstrings and imports inside functions. Those
 imports are not followed either, since they load a kernel or a library on demand. A chapter that
-runs a kernel imports it in a cell, so that its file counts. A drawing counts where it is drawn.
+runs a kernel imports it in a cell, so that its file counts. A drawing counts where it is drawn, and
+an explorable, with its scripts, where it is shown.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any
 
 import nbformat
 
+from attention_src.explorables import bundling
 from tools.book import Chapter
 
 PACKAGE = "attention_src"
 _DRAWN = re.compile(r'\bdraw\("(\w+)"')
+_SHOWN = re.compile(r'\bexplorable\(\s*"(\w+)"')
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -102,14 +105,17 @@ def own_code(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def reached_files(code: list[str]) -> list[Path]:
-    """The files of attention_src that this code imports, directly or indirectly, or draws.
+    """The files of attention_src that this code imports, directly or indirectly, draws or shows.
 
-    Files beside a module that are not Python (the scripts of the explorables) count as well.
+    Files beside a module that are not Python count as well.
     """
     found: set[Path] = set()
     todo = [f for cell in code for f in _files(_imported(ast.parse(plain(cell)), None))]
     drawn = {name for cell in code for name in _DRAWN.findall(cell)}
-    todo += _files(frozenset(f"{PACKAGE}.figures.drawings.{name}" for name in drawn))
+    todo += _files(f"{PACKAGE}.figures.drawings.{name}" for name in drawn)
+    shown = {name for cell in code for name in _SHOWN.findall(cell)}
+    todo += _files(f"{PACKAGE}.explorables.{name}" for name in shown)
+    scripts = {"explorable", *(script for name in shown for script in bundling.scripts(name))}
     while todo:
         file = todo.pop()
         if file in found:
@@ -118,6 +124,7 @@ def reached_files(code: list[str]) -> list[Path]:
         todo += _files(_parsed(file.read_text(encoding="utf-8"), file)[1])
     beside = {f for file in found for f in file.parent.iterdir() if f.is_file()}
     data = {f for f in beside if f.suffix != ".py"}
+    data = {f for f in data if f.parent != bundling.HERE or f.stem in scripts}
     return sorted(found | data)
 
 

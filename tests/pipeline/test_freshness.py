@@ -140,3 +140,10 @@ def test_the_digest_is_the_same_on_every_system(package):
 def test_the_digest_follows_the_code():
     assert freshness.digest(["a = 1"]) != freshness.digest(["a = 2"])
     assert freshness.digest(["a", "b"]) != freshness.digest(["b", "a"])
+
+
+def test_an_explorable_counts_with_its_scripts_where_it_is_shown():
+    show = 'from attention_src.explorables import explorable\nexplorable("softmax")'
+    names = {file.name for file in freshness.reached_files([show])}
+    assert {"softmax.py", "softmax.js", "dom.js", "explorable.css"} <= names
+    assert not {"rope.py", "rope.js", "plane.css", "sentence72.npz"} & names
