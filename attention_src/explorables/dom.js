@@ -47,20 +47,34 @@ export function choices(label, options, choose) {
   return { node, press };
 }
 
-// Replace the static picture of each explorable of this name. build returns nodes, or { nodes,
-// draw }: draw() is then called when they stand in the page, and when their width changes. A
-// notebook may run the script a moment before it puts the output on the page: hence the second look.
+// Replace the static picture of each explorable of this name, once it is near the window: to build it
+// lays out its part of the page. build returns nodes, or { nodes, draw }: draw() is then called when
+// they stand in the page, and when their width changes. A notebook may run the script a moment before
+// it puts the output on the page: hence the second look.
 export function mount(name, build, looks = 60) {
   const waiting = document.querySelectorAll(`[data-explorable="${name}"]:not([data-ready])`);
-  for (const host of waiting) {
-    const place = host.querySelector(".ae-live") ?? host.querySelector(".ae-body");
-    const built = build(host, JSON.parse(host.dataset.given));
-    const still = h("div", { class: "ae-paper" }, ...place.childNodes); // for paper
-    place.replaceChildren(...(built.nodes ?? built), still);
-    host.dataset.ready = "yes";
-    if (built.draw) follow(place, built.draw);
-  }
+  const near = new IntersectionObserver(
+    (seen) => {
+      for (const { target, isIntersecting } of seen) {
+        if (!isIntersecting) continue;
+        near.unobserve(target);
+        replace(target, build);
+      }
+    },
+    { rootMargin: "100% 0px" },
+  );
+  for (const host of waiting) near.observe(host);
   if (!waiting.length && looks) requestAnimationFrame(() => mount(name, build, looks - 1));
+}
+
+function replace(host, build) {
+  if (host.dataset.ready) return; // a second script of that name was here first
+  const place = host.querySelector(".ae-live") ?? host.querySelector(".ae-body");
+  const built = build(host, JSON.parse(host.dataset.given));
+  const still = h("div", { class: "ae-paper" }, ...place.childNodes); // for paper
+  place.replaceChildren(...(built.nodes ?? built), still);
+  host.dataset.ready = "yes";
+  if (built.draw) follow(place, built.draw);
 }
 
 // An output may be folded away, and then it has no width; on paper its still stands in its place.

@@ -3,7 +3,7 @@
 from itertools import count
 
 import pytest
-from hosts import GIVEN, LIGHT_PAGES
+from hosts import GIVEN, LIGHT_PAGES, come_near
 
 from attention_src.explorables import explorable_html
 
@@ -31,6 +31,8 @@ def show(new_page, tmp_path):
             lambda r: errors.append(r.url) if not r.url.startswith(("file:", "data:")) else None,
         )
         opened.goto(file.as_uri())
+        if options.get("java_script_enabled", True):
+            come_near(opened)
         return opened
 
     yield visit

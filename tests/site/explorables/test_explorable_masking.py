@@ -4,7 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hosts import MASKING, PRESETS, assert_masking_is_right, background, cell, host, state
+from hosts import (
+    MASKING,
+    PRESETS,
+    assert_masking_is_right,
+    background,
+    cell,
+    come_near,
+    host,
+    state,
+)
 
 from attention_src.softmax import reference
 
@@ -154,6 +163,7 @@ def test_the_sentence_follows_the_row_one_points_at(show):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_on_the_masking_page(open_page, theme, width):
     page = open_page("book/masking.html", theme=theme, width=width)
+    come_near(page)
     assert_masking_is_right(page, PRESETS["causal"])
     host(page, "masking").get_by_text("prefix", exact=True).click()
     cell(page, 2, 2).click()

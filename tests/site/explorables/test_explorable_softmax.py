@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hosts import background, host, state
+from hosts import background, come_near, host, state
 
 from attention_src.explorables import content
 from attention_src.softmax import reference
@@ -151,6 +151,7 @@ def test_score_and_temperature_by_mouse(show):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_on_the_softmax_page(open_page, theme, width):
     page = open_page("book/softmax.html", theme=theme, width=width)
+    come_near(page)
     box = host(page, "softmax")
     assert_softmax_is_right(page)
     box.get_by_label("Rule").select_option("entmax-1.5")

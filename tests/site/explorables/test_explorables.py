@@ -66,6 +66,21 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
     assert words[name] in spoken.text_content()
 
 
+def test_one_is_built_when_it_comes_near(show):
+    page = show("softmax", "masking")
+    far = "document.querySelector('h1').style.height = '9000px'"
+    page.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {far} }})")
+    page.reload()
+    page.wait_for_timeout(300)
+    built = page.locator("[data-ready]")
+    assert built.count() == 0
+    assert page.locator("[data-explorable] img").count() == 2
+    room = page.locator("[data-explorable=softmax] .ae-body").bounding_box()["height"]
+    page.mouse.wheel(0, 8500)
+    page.locator("[data-explorable=softmax][data-ready]").wait_for()
+    assert host(page, "softmax").locator(".ae-body").bounding_box()["height"] == room
+
+
 def test_two_of_a_kind_on_one_page_do_not_meddle(show):
     page = show("softmax", "masking", "softmax", "masking")
     assert page.locator("[data-explorable][data-ready]").count() == 4
