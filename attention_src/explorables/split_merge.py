@@ -15,7 +15,7 @@ START = {"heads": 2, "step": 2, "lit": 1}  # all sizes differ: 2 heads, 5 tokens
 
 QUESTION = "Why must a transpose follow the reshape into heads?"
 TRIES: tuple[Line, ...] = (
-    "Point at each head. In which heads do “river” and “bank” meet?",
+    "Point at each head, or tap it. In which heads do “river” and “bank” meet?",
     "Press merge. Would comparing with x have told you which way is wrong?",
 )
 # The two ways, and what is said below the picture: at x, after the reshape, with heads, with one
@@ -25,7 +25,7 @@ WORDS = {
     "wrong": "wrong: reshape only",
     "x": "A row for each of {n} tokens, {columns} numbers long. They lie in memory row after row.",
     "reshape": "The right way has cut each token into {heads}, and nothing has moved yet. The "
-    "wrong way gives the same numbers in the same order the shape of heads.",
+    "wrong way has changed the shape alone: the same numbers, in the same order.",
     "heads": "{name} is meant to be {meant}, from “{token}”. Reshape alone makes it {found}, from "
     "“{other}”. There, head {lit} never meets {lacks}. The shape is right, so nothing fails.",
     "one": "With one head there is nothing to cut, and both lines give the same.",

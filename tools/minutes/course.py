@@ -7,12 +7,12 @@ from tools.minutes.measure import minutes_in_short, reading_minutes
 
 
 def time_line(chapter: Chapter) -> str:
-    """ "45 min to read (in short: 6 min), 60 min of exercises, 25 s to run"; "" without code."""
+    """ "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 25 s to run"; "" without code."""
     if not chapter.has_code:
         return ""
     said = [f"{reading_minutes(chapter)} min to read"]
     if minutes := chapter.exercise_minutes:
-        said[0] += f" (in short: {minutes_in_short(chapter)} min)"
+        said[0] += f" (opening, pictures, summary: {minutes_in_short(chapter)} min)"
         said.append(f"{minutes} min of exercises")
     if seconds := chapter.front.get("running_seconds"):
         said.append(f"{seconds} s to run")
