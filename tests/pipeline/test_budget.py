@@ -79,7 +79,7 @@ def test_in_short_are_the_ends_and_the_pictures(page, monkeypatch):
 
 def test_the_first_line(page, tmp_path):
     assert course.time_line(page) == (
-        "2 min to read (in short: 1 min), 42 min of exercises, 2 s to run"
+        "2 min to read (opening, pictures, summary: 1 min), 42 min of exercises, 2 s to run"
     )
     plain = Book(make_book(tmp_path / "plain", plain="# T\n\n:minutes: 9\n"))
     assert course.time_line(plain.chapters[0]) == "1 min to read, 2 s to run"
