@@ -7,7 +7,7 @@ numpy.matmul. tools/runhere/product holds that library.
 import ctypes
 
 import numpy as np
-from numpy._core import _multiarray_umath
+import numpy._core._multiarray_umath as core
 
 REPLACE_LOOP = 30  # PyUFunc_ReplaceLoopBySignature, in the table of NumPy's C interface
 
@@ -22,14 +22,15 @@ def use(path: str) -> None:
         RuntimeError: NumPy has no such loop
     """
     library = ctypes.CDLL(path)
+    address = ctypes.c_void_p
     opened = ctypes.pythonapi.PyCapsule_GetPointer
-    opened.restype, opened.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(opened(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
-    takes = [ctypes.c_int, ctypes.py_object, *[ctypes.c_void_p] * 3]
-    replace = ctypes.PYFUNCTYPE(*takes)(table[REPLACE_LOOP])
+    opened.restype, opened.argtypes = address, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(opened(core._UFUNC_API, None), ctypes.POINTER(address))
+    makes = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, address, address, address)
+    replace = makes(table[REPLACE_LOOP])
     for name in ("float32", "float64"):
-        loop = ctypes.cast(library[f"product_{name}"], ctypes.c_void_p)
+        loop = ctypes.cast(library[f"product_{name}"], address)
         signature = (ctypes.c_int * 3)(*[np.dtype(name).num] * 3)
-        before = ctypes.c_void_p()
+        before = address()
         if replace(np.matmul, loop, ctypes.addressof(signature), ctypes.addressof(before)):
             raise RuntimeError(f"numpy.matmul has no loop for {name}")
