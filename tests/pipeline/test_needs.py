@@ -37,7 +37,7 @@ def reasons_of(*sources):
         ("def f():\n    import torch", "needs PyTorch"),
         ("from attention_src.softmax import layer", "needs PyTorch"),
         ("from attention_src.softmax.kernel import softmax_forward", "needs Triton"),
-        ("from attention_src.models.minilm import MiniLM", "takes minutes here"),
+        ("from attention_src.models.minilm import MiniLM", ""),
         ("from attention_src.models.minilm import MiniLM\nimport torch", "needs PyTorch"),
         ("from attention_src.models.smollm2 import SmolLM2", "needs SmolLM2"),
         ("from attention_src.models.smollm2.in_numpy import listing", ""),
@@ -72,10 +72,10 @@ def test_a_module_needs_the_models_that_it_opens_and_never_the_package_itself(
 
 
 def test_a_name_carries_what_it_was_made_with():
-    model = "[notebook-only] from attention_src.models.minilm import MiniLM\nm = MiniLM.load()"
+    model = "[notebook-only] from attention_src.models.smollm2 import SmolLM2\nm = SmolLM2.load()"
     assert (
         reasons_of(model, "[notebook-only] x = m.encode('a')", "[notebook-only] x[0] = 1")
-        == ["takes minutes here"] * 3
+        == ["needs SmolLM2"] * 3
     )
     assert (
         reasons_of(
@@ -88,7 +88,7 @@ def test_a_name_carries_what_it_was_made_with():
     # A name inside a function is another one, and so is one that was made anew in the page.
     other = "[notebook-only] def f(m):\n    return m\n\nprint(f(1))"
     assert reasons_of(model, other)[1] == ""
-    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["takes minutes here", "", ""]
+    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["needs SmolLM2", "", ""]
 
 
 def test_a_cell_that_runs_minilm_directly_or_not_is_known():

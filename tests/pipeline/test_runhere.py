@@ -35,7 +35,10 @@ def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["pyodide.py", "compile.mjs", "worker/worker.js", "vendor/NOTICES.md", "vendor/MPL-2.0.txt"],
+    [
+        *("pyodide.py", "compile.mjs", "worker/worker.js", "product/product.wasm"),
+        *("vendor/NOTICES.md", "vendor/MPL-2.0.txt"),
+    ],
 )
 def test_the_version_is_another_if_a_part_is(name, tmp_path, monkeypatch):
     there = shutil.copytree(pyodide.HERE, tmp_path / "there")
@@ -102,6 +105,7 @@ def test_the_course_zip_holds_what_needs_numpy_alone():
     files = zipfile.ZipFile(io.BytesIO(made)).namelist()
     assert {"jaxtyping.py", "matplotlib/axes.py", "matplotlib/letters.json"} < set(files)
     assert "__init__.py" not in files and not [name for name in files if name.endswith(".pyc")]
+    assert "blas.py" in files, "MiniLM's press looks for it"
 
 
 def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):

