@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.attention.reference import attention  # noqa: F401  a mistake takes it
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 # --- A state, and its sum ---------------------------------------------------------------------
 
@@ -22,48 +20,6 @@ def my_linear_attention(q, k, v):
         z = z + phi_k[t]
         o[t] = phi_q[t] @ state / (phi_q[t] @ z)
     return o
-
-
-LINEAR_MISTAKES = """
-not causal: Each of your queries sees all keys.
-    o[t] = phi_q[t] @ (phi_k.T @ v) / (phi_q[t] @ phi_k.sum(axis=0))
-not its own key: Query i sees its own key too: add k_i v_i to the state before you read it.
-    - state =
-    - z =
-    o[t] = phi_q[t] @ state / (phi_q[t] @ z or 1)
-    + state = state + np.outer(phi_k[t], v[t])
-    + z = z + phi_k[t]
-not divided: You did not divide by the weights' sum.
-    o[t] = phi_q[t] @ state
-multiplied: You multiplied by the sum of the weights. Divide by it.
-    o[t] = phi_q[t] @ state * (phi_q[t] @ z)
-a small number added: You added a small number to the divisor. It is never 0, since features are \
-positive, and it may be far smaller than the number you added.
-    o[t] = phi_q[t] @ state / (phi_q[t] @ z + 1e-6)
-divided by i + 1: You divided by the number of keys. Divide by the sum of the weights.
-    o[t] = phi_q[t] @ state / (t + 1)
-no features: You left out the feature map elu + 1.
-    phi_q = q
-    phi_k = k
-elu without 1: The features are elu(x) + 1; the 1 is missing.
-    phi_q = np.where(q > 0, q, np.expm1(np.minimum(q, 0)))
-    phi_k = np.where(k > 0, k, np.expm1(np.minimum(k, 0)))
-relu: Below 0 the feature is e^x, not 0.
-    phi_q = np.maximum(q, 0)
-    phi_k = np.maximum(k, 0)
-    o[t] = phi_q[t] @ state / (phi_q[t] @ z or 1)
-exp: Above 0 the feature is x + 1, not e^x.
-    phi_q = np.exp(q)
-    phi_k = np.exp(k)
-softmax: That is softmax attention. Here weights are φ(q)·φ(k).
-    return attention(q, k, v, causal=True, scale=1.0)
-table: You made a table of all pairs, and the memory does not suffice. Walk along the tokens, and \
-keep a state.
-    return np.tril(phi_q @ phi_k.T) @ v / np.tril(phi_q @ phi_k.T).sum(axis=1, keepdims=True)
-digits cancelled: (e^x - 1) + 1 has lost the digits of e^x, far below 0 all of them. Write e^x.
-    phi_q = np.where(q > 0, q, np.expm1(np.minimum(q, 0))) + 1
-    phi_k = np.where(k > 0, k, np.expm1(np.minimum(k, 0))) + 1
-"""
 
 
 def _inputs(seed: Any, n: int, d_k: int, d_v: int, spread: float = 1.0) -> tuple:
@@ -98,7 +54,41 @@ check_linear_attention = Check(
     ],
     draw=_draw,
     drawn=30,
-    mistakes=mistakes(my_linear_attention, LINEAR_MISTAKES),
+    mistakes="""
+not causal: Each of your queries sees all keys.
+    o[t] = phi_q[t] @ (phi_k.T @ v) / (phi_q[t] @ phi_k.sum(axis=0))
+not its own key: Query i sees its own key too: add k_i v_i to the state before you read it.
+    - state =
+    - z =
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z or 1)
+    + state = state + np.outer(phi_k[t], v[t])
+    + z = z + phi_k[t]
+not divided: You did not divide by the weights' sum.
+    o[t] = phi_q[t] @ state
+multiplied: You multiplied by the sum of the weights. Divide by it.
+    o[t] = phi_q[t] @ state * (phi_q[t] @ z)
+a small number added: You added a small number to the divisor. It is never 0, since features are \
+positive, and it may be far smaller than the number you added.
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z + 1e-6)
+divided by i + 1: You divided by the number of keys. Divide by the sum of the weights.
+    o[t] = phi_q[t] @ state / (t + 1)
+no features: You left out the feature map elu + 1.
+    phi_k, phi_q = k, q
+elu without 1: The features are elu(x) + 1; the 1 is missing.
+    phi_k, phi_q = (np.where(x > 0, x, np.expm1(np.minimum(x, 0))) for x in (k, q))
+relu: Below 0 the feature is e^x, not 0.
+    phi_k, phi_q = np.maximum(k, 0), np.maximum(q, 0)
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z or 1)
+exp: Above 0 the feature is x + 1, not e^x.
+    phi_k, phi_q = np.exp(k), np.exp(q)
+softmax: That is softmax attention. Here weights are φ(q)·φ(k).
+    return attention(q, k, v, causal=True, scale=1.0)
+table: You made a table of all pairs, and the memory does not suffice. Walk along the tokens, and \
+keep a state.
+    return np.tril(phi_q @ phi_k.T) @ v / np.tril(phi_q @ phi_k.T).sum(axis=1, keepdims=True)
+digits cancelled: (e^x - 1) + 1 has lost the digits of e^x, far below 0 all of them. Write e^x.
+    phi_k, phi_q = (np.where(x > 0, x, np.expm1(np.minimum(x, 0))) + 1 for x in (k, q))
+""",
     hints=[
         "Which two sums must a query know of the keys so far?",
         "state [d_k, d_v] += outer(φ(k_t), v_t), and z [d_k] += φ(k_t).",
@@ -116,34 +106,6 @@ def my_delta(q, k, v, beta, state):
         state = state + np.outer(k[t], added)  # a new array
         o[t] = q[t] @ state
     return o, state
-
-
-DELTA_MISTAKES = """
-sum: You added k v^T. Subtract from v first what the state says for k, and take β of it.
-    added = v[t]
-sum with β: You added β k v^T. Subtract from v first what the state says for k.
-    added = beta[t] * v[t]
-no β: You left out β: yours is 1.
-    added = v[t] - k[t] @ state
-β of the old value alone: β multiplies the new value as well as the old one.
-    added = v[t] - beta[t] * (k[t] @ state)
-β of the new value alone: β multiplies the old value as well as the new one.
-    added = beta[t] * v[t] - k[t] @ state
-wrong sign: Your step goes up the gradient: write v minus what is held, not the reverse.
-    added = beta[t] * (k[t] @ state - v[t])
-held value added: You add what the state holds for k. Subtract it.
-    added = beta[t] * (v[t] + k[t] @ state)
-read first: Your query reads the state before its own token was written.
-    added = beta[t] * (v[t] - k[t] @ state)
-    + o[t] = q[t] @ state
-    - o[t]
-from zero: You begin with a state of zeros, not with the one that was given.
-    o = np.empty(v.shape)
-    + state = np.zeros_like(state)
-keys normalised: You brought keys to length 1. Take them as they come.
-    o = np.empty(v.shape)
-    + k = k / np.linalg.norm(k, axis=1, keepdims=True)
-"""
 
 
 def _tokens(seed: Any, n: int, d_k: int, d_v: int, unit: bool = True, twice: bool = False) -> tuple:
@@ -187,7 +149,30 @@ check_delta = Check(
     draw=_draw_tokens,
     drawn=30,
     returns=("o", "state"),
-    mistakes=mistakes(my_delta, DELTA_MISTAKES),
+    mistakes="""
+sum: You added k v^T. Subtract from v first what the state says for k, and take β of it.
+    added = v[t]
+sum with β: You added β k v^T. Subtract from v first what the state says for k.
+    added = beta[t] * v[t]
+no β: You left out β: yours is 1.
+    added = v[t] - k[t] @ state
+β of the old value alone: β multiplies the new value as well as the old one.
+    added = v[t] - beta[t] * (k[t] @ state)
+β of the new value alone: β multiplies the old value as well as the new one.
+    added = beta[t] * v[t] - k[t] @ state
+wrong sign: Your step goes up the gradient: write v minus what is held, not the reverse.
+    added = beta[t] * (k[t] @ state - v[t])
+held value added: You add what the state holds for k. Subtract it.
+    added = beta[t] * (v[t] + k[t] @ state)
+read first: Your query reads the state before its own token was written.
+    added = beta[t] * (v[t] - k[t] @ state)
+    + o[t] = q[t] @ state
+    - o[t]
+from zero: You begin with a state of zeros, not with the one that was given.
+    + state = np.zeros_like(state)
+keys normalised: You brought keys to length 1. Take them as they come.
+    + k = k / np.linalg.norm(k, axis=1, keepdims=True)
+""",
     hints=[
         "What does the state say for k_t? k[t] @ state, of shape [d_v].",
         "added = beta[t] * (v[t] - k[t] @ state); state = state + np.outer(k[t], added).",
@@ -242,15 +227,16 @@ def chunkwise(q, k, v, C):
     return o
 
 
-RIGHT_FORMS = """
+check_chunk_test = TestCheck(
+    "my_chunk_test",
+    asks="test(form), which raises AssertionError if form(q, k, v, C) is wrong",
+    of=chunkwise,
+    right="""
 parallel: a masked table gives the same numbers
     return np.tril(q @ k.T) @ v
 recurrent: it goes token by token, whatever C is
-    state, o = np.zeros((k.shape[1], v.shape[1])), np.zeros(v.shape)
     + C = 1
-"""
-
-RIGHT_AT_LAST = """
+chunks: it is the chapter's
 backwards: it begins at the end and takes keys away
     state, o = k.T @ v, np.zeros(v.shape)
     for t in reversed(range(0, len(q), C)):
@@ -259,9 +245,8 @@ backwards: it begins at the end and takes keys away
     - state =
 float32: it computes in float32: allow 1e-4
     return np.tril(q.astype("f4") @ k.astype("f4").T) @ v.astype("f4")
-"""
-
-WRONG_FORMS = """
+""",
+    wrong="""
 not causal: its queries see all keys
     return q @ (k.T @ v)
 leak in the chunk: its queries see later keys of their own chunk
@@ -304,17 +289,7 @@ changes k: it overwrites the keys that it was given
     + return o
 rows reversed: each chunk's rows come out in reverse, sums unchanged
     return np.concatenate([o[t : t + C][::-1] for t in range(0, len(q), C)])
-"""
-
-check_chunk_test = TestCheck(
-    "my_chunk_test",
-    asks="test(form), which raises AssertionError if form(q, k, v, C) is wrong",
-    right=[
-        *implementations(chunkwise, RIGHT_FORMS),
-        Implementation("chunks", chunkwise, "it is the chapter's"),
-        *implementations(chunkwise, RIGHT_AT_LAST),
-    ],
-    wrong=implementations(chunkwise, WRONG_FORMS),
+""",
     hints=[
         "What should come out, computed the slow way? np.tril(q @ k.T) @ v.",
         "Sizes: at least four chunks, and an n that C does not divide.",

@@ -8,10 +8,9 @@ import numpy as np
 
 from attention_src.attention.masks import window_mask  # noqa: F401  a right implementation hides so
 from attention_src.attention.reference import attention, attention_lse
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine.checking import mistakes
 from attention_src.flash.reference import flash_attention  # noqa: F401  another skips blocks
 from attention_src.ring.placement import order
 from attention_src.ring.reference import bytes_sent, join
@@ -42,45 +41,6 @@ def rolling_append(keys, values, n_seen, k_new, v_new, sinks):
     slots = np.arange(min(n_seen + 1, capacity))
     rounds = (n_seen - slots) // length  # since this slot's first token
     return np.where(slots < sinks, slots, slots + rounds * length)
-
-
-APPEND_MISTAKES = """
-not in place: keys and values were not written to: index them.
-    capacity = keys.shape[-2]
-    + keys, values = keys.copy(), values.copy()
-values forgotten: You wrote the key; the value has to follow.
-    - values[..., slot
-sinks overwritten: Your ring goes round the whole storage, sinks included. Only the slots from \
-`sinks` on go round.
-    - slot = sinks
-    + slot = n_seen % capacity
-the ring begins at a wrong slot: Count the ring from the first token that is no sink: \
-(n_seen - sinks) % its length.
-    - slot = sinks
-    + slot = n_seen if n_seen < capacity else sinks + n_seen % length
-one slot late: n_seen tokens came before, so this one stands at position n_seen, counted from 0.
-    - slot = n_seen
-    + slot = n_seen + 1
-    - slot = sinks
-    + slot = sinks + (n_seen + 1 - sinks) % length
-always the last slot: You overwrite the newest token. The oldest one that is no sink has to go.
-    - slot = sinks
-    + slot = min(n_seen, capacity - 1)
-moved up: You moved all tokens up by one, which copies the whole storage for each token. \
-Overwrite the oldest where it lies.
-    - slot = sinks
-    + slot = min(n_seen, capacity - 1)
-    + if n_seen >= capacity: keys[..., sinks:-1, :] = keys[..., sinks + 1 :, :].copy()
-    + if n_seen >= capacity: values[..., sinks:-1, :] = values[..., sinks + 1 :, :].copy()
-    return np.sort(np.where(slots < sinks, slots, slots + rounds * length))
-positions sorted: The positions are asked for slot by slot, as they lie in the storage.
-    return np.sort(np.where(slots < sinks, slots, slots + rounds * length))
-slots, not positions: These are the numbers of the slots. Which tokens of the text lie there?
-    return slots
-empty slots counted: Slots that hold nothing yet have no position. Return the held ones alone.
-    slots = np.arange(capacity)
-    return np.where(slots > n_seen, 0, np.where(slots < sinks, slots, slots + rounds * length))
-"""
 
 
 def _after(f: Callable) -> Callable:
@@ -141,7 +101,38 @@ check_rolling_append = _Watched(
     ],
     draw=_draw_store,
     watch=_after,
-    mistakes=mistakes(rolling_append, APPEND_MISTAKES),
+    mistakes="""
+not in place: keys and values were not written to: index them.
+    + keys, values = keys.copy(), values.copy()
+values forgotten: You wrote the key; the value has to follow.
+    - values[..., slot
+sinks overwritten: Your ring goes round the whole storage, sinks included. Only the slots from \
+`sinks` on go round.
+    - slot = sinks
+    + slot = n_seen % capacity
+the ring begins at a wrong slot: Count the ring from the first token that is no sink: \
+(n_seen - sinks) % its length.
+    - slot = sinks
+    + slot = n_seen if n_seen < capacity else sinks + n_seen % length
+one slot late: n_seen tokens came before, so this one stands at position n_seen, counted from 0.
+    slot = n_seen + 1
+    slot = sinks + (n_seen + 1 - sinks) % length
+always the last slot: You overwrite the newest token. The oldest one that is no sink has to go.
+    slot = min(n_seen, capacity - 1)
+moved up: You moved all tokens up by one, which copies the whole storage for each token. \
+Overwrite the oldest where it lies.
+    slot = min(n_seen, capacity - 1)
+    + if n_seen >= capacity: keys[..., sinks:-1, :] = keys[..., sinks + 1 :, :].copy()
+    + if n_seen >= capacity: values[..., sinks:-1, :] = values[..., sinks + 1 :, :].copy()
+    return np.sort(np.where(slots < sinks, slots, slots + rounds * length))
+positions sorted: The positions are asked for slot by slot, as they lie in the storage.
+    return np.sort(np.where(slots < sinks, slots, slots + rounds * length))
+slots, not positions: These are the numbers of the slots. Which tokens of the text lie there?
+    return slots
+empty slots counted: Slots that hold nothing yet have no position. Return the held ones alone.
+    slots = np.arange(capacity)
+    return np.where(slots > n_seen, 0, np.where(slots < sinks, slots, slots + rounds * length))
+""",
     hints=[
         "Which slot holds the oldest token that is no sink? The first time, it is slot `sinks`.",
         "slot = n_seen if n_seen < sinks else sinks + (n_seen - sinks) % (capacity - sinks)",
@@ -161,7 +152,32 @@ def visible_blocks(n, block, window, sinks):
     return past & (near | (first < sinks))
 
 
-BLOCK_MISTAKES = """
+def _draw_blocks(rng: np.random.Generator) -> tuple[int, ...]:
+    n, block, window = rng.integers(1, 40), rng.integers(1, 9), rng.integers(1, 25)
+    sinks = rng.integers(0, 12) * rng.integers(0, 2)
+    return int(n), int(block), int(window), int(sinks)
+
+
+check_visible_blocks = Check(
+    "visible_blocks",
+    visible_blocks,
+    asks="f(n, block, window, sinks) -> bool [blocks, blocks]",
+    cases=[
+        Case("6 tokens in blocks of 2, a window of 3, no sink", (6, 2, 3, 0)),
+        Case("the same with 1 sink", (6, 2, 3, 1)),
+        Case("8 tokens in blocks of 2, a window of 1", (8, 2, 1, 0)),
+        Case("a window that just reaches the next block", (9, 3, 2, 0)),
+        Case("sinks that fill a block", (12, 3, 2, 3)),
+        Case("one sink more", (12, 3, 2, 4)),
+        Case("7 tokens in blocks of 3: the last is shorter", (7, 3, 4, 2)),
+        Case("blocks of one token", (5, 1, 2, 1)),
+        Case("one block holds all", (4, 9, 2, 0)),
+        Case("a window wider than the text", (10, 3, 50, 0)),
+        Case("8,192 tokens: no room for a table of pairs", (8192, 256, 2048, 4), 8 << 20),
+        Case("blocks and windows of one token", (4, 1, 1, 0)),
+    ],
+    draw=_draw_blocks,
+    mistakes="""
 causal only: The window hides nothing in yours: blocks that have left it are still there.
     return past
 sinks forgotten: Blocks that hold a sink stay for all later queries.
@@ -196,35 +212,7 @@ anywhere within one.
     near = first // block > first[:, None] // block - max(window // block, 1)
 the last block forgotten: n need not be a multiple of block: there is one shorter block at the end.
     first = np.arange(0, n // block * block, block)
-"""
-
-
-def _draw_blocks(rng: np.random.Generator) -> tuple[int, ...]:
-    n, block, window = rng.integers(1, 40), rng.integers(1, 9), rng.integers(1, 25)
-    sinks = rng.integers(0, 12) * rng.integers(0, 2)
-    return int(n), int(block), int(window), int(sinks)
-
-
-check_visible_blocks = Check(
-    "visible_blocks",
-    visible_blocks,
-    asks="f(n, block, window, sinks) -> bool [blocks, blocks]",
-    cases=[
-        Case("6 tokens in blocks of 2, a window of 3, no sink", (6, 2, 3, 0)),
-        Case("the same with 1 sink", (6, 2, 3, 1)),
-        Case("8 tokens in blocks of 2, a window of 1", (8, 2, 1, 0)),
-        Case("a window that just reaches the next block", (9, 3, 2, 0)),
-        Case("sinks that fill a block", (12, 3, 2, 3)),
-        Case("one sink more", (12, 3, 2, 4)),
-        Case("7 tokens in blocks of 3: the last is shorter", (7, 3, 4, 2)),
-        Case("blocks of one token", (5, 1, 2, 1)),
-        Case("one block holds all", (4, 9, 2, 0)),
-        Case("a window wider than the text", (10, 3, 50, 0)),
-        Case("8,192 tokens: no room for a table of pairs", (8192, 256, 2048, 4), 8 << 20),
-        Case("blocks and windows of one token", (4, 1, 1, 0)),
-    ],
-    draw=_draw_blocks,
-    mistakes=mistakes(visible_blocks, BLOCK_MISTAKES),
+""",
     hints=[
         "A block is needed if its oldest key is not after its last query, and ...",
         "In the window: the block's LAST key against its FIRST query: last_k > first_q - window.",
@@ -265,18 +253,15 @@ on what you got.
     + mine = k, v, i
     k, v, j = yield mine
 outputs added: Each part is an average of its own. Weigh them by exp(lse − lse of both).
-    - o, lse = join
-    + o = o + part[0]
+    o, lse = o + part[0], lse
 outputs averaged: Parts count by what they hold: by exp(lse − lse of both), not evenly.
-    - o, lse = join
-    + o = o + part[0] / n_ranks
+    o, lse = o + part[0] / n_ranks, lse
 once too often: After the last step nobody needs the keys any more: R ranks send R − 1 times.
     - return o
     + yield k, v, i
     + return o
 the last keys unused: What arrives last is not used. Attend once more than you send.
-    - o, lse = join
-    + o, lse = join(o, lse, *part) if step < max(n_ranks - 1, 1) else (o, lse)
+    o, lse = join(o, lse, *part) if step < max(n_ranks - 1, 1) else (o, lse)
 """
 
 
@@ -472,7 +457,11 @@ def windowed(q, k, v, window, sinks):
     return attention(q, k, v, mask=see)
 
 
-RIGHT_WINDOWS = """
+check_window_test = TestCheck(
+    "my_window_test",
+    asks="test(attend), which raises AssertionError if attend has another window or other sinks",
+    of=windowed,
+    right="""
 a mask: it hides with a table of booleans
     see = window_mask(len(q), None, window, sinks)
 rows: it takes, query by query, the keys that are seen
@@ -482,9 +471,8 @@ blocks: it skips blocks that nobody sees
 a rule: it hides by arithmetic
 float32: it computes in float32: allow for differences of 1e-5
     return attention(*(np.asarray(x, dtype=np.float32) for x in (q, k, v)), mask=see)
-"""
-
-WRONG_WINDOWS = """
+""",
+    wrong="""
 one too wide: its window holds one key too many: the query's own does not count
     near = t - j <= window
 one too narrow: its window holds one key too few, unless it is 1
@@ -513,13 +501,7 @@ not renormalised: its rows of weights do not sum to 1: hidden keys are in the de
     return np.where(see, attention(q, k, np.eye(len(q)), mask=j <= t), 0) @ v
 silent sinks: sinks take weight, and their values are dropped
     return np.where(near, attention(q, k, np.eye(len(q)), mask=see), 0) @ v
-"""
-
-check_window_test = TestCheck(
-    "my_window_test",
-    asks="test(attend), which raises AssertionError if attend has another window or other sinks",
-    right=implementations(windowed, RIGHT_WINDOWS),
-    wrong=implementations(windowed, WRONG_WINDOWS),
+""",
     hints=[
         "With the identity as values the output is the weights: exact zeros where keys are hidden.",
         "Try several windows and numbers of sinks, 0 and 1 among them, and 12 tokens or more.",

@@ -4,9 +4,8 @@ from itertools import product
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, Ladder, Rung
 from attention_src.exercises.engine.cases import any_shape, any_weights
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 Array = np.ndarray
 
@@ -18,7 +17,35 @@ def my_previous_token_score(p):
     return p[..., i, i - 1].mean(axis=-1)
 
 
-PREVIOUS_MISTAKES = """
+# Each mistake below gives a different score for this map.
+_TENTHS = [[6, 1, 1, 1, 1], [4, 3, 1, 1, 1], [1, 2, 5, 1, 1], [1, 1, 7, 0, 1], [3, 2, 2, 2, 1]]
+
+
+def _weights(*shape: int) -> Array:
+    """Random weights: no row is uniform, no two rows are alike."""
+    return np.random.default_rng(3).dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
+
+
+def _draw_map(rng: np.random.Generator) -> tuple:
+    """Maps of 4 to 9 tokens, seldom of 70, with up to three leading axes."""
+    n = 70 if rng.random() < 0.1 else int(rng.integers(4, 10))
+    return (any_weights(rng, (*any_shape(rng, fewest=1, most=4, longest=3)[1:], n, n)),)
+
+
+check_previous_token_score = Check(
+    "previous_token_score",
+    my_previous_token_score,
+    asks="f(p [..., n, n]) -> [...], the mean weight of a word on the word before it",
+    cases=[
+        Case("a perfect previous-token head", (np.eye(5, k=-1) + np.diag([1.0, 0, 0, 0, 0]),)),
+        Case("[CLS], three words, [SEP]", (np.array(_TENTHS) / 10,)),
+        Case("3 heads at once", (_weights(3, 7, 7),)),
+        Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
+        Case("one layer of one head", (_weights(1, 1, 6, 6),)),
+        Case("one word has a word before it", (_weights(4, 4),)),
+    ],
+    draw=_draw_map,
+    mistakes="""
 transposed: You read p[i - 1, i]: that is how much a word looks at the NEXT one. Rows are queries, \
 so the previous token is p[i, i - 1].
     return p[..., i - 1, i].mean(axis=-1)
@@ -41,44 +68,7 @@ is the weight itself, averaged.
     return (p.argmax(axis=-1)[..., i] == i - 1).mean(axis=-1)
 divided by n: You divided by all n tokens. Only n - 3 words have a word before them.
     return p[..., i, i - 1].sum(axis=-1) / p.shape[-1]
-"""
-
-_TENTHS = np.array(  # each mistake above gives a different score for this map
-    [
-        [0.6, 0.1, 0.1, 0.1, 0.1],
-        [0.4, 0.3, 0.1, 0.1, 0.1],
-        [0.1, 0.2, 0.5, 0.1, 0.1],
-        [0.1, 0.1, 0.7, 0.0, 0.1],
-        [0.3, 0.2, 0.2, 0.2, 0.1],
-    ]
-)
-
-
-def _weights(*shape: int) -> Array:
-    """Random weights: no row is uniform, no two rows are alike."""
-    return np.random.default_rng(3).dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
-
-
-def _draw_map(rng: np.random.Generator) -> tuple:
-    """Maps of 4 to 9 tokens, seldom of 70, with up to three leading axes."""
-    n = 70 if rng.random() < 0.1 else int(rng.integers(4, 10))
-    return (any_weights(rng, (*any_shape(rng, fewest=1, most=4, longest=3)[1:], n, n)),)
-
-
-check_previous_token_score = Check(
-    "previous_token_score",
-    my_previous_token_score,
-    asks="f(p [..., n, n]) -> [...], the mean weight of a word on the word before it",
-    cases=[
-        Case("a perfect previous-token head", (np.eye(5, k=-1) + np.diag([1.0, 0, 0, 0, 0]),)),
-        Case("[CLS], three words, [SEP]", (_TENTHS,)),
-        Case("3 heads at once", (_weights(3, 7, 7),)),
-        Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
-        Case("one layer of one head", (_weights(1, 1, 6, 6),)),
-        Case("one word has a word before it", (_weights(4, 4),)),
-    ],
-    draw=_draw_map,
-    mistakes=mistakes(my_previous_token_score, PREVIOUS_MISTAKES),
+""",
     hints=[
         "Which entries of p belong to a word and the word before it? Mark them on paper for n = 5.",
         "i = np.arange(2, n - 1) are the words that have a word before them.",
@@ -96,37 +86,6 @@ def my_induction_score(p, tokens):
         if keys:
             per_query.append(p[..., i, keys].sum(axis=-1))
     return np.mean(per_query, axis=0)
-
-
-INDUCTION_MISTAKES = """
-same token: You count the earlier occurrence itself. An induction head looks at what FOLLOWED it, \
-one place later.
-    keys = [m for m in range(i) if tokens[m] == token]
-token before: You count what stood BEFORE the earlier occurrence. Count what followed it.
-    keys = [m - 1 for m in range(1, i) if tokens[m] == token]
-latest occurrence only: You count the latest earlier occurrence only. Add up the weights on what \
-followed each of them.
-    keys = [m + 1 for m in range(i) if tokens[m] == token][-1:]
-first occurrence only: You count the first occurrence only. Add up the weights on what followed \
-each of them.
-    keys = [m + 1 for m in range(i) if tokens[m] == token][:1]
-own token left out: In a pair like 'b b', what followed the first b is the second b itself: with \
-m = i - 1, key m + 1 is i. Count it.
-    keys = [m + 1 for m in range(i - 1) if tokens[m] == token]
-all queries averaged: You divide by all n queries. Average over those whose token occurred before.
-    return np.sum(per_query, axis=0) / len(tokens)
-averaged over pairs: You average over all pairs (query, key). Add up each query's weights first, \
-then average the queries.
-    - per_query.append
-    + per_query.extend(p[..., i, key] for key in keys)
-sum instead of mean: You added up over the queries. Divide by how many have an earlier occurrence.
-    return np.sum(per_query, axis=0)
-all heads averaged: You averaged over the heads too. One score per map.
-    return np.mean(per_query)
-transposed: You read p[j, i]. Rows are queries: the weight of query i on key j is p[i, j].
-    - per_query.append
-    + per_query.append(p[..., keys, i].sum(axis=-1))
-"""
 
 
 def _causal(rng: np.random.Generator, *shape: int) -> Array:
@@ -176,7 +135,33 @@ check_induction_score = Check(
         Case("a space behind makes another", (_causal(_RNG, 5), ["a", "b", "a ", "b", "a "])),
     ],
     draw=_draw_text,
-    mistakes=mistakes(my_induction_score, INDUCTION_MISTAKES),
+    mistakes="""
+same token: You count the earlier occurrence itself. An induction head looks at what FOLLOWED it, \
+one place later.
+    keys = [m for m in range(i) if tokens[m] == token]
+token before: You count what stood BEFORE the earlier occurrence. Count what followed it.
+    keys = [m - 1 for m in range(1, i) if tokens[m] == token]
+latest occurrence only: You count the latest earlier occurrence only. Add up the weights on what \
+followed each of them.
+    keys = [m + 1 for m in range(i) if tokens[m] == token][-1:]
+first occurrence only: You count the first occurrence only. Add up the weights on what followed \
+each of them.
+    keys = [m + 1 for m in range(i) if tokens[m] == token][:1]
+own token left out: In a pair like 'b b', what followed the first b is the second b itself: with \
+m = i - 1, key m + 1 is i. Count it.
+    keys = [m + 1 for m in range(i - 1) if tokens[m] == token]
+all queries averaged: You divide by all n queries. Average over those whose token occurred before.
+    return np.sum(per_query, axis=0) / len(tokens)
+averaged over pairs: You average over all pairs (query, key). Add up each query's weights first, \
+then average the queries.
+    per_query.extend(p[..., i, key] for key in keys)
+sum instead of mean: You added up over the queries. Divide by how many have an earlier occurrence.
+    return np.sum(per_query, axis=0)
+all heads averaged: You averaged over the heads too. One score per map.
+    return np.mean(per_query)
+transposed: You read p[j, i]. Rows are queries: the weight of query i on key j is p[i, j].
+    per_query.append(p[..., keys, i].sum(axis=-1))
+""",
     hints=[
         "For 'a b a', which query has an earlier occurrence, and which key followed it?",
         "For each i: keys = [m + 1 for m in range(i) if tokens[m] == tokens[i]]",
@@ -192,7 +177,30 @@ def my_attention_entropy(p):
     return -(p * logs).sum(axis=-1).mean(axis=-1)
 
 
-ENTROPY_MISTAKES = """
+def _draw_weights(rng: np.random.Generator) -> tuple:
+    """Maps with 1 to 9 queries and keys, seldom 80 of one, with up to three leading axes."""
+    n_q, n_k = (int(i) for i in rng.integers(1, 10, 2))
+    if rng.random() < 0.2:
+        n_q, n_k = (80, n_k) if rng.random() < 0.5 else (n_q, 80)
+    return (any_weights(rng, (*any_shape(rng, fewest=1, most=4, longest=3)[1:], n_q, n_k)),)
+
+
+check_attention_entropy = Check(
+    "attention_entropy",
+    my_attention_entropy,
+    asks="f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries",
+    cases=[
+        Case("uniform over 4 keys: 2 bits", (np.full((4, 4), 0.25),)),
+        Case("one query flat, one sharp", (np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]),)),
+        Case("3 queries, 5 keys", (_weights(3, 5),)),
+        Case("2 heads, 7 queries, 7 keys", (_weights(2, 7, 7),)),
+        Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
+        Case("one query, one key: nothing to choose", (np.ones((1, 1, 1)),)),
+        Case("weights of one in a million", (np.array([[1 - 2e-6, 1e-6, 1e-6, 0.0]]),)),
+        Case("weights of one in ten billion", (np.array([[1 - 2e-10, 1e-10, 1e-10, 0.0]]),)),
+    ],
+    draw=_draw_weights,
+    mistakes="""
 nats: You used the natural logarithm, so these are nats. Bits need np.log2.
     logs = np.log(np.where(p > 0, p, 1))
 logarithm of 0: A weight of 0 gives 0 * log2(0) = 0 * -inf, which is not a number. It should add \
@@ -223,33 +231,7 @@ all heads averaged: You averaged over the heads too. Keep the leading axes: one 
     return -(p * logs).sum(axis=-1).mean()
 divided by log2(n_k): You divided by the largest possible entropy. This exercise asks for bits.
     return -(p * logs).sum(axis=-1).mean(axis=-1) / np.log2(p.shape[-1])
-"""
-
-
-def _draw_weights(rng: np.random.Generator) -> tuple:
-    """Maps with 1 to 9 queries and keys, seldom 80 of one, with up to three leading axes."""
-    n_q, n_k = (int(i) for i in rng.integers(1, 10, 2))
-    if rng.random() < 0.2:
-        n_q, n_k = (80, n_k) if rng.random() < 0.5 else (n_q, 80)
-    return (any_weights(rng, (*any_shape(rng, fewest=1, most=4, longest=3)[1:], n_q, n_k)),)
-
-
-check_attention_entropy = Check(
-    "attention_entropy",
-    my_attention_entropy,
-    asks="f(p [..., n_q, n_k]) -> [...], the rows' entropy in bits, averaged over the queries",
-    cases=[
-        Case("uniform over 4 keys: 2 bits", (np.full((4, 4), 0.25),)),
-        Case("one query flat, one sharp", (np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]),)),
-        Case("3 queries, 5 keys", (_weights(3, 5),)),
-        Case("2 heads, 7 queries, 7 keys", (_weights(2, 7, 7),)),
-        Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
-        Case("one query, one key: nothing to choose", (np.ones((1, 1, 1)),)),
-        Case("weights of one in a million", (np.array([[1 - 2e-6, 1e-6, 1e-6, 0.0]]),)),
-        Case("weights of one in ten billion", (np.array([[1 - 2e-10, 1e-10, 1e-10, 0.0]]),)),
-    ],
-    draw=_draw_weights,
-    mistakes=mistakes(my_attention_entropy, ENTROPY_MISTAKES),
+""",
     hints=[
         "First one entropy per row, then their average. Over which axis is each?",
         "np.where(p > 0, p, 1) is safe inside the logarithm, because log2(1) = 0.",
@@ -268,7 +250,34 @@ def my_rollout(weights):
     return rollout
 
 
-ROLLOUT_MISTAKES = """
+def _draw_layers(rng: np.random.Generator) -> tuple:
+    """1 to 7 layers of 1 to 5 heads on 1 to 7 tokens; seldom 12 to 16 heads on 70 to 80 tokens."""
+    n_layers, n_heads, n = (int(rng.integers(1, most + 1)) for most in (7, 5, 7))
+    if rng.random() < 0.1:
+        n_layers, n_heads, n = 1 + n_layers % 3, int(rng.integers(12, 17)), 70 + int(n)
+    return (any_weights(rng, (n_layers, n_heads, n, n)),)
+
+
+_RNG = np.random.default_rng(5)
+_ONE = np.array([[[[1.0, 0.0], [0.4, 0.6]]]])
+_TWO = np.array([[[[1.0, 0.0], [0.4, 0.6]]], [[[0.2, 0.8], [0.0, 1.0]]]])
+
+check_rollout = Check(
+    "rollout",
+    my_rollout,
+    asks="f(weights [L, H, n, n]) -> [n, n], attention rollout; layer 0 is the first",
+    cases=[
+        Case("one layer, one head", (_ONE,)),
+        Case("two layers, one head", (_TWO,)),
+        Case("two layers, 3 heads", (_RNG.dirichlet(np.full(5, 0.5), size=(2, 3, 5)),)),
+        Case("6 layers, 2 heads", (_RNG.dirichlet(np.full(7, 0.5), size=(6, 2, 7)),)),
+        Case("one token", (np.ones((2, 2, 1, 1)),)),
+        Case("12 heads, 21 tokens", (_RNG.dirichlet(np.full(21, 0.2), size=(3, 12, 21)),)),
+        Case("16 heads, 72 tokens", (_RNG.dirichlet(np.full(72, 0.2), size=(2, 16, 72)),)),
+        Case("24 layers", (_RNG.dirichlet(np.full(5, 0.1), size=(24, 2, 5)),)),
+    ],
+    draw=_draw_layers,
+    mistakes="""
 layers in the wrong order: You multiplied the layers in the other order. Layer 1 reads the input, \
 so it stands rightmost: R = A_L ... A_2 A_1.
     rollout = rollout @ mixed
@@ -299,37 +308,7 @@ layers averaged: You averaged the layers. Each reads what the one below wrote: m
 residual once, at the end: You added the residual once, at the end. Every layer has its own.
     mixed = layer.mean(axis=0)
     return (rollout + identity) / 2
-"""
-
-
-def _draw_layers(rng: np.random.Generator) -> tuple:
-    """1 to 7 layers of 1 to 5 heads on 1 to 7 tokens; seldom 12 to 16 heads on 70 to 80 tokens."""
-    n_layers, n_heads, n = (int(rng.integers(1, most + 1)) for most in (7, 5, 7))
-    if rng.random() < 0.1:
-        n_layers, n_heads, n = 1 + n_layers % 3, int(rng.integers(12, 17)), 70 + int(n)
-    return (any_weights(rng, (n_layers, n_heads, n, n)),)
-
-
-_RNG = np.random.default_rng(5)
-_ONE = np.array([[[[1.0, 0.0], [0.4, 0.6]]]])
-_TWO = np.array([[[[1.0, 0.0], [0.4, 0.6]]], [[[0.2, 0.8], [0.0, 1.0]]]])
-
-check_rollout = Check(
-    "rollout",
-    my_rollout,
-    asks="f(weights [L, H, n, n]) -> [n, n], attention rollout; layer 0 is the first",
-    cases=[
-        Case("one layer, one head", (_ONE,)),
-        Case("two layers, one head", (_TWO,)),
-        Case("two layers, 3 heads", (_RNG.dirichlet(np.full(5, 0.5), size=(2, 3, 5)),)),
-        Case("6 layers, 2 heads", (_RNG.dirichlet(np.full(7, 0.5), size=(6, 2, 7)),)),
-        Case("one token", (np.ones((2, 2, 1, 1)),)),
-        Case("12 heads, 21 tokens", (_RNG.dirichlet(np.full(21, 0.2), size=(3, 12, 21)),)),
-        Case("16 heads, 72 tokens", (_RNG.dirichlet(np.full(72, 0.2), size=(2, 16, 72)),)),
-        Case("24 layers", (_RNG.dirichlet(np.full(5, 0.1), size=(24, 2, 5)),)),
-    ],
-    draw=_draw_layers,
-    mistakes=mistakes(my_rollout, ROLLOUT_MISTAKES),
+""",
     hints=[
         "Start with the identity, and let one layer after another act on it.",
         "For each layer: average its heads, average that with the identity, multiply from the "
@@ -392,36 +371,6 @@ def my_luck(difference):
     return np.mean(np.array(counts) >= counts[0])  # the first swaps nothing
 
 
-LUCK_MISTAKES = """
-better only: You count the patterns that do better. Those that do as well count too: as good or \
-better, >=.
-    return np.mean(np.array(counts) > counts[0])
-as good only: You count the patterns that do exactly as well. Better ones count too.
-    return np.mean(np.array(counts) == counts[0])
-the chosen head alone: You flip signs for the best head alone. In each pattern another head may be \
-the best one: take the maximum again.
-    counts = []
-    + difference = difference[:, [(difference > 0).sum(axis=0).argmax()]]
-one coin: This is the chance for a single head, chosen beforehand. Yours is the best of many.
-    - counts.append
-    + counts.append(signs.count(1))
-    return np.mean(np.array(counts) >= (difference > 0).sum(axis=0).max())
-independent coins: You treat the heads as independent coins. They read the same sentences: flip \
-the sign of a pair for all heads at once.
-    - counts.append
-    + counts.append(signs.count(1))
-    return 1 - np.mean(np.array(counts) < (difference > 0).sum(axis=0).max()) ** difference.shape[1]
-its own pattern left out: You left out the pattern without any swap. It is one of the 2^n.
-    return np.mean(np.array(counts[1:]) >= counts[0])
-a 0 counted as right: You count a difference of 0 as a move the right way. It is none: > 0.
-    moved = difference * np.array(signs)[:, None] >= 0
-a count: This is a number of patterns. Divide by 2^n.
-    return np.sum(np.array(counts) >= counts[0])
-the other tail: You count the patterns that do worse or as well. Count as good or better.
-    return np.mean(np.array(counts) <= counts[0])
-"""
-
-
 def _draw_pairs(rng: np.random.Generator) -> tuple:
     """2 to 8 pairs, 1 to 12 heads or 72, some of which go together; some are tiny, a few 0."""
     n_pairs, n_heads = int(rng.integers(2, 9)), int(rng.integers(1, 13))
@@ -461,7 +410,31 @@ check_luck = Check(
     ],
     draw=_draw_pairs,
     drawn=40,
-    mistakes=mistakes(my_luck, LUCK_MISTAKES),
+    mistakes="""
+better only: You count the patterns that do better. Those that do as well count too: as good or \
+better, >=.
+    return np.mean(np.array(counts) > counts[0])
+as good only: You count the patterns that do exactly as well. Better ones count too.
+    return np.mean(np.array(counts) == counts[0])
+the chosen head alone: You flip signs for the best head alone. In each pattern another head may be \
+the best one: take the maximum again.
+    + difference = difference[:, [(difference > 0).sum(axis=0).argmax()]]
+one coin: This is the chance for a single head, chosen beforehand. Yours is the best of many.
+    counts.append(signs.count(1))
+    return np.mean(np.array(counts) >= (difference > 0).sum(axis=0).max())
+independent coins: You treat the heads as independent coins. They read the same sentences: flip \
+the sign of a pair for all heads at once.
+    counts.append(signs.count(1))
+    return 1 - np.mean(np.array(counts) < (difference > 0).sum(axis=0).max()) ** difference.shape[1]
+its own pattern left out: You left out the pattern without any swap. It is one of the 2^n.
+    return np.mean(np.array(counts[1:]) >= counts[0])
+a 0 counted as right: You count a difference of 0 as a move the right way. It is none: > 0.
+    moved = difference * np.array(signs)[:, None] >= 0
+a count: This is a number of patterns. Divide by 2^n.
+    return np.sum(np.array(counts) >= counts[0])
+the other tail: You count the patterns that do worse or as well. Count as good or better.
+    return np.mean(np.array(counts) <= counts[0])
+""",
     hints=[
         "The statistic is one number: the most pairs that any head moves the right way.",
         "itertools.product([1, -1], repeat=n_pairs) gives all patterns of signs.",

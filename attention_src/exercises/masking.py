@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_scores, any_shape
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 INF = np.inf
 
@@ -78,7 +75,64 @@ def my_masked_softmax(scores, mask):
     return e / np.where(l == 0, 1, l)
 
 
-SOFTMAX_MISTAKES = """
+def _draw(rng: np.random.Generator) -> tuple:
+    """Scores with 2 to 4 axes, some of them -inf, and a mask that broadcasts to them."""
+    shape = any_shape(rng, fewest=2, most=4)
+    if rng.random() < 0.1:
+        shape = (*shape[:-1], 130)
+    scores = any_scores(rng, shape, np.float32 if rng.random() < 0.2 else np.float64)
+    if rng.random() < 0.3:
+        scores[rng.random(shape) < 0.3] = -INF
+    mask_shape = list(shape)
+    for axis in range(len(shape)):
+        if rng.random() < 0.3:
+            mask_shape[axis] = 1
+    if rng.random() < 0.5:
+        mask_shape = mask_shape[int(rng.integers(len(shape))) :]
+    return scores, rng.random(mask_shape) < rng.choice([0.3, 0.7])
+
+
+def _masked(name: str, scores: Any, mask: Any) -> Case:
+    return Case(name, (np.array(scores), np.array(mask, dtype=bool)))
+
+
+SCORES = np.random.default_rng(1).normal(0, 2, (2, 3, 2, 3))
+PADDED = [[[[1, 1, 1]]], [[[1, 1, 0]]]]
+TWO_ROWS = [[0.5, 2.0, -1.0], [1.5, 0.0, 3.0]]
+
+check_masked_softmax = Check(
+    "masked_softmax",
+    my_masked_softmax,
+    asks="f(scores [..., n_q, n_k], mask broadcastable to it) -> weights, of the shape of scores",
+    cases=[
+        _masked("one hidden key", [[2.0, 1.0, 3.0]], [[1, 1, 0]]),
+        _masked("nothing hidden", [[2.0, 1.0, 3.0]], [[1, 1, 1]]),
+        _masked(
+            "two queries, and the second may see nothing",
+            [[2.0, 1.0, 3.0], [2.0, 0.0, 1.0]],
+            [[1, 0, 1], [0, 0, 0]],
+        ),
+        _masked("small weights count", [[0.0, -8.0, 5.0, -15.0]], [[1, 1, 0, 1]]),
+        _masked("large scores", [[1e4, 9999.0, -1e4]], [[1, 1, 0]]),
+        _masked("large scores, the largest hidden", [[1e4, -1e4, 9999.0, -9999.0]], [[0, 1, 0, 1]]),
+        _masked("rows far apart", [[1e4, 9998.0, 0.0], [-9999.0, -1e4, 7.0]], [[1, 1, 0]] * 2),
+        _masked(
+            "visible scores of -inf, in the second row no others",
+            [[1.0, -INF, 2.0, 0.0], [-INF, 5.0, 3.0, -INF]],
+            [[1, 1, 0, 1], [1, 0, 0, 1]],
+        ),
+        _masked("one mask [n_k] for two queries", TWO_ROWS, [0, 1, 1]),
+        _masked(
+            "a mask of one row for two queries, in a batch of two",
+            [TWO_ROWS, [[2.5, 1.0, 0.0], [0.0, 4.0, 1.0]]],
+            [[[1, 1, 0]], [[0, 1, 1]]],
+        ),
+        _masked("two sentences, three heads, padding [B, 1, 1, n_k]", SCORES, PADDED),
+        _masked("six axes", SCORES[:, None, :, None], [[1, 0, 1], [1, 1, 0]]),
+        _masked("one query, one key", [[[[3.0]]]], [[[[1]]]]),
+    ],
+    draw=_draw,
+    mistakes="""
 reversed polarity: You hid the keys that the mask allows. Here True means: may attend.
     s = np.where(mask, -np.inf, scores)
 reversed polarity: You hid the keys that the mask allows: True means may attend, and you add to it.
@@ -127,74 +181,8 @@ largest visible score of each row first.
     e = np.where(mask, np.exp(scores), 0)
 in-place change: Your function writes -inf into the caller's scores. Use np.where, which makes a \
 new array.
-    s = np.where(mask, scores, -np.inf)
     + scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
-"""
-
-
-def _draw(rng: np.random.Generator) -> tuple:
-    """Scores with 2 to 4 axes, some of them -inf, and a mask that broadcasts to them."""
-    shape = any_shape(rng, fewest=2, most=4)
-    if rng.random() < 0.1:
-        shape = (*shape[:-1], 130)
-    scores = any_scores(rng, shape, np.float32 if rng.random() < 0.2 else np.float64)
-    if rng.random() < 0.3:
-        scores[rng.random(shape) < 0.3] = -INF
-    mask_shape = list(shape)
-    for axis in range(len(shape)):
-        if rng.random() < 0.3:
-            mask_shape[axis] = 1
-    if rng.random() < 0.5:
-        mask_shape = mask_shape[int(rng.integers(len(shape))) :]
-    return scores, rng.random(mask_shape) < rng.choice([0.3, 0.7])
-
-
-def _masked(name: str, scores: Any, mask: Any) -> Case:
-    return Case(name, (np.array(scores), np.array(mask, dtype=bool)))
-
-
-SCORES = np.random.default_rng(1).normal(0, 2, (2, 3, 2, 3))
-TWO_ROWS = [[0.5, 2.0, -1.0], [1.5, 0.0, 3.0]]
-
-check_masked_softmax = Check(
-    "masked_softmax",
-    my_masked_softmax,
-    asks="f(scores [..., n_q, n_k], mask broadcastable to it) -> weights, of the shape of scores",
-    cases=[
-        _masked("one hidden key", [[2.0, 1.0, 3.0]], [[1, 1, 0]]),
-        _masked("nothing hidden", [[2.0, 1.0, 3.0]], [[1, 1, 1]]),
-        _masked(
-            "two queries, and the second may see nothing",
-            [[2.0, 1.0, 3.0], [2.0, 0.0, 1.0]],
-            [[1, 0, 1], [0, 0, 0]],
-        ),
-        _masked("small weights count", [[0.0, -8.0, 5.0, -15.0]], [[1, 1, 0, 1]]),
-        _masked("large scores", [[1e4, 9999.0, -1e4]], [[1, 1, 0]]),
-        _masked("large scores, the largest hidden", [[1e4, -1e4, 9999.0, -9999.0]], [[0, 1, 0, 1]]),
-        _masked(
-            "rows far apart", [[1e4, 9998.0, 0.0], [-9999.0, -1e4, 7.0]], [[1, 1, 0], [1, 1, 0]]
-        ),
-        _masked(
-            "visible scores of -inf, in the second row no others",
-            [[1.0, -INF, 2.0, 0.0], [-INF, 5.0, 3.0, -INF]],
-            [[1, 1, 0, 1], [1, 0, 0, 1]],
-        ),
-        _masked("one mask [n_k] for two queries", TWO_ROWS, [0, 1, 1]),
-        _masked(
-            "a mask of one row for two queries, in a batch of two",
-            [TWO_ROWS, [[2.5, 1.0, 0.0], [0.0, 4.0, 1.0]]],
-            [[[1, 1, 0]], [[0, 1, 1]]],
-        ),
-        _masked(
-            "two sentences, three heads, padding [B, 1, 1, n_k]",
-            SCORES,
-            [[[[1, 1, 1]]], [[[1, 1, 0]]]],
-        ),
-        _masked("six axes", SCORES[:, None, :, None], [[1, 0, 1], [1, 1, 0]]),
-        _masked("one query, one key", [[[[3.0]]]], [[[[1]]]]),
-    ],
-    draw=_draw,
-    mistakes=mistakes(my_masked_softmax, SOFTMAX_MISTAKES),
+""",
     hints=[
         "Which scores may enter the maximum, the sum and the division?",
         "np.where(mask, scores, -np.inf) hides keys, leaves scores alone, and broadcasts.",
@@ -215,33 +203,6 @@ ADDITIVE = (
     "additive mask: This is an additive mask, to be added to the scores. The exercise asks for a "
     "boolean one, True = may attend."
 )
-
-PACKED_MISTAKES = f"""
-reversed polarity: True and False are swapped. Here True means: may attend.
-    return ~(same_document & np.tri(len(ids), dtype=bool))
-same document, not causal: You compare the ids, but a query still sees later tokens of its own \
-document. Compose with the causal mask.
-    return same_document
-causal, documents ignored: You built the causal mask, but a query still reads the documents packed \
-before its own. Compare the ids as well.
-    return np.tri(len(ids), dtype=bool)
-upside down: Rows are queries and columns are keys. Yours is transposed: each query sees the \
-future and not the past.
-    return same_document & np.tri(len(ids), dtype=bool).T
-own key hidden: You hid the diagonal, off by one: a query may see its own key, so j <= i and not \
-j < i. The first token of a document would see nothing.
-    return same_document & np.tri(len(ids), k=-1, dtype=bool)
-or instead of and: You joined the two rules with OR. A key must pass both: use &.
-    return same_document | np.tri(len(ids), dtype=bool)
-ids ordered: You compare ids with >=. Earlier documents then stay visible; ids are names, only == \
-means anything.
-    same_document = ids[:, None] >= ids[None, :]
-pieces, not documents: You start a new document wherever the id changes. A document that comes \
-back is the same one: compare the ids themselves.
-    ids = np.cumsum(np.append(0, document_ids[1:] != document_ids[:-1]))
-{ADDITIVE}
-    return np.where(same_document & np.tri(len(ids), dtype=bool), 0.0, -np.inf)
-"""
 
 # Apart, though equal modulo 1000, 2^16, 997, 10^9 + 7 and so on, or to Python's hash.
 FAR = (math.factorial(20), 997 * 1009 * 10007 * 65537, 10**9 + 7, 2**61 - 1)
@@ -282,7 +243,32 @@ check_packed_causal_mask = Check(
         _packed("one token", 6),
     ],
     draw=_draw_documents,
-    mistakes=mistakes(my_packed_causal_mask, PACKED_MISTAKES),
+    mistakes=f"""
+reversed polarity: True and False are swapped. Here True means: may attend.
+    return ~(same_document & np.tri(len(ids), dtype=bool))
+same document, not causal: You compare the ids, but a query still sees later tokens of its own \
+document. Compose with the causal mask.
+    return same_document
+causal, documents ignored: You built the causal mask, but a query still reads the documents packed \
+before its own. Compare the ids as well.
+    return np.tri(len(ids), dtype=bool)
+upside down: Rows are queries and columns are keys. Yours is transposed: each query sees the \
+future and not the past.
+    return same_document & np.tri(len(ids), dtype=bool).T
+own key hidden: You hid the diagonal, off by one: a query may see its own key, so j <= i and not \
+j < i. The first token of a document would see nothing.
+    return same_document & np.tri(len(ids), k=-1, dtype=bool)
+or instead of and: You joined the two rules with OR. A key must pass both: use &.
+    return same_document | np.tri(len(ids), dtype=bool)
+ids ordered: You compare ids with >=. Earlier documents then stay visible; ids are names, only == \
+means anything.
+    same_document = ids[:, None] >= ids[None, :]
+pieces, not documents: You start a new document wherever the id changes. A document that comes \
+back is the same one: compare the ids themselves.
+    ids = np.cumsum(np.append(0, document_ids[1:] != document_ids[:-1]))
+{ADDITIVE}
+    return np.where(same_document & np.tri(len(ids), dtype=bool), 0.0, -np.inf)
+""",
     hints=[
         "Two rules, and a key must pass both. What are they?",
         "ids[:, None] == ids[None, :] compares each query's document with each key's.",
@@ -300,7 +286,32 @@ def my_window_mask(n_q, n_k, window, sinks):
     return (key <= position) & (in_window | (key < sinks))
 
 
-WINDOW_MISTAKES = f"""
+def _draw_window(rng: np.random.Generator) -> Case:
+    """Few and many keys, with 1 to n_k queries; windows and sinks may exceed the keys."""
+    n_k = int(rng.integers(1, 10) if rng.random() < 0.9 else rng.integers(65, 150))
+    n_q = n_k if rng.random() < 0.3 else int(rng.integers(1, n_k + 1))
+    window = 1000 if rng.random() < 0.1 else int(rng.integers(1, n_k + 3))
+    sinks = 0 if rng.random() < 0.2 else int(rng.integers(0, n_k + 3))
+    args = (n_q, n_k, window, sinks)
+    return Case(f"drawn: n_q={n_q}, n_k={n_k}, window={window}, sinks={sinks}", args)
+
+
+check_window_mask = Check(
+    "window_mask",
+    my_window_mask,
+    asks="f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right",
+    cases=[
+        Case("a window of 2, no sinks", (5, 5, 2, 0)),
+        Case("a window of 3 and 1 sink", (6, 6, 3, 1)),
+        Case("2 new queries, 7 keys", (2, 7, 3, 0)),
+        Case("2 new queries, 7 keys, 2 sinks", (2, 7, 2, 2)),
+        Case("more sinks than the first query may see", (5, 5, 1, 3)),
+        Case("a window wider than the text", (3, 3, 11, 0)),
+        Case("one query, a window of 1", (1, 5, 1, 1)),
+        Case("a long text", (70, 150, 40, 3)),
+    ],
+    draw=_draw_window,
+    mistakes=f"""
 reversed polarity: True and False are swapped. Here True means: may attend.
     return ~((key <= position) & (in_window | (key < sinks)))
 top-left alignment: You counted queries from the first key. The queries are the LAST n_q \
@@ -330,35 +341,7 @@ window forgotten: This is the causal mask: old keys that have left the window ar
     return key <= position
 {ADDITIVE}
     return np.where((key <= position) & (in_window | (key < sinks)), 0.0, -np.inf)
-"""
-
-
-def _draw_window(rng: np.random.Generator) -> Case:
-    """Few and many keys, with 1 to n_k queries; windows and sinks may exceed the keys."""
-    n_k = int(rng.integers(1, 10) if rng.random() < 0.9 else rng.integers(65, 150))
-    n_q = n_k if rng.random() < 0.3 else int(rng.integers(1, n_k + 1))
-    window = 1000 if rng.random() < 0.1 else int(rng.integers(1, n_k + 3))
-    sinks = 0 if rng.random() < 0.2 else int(rng.integers(0, n_k + 3))
-    args = (n_q, n_k, window, sinks)
-    return Case(f"drawn: n_q={n_q}, n_k={n_k}, window={window}, sinks={sinks}", args)
-
-
-check_window_mask = Check(
-    "window_mask",
-    my_window_mask,
-    asks="f(n_q, n_k, window, sinks) -> bool [n_q, n_k]: causal, bottom-right",
-    cases=[
-        Case("a window of 2, no sinks", (5, 5, 2, 0)),
-        Case("a window of 3 and 1 sink", (6, 6, 3, 1)),
-        Case("2 new queries, 7 keys", (2, 7, 3, 0)),
-        Case("2 new queries, 7 keys, 2 sinks", (2, 7, 2, 2)),
-        Case("more sinks than the first query may see", (5, 5, 1, 3)),
-        Case("a window wider than the text", (3, 3, 11, 0)),
-        Case("one query, a window of 1", (1, 5, 1, 1)),
-        Case("a long text", (70, 150, 40, 3)),
-    ],
-    draw=_draw_window,
-    mistakes=mistakes(my_window_mask, WINDOW_MISTAKES),
+""",
     hints=[
         "Write the position of query i and of key j as a column and a row, then compare them.",
         "Query i stands at position i + n_k - n_q. How many keys lie between its own and key j?",
@@ -381,20 +364,11 @@ def causal(q, k, v):
     return o
 
 
-def in_tiles(q, k, v, size=8):
-    """Eight keys at a time, with a running maximum and a running sum."""
-    n, s = len(q), np.where(np.tri(len(q), dtype=bool), q @ k.T / np.sqrt(k.shape[1]), -np.inf)
-    m, l, o = np.full((n, 1), -np.inf), np.zeros((n, 1)), np.zeros((n, v.shape[1]))
-    for start in range(0, n, size):
-        tile = slice(start, start + size)
-        new = np.maximum(m, s[:, tile].max(axis=1, keepdims=True))
-        e = np.exp(s[:, tile] - new)
-        shrink = np.exp(m - new)
-        l, o, m = l * shrink + e.sum(axis=1, keepdims=True), o * shrink + e @ v[tile], new
-    return o / l
-
-
-RIGHT_ATTENTIONS = """
+check_leak_test = TestCheck(
+    "my_leak_test",
+    asks="test(attention), which raises AssertionError if attention(q, k, v) sees the future",
+    of=causal,
+    right="""
 table: it hides the future before the softmax
 another order: it adds up the keys from the last to the first, so it rounds differently
     i, j = np.arange(len(q))[:, None], np.arange(len(q))[::-1]
@@ -406,17 +380,23 @@ query by query: each query meets its past only
     - o = e
     + rows = [np.exp(s[t, : t + 1] - s[t, : t + 1].max()) for t in range(len(q))]
     + o = np.stack([row / row.sum() @ v[: len(row)] for row in rows])
-"""
-IN_FLOAT32 = """
+tiles: a running softmax over tiles is exact
+    - o = e
+    + m, l, o = np.full((len(q), 1), -np.inf), 0, 0
+    + for start in range(0, len(q), 8):
+    +     tile = slice(start, start + 8)
+    +     new = np.maximum(m, s[:, tile].max(axis=1, keepdims=True))
+    +     e, shrink = np.exp(s[:, tile] - new), np.exp(m - new)
+    +     l, o, m = l * shrink + e.sum(axis=1, keepdims=True), o * shrink + e @ v[tile], new
+    return o / l
 float32: it computes in float32, so its seventh digit is its last: allow for 1e-5
     q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
 centred and back: it takes the mean of all values away and adds it again, in float32: later tokens \
 move its last digits and nothing else, so allow for 1e-5
     q, k, v = (np.asarray(x, dtype=np.float32) for x in (q, k, v))
     o = (e / l @ (v - v.mean(axis=0))).astype(np.float32) + v.mean(axis=0)
-"""
-
-WRONG_ATTENTIONS = """
+""",
+    wrong="""
 no mask: every query sees every key
     mask = j >= 0
 reversed polarity: it shows the future and hides the past
@@ -464,17 +444,7 @@ beyond 32: it is right for the first 32 tokens. How long is your text?
 scaled by length: how sharply a query looks depends on how many tokens the text has, later ones \
 included. Changing them leaves their number alone: do you cut them off?
     s = np.where(mask, np.log(len(q)) * q @ k.T / np.sqrt(k.shape[1]), -np.inf)
-"""
-
-check_leak_test = TestCheck(
-    "my_leak_test",
-    asks="test(attention), which raises AssertionError if attention(q, k, v) sees the future",
-    right=[
-        *implementations(causal, RIGHT_ATTENTIONS),
-        Implementation("tiles", in_tiles, "a running softmax over tiles is exact"),
-        *implementations(causal, IN_FLOAT32),
-    ],
-    wrong=implementations(causal, WRONG_ATTENTIONS),
+""",
     hints=[
         "Call it, cut all tokens after i off, and call it again. Which outputs may not have moved?",
         "Take 40 tokens, each i from 0 to 38, and pass q[: i + 1], k[: i + 1] and v[: i + 1].",
@@ -494,13 +464,9 @@ def _problem(mask: np.ndarray) -> str:
         return f"  expected shape (16, 16)\n  yours    shape {mask.shape}"
     if mask.dtype != bool:
         return f"  expected dtype bool\n  yours    dtype {mask.dtype}"
-    ahead = np.argwhere(np.triu(mask, 1))
-    if len(ahead):
-        i, j = ahead[0]
+    for i, j in np.argwhere(np.triu(mask, 1))[:1]:
         return f"  Query {i} sees key {j}, which lies ahead: the mask is not causal."
-    missing = np.argwhere(np.tri(N_TOKENS, dtype=bool) & ~(mask @ mask))
-    if len(missing):
-        i, j = missing[0]
+    for i, j in np.argwhere(np.tri(N_TOKENS, dtype=bool) & ~(mask @ mask))[:1]:
         seen = ", ".join(map(str, np.flatnonzero(mask[i])))
         if not seen:
             return f"  Query {i} sees no key at all. It may see itself, and should."

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from attention_src.attention.reference import attention, attention_weights
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, Result, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
-from attention_src.exercises.engine.messages import report
+from attention_src.exercises.engine.messages import Result, report
 from attention_src.softmax.reference import softmax  # noqa: F401  two mistakes need it
 
 Array = np.ndarray
@@ -28,41 +26,6 @@ def split_heads(x, n_heads):
 def merge_heads(x):
     H, n, d = x.shape[-3:]
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
-
-
-SPLIT_MISTAKES = """
-reshaped only: The shape is right and the numbers are in the wrong heads: your reshape cut the \
-tokens into heads. Cut the last axis in two first, then swap two axes.
-    return x.reshape(*x.shape[:-2], n_heads, x.shape[-2], d)
-not swapped: You cut the last axis, so this is [..., n, H, d]. Swap the axes of tokens and heads.
-    return cut
-interleaved: Each head took every H-th column. A head's columns are adjacent: head 0 has the first \
-d of them.
-    return np.moveaxis(x.reshape(*x.shape[:-1], d, n_heads), -1, -3)
-width and tokens swapped: This is [..., H, d, n]. Swap tokens and heads, and leave the width last.
-    return cut.swapaxes(-2, -3).swapaxes(-1, -2)
-n_heads taken for the width: You made heads of width n_heads. n_heads is how many there are.
-    cut = x.reshape(*x.shape[:-1], d, n_heads)
-heads in front: The heads went in front of the batch. They belong just before the tokens: \
-[..., H, n, d].
-    return np.moveaxis(cut, -2, 0)
-"""
-
-MERGE_MISTAKES = """
-reshaped only: The shape is right, but a row now mixes several tokens: reshape reads the numbers \
-in the order in which they stand. Swap heads and tokens first.
-    return x.reshape(*x.shape[:-3], n, H * d)
-interleaved: Your columns take turns among the heads. A head's columns stay adjacent.
-    return np.moveaxis(x, -3, -1).reshape(*x.shape[:-3], n, H * d)
-heads added: You added the heads up. They stand side by side; W_O does the adding.
-    return x.sum(axis=-3)
-tokens in a row: This is [..., H, n * d]: tokens in a row. There is one row for each token.
-    return x.reshape(*x.shape[:-3], H, n * d)
-swapped, not merged: This is [..., n, H, d]. Join the last two axes.
-    return x.swapaxes(-2, -3)
-last head first: The last head came first. Head 0 has the first columns.
-    return x[..., ::-1, :, :].swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
-"""
 
 
 def _labelled(n: int, width: int) -> Array:
@@ -115,7 +78,23 @@ check_split_heads = Check(
     ],
     draw=_draw_split,
     also=_unrounded(split_heads, _MANY, 2),
-    mistakes=mistakes(split_heads, SPLIT_MISTAKES),
+    mistakes="""
+reshaped only: The shape is right and the numbers are in the wrong heads: your reshape cut the \
+tokens into heads. Cut the last axis in two first, then swap two axes.
+    return x.reshape(*x.shape[:-2], n_heads, x.shape[-2], d)
+not swapped: You cut the last axis, so this is [..., n, H, d]. Swap the axes of tokens and heads.
+    return cut
+interleaved: Each head took every H-th column. A head's columns are adjacent: head 0 has the first \
+d of them.
+    return np.moveaxis(x.reshape(*x.shape[:-1], d, n_heads), -1, -3)
+width and tokens swapped: This is [..., H, d, n]. Swap tokens and heads, and leave the width last.
+    return cut.swapaxes(-2, -3).swapaxes(-1, -2)
+n_heads taken for the width: You made heads of width n_heads. n_heads is how many there are.
+    cut = x.reshape(*x.shape[:-1], d, n_heads)
+heads in front: The heads went in front of the batch. They belong just before the tokens: \
+[..., H, n, d].
+    return np.moveaxis(cut, -2, 0)
+""",
     hints=[
         "Where in a row of x do the columns of head 0 stand, and where those of head 1?",
         "x.reshape(*x.shape[:-1], n_heads, d) cuts each row: [..., n, H, d].",
@@ -140,7 +119,21 @@ check_merge_heads = Check(
     ],
     draw=_draw_merge,
     also=_unrounded(merge_heads, _MANY.reshape(3, 10, 4)),
-    mistakes=mistakes(merge_heads, MERGE_MISTAKES),
+    mistakes="""
+reshaped only: The shape is right, but a row now mixes several tokens: reshape reads the numbers \
+in the order in which they stand. Swap heads and tokens first.
+    return x.reshape(*x.shape[:-3], n, H * d)
+interleaved: Your columns take turns among the heads. A head's columns stay adjacent.
+    return np.moveaxis(x, -3, -1).reshape(*x.shape[:-3], n, H * d)
+heads added: You added the heads up. They stand side by side; W_O does the adding.
+    return x.sum(axis=-3)
+tokens in a row: This is [..., H, n * d]: tokens in a row. There is one row for each token.
+    return x.reshape(*x.shape[:-3], H, n * d)
+swapped, not merged: This is [..., n, H, d]. Join the last two axes.
+    return x.swapaxes(-2, -3)
+last head first: The last head came first. Head 0 has the first columns.
+    return x[..., ::-1, :, :].swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
+""",
     hints=[
         "What should stand in the row of token 0?",
         "x.swapaxes(-2, -3) is [..., n, H, d]: now the heads of a token stand together.",
@@ -166,62 +159,6 @@ def _masked(q: Array, k: Array, mask: Any, hidden: float = -np.inf) -> Array:
     """Scaled scores, `hidden` where the mask is False."""
     s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
     return s if mask is None else np.where(mask, s, hidden)
-
-
-MISTAKES = """
-one head: You attended once, with the full width. Split q, k and v first: each head has its own \
-softmax.
-    q = split_heads(x @ w_q, 1)
-    k = split_heads(x @ w_k, 1)
-    v = split_heads(x @ w_v, 1)
-scaled by the full width: You divided by the root of H * d_k. The scale of a head is that of its \
-own width.
-    o = attention(q, k, v, mask=mask, scale=w_q.shape[1] ** -0.5)
-scaled by d_model: You divided the scores by the root of d_model. A head's queries are d_k wide.
-    o = attention(q, k, v, mask=mask, scale=x.shape[-1] ** -0.5)
-no scale: The scores are not divided by the root of d_k.
-    o = attention(q, k, v, mask=mask, scale=1.0)
-split by reshape: Your split cuts the tokens into heads, not the columns: it lacks the swap of axes.
-    q = _reshaped(x @ w_q, n_heads)
-    k = _reshaped(x @ w_k, n_heads)
-    v = _reshaped(x @ w_v, n_heads)
-merged by reshape: Your merge mixes several tokens in one row: swap heads and tokens before you \
-reshape.
-    return o.reshape(*x.shape[:-1], -1) @ w_o
-split and merged by reshape: Both your split and your merge lack the swap of axes: heads attend \
-among pieces of neighbouring tokens.
-    q = _reshaped(x @ w_q, n_heads)
-    k = _reshaped(x @ w_k, n_heads)
-    v = _reshaped(x @ w_v, n_heads)
-    return o.reshape(*x.shape[:-1], -1) @ w_o
-interleaved: Each head took every H-th column. A head's columns are adjacent.
-    q = _interleaved(x @ w_q, n_heads)
-    k = _interleaved(x @ w_k, n_heads)
-    v = _interleaved(x @ w_v, n_heads)
-mask not used: This is attention without a mask.
-    o = attention(q, k, v)
-reversed polarity: You hid the keys that the mask allows. Here True means: may attend.
-    o = attention(q, k, v, mask=None if mask is None else ~mask)
-w_o left out: The merged heads still have to go through w_o.
-    return merge_heads(o)
-scaled twice: You divided by d_k: by its root twice. attention scales its scores itself.
-    o = attention(q, k, v, mask=mask, scale=1 / q.shape[-1])
-scaled by d_v: You divided the scores by the root of d_v, the width of the values.
-    o = attention(q, k, v, mask=mask, scale=v.shape[-1] ** -0.5)
-w_q and w_k swapped: Your queries are made with w_k and your keys with w_q.
-    o = attention(k, q, v, mask=mask)
-softmax over the queries: Your softmax runs over the queries. Each query's weights sum to 1 over \
-its keys.
-    o = softmax(_masked(q, k, mask), axis=-2) @ v
-blind rows averaged: A hidden score of -1e9 is a finite one: a query that may see nothing gets a \
-mean, and large scores are overtaken. Use -inf, and let an empty row give 0.
-    o = softmax(_masked(q, k, mask, hidden=-1e9)) @ v
-no shift: exp of a large score overflows: take the largest visible score of each row off first.
-    - o = attention
-    + e = np.exp(_masked(q, k, mask))
-    + l = e.sum(axis=-1, keepdims=True)
-    + o = e / np.where(l > 0, l, 1) @ v
-"""
 
 
 def _weights(rng: np.random.Generator, sizes: Sequence[int], spread: float) -> tuple[Array, ...]:
@@ -300,7 +237,52 @@ check_multihead_attention = Check(
         _case("a visible score of -10^13", (np.eye(2), *_LOW, 1), _ONE_SEEN),
     ],
     draw=_draw,
-    mistakes=mistakes(multihead_attention, MISTAKES),
+    mistakes="""
+one head: You attended once, with the full width. Split q, k and v first: each head has its own \
+softmax.
+    v, k, q = (split_heads(x @ w, 1) for w in (w_v, w_k, w_q))
+scaled by the full width: You divided by the root of H * d_k. The scale of a head is that of its \
+own width.
+    o = attention(q, k, v, mask=mask, scale=w_q.shape[1] ** -0.5)
+scaled by d_model: You divided the scores by the root of d_model. A head's queries are d_k wide.
+    o = attention(q, k, v, mask=mask, scale=x.shape[-1] ** -0.5)
+no scale: The scores are not divided by the root of d_k.
+    o = attention(q, k, v, mask=mask, scale=1.0)
+split by reshape: Your split cuts the tokens into heads, not the columns: it lacks the swap of axes.
+    v, k, q = (_reshaped(x @ w, n_heads) for w in (w_v, w_k, w_q))
+merged by reshape: Your merge mixes several tokens in one row: swap heads and tokens before you \
+reshape.
+    return o.reshape(*x.shape[:-1], -1) @ w_o
+split and merged by reshape: Both your split and your merge lack the swap of axes: heads attend \
+among pieces of neighbouring tokens.
+    v, k, q = (_reshaped(x @ w, n_heads) for w in (w_v, w_k, w_q))
+    return o.reshape(*x.shape[:-1], -1) @ w_o
+interleaved: Each head took every H-th column. A head's columns are adjacent.
+    v, k, q = (_interleaved(x @ w, n_heads) for w in (w_v, w_k, w_q))
+mask not used: This is attention without a mask.
+    o = attention(q, k, v)
+reversed polarity: You hid the keys that the mask allows. Here True means: may attend.
+    o = attention(q, k, v, mask=None if mask is None else ~mask)
+w_o left out: The merged heads still have to go through w_o.
+    return merge_heads(o)
+scaled twice: You divided by d_k: by its root twice. attention scales its scores itself.
+    o = attention(q, k, v, mask=mask, scale=1 / q.shape[-1])
+scaled by d_v: You divided the scores by the root of d_v, the width of the values.
+    o = attention(q, k, v, mask=mask, scale=v.shape[-1] ** -0.5)
+w_q and w_k swapped: Your queries are made with w_k and your keys with w_q.
+    o = attention(k, q, v, mask=mask)
+softmax over the queries: Your softmax runs over the queries. Each query's weights sum to 1 over \
+its keys.
+    o = softmax(_masked(q, k, mask), axis=-2) @ v
+blind rows averaged: A hidden score of -1e9 is a finite one: a query that may see nothing gets a \
+mean, and large scores are overtaken. Use -inf, and let an empty row give 0.
+    o = softmax(_masked(q, k, mask, hidden=-1e9)) @ v
+no shift: exp of a large score overflows: take the largest visible score of each row off first.
+    - o = attention
+    + e = np.exp(_masked(q, k, mask))
+    + l = e.sum(axis=-1, keepdims=True)
+    + o = e / np.where(l > 0, l, 1) @ v
+""",
     hints=[
         "Four steps: project, split, attend, merge; and one more product. Which shapes?",
         "q = split_heads(x @ w_q, n_heads) is [..., H, n, d_k]; k and v likewise.",

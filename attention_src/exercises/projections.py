@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_shape
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.softmax.reference import softmax
 
 Array = np.ndarray
@@ -20,28 +17,6 @@ Array = np.ndarray
 
 def project(x, w_q, w_k, w_v):
     return x @ w_q, x @ w_k, x @ w_v
-
-
-PROJECT_MISTAKES = """
-roles exchanged: Your queries are made with w_k and your keys with w_q. Scores would come out \
-transposed: token i would get what token j should.
-    return x @ w_k, x @ w_q, x @ w_v
-one matrix for queries and keys: Queries and keys are made with the same matrix. Scores would be \
-symmetric.
-    return x @ w_q, x @ w_q, x @ w_v
-values made of queries: Your values are the queries again. They have a matrix of their own, w_v.
-    return x @ w_q, x @ w_k, x @ w_q
-in a chain: You project what was projected before. All three start from x.
-    return x @ w_q, x @ w_q @ w_k, x @ w_q @ w_k @ w_v
-transposed: You multiply by the transposed matrices, as torch.nn.Linear stores them. Here a \
-matrix is [d_model, d], the input on the left.
-    return x @ w_q.T, x @ w_k.T, x @ w_v.T
-scaled too early: You divided the queries by sqrt(d_k). That is attention's business: it would be \
-done twice.
-    return x @ w_q / w_q.shape[1] ** 0.5, x @ w_k, x @ w_v
-added to the token: You added the token itself. A projection is the product alone.
-    return x + x @ w_q, x + x @ w_k, x + x @ w_v
-"""
 
 
 def _inputs(
@@ -80,7 +55,26 @@ check_project = Check(
         Case("numbers with many digits", _inputs(_RNG, (3, 4), 2, 3, digits=15)),
     ],
     draw=_draw,
-    mistakes=mistakes(project, PROJECT_MISTAKES),
+    mistakes="""
+roles exchanged: Your queries are made with w_k and your keys with w_q. Scores would come out \
+transposed: token i would get what token j should.
+    return x @ w_k, x @ w_q, x @ w_v
+one matrix for queries and keys: Queries and keys are made with the same matrix. Scores would be \
+symmetric.
+    return x @ w_q, x @ w_q, x @ w_v
+values made of queries: Your values are the queries again. They have a matrix of their own, w_v.
+    return x @ w_q, x @ w_k, x @ w_q
+in a chain: You project what was projected before. All three start from x.
+    return x @ w_q, x @ w_q @ w_k, x @ w_q @ w_k @ w_v
+transposed: You multiply by the transposed matrices, as torch.nn.Linear stores them. Here a \
+matrix is [d_model, d], the input on the left.
+    return x @ w_q.T, x @ w_k.T, x @ w_v.T
+scaled too early: You divided the queries by sqrt(d_k). That is attention's business: it would be \
+done twice.
+    return x @ w_q / w_q.shape[1] ** 0.5, x @ w_k, x @ w_v
+added to the token: You added the token itself. A projection is the product alone.
+    return x + x @ w_q, x + x @ w_k, x + x @ w_v
+""",
     hints=[
         "Three products, each with x on the left.",
         "x @ w_q works for any number of axes in front.",
@@ -95,26 +89,6 @@ def my_unpack(w, n_heads):
     parts = w.reshape(len(w), n_heads, 3, -1)  # [d_model, H, 3, d_head]
     q, k, v = (parts[:, :, role] for role in range(3))
     return tuple(part.reshape(len(w), -1) for part in (q, k, v))
-
-
-UNPACK_MISTAKES = """
-Q, K, V in three blocks: You cut the matrix in three. It is stored head by head: the first third \
-holds keys and values as well. This is the bug of the box above, and with one head nobody notices.
-    return tuple(np.split(w, 3, axis=1))
-column by column: You took every third column. The columns of one head's queries lie side by side.
-    return w[:, 0::3], w[:, 1::3], w[:, 2::3]
-heads last: The parts are right, but their columns are shuffled: keep head 0's columns together, \
-then head 1's.
-    parts = w.reshape(len(w), n_heads, 3, -1).swapaxes(1, 3)
-first head only: These are the matrices of head 0 alone. Put the other heads' columns beside them.
-    q, k, v = (parts[:, 0, role] for role in range(3))
-keys and values exchanged: Your keys are values, and your values are keys. The order is q, k, v.
-    q, k, v = (parts[:, :, role] for role in (0, 2, 1))
-keys first: Your queries are keys, and your keys are queries. The order is q, k, v.
-    q, k, v = (parts[:, :, role] for role in (1, 0, 2))
-transposed: These are the transposed matrices. A row of w belongs to one number of the token.
-    return tuple(part.reshape(len(w), -1).T for part in (q, k, v))
-"""
 
 
 def _matrix(d_model: int, n_heads: int, d_head: int) -> tuple:
@@ -144,7 +118,24 @@ check_unpack = Check(
         Case("numbers with many digits", (np.random.default_rng(1).normal(size=(2, 12)), 2)),
     ],
     draw=_draw_matrix,
-    mistakes=mistakes(my_unpack, UNPACK_MISTAKES),
+    mistakes="""
+Q, K, V in three blocks: You cut the matrix in three. It is stored head by head: the first third \
+holds keys and values as well. This is the bug of the box above, and with one head nobody notices.
+    return tuple(np.split(w, 3, axis=1))
+column by column: You took every third column. The columns of one head's queries lie side by side.
+    return w[:, 0::3], w[:, 1::3], w[:, 2::3]
+heads last: The parts are right, but their columns are shuffled: keep head 0's columns together, \
+then head 1's.
+    parts = w.reshape(len(w), n_heads, 3, -1).swapaxes(1, 3)
+first head only: These are the matrices of head 0 alone. Put the other heads' columns beside them.
+    q, k, v = (parts[:, 0, role] for role in range(3))
+keys and values exchanged: Your keys are values, and your values are keys. The order is q, k, v.
+    q, k, v = (parts[:, :, role] for role in (0, 2, 1))
+keys first: Your queries are keys, and your keys are queries. The order is q, k, v.
+    q, k, v = (parts[:, :, role] for role in (1, 0, 2))
+transposed: These are the transposed matrices. A row of w belongs to one number of the token.
+    return tuple(part.reshape(len(w), -1).T for part in (q, k, v))
+""",
     hints=[
         "Write the labels of the columns down for two heads of width 2.",
         "w.reshape(len(w), n_heads, 3, -1) gives each head, and each role in it, an axis.",
@@ -264,7 +255,11 @@ def attend(x):
 
 one_layer = attend  # in the lines below `attend` is what they make of it
 
-RIGHT_LAYERS = """
+check_order_test = TestCheck(
+    "my_order_test",
+    asks="test(layer), which raises AssertionError if layer(x) knows the order of its tokens",
+    of=attend,
+    right="""
 self-attention: it has no positions
 with a residual: each token is added to its own
     return x + o
@@ -284,9 +279,8 @@ sorted and back: it sorts by what the tokens say, not by where they stand, and u
     + order = np.argsort(x[:, 0], kind="stable")
     + x = x[order]
     return o[np.argsort(order)]
-"""
-
-WRONG_LAYERS = """
+""",
+    wrong="""
 positions: a vector for each place is added to the tokens
     x = np.asarray(x, dtype=np.float64) + CODES[: len(x)]
 early keys first: keys that stand early score higher
@@ -332,13 +326,7 @@ at differences of both signs?
     return o - 10 * np.mean(x * CODES[: len(x)])
 beyond 32: tokens beyond the 32nd are not seen. How long is your text?
     seen = j < 32
-"""
-
-check_order_test = TestCheck(
-    "my_order_test",
-    asks="test(layer), which raises AssertionError if layer(x) knows the order of its tokens",
-    right=implementations(attend, RIGHT_LAYERS),
-    wrong=implementations(attend, WRONG_LAYERS),
+""",
     hints=[
         "Shuffle the tokens, call it, and shuffle the first outputs in the same way. Compare.",
         "order = rng.permutation(40), and x[order] are the shuffled tokens.",

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- A look-up by hand ------------------------------------------------------------------------
 
@@ -59,39 +57,6 @@ def my_soft_lookup(q, k, v, temperature):
     return e / e.sum() @ v  # [d_v]
 
 
-LOOKUP_MISTAKES = """
-no maximum subtracted: exp of a large score is infinite. Subtract the largest score first: it \
-changes no weight.
-    e = np.exp(s)
-temperature multiplied: You multiplied by the temperature. Divide: cold is sharp.
-    s = k @ q * temperature
-temperature forgotten: The temperature changes nothing in your answer.
-    s = k @ q
-nearness: You scored by distance. Here a score is a dot product.
-    s = -((k - q) ** 2).sum(axis=1) / 2 / temperature
-cosine: You divided by lengths. Here a score is a plain dot product.
-    s = k @ q / (np.linalg.norm(k, axis=1) * np.linalg.norm(q)) / temperature
-hard: You took the best key alone. Blend all values, by their weights.
-    return v[s.argmax()]
-a plain mean: You averaged all values alike. Weigh them.
-    return v.mean(axis=0)
-not divided by the sum: Your weights do not sum to 1.
-    return e @ v
-temperature after the softmax: Divide the scores by the temperature, before the exponential.
-    s = k @ q
-    return e / e.sum() / temperature @ v
-scores as weights: You divided the scores by their sum. Take exponentials first: scores may be \
-negative.
-    return s / s.sum() @ v
-mean subtracted: Scores far above their mean still overflow. Subtract the largest score.
-    e = np.exp(s - s.mean())
-first score subtracted: Scores far above the first still overflow. Subtract the largest score.
-    e = np.exp(s - s[0])
-largest size subtracted: The largest score is s.max(), not the largest of their sizes: far below \
-that, all exponentials are computed as 0, and 0 / 0 is not a number.
-    e = np.exp(s - np.abs(s).max())
-"""
-
 SHOP = np.array([[2.0, -0.5], [1.73, 0.4], [-1.0, 2.0]])
 STOCK = np.array([[10.0, 1.0], [5.0, 2.0], [2.0, 7.0]])
 
@@ -123,7 +88,38 @@ check_soft_lookup = Check(
         Case("two equal keys", (np.array([2.0, 1.0]), SHOP[[0, 0, 1]], STOCK, 0.1)),
         Case("cold, the best key last", (np.array([-1.5, 0.1]), SHOP, STOCK, 1e-3)),
     ],
-    mistakes=mistakes(my_soft_lookup, LOOKUP_MISTAKES),
+    mistakes="""
+no maximum subtracted: exp of a large score is infinite. Subtract the largest score first: it \
+changes no weight.
+    e = np.exp(s)
+temperature multiplied: You multiplied by the temperature. Divide: cold is sharp.
+    s = k @ q * temperature
+temperature forgotten: The temperature changes nothing in your answer.
+    s = k @ q
+nearness: You scored by distance. Here a score is a dot product.
+    s = -((k - q) ** 2).sum(axis=1) / 2 / temperature
+cosine: You divided by lengths. Here a score is a plain dot product.
+    s = k @ q / (np.linalg.norm(k, axis=1) * np.linalg.norm(q)) / temperature
+hard: You took the best key alone. Blend all values, by their weights.
+    return v[s.argmax()]
+a plain mean: You averaged all values alike. Weigh them.
+    return v.mean(axis=0)
+not divided by the sum: Your weights do not sum to 1.
+    return e @ v
+temperature after the softmax: Divide the scores by the temperature, before the exponential.
+    s = k @ q
+    return e / e.sum() / temperature @ v
+scores as weights: You divided the scores by their sum. Take exponentials first: scores may be \
+negative.
+    return s / s.sum() @ v
+mean subtracted: Scores far above their mean still overflow. Subtract the largest score.
+    e = np.exp(s - s.mean())
+first score subtracted: Scores far above the first still overflow. Subtract the largest score.
+    e = np.exp(s - s[0])
+largest size subtracted: The largest score is s.max(), not the largest of their sizes: far below \
+that, all exponentials are computed as 0, and 0 / 0 is not a number.
+    e = np.exp(s - np.abs(s).max())
+""",
     hints=[
         "Three lines: scores [n], weights [n], output [d_v].",
         "s = k @ q / temperature; then the two lines of `weights`, on s.",
@@ -141,7 +137,32 @@ def my_kernel_regression(x, places, heights, h):
     return e @ heights / e.sum(axis=1)
 
 
-REGRESSION_MISTAKES = """
+def _draw_regression(rng: np.random.Generator) -> tuple:
+    n_q, n = (int(a) for a in rng.integers(1, 8, 2))
+    places = rng.uniform(-5, 5, n)
+    if rng.random() < 0.3:
+        places = np.sort(places)
+    far = float(rng.choice([0.0, 0.0, 100.0, -40.0]))
+    x = rng.uniform(-6, 6, n_q) + far * (rng.random(n_q) < 0.5)
+    return x, places, 3 * rng.normal(size=n), float(rng.choice([0.05, 0.4, 1.0, 3.0]))
+
+
+PLACES, HEIGHTS = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0, -1.0])
+check_kernel_regression = Check(
+    "kernel_regression",
+    my_kernel_regression,
+    asks="f(x, places, heights, h) -> [n_q], for x [n_q], places [n] and heights [n]",
+    cases=[
+        Case("two queries, three keys", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 0.7)),
+        Case("wide", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 10.0)),
+        Case("one key", (np.array([5.0, -1.0]), PLACES[:1], HEIGHTS[:1], 0.5)),
+        Case("one query", (np.array([1.4]), PLACES, HEIGHTS, 1.0)),
+        Case("a query far from all keys", (np.array([0.5, 90.0]), PLACES, HEIGHTS, 0.5)),
+        Case("midway, far from both", (np.array([50.0]), np.array([0, 100.0]), HEIGHTS[:2], 0.1)),
+        Case("narrow", (np.array([5e-4]), np.array([0, 2e-3]), HEIGHTS[:2], 1e-3)),
+        Case("one place measured twice", (np.array([1.0]), PLACES[[1, 1]], HEIGHTS[:2], 0.3)),
+    ],
+    mistakes="""
 0 / 0 far away: Far from all keys each exponential is computed as 0, and 0 / 0 is not a number. \
 Subtract the largest score of each query first.
     e = np.exp(s)
@@ -174,35 +195,7 @@ interpolation: These are straight lines from point to point. Use the formula.
 subtract each query's maximum.
     e = np.exp(s)
     return np.where(e.sum(axis=1) > 0, e @ heights / e.sum(axis=1), heights[s.argmax(axis=1)])
-"""
-
-
-def _draw_regression(rng: np.random.Generator) -> tuple:
-    n_q, n = (int(a) for a in rng.integers(1, 8, 2))
-    places = rng.uniform(-5, 5, n)
-    if rng.random() < 0.3:
-        places = np.sort(places)
-    far = float(rng.choice([0.0, 0.0, 100.0, -40.0]))
-    x = rng.uniform(-6, 6, n_q) + far * (rng.random(n_q) < 0.5)
-    return x, places, 3 * rng.normal(size=n), float(rng.choice([0.05, 0.4, 1.0, 3.0]))
-
-
-PLACES, HEIGHTS = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0, -1.0])
-check_kernel_regression = Check(
-    "kernel_regression",
-    my_kernel_regression,
-    asks="f(x, places, heights, h) -> [n_q], for x [n_q], places [n] and heights [n]",
-    cases=[
-        Case("two queries, three keys", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 0.7)),
-        Case("wide", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 10.0)),
-        Case("one key", (np.array([5.0, -1.0]), PLACES[:1], HEIGHTS[:1], 0.5)),
-        Case("one query", (np.array([1.4]), PLACES, HEIGHTS, 1.0)),
-        Case("a query far from all keys", (np.array([0.5, 90.0]), PLACES, HEIGHTS, 0.5)),
-        Case("midway, far from both", (np.array([50.0]), np.array([0, 100.0]), HEIGHTS[:2], 0.1)),
-        Case("narrow", (np.array([5e-4]), np.array([0, 2e-3]), HEIGHTS[:2], 1e-3)),
-        Case("one place measured twice", (np.array([1.0]), PLACES[[1, 1]], HEIGHTS[:2], 0.3)),
-    ],
-    mistakes=mistakes(my_kernel_regression, REGRESSION_MISTAKES),
+""",
     hints=[
         "A table of scores [n_q, n]: x[:, None] is a column, places a row.",
         "Then the same two lines as `weights`, over axis 1, and a product with heights.",

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.rope.reference import sinusoids  # noqa: F401  one wrong rotation adds them
 
 Array = np.ndarray
@@ -23,29 +21,6 @@ def rotate(x, positions, base=10_000.0):
     y1 = x1 * np.cos(angle) - x2 * np.sin(angle)
     y2 = x1 * np.sin(angle) + x2 * np.cos(angle)
     return np.concatenate([y1, y2], axis=-1)
-
-
-ROTATE_MISTAKES = """
-interleaved: You paired neighbours: 0 with 1, 2 with 3. Here component i goes with i + d/2.
-    x1, x2 = x[..., ::2], x[..., 1::2]
-    return np.stack([y1, y2], axis=-1).reshape(x.shape)
-backwards: You turned the other way: clockwise. Which of the two sines has the minus?
-    angle = -positions[:, None] * theta
-both sines with a plus: The first of the two sines needs a minus; otherwise lengths change.
-    y1 = x1 * np.cos(angle) + x2 * np.sin(angle)
-positions ignored: You turned token i by i steps. Turn it by positions[i] steps.
-    angle = np.arange(x.shape[-2])[:, None] * theta
-exponent -i/d: Your slow pairs turn too fast. With i = 0 ... d/2 - 1 the exponent is -2i/d.
-    theta = base ** (-np.arange(d // 2) / d)
-base ignored: Your answer does not depend on base.
-    theta = 10_000.0 ** (-2 * np.arange(d // 2) / d)
-one frequency: All your pairs turn by one angle. Pair i has its own: theta[i].
-    theta = np.ones(d // 2)
-float32 angles: Far away your angles are off by thousandths: they were computed in float32.
-    angle = (positions[:, None] * theta).astype(np.float32).astype(float)
-degrees: The angles are in radians already.
-    angle = np.deg2rad(positions[:, None] * theta)
-"""
 
 
 def _case(name: str, shape: tuple[int, ...], positions: Any, base: float = 10_000.0) -> Case:
@@ -89,7 +64,27 @@ check_rotate = Check(
         _case("a long text", (3000, 2), np.arange(3000)),
     ],
     draw=_draw,
-    mistakes=mistakes(rotate, ROTATE_MISTAKES),
+    mistakes="""
+interleaved: You paired neighbours: 0 with 1, 2 with 3. Here component i goes with i + d/2.
+    x1, x2 = x[..., ::2], x[..., 1::2]
+    return np.stack([y1, y2], axis=-1).reshape(x.shape)
+backwards: You turned the other way: clockwise. Which of the two sines has the minus?
+    angle = -positions[:, None] * theta
+both sines with a plus: The first of the two sines needs a minus; otherwise lengths change.
+    y1 = x1 * np.cos(angle) + x2 * np.sin(angle)
+positions ignored: You turned token i by i steps. Turn it by positions[i] steps.
+    angle = np.arange(x.shape[-2])[:, None] * theta
+exponent -i/d: Your slow pairs turn too fast. With i = 0 ... d/2 - 1 the exponent is -2i/d.
+    theta = base ** (-np.arange(d // 2) / d)
+base ignored: Your answer does not depend on base.
+    theta = 10_000.0 ** (-2 * np.arange(d // 2) / d)
+one frequency: All your pairs turn by one angle. Pair i has its own: theta[i].
+    theta = np.ones(d // 2)
+float32 angles: Far away your angles are off by thousandths: they were computed in float32.
+    angle = (positions[:, None] * theta).astype(np.float32).astype(float)
+degrees: The angles are in radians already.
+    angle = np.deg2rad(positions[:, None] * theta)
+""",
     hints=[
         "theta has d/2 entries; angle = positions[:, None] * theta is [n, d/2].",
         "x1, x2 = x[..., : d // 2], x[..., d // 2 :] are the two components of all pairs.",
@@ -104,23 +99,6 @@ def to_half_split(w, n_heads):
     rows, columns = w.shape
     pairs = w.reshape(rows, n_heads, columns // n_heads // 2, 2)
     return pairs.swapaxes(-1, -2).reshape(rows, columns)
-
-
-CONVERT_MISTAKES = """
-the way back: This is the way back, from half-split to interleaved.
-    pairs = w.reshape(rows, n_heads, 2, columns // n_heads // 2)
-all heads at once: You reordered all columns as one head. Each head keeps its own d columns.
-    pairs = w.reshape(rows, 1, columns // 2, 2)
-rows: You moved rows. We write x @ w: a component of a query is a column.
-    return w[np.concatenate([np.arange(0, rows, 2), np.arange(1, rows, 2)])]
-n_heads taken for the width: You made heads of width n_heads. n_heads is how many there are.
-    pairs = w.reshape(rows, -1, n_heads)
-    return np.concatenate([pairs[..., ::2], pairs[..., 1::2]], axis=-1).reshape(rows, columns)
-nothing: Nothing moved.
-    return w.copy()
-odd ones first: The odd components came first. That turns every pair the other way round.
-    return pairs[..., ::-1].swapaxes(-1, -2).reshape(rows, columns)
-"""
 
 
 def _labelled(rows: int, n_heads: int, d: int) -> np.ndarray:
@@ -150,7 +128,21 @@ check_to_half_split = Check(
         Case("more rows than columns", (_labelled(20, 2, 6), 2)),
     ],
     draw=_draw_weights,
-    mistakes=mistakes(to_half_split, CONVERT_MISTAKES),
+    mistakes="""
+the way back: This is the way back, from half-split to interleaved.
+    pairs = w.reshape(rows, n_heads, 2, columns // n_heads // 2)
+all heads at once: You reordered all columns as one head. Each head keeps its own d columns.
+    pairs = w.reshape(rows, 1, columns // 2, 2)
+rows: You moved rows. We write x @ w: a component of a query is a column.
+    return w[np.concatenate([np.arange(0, rows, 2), np.arange(1, rows, 2)])]
+n_heads taken for the width: You made heads of width n_heads. n_heads is how many there are.
+    pairs = w.reshape(rows, -1, n_heads)
+    return np.concatenate([pairs[..., ::2], pairs[..., 1::2]], axis=-1).reshape(rows, columns)
+nothing: Nothing moved.
+    return w.copy()
+odd ones first: The odd components came first. That turns every pair the other way round.
+    return pairs[..., ::-1].swapaxes(-1, -2).reshape(rows, columns)
+""",
     hints=[
         "Within a head the new order is 0, 2, 4, ..., then 1, 3, 5, ...",
         "w.reshape(rows, n_heads, d // 2, 2) has the pairs on the last axis.",
@@ -230,14 +222,12 @@ def bfloat16(x: Array) -> Array:
     return rounded.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
-def _mixed(x: Any, positions: Any) -> Array:
-    """All components mixed by one orthogonal matrix, then rotated."""
-    d = np.shape(x)[-1]
-    mix, _ = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))
-    return np.asarray(rotated(x @ mix, positions))
-
-
-RIGHT_ROTATIONS = """
+check_rotation_test = TestCheck(
+    "my_rotation_test",
+    asks="test(rotate), which raises AssertionError if rotate is no relative rotation",
+    of=rotated,
+    right="""
+half-split pairs: it is this chapter's own
 complex numbers: its pairs are neighbours, for q and k
     x1, x2 = x[:, ::2], x[:, 1::2]
     return np.stack([y1, y2], axis=-1).reshape(x.shape)
@@ -249,9 +239,10 @@ a quarter as fast: a slower turn is a turn
     angle = m[:, None] * theta / 4
 half of the pairs: pairs that never turn keep their scores
     angle = np.where(np.arange(d // 2) < (d // 2 + 1) // 2, m[:, None] * theta, 0.0)
-"""
-
-RIGHT_AT_LAST = """
+mixed first: an orthogonal matrix before it keeps dot products
+    angle = m[:, None] * theta
+    + mix, _ = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))
+    x1, x2 = np.split(x @ mix, 2, axis=-1)
 a reflection: two reflections, of q and of k, make one rotation by the difference
     y1 = x1 * cos + x2 * sin
     y2 = x1 * sin - x2 * cos
@@ -259,9 +250,8 @@ float32 inside: it keeps seven digits, so allow for a difference of 1e-4
     x1, x2 = np.split(np.asarray(x, dtype=np.float32), 2, axis=-1)
     cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
     return np.concatenate([y1, y2], axis=-1).astype(np.float64)
-"""
-
-WRONG_ROTATIONS = """
+""",
+    wrong="""
 nothing: it does nothing. Should a step matter?
     return np.array(x)
 counts tokens: it counts the tokens of a call and never looks at positions
@@ -296,18 +286,7 @@ square root: its angle grows with the root of m
     m = np.sqrt(np.asarray(positions, dtype=np.float64))
 share of the text: it divides by the largest position of a call
     m = 100 * np.asarray(positions, dtype=np.float64) / (1 + np.max(positions))
-"""
-
-check_rotation_test = TestCheck(
-    "my_rotation_test",
-    asks="test(rotate), which raises AssertionError if rotate is no relative rotation",
-    right=[
-        Implementation("half-split pairs", rotated, "it is this chapter's own"),
-        *implementations(rotated, RIGHT_ROTATIONS),
-        Implementation("mixed first", _mixed, "an orthogonal matrix before it keeps dot products"),
-        *implementations(rotated, RIGHT_AT_LAST),
-    ],
-    wrong=implementations(rotated, WRONG_ROTATIONS),
+""",
     hints=[
         "score(m, n) = (rotate(q, m) * rotate(k, n)).sum(axis=1), for many q, k, m and n at once.",
         "Lengths; scores after moving both by 1, by 100, by 5000; scores after moving one by 1.",

@@ -2,10 +2,8 @@
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.cases import any_scores, any_shape
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- When the assumptions bend ----------------------------------------------------------------
 
@@ -53,7 +51,35 @@ def my_row_spread(s):
     return np.sqrt((x**2).sum(axis=-1) / count)
 
 
-SPREAD_MISTAKES = """
+FAR = np.array([[0.1, 0.25, -0.05, 0.3], [0, -0.2, -0.1, -0.7]]) + np.array([[9000.0], [-9000.0]])
+
+
+def _draw_scores(rng: np.random.Generator) -> tuple:
+    """Scores of one to four axes and three dtypes, some hidden, sometimes whole rows."""
+    dtype = (np.float64, np.float64, np.float32, np.float16)[int(rng.integers(4))]
+    s = any_scores(rng, any_shape(rng), dtype)
+    if rng.random() < 0.6:
+        s[rng.random(s.shape) < 0.3] = -np.inf
+    return (s,)
+
+
+check_row_spread = Check(
+    "row_spread",
+    my_row_spread,
+    asks="f(s [..., n_k]) -> [...]: the standard deviation of the seen scores of each row",
+    cases=[
+        Case("two rows of four", (np.array([[8.0, 7, 3, 1], [1008, 1004, 1002, 1006]]),)),
+        Case("hidden keys", (np.array([[2, -np.inf, -np.inf], [1, 5, -np.inf], [4, -2, 1]]),)),
+        Case("one row", (np.array([0.5, 2.0, -1.0]),)),
+        Case("a row with everything hidden", (np.array([[-np.inf] * 3, [1.0, 2.0, 4.0]]),)),
+        Case("one key", (np.array([[3.0], [-7.0]]),)),
+        Case("rows far from 0", (FAR,)),
+        Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
+        Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
+        Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
+        Case("a millionth apart", (np.array([1e-6, 3e-6, -2e-6]),)),
+    ],
+    mistakes="""
 one spread for everything: You took the spread of all scores together. Each row has its own, \
 over the last axis.
     s = np.ravel(np.asarray(s, dtype=np.float64))
@@ -76,39 +102,7 @@ axis kept: The axis of the keys should be gone: no keepdims in the last step.
 no rule for hidden keys: -inf enters the mean. Find the keys that are seen, s > -inf, and use \
 those alone.
     seen = s < np.inf
-"""
-
-FAR = np.array([[9000.0], [-9000.0]])
-
-
-def _draw_scores(rng: np.random.Generator) -> tuple:
-    """Scores of one to four axes and three dtypes, some hidden, sometimes whole rows."""
-    dtype = (np.float64, np.float64, np.float32, np.float16)[int(rng.integers(4))]
-    s = any_scores(rng, any_shape(rng), dtype)
-    if rng.random() < 0.6:
-        s[rng.random(s.shape) < 0.3] = -np.inf
-    return (s,)
-
-
-check_row_spread = Check(
-    "row_spread",
-    my_row_spread,
-    asks="f(s [..., n_k]) -> [...]: the standard deviation of the seen scores of each row",
-    cases=[
-        Case("two rows of four", (np.array([[8.0, 7, 3, 1], [1008, 1004, 1002, 1006]]),)),
-        Case("hidden keys", (np.array([[2, -np.inf, -np.inf], [1, 5, -np.inf], [4, -2, 1]]),)),
-        Case("one row", (np.array([0.5, 2.0, -1.0]),)),
-        Case("a row with everything hidden", (np.array([[-np.inf] * 3, [1.0, 2.0, 4.0]]),)),
-        Case("one key", (np.array([[3.0], [-7.0]]),)),
-        Case(
-            "rows far from 0", (np.array([[0.1, 0.25, -0.05, 0.3], [0, -0.2, -0.1, -0.7]]) + FAR,)
-        ),
-        Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
-        Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
-        Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
-        Case("a millionth apart", (np.array([1e-6, 3e-6, -2e-6]),)),
-    ],
-    mistakes=mistakes(my_row_spread, SPREAD_MISTAKES),
+""",
     hints=[
         "Which entries are seen? How many are there in each row?",
         "seen = s > -np.inf; then mean = np.where(seen, s, 0).sum(-1) / number seen, in float64.",
@@ -128,46 +122,6 @@ def my_qk_norm_scores(q, k, gain_q, gain_k):
     q = q / np.sqrt(square_q + 1e-6) * gain_q
     k = k / np.sqrt(square_k + 1e-6) * gain_k
     return q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
-
-
-QK_NORM_MISTAKES = """
-no norm: Queries and keys enter as they are. Divide each by the root of its mean square.
-    q = q * gain_q
-    k = k * gain_k
-length 1: You brought each vector to length 1. The mean square should be 1: a length of √d_k.
-    square_q = (q**2).sum(axis=-1, keepdims=True)
-    square_k = (k**2).sum(axis=-1, keepdims=True)
-mean subtracted: You subtracted each vector's mean, as LayerNorm does. This norm only divides.
-    q = (q - q.mean(-1, keepdims=True)) / np.sqrt(q.var(-1, keepdims=True) + 1e-6) * gain_q
-    k = (k - k.mean(-1, keepdims=True)) / np.sqrt(k.var(-1, keepdims=True) + 1e-6) * gain_k
-scale left out: The norm does not replace the scale: a vector of mean square 1 has length √d_k. \
-Divide by √d_k.
-    return q @ k.swapaxes(-1, -2)
-scale 1/d_k: You divided by d_k. Divide by its root.
-    return q @ k.swapaxes(-1, -2) / q.shape[-1]
-keys forgotten: You normalised the queries alone. Keys as well.
-    k = k * gain_k
-gain before the norm: You multiplied by the gain first, so the norm takes part of it away. Norm, \
-then gain.
-    square_q = ((q * gain_q) ** 2).mean(axis=-1, keepdims=True)
-    square_k = ((k * gain_k) ** 2).mean(axis=-1, keepdims=True)
-gain left out: The gains are missing: multiply the normalised vectors by them, entry by entry.
-    q = q / np.sqrt(square_q + 1e-6)
-    k = k / np.sqrt(square_k + 1e-6)
-the queries' gain twice: The keys have a gain of their own, gain_k.
-    k = k / np.sqrt(square_k + 1e-6) * gain_q
-the keys' gain twice: The queries have a gain of their own, gain_q.
-    q = q / np.sqrt(square_q + 1e-6) * gain_k
-sign lost: A gain may be negative. Keep its sign.
-    q = q / np.sqrt(square_q + 1e-6) * np.abs(gain_q)
-    k = k / np.sqrt(square_k + 1e-6) * np.abs(gain_k)
-norm over the tokens: You averaged over the tokens. Each vector has its own mean square: axis -1.
-    square_q = (q**2).mean(axis=-2, keepdims=True)
-    square_k = (k**2).mean(axis=-2, keepdims=True)
-one norm for all: You took one mean square for all vectors. Each has its own.
-    square_q = (q**2).mean()
-    square_k = (k**2).mean()
-"""
 
 
 def _vectors(rng: np.random.Generator, lead: tuple, n_q: int, n_k: int, d_k: int) -> tuple:
@@ -211,7 +165,40 @@ check_qk_norm_scores = Check(
         _case("one entry", 1, 3, 2, 1),
         _case("tiny vectors", 2, 2, 3, 5, factor=1e-3),
     ],
-    mistakes=mistakes(my_qk_norm_scores, QK_NORM_MISTAKES),
+    mistakes="""
+no norm: Queries and keys enter as they are. Divide each by the root of its mean square.
+    q = q * gain_q
+    k = k * gain_k
+length 1: You brought each vector to length 1. The mean square should be 1: a length of √d_k.
+    square_k, square_q = ((x**2).sum(axis=-1, keepdims=True) for x in (k, q))
+mean subtracted: You subtracted each vector's mean, as LayerNorm does. This norm only divides.
+    q = (q - q.mean(-1, keepdims=True)) / np.sqrt(q.var(-1, keepdims=True) + 1e-6) * gain_q
+    k = (k - k.mean(-1, keepdims=True)) / np.sqrt(k.var(-1, keepdims=True) + 1e-6) * gain_k
+scale left out: The norm does not replace the scale: a vector of mean square 1 has length √d_k. \
+Divide by √d_k.
+    return q @ k.swapaxes(-1, -2)
+scale 1/d_k: You divided by d_k. Divide by its root.
+    return q @ k.swapaxes(-1, -2) / q.shape[-1]
+keys forgotten: You normalised the queries alone. Keys as well.
+    k = k * gain_k
+gain before the norm: You multiplied by the gain first, so the norm takes part of it away. Norm, \
+then gain.
+    square_k, square_q = ((x**2).mean(axis=-1, keepdims=True) for x in (k * gain_k, q * gain_q))
+gain left out: The gains are missing: multiply the normalised vectors by them, entry by entry.
+    q = q / np.sqrt(square_q + 1e-6)
+    k = k / np.sqrt(square_k + 1e-6)
+the queries' gain twice: The keys have a gain of their own, gain_k.
+    k = k / np.sqrt(square_k + 1e-6) * gain_q
+the keys' gain twice: The queries have a gain of their own, gain_q.
+    q = q / np.sqrt(square_q + 1e-6) * gain_k
+sign lost: A gain may be negative. Keep its sign.
+    q = q / np.sqrt(square_q + 1e-6) * np.abs(gain_q)
+    k = k / np.sqrt(square_k + 1e-6) * np.abs(gain_k)
+norm over the tokens: You averaged over the tokens. Each vector has its own mean square: axis -1.
+    square_k, square_q = ((x**2).mean(axis=-2, keepdims=True) for x in (k, q))
+one norm for all: You took one mean square for all vectors. Each has its own.
+    square_k, square_q = (k**2).mean(), (q**2).mean()
+""",
     hints=[
         "The mean square of each vector: (x**2).mean(axis=-1, keepdims=True).",
         "Divide by np.sqrt(mean square + 1e-6), then multiply by the gain.",
@@ -232,7 +219,12 @@ def scores(q, k):
     return s
 
 
-RIGHT_SCORES = """
+check_scale_test = TestCheck(
+    "my_scale_test",
+    asks="test(scores), which raises AssertionError unless scores(q, k) is q k^T / √d_k",
+    of=scores,
+    right="""
+divided: it is the formula
 query first: scaling q scales every score
     s = (q * scale) @ k.T
 half each: q and k each take the fourth root of d_k
@@ -245,9 +237,8 @@ einsum: exp(-ln(d_k) / 2) is 1/√d_k, not to the last bit
 float32: float32 holds seven digits of each product: differences up to 0.00001 are harmless
     q, k = np.asarray(q, np.float32), np.asarray(k, np.float32)
     scale = np.float32(d**-0.5)
-"""
-
-WRONG_SCORES = """
+""",
+    wrong="""
 no scale: it does not scale at all
     scale = 1
 1/d_k: it forgot the root
@@ -304,16 +295,7 @@ width 2: it is wrong at width 2 alone, which it scales twice
     return s / 2**0.5 if d == 2 else s
 width 64: its table of roots has a misprint at width 64
     return s * 8 / 6 if d == 64 else s
-"""
-
-check_scale_test = TestCheck(
-    "my_scale_test",
-    asks="test(scores), which raises AssertionError unless scores(q, k) is q k^T / √d_k",
-    right=[
-        Implementation("divided", scores, "it is the formula"),
-        *implementations(scores, RIGHT_SCORES),
-    ],
-    wrong=implementations(scores, WRONG_SCORES),
+""",
     hints=[
         "Compute the right scores yourself, and compare with np.allclose(..., atol=1e-3).",
         "Try widths of every kind: 1, 2, 5, 64, 200; and let n_q, n_k and d_k all differ.",

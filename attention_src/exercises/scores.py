@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_shape
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.softmax.reference import softmax  # noqa: F401  wrong answers that go too far
 
 Array = np.ndarray
@@ -22,45 +19,6 @@ def dot_scores(q, k, scale=None):
     if scale is None:
         scale = 1 / np.sqrt(q.shape[-1])
     return (q @ k.swapaxes(-1, -2) * scale).astype(q.dtype)
-
-
-DOT_MISTAKES = """
-no default scale: These are the bare products. Without a scale of its own, each is divided by the \
-square root of d_k.
-    scale = 1
-divided by d_k: You divided by d_k; the square root of d_k is asked for.
-    scale = 1 / q.shape[-1]
-multiplied by the root: You multiplied by the square root of d_k. The scale is one over it.
-    scale = np.sqrt(q.shape[-1])
-number of keys: You took the root of the number of keys. d_k is the width, the last axis.
-    scale = 1 / np.sqrt(k.shape[-2])
-number of queries: You took the root of the number of queries. d_k is the width, the last axis.
-    scale = 1 / np.sqrt(q.shape[-2])
-root of the first axis: You took the root of the first axis. d_k is the width, the last axis.
-    scale = 1 / np.sqrt(len(q))
-scale ignored: Your function ignores the scale that it is given.
-    if True:
-scaled twice: A scale that is given replaces one over the root of d_k; you used both.
-    scale = 1
-    return (q @ k.swapaxes(-1, -2) * scale / np.sqrt(q.shape[-1])).astype(q.dtype)
-divided by the scale: You divided by the scale that was given. It multiplies.
-    scale = np.sqrt(q.shape[-1])
-    return (q @ k.swapaxes(-1, -2) / scale).astype(q.dtype)
-scale of 0 taken for none: A scale of 0 is a scale: Python's `or` and `if scale` take it for none. \
-Ask `scale is None`.
-    if not scale:
-transposed: Rows are queries and columns are keys. Yours is transposed.
-    return (k @ q.swapaxes(-1, -2) * scale).astype(q.dtype)
-softmax: These are weights. Return the scores, before the softmax.
-    return softmax(q @ k.swapaxes(-1, -2) * scale)
-cosine: You divided by the lengths. That is the cosine; the dot product keeps them.
-    return (_unit(q) @ _unit(k).swapaxes(-1, -2) * scale).astype(q.dtype)
-in-place change: Your function scales the caller's q. Make a new array: q = q * scale, not \
-q *= scale.
-    - return
-    + q *= scale
-    + return q @ k.swapaxes(-1, -2)
-"""
 
 
 def _length(x: Array) -> Array:
@@ -110,7 +68,43 @@ check_dot_scores = Check(
         _dot_case("the same, twice", 18, (2, 3, 3), (2, 3, 3)),
     ],
     draw=_draw_dot,
-    mistakes=mistakes(dot_scores, DOT_MISTAKES),
+    mistakes="""
+no default scale: These are the bare products. Without a scale of its own, each is divided by the \
+square root of d_k.
+    scale = 1
+divided by d_k: You divided by d_k; the square root of d_k is asked for.
+    scale = 1 / q.shape[-1]
+multiplied by the root: You multiplied by the square root of d_k. The scale is one over it.
+    scale = np.sqrt(q.shape[-1])
+number of keys: You took the root of the number of keys. d_k is the width, the last axis.
+    scale = 1 / np.sqrt(k.shape[-2])
+number of queries: You took the root of the number of queries. d_k is the width, the last axis.
+    scale = 1 / np.sqrt(q.shape[-2])
+root of the first axis: You took the root of the first axis. d_k is the width, the last axis.
+    scale = 1 / np.sqrt(len(q))
+scale ignored: Your function ignores the scale that it is given.
+    if True:
+scaled twice: A scale that is given replaces one over the root of d_k; you used both.
+    scale = 1
+    return (q @ k.swapaxes(-1, -2) * scale / np.sqrt(q.shape[-1])).astype(q.dtype)
+divided by the scale: You divided by the scale that was given. It multiplies.
+    scale = np.sqrt(q.shape[-1])
+    return (q @ k.swapaxes(-1, -2) / scale).astype(q.dtype)
+scale of 0 taken for none: A scale of 0 is a scale: Python's `or` and `if scale` take it for none. \
+Ask `scale is None`.
+    if not scale:
+transposed: Rows are queries and columns are keys. Yours is transposed.
+    return (k @ q.swapaxes(-1, -2) * scale).astype(q.dtype)
+softmax: These are weights. Return the scores, before the softmax.
+    return softmax(q @ k.swapaxes(-1, -2) * scale)
+cosine: You divided by the lengths. That is the cosine; the dot product keeps them.
+    return (_unit(q) @ _unit(k).swapaxes(-1, -2) * scale).astype(q.dtype)
+in-place change: Your function scales the caller's q. Make a new array: q = q * scale, not \
+q *= scale.
+    - return
+    + q *= scale
+    + return q @ k.swapaxes(-1, -2)
+""",
     hints=[
         "Which two axes does one product of matrices need, and which of k's must change places?",
         "k.swapaxes(-1, -2) leaves all axes in front alone; k.T reverses them all.",
@@ -124,35 +118,6 @@ check_dot_scores = Check(
 def my_additive_scores(q, k, a, b, w):
     from_k = k @ b  # [n_k, d_a], the same for all queries
     return np.stack([np.tanh(row + from_k) @ w for row in q @ a])
-
-
-ADDITIVE_MISTAKES = """
-no tanh: There is no tanh in it. Without one, every query ranks the keys the same way.
-    return np.stack([(row + from_k) @ w for row in q @ a])
-tanh after the sum: You added up first and bent afterwards. The tanh belongs inside, on each \
-hidden unit.
-    return np.stack([np.tanh((row + from_k) @ w) for row in q @ a])
-tanh of each alone: You bent query and key apart and then added. Add first, tanh(q a + k b): \
-otherwise each query ranks the keys the same way.
-    return np.stack([(np.tanh(row) + np.tanh(from_k)) @ w for row in q @ a])
-product for sum: You multiplied where the formula adds: tanh(q a + k b).
-    return np.stack([np.tanh(row * from_k) @ w for row in q @ a])
-difference for sum: You subtracted the key's part. The formula adds it.
-    return np.stack([np.tanh(row - from_k) @ w for row in q @ a])
-w left out: You added the hidden units up without their weights w.
-    return np.stack([np.tanh(row + from_k).sum(axis=1) for row in q @ a])
-mean of the units: You divided by the number of hidden units. The formula has a sum.
-    return np.stack([np.tanh(row + from_k) @ w / len(w) for row in q @ a])
-divided by the root: You divided by a square root. The additive score has no scale: its tanh \
-bounds it.
-    return np.stack([np.tanh(row + from_k) @ w / np.sqrt(len(w)) for row in q @ a])
-transposed: Rows are queries and columns are keys. Yours is transposed.
-    return np.stack([np.tanh(row + from_k) @ w for row in q @ a], axis=1)
-rectified: You cut off at 0. The formula bends with tanh.
-    return np.stack([np.maximum(row + from_k, 0) @ w for row in q @ a])
-sigmoid: You bent with the sigmoid, from 0 to 1. The formula has tanh, from -1 to 1.
-    return np.stack([1 / (1 + np.exp(-row - from_k)) @ w for row in q @ a])
-"""
 
 
 def _inputs(rng: np.random.Generator, *sizes: int, size: float = 1.0) -> tuple:
@@ -208,7 +173,33 @@ check_additive_scores = Check(
         Case("query and key nearly cancel inside the tanh", _OPPOSITE),
     ],
     draw=_draw_additive,
-    mistakes=mistakes(my_additive_scores, ADDITIVE_MISTAKES),
+    mistakes="""
+no tanh: There is no tanh in it. Without one, every query ranks the keys the same way.
+    return np.stack([(row + from_k) @ w for row in q @ a])
+tanh after the sum: You added up first and bent afterwards. The tanh belongs inside, on each \
+hidden unit.
+    return np.stack([np.tanh((row + from_k) @ w) for row in q @ a])
+tanh of each alone: You bent query and key apart and then added. Add first, tanh(q a + k b): \
+otherwise each query ranks the keys the same way.
+    return np.stack([(np.tanh(row) + np.tanh(from_k)) @ w for row in q @ a])
+product for sum: You multiplied where the formula adds: tanh(q a + k b).
+    return np.stack([np.tanh(row * from_k) @ w for row in q @ a])
+difference for sum: You subtracted the key's part. The formula adds it.
+    return np.stack([np.tanh(row - from_k) @ w for row in q @ a])
+w left out: You added the hidden units up without their weights w.
+    return np.stack([np.tanh(row + from_k).sum(axis=1) for row in q @ a])
+mean of the units: You divided by the number of hidden units. The formula has a sum.
+    return np.stack([np.tanh(row + from_k) @ w / len(w) for row in q @ a])
+divided by the root: You divided by a square root. The additive score has no scale: its tanh \
+bounds it.
+    return np.stack([np.tanh(row + from_k) @ w / np.sqrt(len(w)) for row in q @ a])
+transposed: Rows are queries and columns are keys. Yours is transposed.
+    return np.stack([np.tanh(row + from_k) @ w for row in q @ a], axis=1)
+rectified: You cut off at 0. The formula bends with tanh.
+    return np.stack([np.maximum(row + from_k, 0) @ w for row in q @ a])
+sigmoid: You bent with the sigmoid, from 0 to 1. The formula has tanh, from -1 to 1.
+    return np.stack([1 / (1 + np.exp(-row - from_k)) @ w for row in q @ a])
+""",
     hints=[
         "k b is the same for all queries: compute it once.",
         "For one query, tanh(row + k b) has shape [n_k, d_a]. That is all you need to hold.",
@@ -269,7 +260,12 @@ def _matrix(d: int) -> Array:
     return np.random.default_rng(d).normal(size=(d, d))
 
 
-RIGHT_SCORES = """
+check_score_test = TestCheck(
+    "my_score_test",
+    asks="test(score), which raises AssertionError unless score(q, k) is the scaled dot product",
+    of=scaled,
+    right="""
+one product: it is the formula
 inner: it adds up in another order
     s = np.inner(q, k) * scale
 number by number: loops are slow and right
@@ -280,9 +276,8 @@ float32: it computes in float32, so its seventh digit is its last: allow for 1e-
     q, k = (np.asarray(x, dtype=np.float32) for x in (q, k))
 lengths and cosine: lengths times cosine is the dot product
     s = _length(q) * (_unit(q) @ _unit(k).T) * _length(k).T * scale
-"""
-
-WRONG_SCORES = """
+""",
+    wrong="""
 no scale: it does not divide by the root of d_k
     scale = 1
 divided by d_k: it divides by d_k, not by its root. Is your d_k other than 1?
@@ -327,16 +322,7 @@ squeezed: it drops an axis of length 1. Do you try a single key, and look at the
     return np.squeeze(s)
 first query for all: it answers every query with the first one's scores. Do you look at all rows?
     return np.repeat(s[:1], len(q), axis=0)
-"""
-
-check_score_test = TestCheck(
-    "my_score_test",
-    asks="test(score), which raises AssertionError unless score(q, k) is the scaled dot product",
-    right=[
-        Implementation("one product", scaled, "it is the formula"),
-        *implementations(scaled, RIGHT_SCORES),
-    ],
-    wrong=implementations(scaled, WRONG_SCORES),
+""",
     hints=[
         "Compute a few scores by hand, or by a loop, and compare with np.allclose.",
         "Try several sizes: n_q, n_k and d_k all different, n_q = n_k, and a single key.",

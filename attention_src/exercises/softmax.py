@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.cases import any_scores, any_shape, any_weights
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.softmax import reference
 
 # --- Why the exponential ----------------------------------------------------------------------
@@ -55,48 +53,6 @@ def my_softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-SOFTMAX_MISTAKES = """
-no max-shift: np.exp overflows to inf, or every exponential underflows to 0. Subtract each row's \
-maximum before np.exp: the weights stay the same.
-    e = np.exp(x)
-one maximum for the whole array: You subtract one maximum from all rows; a row far below it \
-underflows to 0/0. Each row needs its own maximum.
-    e = np.exp(x - x.max())
-wrong axis: Your columns sum to 1 instead of your rows: you work along axis 0. The keys are on the \
-last axis, -1.
-    e = np.exp(x - x.max(axis=0, keepdims=True))
-    return e / e.sum(axis=0, keepdims=True)
-axis 1 instead of the last: axis=1 is the last axis of a matrix only. The input may have any \
-number of axes: use axis=-1.
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-sum over the whole array: All rows together sum to 1. Each row should: sum over the last axis.
-    e = np.exp(x - x.max())
-    return e / e.sum()
-own maximum, one sum: You divide all rows by one sum. Each row needs its own sum: sum over the \
-last axis.
-    return e / e.sum()
-no normalisation: The exponentials are right, but they don't sum to 1. Divide them by their sum.
-    return e
-no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
-    return x / x.sum(axis=-1, keepdims=True)
-no keepdims: The sum lost its axis, so NumPy lines the sums up with columns. Use keepdims=True.
-    return e / e.sum(axis=-1)
-log-softmax: These are the logarithms of the weights. Return the weights.
-    return np.log(e / e.sum(axis=-1, keepdims=True))
-log-softmax: These are the logarithms of the weights. Return the weights.
-    return x - reference.log_sum_exp(x)[..., None]
-base 2: You used powers of 2. Softmax uses powers of e: np.exp.
-    e = np.exp2(x - x.max(axis=-1, keepdims=True))
-float32 inside: Somewhere you compute in float32. Its seven digits cannot tell 10000.1 from \
-10000.2 well enough: compute in float64.
-    x = np.asarray(x, dtype=np.float32)
-    return (e / e.sum(axis=-1, keepdims=True)).astype(np.float64)
-sum in float16: In float16 the sum overflows: the largest float16 is 65,504, and here 70,000 ones \
-are added. Convert to float64 first.
-    x = np.asarray(x)
-"""
-
 RECTANGLE = np.array([[4.0, 1.0, 0.0], [-5.0, -2.0, -3.0]])
 DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
 
@@ -139,7 +95,47 @@ check_softmax = Check(
         Case("70,000 equal scores in float16", (np.full(70_000, 3.0, dtype=np.float16),)),
         Case("a long row of large scores", (np.linspace(-1e4, 1e4, 30_001),)),
     ],
-    mistakes=mistakes(my_softmax, SOFTMAX_MISTAKES),
+    mistakes="""
+no max-shift: np.exp overflows to inf, or every exponential underflows to 0. Subtract each row's \
+maximum before np.exp: the weights stay the same.
+    e = np.exp(x)
+one maximum for the whole array: You subtract one maximum from all rows; a row far below it \
+underflows to 0/0. Each row needs its own maximum.
+    e = np.exp(x - x.max())
+wrong axis: Your columns sum to 1 instead of your rows: you work along axis 0. The keys are on the \
+last axis, -1.
+    e = np.exp(x - x.max(axis=0, keepdims=True))
+    return e / e.sum(axis=0, keepdims=True)
+axis 1 instead of the last: axis=1 is the last axis of a matrix only. The input may have any \
+number of axes: use axis=-1.
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+sum over the whole array: All rows together sum to 1. Each row should: sum over the last axis.
+    e = np.exp(x - x.max())
+    return e / e.sum()
+own maximum, one sum: You divide all rows by one sum. Each row needs its own sum: sum over the \
+last axis.
+    return e / e.sum()
+no normalisation: The exponentials are right, but they don't sum to 1. Divide them by their sum.
+    return e
+no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
+    return x / x.sum(axis=-1, keepdims=True)
+no keepdims: The sum lost its axis, so NumPy lines the sums up with columns. Use keepdims=True.
+    return e / e.sum(axis=-1)
+log-softmax: These are the logarithms of the weights. Return the weights.
+    return np.log(e / e.sum(axis=-1, keepdims=True))
+log-softmax: These are the logarithms of the weights. Return the weights.
+    return x - reference.log_sum_exp(x)[..., None]
+base 2: You used powers of 2. Softmax uses powers of e: np.exp.
+    e = np.exp2(x - x.max(axis=-1, keepdims=True))
+float32 inside: Somewhere you compute in float32. Its seven digits cannot tell 10000.1 from \
+10000.2 well enough: compute in float64.
+    x = np.asarray(x, dtype=np.float32)
+    return (e / e.sum(axis=-1, keepdims=True)).astype(np.float64)
+sum in float16: In float16 the sum overflows: the largest float16 is 65,504, and here 70,000 ones \
+are added. Convert to float64 first.
+    x = np.asarray(x)
+""",
     hints=[
         "Three steps: subtract the row's maximum, take np.exp, divide by the row's sum.",
         "x.max(axis=-1, keepdims=True) is one maximum per row, shaped so that x - it works.",
@@ -152,7 +148,12 @@ check_softmax = Check(
 
 # --- A test that catches wrong softmaxes ------------------------------------------------------
 
-RIGHT_SOFTMAXES = """
+check_softmax_test = TestCheck(
+    "softmax_test",
+    asks="test(softmax): it raises AssertionError for wrong softmaxes and accepts right ones",
+    of=my_softmax,
+    right="""
+maximum subtracted: it is the worked solution
 x minus log-sum-exp: exp(x - lse) is the same number, but not to the last bit; allow for rounding, \
 as np.allclose does
     return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
@@ -161,9 +162,8 @@ with rtol=1e-4 and, for weights near 0, atol=1e-6
     e = np.exp((x - x.max(axis=-1, keepdims=True)).astype(np.float32))
 row by row: a loop over the rows is slow, not wrong
     e = np.reshape([np.exp(row - row.max()) for row in x.reshape(-1, x.shape[-1])], x.shape)
-"""
-
-WRONG_SOFTMAXES = """
+""",
+    wrong="""
 exponentials only: its rows do not sum to 1
     return e
 sum over the first axis: it sums over the queries, which a one-dimensional row does not show
@@ -182,16 +182,7 @@ one maximum for all rows: it is right for one row of any size, and for rows of s
 writes into x: its weights are right; look at what it leaves
     x = x if isinstance(x, np.ndarray) and x.dtype.kind == "f" else np.array(x, dtype=np.float64)
     + x -= x.max(axis=-1, keepdims=True)
-"""
-
-check_softmax_test = TestCheck(
-    "softmax_test",
-    asks="test(softmax): it raises AssertionError for wrong softmaxes and accepts right ones",
-    right=[
-        Implementation("maximum subtracted", my_softmax, "it is the worked solution"),
-        *implementations(my_softmax, RIGHT_SOFTMAXES),
-    ],
-    wrong=implementations(my_softmax, WRONG_SOFTMAXES),
+""",
     hints=[
         "Try a matrix of two unequal rows, one near 1000 and one near -1000.",
         "Keep a copy of the input, call, and compare the input with its copy.",
@@ -205,37 +196,6 @@ check_softmax_test = TestCheck(
 def my_softmax_backward(p, dp):
     p, dp = np.asarray(p), np.asarray(dp)
     return p * (dp - (p * dp).sum(axis=-1, keepdims=True))
-
-
-BACKWARD_MISTAKES = """
-elementwise product only: You multiplied elementwise, p * dp, as if each weight depended on its \
-own score only. Each score moves all weights: subtract the mean of dp first.
-    return p * dp
-diagonal of the Jacobian only: You used p (1 − p), the diagonal of the Jacobian; that is sigmoid's \
-gradient. Softmax also has −p_i p_j off the diagonal.
-    return p * (1 - p) * dp
-sign: The sign is turned round: it is dp minus its mean, not the mean minus dp.
-    return p * ((p * dp).sum(axis=-1, keepdims=True) - dp)
-plus instead of minus: You added the mean of dp. The sign in front of it is a minus.
-    return p * (dp + (p * dp).sum(axis=-1, keepdims=True))
-plain sum of dp: You subtracted the plain sum of dp. Each dp_j counts with its weight: sum p * dp.
-    return p * (dp - dp.sum(axis=-1, keepdims=True))
-plain mean of dp: You subtracted the plain mean of dp. The mean is weighted by p: sum p * dp.
-    return p * (dp - dp.mean(axis=-1, keepdims=True))
-p in front is missing: dp minus its weighted mean is right; multiply it by p.
-    return dp - (p * dp).sum(axis=-1, keepdims=True)
-weights taken for scores: p holds the weights already: don't apply softmax to it again.
-    p, dp = reference.softmax(p), np.asarray(dp)
-wrong axis: You summed along axis 0, over the queries. The keys are on the last axis, -1.
-    return p * (dp - (p * dp).sum(axis=0, keepdims=True))
-sum over the whole array: You took one sum for the whole array. Each row has its own: sum over the \
-last axis.
-    return p * (dp - (p * dp).sum())
-no keepdims: The sum lost its axis, so NumPy lines the sums up with columns. Use keepdims=True.
-    return p * (dp - (p * dp).sum(axis=-1))
-full Jacobian: The gradient is right, but you formed the n × n Jacobian. One sum a row is enough.
-    return (reference.softmax_jacobian(p) @ dp[..., None])[..., 0]
-"""
 
 
 def _draw_weights(rng: np.random.Generator) -> tuple:
@@ -268,7 +228,35 @@ check_softmax_backward = Check(
         Case("rows of 300", (ROWS, ROWS[::-1] * 1e4)),
         Case("2,000 keys", (reference.softmax(LONG), LONG[::-1].copy()), max_bytes=1_000_000),
     ],
-    mistakes=mistakes(my_softmax_backward, BACKWARD_MISTAKES),
+    mistakes="""
+elementwise product only: You multiplied elementwise, p * dp, as if each weight depended on its \
+own score only. Each score moves all weights: subtract the mean of dp first.
+    return p * dp
+diagonal of the Jacobian only: You used p (1 − p), the diagonal of the Jacobian; that is sigmoid's \
+gradient. Softmax also has −p_i p_j off the diagonal.
+    return p * (1 - p) * dp
+sign: The sign is turned round: it is dp minus its mean, not the mean minus dp.
+    return p * ((p * dp).sum(axis=-1, keepdims=True) - dp)
+plus instead of minus: You added the mean of dp. The sign in front of it is a minus.
+    return p * (dp + (p * dp).sum(axis=-1, keepdims=True))
+plain sum of dp: You subtracted the plain sum of dp. Each dp_j counts with its weight: sum p * dp.
+    return p * (dp - dp.sum(axis=-1, keepdims=True))
+plain mean of dp: You subtracted the plain mean of dp. The mean is weighted by p: sum p * dp.
+    return p * (dp - dp.mean(axis=-1, keepdims=True))
+p in front is missing: dp minus its weighted mean is right; multiply it by p.
+    return dp - (p * dp).sum(axis=-1, keepdims=True)
+weights taken for scores: p holds the weights already: don't apply softmax to it again.
+    p, dp = reference.softmax(p), np.asarray(dp)
+wrong axis: You summed along axis 0, over the queries. The keys are on the last axis, -1.
+    return p * (dp - (p * dp).sum(axis=0, keepdims=True))
+sum over the whole array: You took one sum for the whole array. Each row has its own: sum over the \
+last axis.
+    return p * (dp - (p * dp).sum())
+no keepdims: The sum lost its axis, so NumPy lines the sums up with columns. Use keepdims=True.
+    return p * (dp - (p * dp).sum(axis=-1))
+full Jacobian: The gradient is right, but you formed the n × n Jacobian. One sum a row is enough.
+    return (reference.softmax_jacobian(p) @ dp[..., None])[..., 0]
+""",
     hints=[
         "Write out ds_i = sum_j J_ij dp_j with J_ij = p_i (1[i = j] − p_j), and split the sum.",
         "p_i is common to both parts: ds_i = p_i (dp_i − ...). What is left is one number a row.",
@@ -344,50 +332,6 @@ def my_online_softmax(blocks):
     return m, l
 
 
-ONLINE_MISTAKES = """
-a second loop over the blocks: Your sum is 0: did you loop over the blocks a second time? They \
-come once. Add to l in the loop that finds the maximum.
-    return m, 0.0
-running sum not rescaled: You forgot to rescale the running sum: the old l was measured against \
-the old maximum. When m rises, multiply l by exp(m_old − m_new).
-    l = l + np.exp(block - m_new).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    l = (l * np.exp(m_new - m) if l else 0.0) + np.exp(block - m_new).sum()
-maximum of the block instead of the running one: Your m is the last block's maximum. The running \
-maximum never falls: max(m, block.max()).
-    m_new = np.max(block)
-each block against its own maximum: You subtract each block's own maximum from it. All terms in l \
-must be measured against the same, running maximum.
-    if np.max(block) == -np.inf:
-    l = l * np.exp(m - m_new) + np.exp(block - np.max(block)).sum()
-maximum starts at 0: Your maximum starts at 0, which is above all the scores here. Start from −inf.
-    m, l = 0.0, 0.0
-no max-shift: Your sum is over exp(score), without subtracting the maximum: it overflows for large \
-scores. Sum exp(score − m).
-    l = l + np.exp(block).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    if False:
-    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
-no guard for a hidden block: −inf − (−inf) is not a number. While only −inf has been seen there is \
-nothing to add: leave m and l as they are.
-    if False:
-only the last block counts: Your sum holds the last block only. Add to the rescaled old sum; don't \
-replace it.
-    l = np.exp(block - m_new).sum()
-log of the sum: Your second number is the log-sum-exp, m + log l. Return l itself.
-    return m, m + np.log(l)
-log of the sum: Your second number is log l. Return l itself.
-    return m, np.log(l)
-swapped: You swapped the two: return (m, l), the maximum first.
-    return l, m
-"""
-
-
 def _draw_blocks(rng: np.random.Generator) -> tuple:
     """Blocks of unequal length, of one row of scores; some hidden, alone or whole."""
     lengths = rng.integers(1, 6, int(rng.choice([1, 2, 2, 3, 5, 12, 40])))
@@ -447,7 +391,48 @@ check_online_softmax = Check(
         _blocks("everything hidden", HIDDEN, HIDDEN[:1]),
         Case("200 blocks of 200", (MANY,), max_bytes=100_000),
     ],
-    mistakes=mistakes(my_online_softmax, ONLINE_MISTAKES),
+    mistakes="""
+a second loop over the blocks: Your sum is 0: did you loop over the blocks a second time? They \
+come once. Add to l in the loop that finds the maximum.
+    return m, 0.0
+running sum not rescaled: You forgot to rescale the running sum: the old l was measured against \
+the old maximum. When m rises, multiply l by exp(m_old − m_new).
+    l = l + np.exp(block - m_new).sum()
+rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
+round: when the maximum rises, the old sum must shrink.
+    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
+rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
+round: when the maximum rises, the old sum must shrink.
+    l = (l * np.exp(m_new - m) if l else 0.0) + np.exp(block - m_new).sum()
+maximum of the block instead of the running one: Your m is the last block's maximum. The running \
+maximum never falls: max(m, block.max()).
+    m_new = np.max(block)
+each block against its own maximum: You subtract each block's own maximum from it. All terms in l \
+must be measured against the same, running maximum.
+    if np.max(block) == -np.inf:
+    l = l * np.exp(m - m_new) + np.exp(block - np.max(block)).sum()
+maximum starts at 0: Your maximum starts at 0, which is above all the scores here. Start from −inf.
+    m, l = 0.0, 0.0
+no max-shift: Your sum is over exp(score), without subtracting the maximum: it overflows for large \
+scores. Sum exp(score − m).
+    l = l + np.exp(block).sum()
+rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
+round: when the maximum rises, the old sum must shrink.
+    if False:
+    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
+no guard for a hidden block: −inf − (−inf) is not a number. While only −inf has been seen there is \
+nothing to add: leave m and l as they are.
+    if False:
+only the last block counts: Your sum holds the last block only. Add to the rescaled old sum; don't \
+replace it.
+    l = np.exp(block - m_new).sum()
+log of the sum: Your second number is the log-sum-exp, m + log l. Return l itself.
+    return m, m + np.log(l)
+log of the sum: Your second number is log l. Return l itself.
+    return m, np.log(l)
+swapped: You swapped the two: return (m, l), the maximum first.
+    return l, m
+""",
     hints=[
         "Keep m and l. For each block: find the new maximum, correct l, add the block to l.",
         "The correction is l * exp(m − m_new): it turns each exp(s − m) into exp(s − m_new).",
@@ -476,23 +461,6 @@ def my_temperature(scores, bits):
 def _inside(log_t: float) -> float:
     """The temperature; NaN at the ends of the bracket, where bisection finds none."""
     return float(np.exp(log_t)) if -13.8 < log_t < 18.4 else float("nan")
-
-
-TEMPERATURE_MISTAKES = """
-entropy in nats: You measure the entropy in nats, with the natural logarithm. Bits need np.log2.
-    if reference.entropy_bits(p) * np.log(2) < bits:
-    return _inside((low + high) / 2)
-multiplied by the temperature: Your answer is 1 over the temperature: you multiply the scores by \
-it. Divide them.
-    return float(np.exp(-(low + high) / 2))
-logarithm of the temperature: Your answer is the logarithm of the temperature. Return np.exp of it.
-    return (low + high) / 2
-number of keys instead of bits: You compared 2**entropy with bits. Compare the entropy itself.
-    if 2 ** reference.entropy_bits(p) < bits:
-    return _inside((low + high) / 2)
-entropy instead of temperature: You returned the entropy. Return the temperature that gives it.
-    return bits
-"""
 
 
 def _draw_entropy(rng: np.random.Generator) -> tuple:
@@ -547,7 +515,21 @@ check_temperature_for_entropy = Check(
         Case("nearly uniform", (np.sin(np.arange(8.0)), 2.9999)),
         Case("ten times as far apart", (10 * SCORES, 1.2)),
     ],
-    mistakes=mistakes(my_temperature, TEMPERATURE_MISTAKES),
+    mistakes="""
+entropy in nats: You measure the entropy in nats, with the natural logarithm. Bits need np.log2.
+    if reference.entropy_bits(p) * np.log(2) < bits:
+    return _inside((low + high) / 2)
+multiplied by the temperature: Your answer is 1 over the temperature: you multiply the scores by \
+it. Divide them.
+    return float(np.exp(-(low + high) / 2))
+logarithm of the temperature: Your answer is the logarithm of the temperature. Return np.exp of it.
+    return (low + high) / 2
+number of keys instead of bits: You compared 2**entropy with bits. Compare the entropy itself.
+    if 2 ** reference.entropy_bits(p) < bits:
+    return _inside((low + high) / 2)
+entropy instead of temperature: You returned the entropy. Return the temperature that gives it.
+    return bits
+""",
     hints=[
         "Entropy rises with temperature: halve a bracket [low, high] that holds the answer.",
         "At the middle, if the entropy is below `bits`, it is too cold: low = middle.",

@@ -1,15 +1,12 @@
 """The checks of the chapter on state space models."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
-from attention_src.ssm.reference import selective_scan
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
+from attention_src.ssm.reference import selective_scan  # noqa: F401  two right scans call it
 
 Array = np.ndarray
 
@@ -66,41 +63,6 @@ def scan_on(x, dt, A, B, C, h):
     return y, h.copy()
 
 
-SCAN_MISTAKES = """
-start ignored: Your scan starts from 0. It should go on from h.
-    y = np.zeros(x.shape)
-    + h = np.zeros(h.shape)
-first state returned: You return the h that you got, not the last one.
-    y = np.zeros(x.shape)
-    + before = h
-    return y, before.copy()
-step not in the write: You write B x. It should be dt B x; otherwise padding with dt = 0 is \
-written too.
-    write = x[..., t, :, None] * B[..., t, None, :]
-step not in the keep: Your state fades by exp(A) at each token. It should be exp(dt A).
-    h = np.exp(A) * h + write
-zero-order hold: You write (exp(dt A) - 1) / A B x. Mamba's rule, asked for here, is dt B x.
-    step = dt[..., t, :, None]
-    + held = np.where(A == 0, step, np.expm1(step * A) / np.where(A == 0, 1, A))
-    write = held * x[..., t, :, None] * B[..., t, None, :]
-not exponentiated: You keep 1 + dt A, one small step of the equation. It should be exp(dt A).
-    h = (1 + step * A) * h + write
-growing: A is negative already: exp(dt A) fades, exp(-dt A) grows.
-    h = np.exp(-step * A) * h + write
-swapped: B and C are swapped: B writes, C reads.
-    write = step * x[..., t, :, None] * C[..., t, None, :]
-    y[..., t, :] = (h * B[..., t, None, :]).sum(axis=-1)
-read too early: You read the state before the token is written. A token sees itself.
-    step = dt[..., t, :, None]
-    + old = h
-    y[..., t, :] = (old * C[..., t, None, :]).sum(axis=-1)
-new token fades: You write first and then let all fade. Only what was there before fades.
-    h = np.exp(step * A) * (h + write)
-from the end: You read the tokens from the last to the first.
-    for t in reversed(range(x.shape[-2])):
-"""
-
-
 def _arguments(rng: np.random.Generator, lead: tuple[int, ...], sizes: tuple[int, ...]) -> list:
     """x, dt, A, B, C and h; sizes: n, d, N."""
     n, d, N = sizes
@@ -153,7 +115,37 @@ check_scan_on = Check(
     ],
     draw=_draw_scan,
     drawn=40,
-    mistakes=mistakes(scan_on, SCAN_MISTAKES),
+    mistakes="""
+start ignored: Your scan starts from 0. It should go on from h.
+    + h = np.zeros(h.shape)
+first state returned: You return the h that you got, not the last one.
+    + before = h
+    return y, before.copy()
+step not in the write: You write B x. It should be dt B x; otherwise padding with dt = 0 is \
+written too.
+    write = x[..., t, :, None] * B[..., t, None, :]
+step not in the keep: Your state fades by exp(A) at each token. It should be exp(dt A).
+    h = np.exp(A) * h + write
+zero-order hold: You write (exp(dt A) - 1) / A B x. Mamba's rule, asked for here, is dt B x.
+    step = dt[..., t, :, None]
+    + held = np.where(A == 0, step, np.expm1(step * A) / np.where(A == 0, 1, A))
+    write = held * x[..., t, :, None] * B[..., t, None, :]
+not exponentiated: You keep 1 + dt A, one small step of the equation. It should be exp(dt A).
+    h = (1 + step * A) * h + write
+growing: A is negative already: exp(dt A) fades, exp(-dt A) grows.
+    h = np.exp(-step * A) * h + write
+swapped: B and C are swapped: B writes, C reads.
+    write = step * x[..., t, :, None] * C[..., t, None, :]
+    y[..., t, :] = (h * B[..., t, None, :]).sum(axis=-1)
+read too early: You read the state before the token is written. A token sees itself.
+    step = dt[..., t, :, None]
+    + old = h
+    y[..., t, :] = (old * C[..., t, None, :]).sum(axis=-1)
+new token fades: You write first and then let all fade. Only what was there before fades.
+    h = np.exp(step * A) * (h + write)
+from the end: You read the tokens from the last to the first.
+    for t in reversed(range(x.shape[-2])):
+""",
     hints=[
         "One token: h = exp(dt A) * h + dt x B. Which shapes have the three?",
         "dt[..., t, :, None] is [..., d, 1], B[..., t, None, :] is [..., 1, N].",
@@ -169,28 +161,6 @@ def decay_mask(log_a):
     i, j = np.arange(n)[:, None], np.arange(n)
     later = np.where(j < i, log_a[..., :, None], 0)  # [..., n, n]
     return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0)
-
-
-MASK_MISTAKES = """
-own gate counted: Your product starts at a_j. What token j has written does not pass its own \
-gate: start at a_(j+1), so that the diagonal is 1.
-    later = np.where(j <= i, log_a[..., :, None], 0)
-last gate left out: Your product ends at a_(i-1). At step i all that was there fades by a_i.
-    later = np.where(j < i - 1, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
-difference of running sums: You subtract two running sums. Where a gate is 0 that is -inf - \
-(-inf), not a number, and after a very large sum the small ones have lost their digits.
-    later = np.cumsum(log_a, axis=-1)
-    return np.where(j <= i, np.exp(later[..., :, None] - later[..., None, :]), 0)
-transposed: Rows are i, the later token; yours are columns.
-    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0).swapaxes(-1, -2)
-the future: Above the diagonal stand later tokens. They should have 0.
-    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 1)
-logarithms: These are the logarithms. Take exp at the end.
-    return np.log(np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0))
-products of logarithms: log_a holds logarithms: add them and take exp; you multiplied them.
-    later = np.where(j < i, log_a[..., :, None], 1)
-    return np.where(j <= i, np.cumprod(later, axis=-2), 0)
-"""
 
 
 def _gates(name: str, log_a: Any) -> Case:
@@ -229,7 +199,26 @@ check_decay_mask = Check(
     ],
     draw=_draw_gates,
     drawn=50,
-    mistakes=mistakes(decay_mask, MASK_MISTAKES),
+    mistakes="""
+own gate counted: Your product starts at a_j. What token j has written does not pass its own \
+gate: start at a_(j+1), so that the diagonal is 1.
+    later = np.where(j <= i, log_a[..., :, None], 0)
+last gate left out: Your product ends at a_(i-1). At step i all that was there fades by a_i.
+    later = np.where(j < i - 1, np.roll(log_a, 1, axis=-1)[..., :, None], 0)
+difference of running sums: You subtract two running sums. Where a gate is 0 that is -inf - \
+(-inf), not a number, and after a very large sum the small ones have lost their digits.
+    later = np.cumsum(log_a, axis=-1)
+    return np.where(j <= i, np.exp(later[..., :, None] - later[..., None, :]), 0)
+transposed: Rows are i, the later token; yours are columns.
+    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0).swapaxes(-1, -2)
+the future: Above the diagonal stand later tokens. They should have 0.
+    return np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 1)
+logarithms: These are the logarithms. Take exp at the end.
+    return np.log(np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0))
+products of logarithms: log_a holds logarithms: add them and take exp; you multiplied them.
+    later = np.where(j < i, log_a[..., :, None], 1)
+    return np.where(j <= i, np.cumprod(later, axis=-2), 0)
+""",
     hints=[
         "What is L[i, i], and what L[i, i - 1]?",
         "For each j, a running sum over i that starts after j: put 0 where t <= j, then cumsum.",
@@ -239,34 +228,34 @@ check_decay_mask = Check(
 
 # --- A test of what is handed on --------------------------------------------------------------
 
+one_scan = scan_on  # in the lines below `scan_on` is what they make of it
 
-def _package(*args: Array, form: str = "recurrent") -> Any:
-    return selective_scan(*args[:5], form=form, initial_state=args[5], return_state=True)
-
-
-def _in_two_parts(x: Array, dt: Array, A: Array, B: Array, C: Array, h: Array) -> Any:
-    half = len(x) // 2
-    first, h = scan_on(x[:half], dt[:half], A, B[:half], C[:half], h)
-    second, h = scan_on(x[half:], dt[half:], A, B[half:], C[half:], h)
-    return np.concatenate([first, second]), h
-
-
-FLOAT32_SCAN = """
+check_state_test = TestCheck(
+    "my_state_test",
+    asks="test(scan), which raises AssertionError if a scan or its state is wrong",
+    of=scan_on,
+    right="""
+a loop: it goes token by token
+the package's: it is this chapter's own
+    + return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True)
+a scan: it joins steps in log2(n) rounds
+    + how = dict(form="associative", initial_state=h, return_state=True)
+    + return selective_scan(x, dt, A, B, C, **how)
+in two parts: it hands the state from half to half
+    + half = len(x) // 2
+    + first, h = one_scan(x[:half], dt[:half], A, B[:half], C[:half], h)
+    + second, h = one_scan(x[half:], dt[half:], A, B[half:], C[half:], h)
+    + return np.concatenate([first, second]), h
 float32: it computes in float32: allow for differences of 1e-4
-    y = np.zeros(x.shape)
     + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
-"""
-
-WRONG_SCANS = """
+""",
+    wrong="""
 old state returned: it returns the state that it got
-    y = np.zeros(x.shape)
     + before = h
     return y, before.copy()
 start ignored: it starts from 0
-    y = np.zeros(x.shape)
     + h = np.zeros(h.shape)
 start unread: its last state is right, but its outputs know nothing of the first one
-    y = np.zeros(x.shape)
     + unstarted = np.zeros(h.shape)
     h = np.exp(step * A) * h + write
     + unstarted = np.exp(step * A) * unstarted + write
@@ -311,21 +300,7 @@ chunks forget: after every four tokens it starts anew. Is your text longer than 
     + h = np.zeros(h.shape) if t in range(4, len(x), 4) else h
 one rate: all numbers of a channel's state fade at the rate of its first one
     h = np.exp(step * A[:, :1]) * h + write
-"""
-
-check_state_test = TestCheck(
-    "my_state_test",
-    asks="test(scan), which raises AssertionError if a scan or its state is wrong",
-    right=[
-        Implementation("a loop", scan_on, "it goes token by token"),
-        Implementation("the package's", _package, "it is this chapter's own"),
-        Implementation(
-            "a scan", partial(_package, form="associative"), "it joins steps in log2(n) rounds"
-        ),
-        Implementation("in two parts", _in_two_parts, "it hands the state from half to half"),
-        *implementations(scan_on, FLOAT32_SCAN),
-    ],
-    wrong=implementations(scan_on, WRONG_SCANS),
+""",
     hints=[
         "Compare both parts of the answer with a loop of your own: outputs, and the last state.",
         "n = 10, dt from 0.1 to 2 and 0 for one token, a first state that is not 0.",

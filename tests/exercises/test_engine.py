@@ -175,9 +175,10 @@ def halved(x):
         (("for _ in range(2):",), 0.5),
         (("if y == 2:",), 0.0),
         (("z = 1",), None),
-        (("y = 1",), None),
+        (("y = 1",), 1.0),
+        (("y = x + 1",), 1.5),
         (("return 1", "return 2"), None),
-        (("+ y = 1",), None),
+        (("+ y = 1",), 0.5),
     ],
 )
 def test_a_line_takes_the_place_of_the_statement_that_begins_alike(lines, value):

@@ -16,16 +16,12 @@ def difference(layer, n, seed=0):
     return np.abs(layer(x[order]) - layer(x)[order]).max()
 
 
-@pytest.mark.parametrize("one", ex.check_order_test.wrong, ids=lambda one: one.name)
-def test_each_layer_that_knows_the_order_shows_it(one):
-    assert min(difference(one.function, 40, seed) for seed in range(5)) > 1e-3
-    for n in (1, 2, 3, 100):
-        difference(one.function, n)
-
-
-@pytest.mark.parametrize("one", ex.check_order_test.right, ids=lambda one: one.name)
-def test_layers_that_do_not_know_it_move_by_rounding_at_most(one):
-    assert max(difference(one.function, n) for n in (1, 2, 13, 40, 100)) < 2e-6
+def test_layers_know_the_order_or_not_as_the_exercise_says():
+    for one in ex.check_order_test.wrong:
+        assert min(difference(one.function, 40, seed) for seed in range(5)) > 1e-3, one.name
+        assert all(np.isfinite(difference(one.function, n)) for n in (1, 2, 3, 100)), one.name
+    for one in ex.check_order_test.right:
+        assert max(difference(one.function, n) for n in (1, 2, 13, 40, 100)) < 2e-6, one.name
 
 
 def test_what_a_pass_says():

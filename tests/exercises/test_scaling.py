@@ -1,7 +1,6 @@
 """Scales that a learner's test meets are as right and wrong as the exercise says; the ladder."""
 
 import numpy as np
-import pytest
 
 from attention_src.exercises.scaling import check_scale_test, check_variance
 
@@ -18,18 +17,12 @@ def error(scores):
     return max(found)
 
 
-@pytest.mark.parametrize("one", check_scale_test.wrong, ids=lambda one: one.name)
-def test_each_wrong_scale_is_as_visible_as_the_exercise_says(one):
-    assert error(one.function) > 0.02
-
-
-@pytest.mark.parametrize("one", check_scale_test.right, ids=lambda one: one.name)
-def test_right_ones_differ_by_rounding_alone(one):
-    assert error(one.function) < 1e-5
-
-
-def test_there_are_as_many_as_the_exercise_says():
+def test_scales_are_as_right_and_as_wrong_and_as_many_as_the_exercise_says():
     assert (len(check_scale_test.right), len(check_scale_test.wrong)) == (6, 26)
+    for one in check_scale_test.right:
+        assert error(one.function) < 1e-5, one.name
+    for one in check_scale_test.wrong:
+        assert error(one.function) > 0.02, one.name
 
 
 def test_the_ladder_s_values_are_those_of_a_simulation():

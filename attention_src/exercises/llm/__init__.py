@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.costs.roofline import CHIPS
+from attention_src.exercises.engine import Case, Check, Implementation, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.messages import Result, report
 from attention_src.exercises.engine.variants import variants
 from attention_src.exercises.llm.patients import PATIENTS
@@ -38,53 +36,6 @@ def sample(logits, temperature, top_p, u):
     total = total[:stay] / total[stay - 1]
     return int(order[(total[:-1] <= u).sum()])
 
-
-SAMPLE_MISTAKES = """
-multiplied: You multiply by the temperature. A low one must make large logits stand out: divide.
-    p = np.exp((logits - logits.max()) * temperature)
-no temperature: Your answer does not depend on the temperature, except at 0.
-    p = np.exp(logits - logits.max())
-not renormalised: The tokens that stay have a sum below 1, and u goes up to 1: divide by their sum.
-    - total = total
-    + total = total[:stay]
-without the one that reaches top_p: You keep the tokens whose running sum is at most top_p. The \
-sum must *reach* top_p: the token that gets it there stays.
-    stay = max((total <= top_p).sum(), 1)
-one too many: You keep one token more than are needed to reach top_p.
-    stay = min((total < top_p).sum() + 2, len(p))
-no top_p: Your answer does not depend on top_p.
-    stay = len(p)
-unsorted: You go through the tokens by id. The most probable comes first.
-    order = np.arange(len(p))
-rarest first: You sort upwards: the least probable token comes first.
-    order = np.argsort(p, kind="stable")
-higher id first: Of two equally probable tokens you take the higher id first. argsort(...)[::-1] \
-turns ties round as well: argsort(-p, kind='stable').
-    order = np.argsort(p, kind="stable")[::-1]
-nearest: You take the running sum that lies nearest to u. Take the first that exceeds u.
-    return int(order[np.abs(total - u).argmin()])
-turned round: You use 1 - u for u: the same distribution, but not the same token.
-    return int(order[(total[:-1] <= 1 - u).sum()])
-no shift: exp overflows above 709. Subtract the largest logit first: p does not change.
-    p = np.exp(logits / temperature)
-top_p before temperature: You look for the tokens that stay before the temperature is applied.
-    p = np.exp((logits - logits.max()) / temperature)
-    + at_1 = np.exp(logits - logits.max())
-    + at_1 /= at_1.sum()
-    stay = len(p) if top_p == 1 else (np.cumsum(at_1[order])[:-1] < top_p).sum() + 1
-place, not token: You return the place in the sorted order. Which token stands there?
-    - return int(np.argmax
-    + return 0
-    return int((total[:-1] <= u).sum())
-place, not token, but for temperature 0: You return the place in the sorted order. Which token \
-stands there?
-    return int((total[:-1] <= u).sum())
-always the likeliest: You always take the most probable token. That is temperature 0.
-    if True:
-without the one that reaches top_p, but for 1: You keep the tokens whose running sum is below \
-top_p. The sum must *reach* top_p: the token that gets it there stays.
-    stay = len(p) if top_p == 1 else max((total < top_p).sum(), 1)
-"""
 
 MARGIN = 1e-6  # no running sum in a case lies so near to top_p or to u
 
@@ -181,7 +132,51 @@ check_sample = _NumberCheck(
     ],
     draw=_draw_logits,
     drawn=120,
-    mistakes=mistakes(sample, SAMPLE_MISTAKES),
+    mistakes="""
+multiplied: You multiply by the temperature. A low one must make large logits stand out: divide.
+    p = np.exp((logits - logits.max()) * temperature)
+no temperature: Your answer does not depend on the temperature, except at 0.
+    p = np.exp(logits - logits.max())
+not renormalised: The tokens that stay have a sum below 1, and u goes up to 1: divide by their sum.
+    total = total[:stay]
+without the one that reaches top_p: You keep the tokens whose running sum is at most top_p. The \
+sum must *reach* top_p: the token that gets it there stays.
+    stay = max((total <= top_p).sum(), 1)
+one too many: You keep one token more than are needed to reach top_p.
+    stay = min((total < top_p).sum() + 2, len(p))
+no top_p: Your answer does not depend on top_p.
+    stay = len(p)
+unsorted: You go through the tokens by id. The most probable comes first.
+    order = np.arange(len(p))
+rarest first: You sort upwards: the least probable token comes first.
+    order = np.argsort(p, kind="stable")
+higher id first: Of two equally probable tokens you take the higher id first. argsort(...)[::-1] \
+turns ties round as well: argsort(-p, kind='stable').
+    order = np.argsort(p, kind="stable")[::-1]
+nearest: You take the running sum that lies nearest to u. Take the first that exceeds u.
+    return int(order[np.abs(total - u).argmin()])
+turned round: You use 1 - u for u: the same distribution, but not the same token.
+    return int(order[(total[:-1] <= 1 - u).sum()])
+no shift: exp overflows above 709. Subtract the largest logit first: p does not change.
+    p = np.exp(logits / temperature)
+top_p before temperature: You look for the tokens that stay before the temperature is applied.
+    p = np.exp((logits - logits.max()) / temperature)
+    + at_1 = np.exp(logits - logits.max())
+    + at_1 /= at_1.sum()
+    stay = len(p) if top_p == 1 else (np.cumsum(at_1[order])[:-1] < top_p).sum() + 1
+place, not token: You return the place in the sorted order. Which token stands there?
+    - return int(np.argmax
+    + return 0
+    return int((total[:-1] <= u).sum())
+place, not token, but for temperature 0: You return the place in the sorted order. Which token \
+stands there?
+    return int((total[:-1] <= u).sum())
+always the likeliest: You always take the most probable token. That is temperature 0.
+    if True:
+without the one that reaches top_p, but for 1: You keep the tokens whose running sum is below \
+top_p. The sum must *reach* top_p: the token that gets it there stays.
+    stay = len(p) if top_p == 1 else max((total < top_p).sum(), 1)
+""",
     also=_float_id,
     hints=[
         "order = np.argsort(-p, kind='stable') holds ids, and p[order] falls.",
@@ -214,53 +209,6 @@ def by_loop(logits: Array, temperature: float, top_p: float, u: float) -> int:
     return stay[-1]
 
 
-RIGHT_SAMPLERS = """
-searchsorted: it returns a NumPy integer
-    - return int(np.argmax
-    + return logits.argmax()
-    stay = len(p) if top_p == 1 else min(np.searchsorted(total, top_p), len(p) - 1) + 1
-    return order[np.searchsorted(total[:-1], u, side="right")]
-float32: it computes in float32: keep u and top_p away from running sums by 1e-5
-    - if temperature
-    + logits, temperature = logits.astype(np.float32), np.float32(temperature)
-    + if temperature == 0:
-rounded up: its sums are rounded up: keep u and top_p away from running sums by 1e-5
-    stay = len(p) if top_p == 1 else (total[:-1] * (1 + 1e-6) < top_p).sum() + 1
-    return int(order[(total[:-1] * (1 + 1e-6) <= u).sum()])
-rounded down: its sums are rounded down: keep u and top_p away from running sums by 1e-5
-    stay = len(p) if top_p == 1 else (total[:-1] * (1 - 1e-6) < top_p).sum() + 1
-    return int(order[(total[:-1] * (1 - 1e-6) <= u).sum()])
-"""
-
-WRONG_SAMPLERS = """
-multiplies: it multiplies by the temperature. Do you try one that is not 1?
-    p = np.exp((logits - logits.max()) * temperature)
-no temperature: it ignores the temperature. Do you try one that is not 1?
-divides twice: it divides by the temperature twice
-    p = np.exp((logits - logits.max()) / temperature**2)
-no temperature above 1: it takes temperatures above 1 for 1. Do you try one?
-    p = np.exp((logits - logits.max()) / min(temperature, 1.0))
-no top_p: it ignores top_p
-without the one that reaches top_p: it drops the token that makes the sum reach top_p
-one too many: it keeps one token too many
-never one alone: it keeps two tokens where one reaches top_p by itself. Have you such a case?
-    stay = len(p) if top_p == 1 else min(max((total[:-1] < top_p).sum() + 1, 2), len(p))
-not renormalised: it does not divide by the sum of the tokens that stay
-top_p before temperature: its top_p looks at p before the temperature. Do you use both at once?
-higher id first: of two equal tokens it takes the higher id first. Have you two equal logits?
-last of the largest: at temperature 0 it takes the last of the largest. Have you two of them?
-    - return int(np.argmax
-    + return int(len(logits) - 1 - np.argmax(logits[::-1]))
-draws at temperature 0: at temperature 0 it draws as at 1
-    - if temperature
-    + temperature = temperature or 1.0
-    + if temperature == 0:
-turned round: it uses 1 - u for u: the same distribution, but not the same token
-unsorted: it goes through the tokens by id
-no shift: it overflows at logits above 709. Have you any?
-"""
-
-
 def _samplers(text: str) -> list[Implementation]:
     """What has no lines there is the mistake of this name above. A test may pass lists, too."""
     named: dict[str, Any] = {one.name: one.wrong for one in check_sample.mistakes}
@@ -280,9 +228,49 @@ check_sampler_test = TestCheck(
     right=[
         Implementation("running sums", _of_lists(sample), "it follows the text"),
         Implementation("a loop", by_loop, "it goes token by token"),
-        *_samplers(RIGHT_SAMPLERS),
+        *_samplers("""
+searchsorted: it returns a NumPy integer
+    - return int(np.argmax
+    + return logits.argmax()
+    stay = len(p) if top_p == 1 else min(np.searchsorted(total, top_p), len(p) - 1) + 1
+    return order[np.searchsorted(total[:-1], u, side="right")]
+float32: it computes in float32: keep u and top_p away from running sums by 1e-5
+    - if temperature
+    + logits, temperature = logits.astype(np.float32), np.float32(temperature)
+    + if temperature == 0:
+rounded up: its sums are rounded up: keep u and top_p away from running sums by 1e-5
+    stay = len(p) if top_p == 1 else (total[:-1] * (1 + 1e-6) < top_p).sum() + 1
+    return int(order[(total[:-1] * (1 + 1e-6) <= u).sum()])
+rounded down: its sums are rounded down: keep u and top_p away from running sums by 1e-5
+    stay = len(p) if top_p == 1 else (total[:-1] * (1 - 1e-6) < top_p).sum() + 1
+    return int(order[(total[:-1] * (1 - 1e-6) <= u).sum()])
+"""),
     ],
-    wrong=_samplers(WRONG_SAMPLERS),
+    wrong=_samplers("""
+multiplies: it multiplies by the temperature. Do you try one that is not 1?
+    p = np.exp((logits - logits.max()) * temperature)
+no temperature: it ignores the temperature. Do you try one that is not 1?
+divides twice: it divides by the temperature twice
+    p = np.exp((logits - logits.max()) / temperature**2)
+no temperature above 1: it takes temperatures above 1 for 1. Do you try one?
+    p = np.exp((logits - logits.max()) / min(temperature, 1.0))
+no top_p: it ignores top_p
+without the one that reaches top_p: it drops the token that makes the sum reach top_p
+one too many: it keeps one token too many
+never one alone: it keeps two tokens where one reaches top_p by itself. Have you such a case?
+    stay = len(p) if top_p == 1 else min(max((total[:-1] < top_p).sum() + 1, 2), len(p))
+not renormalised: it does not divide by the sum of the tokens that stay
+top_p before temperature: its top_p looks at p before the temperature. Do you use both at once?
+higher id first: of two equal tokens it takes the higher id first. Have you two equal logits?
+last of the largest: at temperature 0 it takes the last of the largest. Have you two of them?
+    - return int(np.argmax
+    + return int(len(logits) - 1 - np.argmax(logits[::-1]))
+draws at temperature 0: at temperature 0 it draws as at 1
+    if (temperature := temperature or 1.0) == 0:
+turned round: it uses 1 - u for u: the same distribution, but not the same token
+unsorted: it goes through the tokens by id
+no shift: it overflows at logits above 709. Have you any?
+"""),
     hints=[
         "Start from probabilities: logits = np.log([0.1, 0.4, 0.3, 0.2]) is easy to do by hand.",
         "u = 0.39 and u = 0.41 stand on two sides of a running sum of 0.4.",
@@ -300,43 +288,6 @@ def perplexity(logits, ids, counted):
     log_p = s - np.log(np.exp(s).sum(axis=-1, keepdims=True))
     loss = -np.take_along_axis(log_p, ids[:, 1:, None], axis=-1)[..., 0]
     return np.exp(loss[counted[:, 1:]].mean())
-
-
-PERPLEXITY_MISTAKES = """
-no shift: You compare logits[:, t] with ids[:, t]. They speak of the token *after* t.
-    - s = logits
-    + s = logits[:, 1:]
-mean of means: You average each text first, then the texts: a text with one counted token weighs \
-as much as one with five. Average over all counted tokens.
-    return np.exp(np.mean([x[c].mean() for x, c in zip(loss, counted[:, 1:]) if c.any()]))
-all tokens: You count every token, padding and context too.
-    return np.exp(loss.mean())
-divided by all: Your sum is right. Divide it by the number of tokens that are counted.
-    return np.exp((loss * counted[:, 1:]).sum() / loss.size)
-the wrong end of counted: counted[:, t] says whether token t is counted, not whether what follows \
-it is.
-    return np.exp(loss[counted[:, :-1]].mean())
-mean of exponentials: You exponentiate, then average. Average the losses first.
-    return np.exp(loss[counted[:, 1:]]).mean()
-mean of probabilities: You average probabilities. Average their logarithms.
-    return 1 / np.exp(-loss[counted[:, 1:]]).mean()
-not exponentiated: That is the mean loss. Perplexity is e to the power of it.
-    return loss[counted[:, 1:]].mean()
-base 2: Losses in nats go with e: np.exp, not 2 to the power.
-    return 2 ** loss[counted[:, 1:]].mean()
-per text: You divide by the number of texts. Divide by the number of counted tokens.
-    return np.exp((loss * counted[:, 1:]).sum() / len(ids))
-no maximum taken out: exp overflows above 709. Subtract each row's largest logit first: p does \
-not change.
-    - s = s - s.max
-softmax without its maximum: exp overflows above 709. Subtract each row's largest logit first: p \
-does not change.
-    - s = s - s.max
-    log_p = np.log(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
-probabilities computed: One may be too small for a float: it becomes 0, and its logarithm -inf. Do \
-not compute p: ln p is the logit minus the logarithm of a sum.
-    log_p = np.log(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
-"""
 
 
 def _texts(name: str, logits: Any, ids: Any, counted: Any) -> Case:
@@ -389,7 +340,40 @@ check_perplexity = _NumberCheck(
         _some("four texts", 8, (4, 3, 5), [(1, 3)] * 4, 2.0),
     ],
     draw=_draw_texts,
-    mistakes=mistakes(perplexity, PERPLEXITY_MISTAKES),
+    mistakes="""
+no shift: You compare logits[:, t] with ids[:, t]. They speak of the token *after* t.
+    s = logits[:, 1:]
+mean of means: You average each text first, then the texts: a text with one counted token weighs \
+as much as one with five. Average over all counted tokens.
+    return np.exp(np.mean([x[c].mean() for x, c in zip(loss, counted[:, 1:]) if c.any()]))
+all tokens: You count every token, padding and context too.
+    return np.exp(loss.mean())
+divided by all: Your sum is right. Divide it by the number of tokens that are counted.
+    return np.exp((loss * counted[:, 1:]).sum() / loss.size)
+the wrong end of counted: counted[:, t] says whether token t is counted, not whether what follows \
+it is.
+    return np.exp(loss[counted[:, :-1]].mean())
+mean of exponentials: You exponentiate, then average. Average the losses first.
+    return np.exp(loss[counted[:, 1:]]).mean()
+mean of probabilities: You average probabilities. Average their logarithms.
+    return 1 / np.exp(-loss[counted[:, 1:]]).mean()
+not exponentiated: That is the mean loss. Perplexity is e to the power of it.
+    return loss[counted[:, 1:]].mean()
+base 2: Losses in nats go with e: np.exp, not 2 to the power.
+    return 2 ** loss[counted[:, 1:]].mean()
+per text: You divide by the number of texts. Divide by the number of counted tokens.
+    return np.exp((loss * counted[:, 1:]).sum() / len(ids))
+no maximum taken out: exp overflows above 709. Subtract each row's largest logit first: p does \
+not change.
+    - s = s - s.max
+softmax without its maximum: exp overflows above 709. Subtract each row's largest logit first: p \
+does not change.
+    - s = s - s.max
+    log_p = np.log(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
+probabilities computed: One may be too small for a float: it becomes 0, and its logarithm -inf. Do \
+not compute p: ln p is the logit minus the logarithm of a sum.
+    log_p = np.log(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
+""",
     hints=[
         "logits[:, :-1] speak of ids[:, 1:]; so does counted[:, 1:].",
         "log p = logits - log-sum-exp, with the row's maximum taken out first.",

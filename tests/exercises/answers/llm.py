@@ -7,13 +7,8 @@ from attention_src.exercises import llm as ex
 from attention_src.exercises.llm import sample as sampler
 
 SAMPLE_OTHERWISE = """
-hidden, and divided by what is left:
-    - total = total
-    + hidden = np.where(np.arange(len(p)) < stay, p[order], 0)
-    + total = np.cumsum(hidden)[:stay] / hidden.sum()
 u times the sum, a NumPy integer:
-    - total = total
-    + total = total[:stay]
+    total = total[:stay]
     return order[np.searchsorted(total[:-1], u * total[-1], side="right")]
 """
 
@@ -123,10 +118,6 @@ def alone(x, t, p, u):
     return t > 0 and len({sampler(x, t, p, i / 50) for i in range(50)}) == 1
 
 
-def unrenormalised(x, t, p, u):
-    return sampler(x, t, 1.0, u)
-
-
 SLY = {
     ex.check_sample: """
 divided twice: p = np.exp((logits - logits.max()) / temperature**2)
@@ -139,10 +130,7 @@ last of the largest:
     - return int(np.argmax
     + return int(len(logits) - 1 - np.argmax(logits[::-1]))
 one further: return int(order[min((total <= u).sum() + 1, len(total) - 1)])
-draws at 0:
-    - if temperature
-    + temperature = temperature or 1.0
-    + if temperature == 0:
+draws at 0: if (temperature := temperature or 1.0) == 0:
 below 0.01 as 0: if temperature < 0.01:
 at least 0.05: p = np.exp((logits - logits.max()) / max(temperature, 0.05))
 forbidden as 0 at 0:
@@ -186,9 +174,7 @@ a word: should return one number; it returned str
 u = 0 is another: return int(order[(total[:-1] <= u).sum() if u or top_p == 1 else stay - 1])
 """,
     ex.check_perplexity: """
-backwards:
-    - s = logits
-    + s = logits[:, :0:-1]
+backwards: s = logits[:, :0:-1]
 mean of perplexities:
     return np.mean([np.exp(x[c].mean()) for x, c in zip(loss, counted[:, 1:]) if c.any()])
 divided by all of counted: return np.exp((loss * counted[:, 1:]).sum() / counted.sum())
@@ -203,8 +189,7 @@ logits clipped:
     - s = logits
     + s = np.clip(logits[:, :-1], -1e4, 1e4)
 one maximum, one sum:
-    - s = s - s.max
-    + s = s - s.max()
+    s = s - s.max()
     log_p = s - np.log(np.exp(s).sum(axis=(0, 1), keepdims=True))
 three texts: return np.exp(loss[:3][counted[:3, 1:]].mean())
 counted turned round: return np.exp(loss[~counted[:, 1:]].mean())
@@ -225,7 +210,10 @@ a generator: should return one number; it returned generator
         "one u": (a_test(lambda x, t, p, u: u < 0.05), "caught"),
         "top_p on a running sum": (a_test(also=(FOUR, 1.0, 0.7, 0.9)), "rounded"),
         "u on a running sum": (a_test(also=(FOUR, 1.0, 1.0, 0.7)), "refuses a right"),
-        "a wrong oracle": (a_test(oracle=unrenormalised), "refuses a right"),
+        "a wrong oracle": (
+            a_test(oracle=lambda x, t, p, u: sampler(x, t, 1.0, u)),
+            "refuses a right",
+        ),
         "Python's int": (of_python_s_own, "NumPy integer"),
     },
 }

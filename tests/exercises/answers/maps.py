@@ -10,20 +10,6 @@ from attention_src.exercises import maps as ex
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.sentences import PRONOUNS
 
-# --- induction ---------------------------------------------------------------------------------
-
-RIGHT_INDUCTION = """
-keys first: keys = [j for j in range(1, i + 1) if tokens[j - 1] == token]
-"""
-
-
-def by_shift(p, tokens):
-    same = np.tril(np.equal.outer(np.array(tokens), np.array(tokens)), -1)
-    return (p[..., 1:] * same[:, :-1]).sum(-1)[..., same.any(1)].mean(-1)
-
-
-# --- entropy, rollout, luck --------------------------------------------------------------------
-
 RIGHT_ROLLOUTS = """
 from the top:
     for layer in weights[::-1]:
@@ -33,12 +19,6 @@ transposed twice:
     rollout = rollout @ mixed.T
     return rollout.T
 """
-
-
-def by_bits(d):
-    swap = np.arange(2 ** len(d))[:, None] >> np.arange(len(d)) & 1
-    counts = ((1 - swap) @ (d > 0) + swap @ (d < 0)).max(axis=1)
-    return np.mean(counts >= counts[0])
 
 
 # What the page has when its last exercise comes; the model is asked only there.
@@ -73,7 +53,11 @@ diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
 trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
 einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
 """,
-    ex.check_induction_score: [RIGHT_INDUCTION, [by_shift]],
+    ex.check_induction_score: """
+by shift:
+    + same = np.tril(np.equal.outer(np.array(tokens), np.array(tokens)), -1)
+    + return (p[..., 1:] * same[:, :-1]).sum(-1)[..., same.any(1)].mean(-1)
+""",
     ex.check_attention_entropy: """
 nansum:
     logs = np.log2(p)
@@ -82,7 +66,12 @@ natural logarithm: logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
 a tiny number added: logs = np.log2(p + 1e-300)
 """,
     ex.check_rollout: [RIGHT_ROLLOUTS, [attention_rollout]],
-    ex.check_luck: [by_bits],
+    ex.check_luck: """
+by bits:
+    + swap = np.arange(2 ** len(difference))[:, None] >> np.arange(len(difference)) & 1
+    + counts = ((1 - swap) @ (difference > 0) + swap @ (difference < 0)).max(axis=1)
+    + return np.mean(counts >= counts[0])
+""",
 }
 
 SLY = {
@@ -106,9 +95,7 @@ anagrams are one token: no and on
 two places on: keys = [m + 2 for m in range(i - 1) if tokens[m] == token]
 the last token precedes the first: keys = [m + 1 for m in range(-1, i) if tokens[m] == token]
 one period: keys = [i - len(tokens) // 2 + 1] if i >= len(tokens) // 2 else []
-largest key:
-    - per_query.append
-    + per_query.append(p[..., i, keys].max(axis=-1))
+largest key: per_query.append(p[..., i, keys].max(axis=-1))
 tokens that come again later, too:
     keys = [m + 1 for m in range(len(tokens) - 1) if tokens[m] == token and m != i]
 only queries with weight: a sharp head
@@ -149,12 +136,8 @@ heads for layers: for layer in weights.swapaxes(0, 1):
     ex.check_luck: """
 first head: moved = difference[:, :1] * np.array(signs)[:, None] > 0
 sum, not count: moved = difference * np.array(signs)[:, None]
-pairs for heads:
-    - counts.append
-    + counts.append(moved.sum(axis=1).max())
-both ways:
-    - counts.append
-    + counts.append(abs(moved.sum(axis=0) - len(moved) / 2).max())
+pairs for heads: counts.append(moved.sum(axis=1).max())
+both ways: counts.append(abs(moved.sum(axis=0) - len(moved) / 2).max())
 a threshold: tiny differences
     moved = difference * np.array(signs)[:, None] > 1e-9
 twelve heads: 72 heads
@@ -162,21 +145,17 @@ twelve heads: 72 heads
 the other way: moved = difference * np.array(signs)[:, None] < 0
 half of the patterns: return np.mean(np.array(counts[: len(counts) // 2]) >= counts[0])
 drawn:
-    counts = []
     + rng = np.random.default_rng(0)
     for signs in rng.choice([1, -1], (100, len(difference))):
     return np.mean(np.array(counts) >= (difference > 0).sum(axis=0).max())
 head by head: shape
-    - counts.append
-    + counts.append(moved.sum(axis=0))
+    counts.append(moved.sum(axis=0))
     return np.mean(np.array(counts) >= counts[0], axis=0)
 smallest of the heads:
-    - counts.append
-    + counts.append(moved.sum(axis=0))
+    counts.append(moved.sum(axis=0))
     return np.mean(np.array(counts) >= counts[0], axis=0).min()
 times the heads:
-    - counts.append
-    + counts.append(moved.sum(axis=0))
+    counts.append(moved.sum(axis=0))
     return min(1, np.mean(np.array(counts) >= counts[0], axis=0).min() * difference.shape[1])
 rounded: return np.mean(np.array(counts) >= counts[0]).round(2)
 no move, no evidence: no head moves at all

@@ -60,7 +60,25 @@ def tests_of_order(text):
     return {name: (test, words) for name, test, words in variants(order_test, text)}
 
 
-RIGHT_TESTS = """
+RIGHT = {
+    ex.check_project: """
+einsum: return [np.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v)]
+fused: return np.split(x @ np.hstack([w_q, w_k, w_v]), np.arange(1, 3) * w_q.shape[1], axis=-1)
+""",
+    ex.check_unpack: """
+split twice:
+    q, k, v = zip(*(np.split(head, 3, axis=1) for head in np.split(w, n_heads, axis=1)))
+    return tuple(np.hstack(part) for part in (q, k, v))
+""",
+    ex.check_names: {
+        "in another basis": lambda: rotated(*halves(20 * EYE)),
+        "whole numbers": lambda: [w.astype(int).tolist() for w in halves(9 * EYE, 4 * EYE)],
+        "a corner cut": lambda: halves(100 * EYE[:, :5] - 20, EYE[:, :5] - 0.2),
+        "one array": lambda: np.array(halves(20 * EYE)),
+        "with a common query": with_a_common_query,
+        "signs": lambda: halves(BITS, BITS),
+    },
+    ex.check_order_test: tests_of_order("""
 by shuffles:
     n = 40
 to a thousandth:
@@ -77,79 +95,8 @@ lists:
     orders = [sorted(range(n), key=lambda i: x[i, 0])]
     after = layer(np.array([x[i] for i in order]))
     off = np.abs(after - [before[i] for i in order])
-"""
-
-RIGHT = {
-    ex.check_project: """
-einsum: return [np.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v)]
-fused: return np.split(x @ np.hstack([w_q, w_k, w_v]), np.arange(1, 3) * w_q.shape[1], axis=-1)
-""",
-    ex.check_unpack: """
-by labels:
-    parts = np.arange(w.shape[1]) // (w.shape[1] // n_heads // 3) % 3
-    q, k, v = (w[:, parts == role] for role in range(3))
-einsum: q, k, v = np.einsum("mhrd->rmhd", parts)
-split twice:
-    q, k, v = zip(*(np.split(head, 3, axis=1) for head in np.split(w, n_heads, axis=1)))
-    return tuple(np.hstack(part) for part in (q, k, v))
-""",
-    ex.check_names: {
-        "in another basis": lambda: rotated(*halves(20 * EYE)),
-        "lists of whole numbers": lambda: [
-            w.astype(int).tolist() for w in halves(9 * EYE, 4 * EYE)
-        ],
-        "a corner cut": lambda: halves(100 * EYE[:, :5] - 20, EYE[:, :5] - 0.2),
-        "one array": lambda: np.array(halves(20 * EYE)),
-        "with a common query": with_a_common_query,
-        "signs": lambda: halves(BITS, BITS),
-    },
-    ex.check_order_test: tests_of_order(RIGHT_TESTS),
+"""),
 }
-
-WRONG_TESTS = """
-reversed: caught 13 of 18
-    orders = [np.arange(n)[::-1]]
-round in a circle: caught 17 of 18
-    orders = [np.roll(np.arange(n), shift) for shift in range(1, n)]
-neighbours: caught 14 of 18
-    orders = [np.arange(n) ^ 1]
-from both ends: caught 17 of 18
-    orders = [np.arange(n) for _ in range(n // 2)]
-    + for i, order in enumerate(orders): order[[i, -1 - i]] = order[[-1 - i, i]]
-32 tokens: caught 17 of 18
-    n = 32
-2e-3: caught 17 of 18
-    limit = 2e-3
-to the last bit: refuses a right implementation (
-    limit = 1e-300
-without abs: caught 17 of 18
-    orders = np.random.default_rng(1).permuted([range(n)], axis=1)
-    off = after - before[order]
-sums: of 18
-    off = np.abs(after.sum(axis=0) - before.sum(axis=0))
-first number: caught 17 of 18
-    off = np.abs(after - before[order])[:, 0]
-first output: of 18
-    off = np.abs(after - before[order])[0]
-invariant: refuses a right implementation
-    off = np.abs(after - before)
-the wrong way back: refuses a right implementation
-    off = np.abs(after[order] - before)
-sorted rows: of 18
-    off = np.abs(np.sort(after, axis=0) - np.sort(before, axis=0))
-columns: refuses a right implementation
-    orders = [np.random.default_rng(0).permutation(8)]
-    after = layer(x[:, order])
-    off = np.abs(after - before[:, order])
-equal tokens: of 18
-    x = np.ones((n, 8))
-the same token twice: of 18
-    x = np.random.default_rng(0).normal(size=(n, 8))
-    + x[7] = x[3]
-    off = np.abs(before[7] - before[3])
-a tuple: caught 0 of 18
-    assert [off.max() < limit, "it knows the order"]
-"""
 
 SLY = {
     ex.check_project: """
@@ -192,5 +139,48 @@ heads as an axis: return q, k, v
         "overflows": (lambda: halves(1e200 * EYE, 1e200 * EYE), "not a number"),
         "all names at once": lambda: [np.concatenate([c * EYE] * 2) for c in (20, 1)],
     },
-    ex.check_order_test: tests_of_order(WRONG_TESTS),
+    ex.check_order_test: tests_of_order("""
+reversed: caught 13 of 18
+    orders = [np.arange(n)[::-1]]
+round in a circle: caught 17 of 18
+    orders = [np.roll(np.arange(n), shift) for shift in range(1, n)]
+neighbours: caught 14 of 18
+    orders = [np.arange(n) ^ 1]
+from both ends: caught 17 of 18
+    orders = [np.arange(n) for _ in range(n // 2)]
+    + for i, order in enumerate(orders): order[[i, -1 - i]] = order[[-1 - i, i]]
+32 tokens: caught 17 of 18
+    n = 32
+2e-3: caught 17 of 18
+    limit = 2e-3
+to the last bit: refuses a right implementation (
+    limit = 1e-300
+without abs: caught 17 of 18
+    orders = np.random.default_rng(1).permuted([range(n)], axis=1)
+    off = after - before[order]
+sums: of 18
+    off = np.abs(after.sum(axis=0) - before.sum(axis=0))
+first number: caught 17 of 18
+    off = np.abs(after - before[order])[:, 0]
+first output: of 18
+    off = np.abs(after - before[order])[0]
+invariant: refuses a right implementation
+    off = np.abs(after - before)
+the wrong way back: refuses a right implementation
+    off = np.abs(after[order] - before)
+sorted rows: of 18
+    off = np.abs(np.sort(after, axis=0) - np.sort(before, axis=0))
+columns: refuses a right implementation
+    orders = [np.random.default_rng(0).permutation(8)]
+    after = layer(x[:, order])
+    off = np.abs(after - before[:, order])
+equal tokens: of 18
+    x = np.ones((n, 8))
+the same token twice: of 18
+    x = np.random.default_rng(0).normal(size=(n, 8))
+    + x[7] = x[3]
+    off = np.abs(before[7] - before[3])
+a tuple: caught 0 of 18
+    assert [off.max() < limit, "it knows the order"]
+"""),
 }

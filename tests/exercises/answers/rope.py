@@ -24,9 +24,6 @@ ROTATIONS_OTHERWISE = """
 complex numbers:
     y1 = (x1 + 1j * x2) * np.exp(1j * angle)
     return np.concatenate([y1.real, y1.imag], axis=-1)
-rotate_half, as transformers writes it:
-    y1 = np.concatenate([-x2, x1], axis=-1)
-    return x * np.tile(np.cos(angle), 2) + y1 * np.tile(np.sin(angle), 2)
 """
 
 
@@ -41,31 +38,14 @@ def reordered_and_back(x, positions, base=10_000.0):
     return reference.rotate(x, positions, base=base, interleaved=True)[..., order]
 
 
-def convert_by_loops(w, n_heads):
-    d = w.shape[1] // n_heads
-    out = np.empty_like(w)
-    for h in range(n_heads):
-        for i in range(d // 2):
-            out[:, h * d + i] = w[:, h * d + 2 * i]
-            out[:, h * d + d // 2 + i] = w[:, h * d + 2 * i + 1]
-    return out
-
-
-HALVES_OTHERWISE = """
-einsum: return np.einsum("rhic->rhci", pairs).reshape(rows, columns)
-head by head:
-    pairs = np.split(w, n_heads, axis=1)
-    return np.hstack([np.hstack([head[:, ::2], head[:, 1::2]]) for head in pairs])
-"""
+def convert_head_by_head(w, n_heads):
+    heads = np.split(w, n_heads, axis=1)
+    return np.hstack([np.hstack([head[:, ::2], head[:, 1::2]]) for head in heads])
 
 
 def convert_by_matrix(w, n_heads):
     d = w.shape[1] // n_heads
     return w @ np.kron(np.eye(n_heads), np.eye(d)[:, reference.half_split_order(d)])
-
-
-def convert_in_torch(w, n_heads):
-    return torch.from_numpy(w).unflatten(1, (n_heads, -1, 2)).mT.flatten(1)
 
 
 def a_test(far=5000, shifts=(1, 100, 5000), tolerance=1e-4, lengths=True, step=0.01, d=8, seed=0):
@@ -120,10 +100,7 @@ def whole_tables(rotate):
 
 RIGHT = {
     ex.check_rotate: [ROTATIONS_OTHERWISE, [by_matrices, in_torch, reordered_and_back]],
-    ex.check_to_half_split: [
-        HALVES_OTHERWISE,
-        [convert_by_loops, convert_by_matrix, convert_in_torch],
-    ],
+    ex.check_to_half_split: [convert_head_by_head, convert_by_matrix],
     ex.check_rotation_test: {
         "by arguments": a_test(),
         "small steps, farther": a_test(far=20_000, shifts=(1, 2, 3, 5000), d=4),

@@ -6,34 +6,6 @@ import torch
 from attention_src.exercises import scaling as ex
 
 
-def row_by_row(s):
-    rows = [row[np.isfinite(row)] for row in s.reshape(-1, s.shape[-1]).astype(float)]
-    return np.reshape([np.std(row) if len(row) else 0.0 for row in rows], s.shape[:-1])
-
-
-def masked_array(s):
-    return np.ma.filled(np.ma.masked_invalid(s.astype(float)).std(axis=-1), 0.0)
-
-
-SPREADS_OTHERWISE = """
-nan_std:
-    x = np.where(seen, s, np.nan)
-    return np.nan_to_num(np.nanstd(x, axis=-1))
-std of what is seen:
-    x = np.where(seen.any(axis=-1, keepdims=True), s, 0)
-    return np.std(x, axis=-1, where=seen | ~seen.any(axis=-1, keepdims=True))
-float32 at the end: return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
-"""
-
-
-def by_pairs(s):
-    s, seen = np.asarray(s, np.float64), np.isfinite(s)
-    x = np.where(seen, s, 0)
-    both = seen[..., :, None] & seen[..., None, :]
-    gaps = np.where(both, (x[..., :, None] - x[..., None, :]) ** 2, 0).sum((-1, -2))
-    return np.sqrt(gaps / 2) / np.maximum(seen.sum(-1), 1)
-
-
 def norms(x):
     return np.sqrt((x * x).sum(-1) / x.shape[-1] + 1e-6)
 
@@ -48,6 +20,10 @@ one gain:
     q = q / np.sqrt(square_q + 1e-6)
     k = k / np.sqrt(square_k + 1e-6)
     return np.einsum("...id,...jd,d->...ij", q, k, gain_q * gain_k / len(gain_q) ** 0.5)
+scores_in_float32:
+    - square_q
+    + q, k, gain_q, gain_k = (x.astype(np.float32) for x in (q, k, gain_q, gain_k))
+    + square_q = (q**2).mean(axis=-1, keepdims=True)
 """
 
 
@@ -64,10 +40,6 @@ def in_torch(q, k, gain_q, gain_k):
         for x, gain in ((q, gain_q), (k, gain_k))
     )
     return q @ k.mT / q.shape[-1] ** 0.5
-
-
-def scores_in_float32(*args):
-    return ex.my_qk_norm_scores(*(x.astype(np.float32) for x in args))
 
 
 SHAPES = [(3, 5, 1), (3, 5, 2), (4, 7, 5), (4, 4, 5), (6, 3, 64), (2, 9, 200)]
@@ -106,11 +78,18 @@ def by_widths_that_grow(scores):
 
 WIDTHS = [(3, 4, d) for d in (1, 2, 3, 5, 6, 11, 64, 150, 256)] + [(5, 5, 7)]
 RIGHT = {
-    ex.check_row_spread: [SPREADS_OTHERWISE, [row_by_row, masked_array, by_pairs]],
-    ex.check_qk_norm_scores: [
-        NORMS_OTHERWISE,
-        [scores_then_norms, loops, in_torch, scores_in_float32],
-    ],
+    ex.check_row_spread: """
+float32 at the end: return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
+row by row:
+    + rows = [row[np.isfinite(row)] for row in s.reshape(-1, s.shape[-1]).astype(float)]
+    + return np.reshape([np.std(row) if len(row) else 0.0 for row in rows], s.shape[:-1])
+by pairs:
+    x = np.where(seen, s, 0)
+    + both = seen[..., :, None] & seen[..., None, :]
+    + gaps = np.where(both, (x[..., :, None] - x[..., None, :]) ** 2, 0).sum((-1, -2))
+    return np.sqrt(gaps / 2) / count
+""",
+    ex.check_qk_norm_scores: [NORMS_OTHERWISE, [scores_then_norms, loops, in_torch]],
     ex.check_scale_test: {
         "shapes": a_test(),
         "many seeds": a_test(seeds=range(20)),

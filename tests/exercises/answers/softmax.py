@@ -25,49 +25,16 @@ def by_torch(x):
     return torch.softmax(torch.tensor(np.asarray(x, dtype=float), requires_grad=True), -1)
 
 
-def in_the_dtype_of_x(x):
-    return ex.my_softmax(x).astype(x.dtype if x.dtype.kind == "f" else float)
-
-
 SOFTMAX_LINES = """
 einsum: return np.einsum("...j,...->...j", e, 1 / np.einsum("...j->...", e))
-keys first:
-    e = np.exp(np.moveaxis(x, -1, 0) - x.max(axis=-1))
-    return np.moveaxis(e / e.sum(axis=0), 0, -1)
+in the dtype of x:
+    x, dtype = np.asarray(x, dtype=float), x.dtype if x.dtype.kind == "f" else float
+    return (e / e.sum(axis=-1, keepdims=True)).astype(dtype)
 logarithms: return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
 """
 
 
-# --- softmax backward: right
-BACKWARD_LINES = """
-two products: return p * dp - p * np.sum(p * dp, axis=-1, keepdims=True)
-einsum: return p * (dp - np.einsum("...j,...j->...", p, dp)[..., None])
-keys first:
-    p, dp = np.moveaxis(p, -1, 0), np.moveaxis(dp, -1, 0)
-    return np.moveaxis(p * (dp - (p * dp).sum(axis=0)), 0, -1)
-shifted first: p, dp = np.asarray(p), dp - dp.max(axis=-1, keepdims=True)
-"""
-
-
-def backward_row_by_row(p, dp):
-    out = np.empty(p.shape)
-    for index in np.ndindex(p.shape[:-1]):
-        out[index] = p[index] * (dp[index] - p[index] @ dp[index])
-    return out
-
-
 # --- in blocks: right
-def score_by_score(blocks):
-    m, l = -np.inf, 0.0
-    for block in blocks:
-        for x in block.tolist():
-            if x > m:
-                m, l = x, l * np.exp(m - x) + 1
-            elif x > -np.inf:
-                l += np.exp(x - m)
-    return m, l
-
-
 def by_pairs(blocks):
     m, l = ex.my_online_softmax([next(blocks)])
     for block in blocks:
@@ -78,13 +45,6 @@ def by_pairs(blocks):
     return m, l
 
 
-def with_logarithms(blocks):
-    m = lse = -np.inf
-    for block in blocks:
-        m, lse = max(m, block.max()), np.logaddexp(lse, np.logaddexp.reduce(block))
-    return m, 0.0 if m == -np.inf else np.exp(lse - m)
-
-
 ONLINE_LINES = """
 with where:
     m, l = np.array(-np.inf), np.array(0.0)
@@ -92,6 +52,17 @@ with where:
     + safe = np.where(m_new == -np.inf, 0, m_new)
     if False:
     l = l * np.exp(m - safe) + np.exp(block - safe).sum()
+score by score:
+    + m, l = -np.inf, 0.0
+    + for x in (x for block in blocks for x in block.tolist()):
+    +     if x > m: m, l = x, l * np.exp(m - x) + 1
+    +     elif x > -np.inf: l += np.exp(x - m)
+    + return m, l
+with logarithms:
+    + m = lse = -np.inf
+    + for block in blocks:
+    +     m, lse = max(m, block.max()), np.logaddexp(lse, np.logaddexp.reduce(block))
+    + return m, 0.0 if m == -np.inf else np.exp(lse - m)
 """
 
 
@@ -164,9 +135,18 @@ def against_torch(softmax):
 
 
 RIGHT = {
-    ex.check_softmax: [SOFTMAX_LINES, [by_lists, by_torch, in_the_dtype_of_x]],
-    ex.check_softmax_backward: [BACKWARD_LINES, [backward_row_by_row]],
-    ex.check_online_softmax: [ONLINE_LINES, [score_by_score, by_pairs, with_logarithms]],
+    ex.check_softmax: [SOFTMAX_LINES, [by_lists, by_torch]],
+    ex.check_softmax_backward: """
+two products: return p * dp - p * np.sum(p * dp, axis=-1, keepdims=True)
+einsum: return p * (dp - np.einsum("...j,...j->...", p, dp)[..., None])
+shifted first: p, dp = np.asarray(p), dp - dp.max(axis=-1, keepdims=True)
+row by row:
+    + out = np.empty(p.shape)
+    + for index in np.ndindex(p.shape[:-1]):
+    +     out[index] = p[index] * (dp[index] - p[index] @ dp[index])
+    + return out
+""",
+    ex.check_online_softmax: [ONLINE_LINES, [by_pairs]],
     ex.check_temperature_for_entropy: {
         "a grid": on_a_grid,
         "a bracket that grows": bracket_that_grows,
@@ -183,71 +163,6 @@ RIGHT = {
         "against torch": against_torch,
     },
 }
-
-SOFTMAXES = """
-one maximum for a matrix: e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
-rows right in 2-D only: e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
-4-D transposed: four axes
-    return e / e.sum(axis=-2 if x.ndim == 4 else -1, keepdims=True)
-float32 at the end: return (e / e.sum(axis=-1, keepdims=True)).astype(np.float32).astype(float)
-no shift for long rows: a long row of large scores
-    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.shape[-1] < 1000 else 0))
-shift by the mean: e = np.exp(x - x.mean(axis=-1, keepdims=True))
-shift by the first: e = np.exp(x - x[..., :1])
-shift only downwards: very negative scores
-    e = np.exp(x - np.maximum(x.max(axis=-1, keepdims=True), 0))
-clipped: x = np.clip(np.asarray(x, dtype=float), -700, 700)
-−inf taken for −1000: x = np.where(np.isneginf(x), -1e3, np.asarray(x, dtype=float))
-−inf taken for −10^4: the lowest score, and −inf
-    x = np.maximum(np.asarray(x, dtype=float), -1e4)
-65,504 for an overflowing sum: 70,000 equal scores
-    x = np.asarray(x)
-    return e / np.nan_to_num(e.sum(axis=-1, keepdims=True))
-0 in long rows: two rows of 1,500
-    return e / e.sum(axis=-1, keepdims=True) * (x.shape[-1] < 1000 or x.ndim == 1)
-a small number added to the sum: return e / e.sum(axis=-1, keepdims=True) / (1 + 1e-6)
-hardmax: expected = [0.6652 0.2447 0.09
-    return (x == x.max(axis=-1, keepdims=True)).astype(float)
-shifted in place: changed its input x in place
-    x = x if x.dtype.kind == "f" else np.asarray(x, dtype=float)
-    + x -= x.max(axis=-1, keepdims=True)
-"""
-
-
-def integer_buffer(x):
-    out = np.zeros_like(x)
-    out[...] = ex.my_softmax(x)
-    return out
-
-
-def zeros_in_long_rows_of_float32(x):
-    return ex.my_softmax(x) * (x.shape[-1] < 1000 or x.dtype != np.float32)
-
-
-BACKWARDS = """
-axis −2: return p * (dp - (p * dp).sum(axis=-2 if p.ndim > 1 else -1, keepdims=True))
-one sum for a matrix, in 3-D: a batch of matrices
-    return p * (dp - (p * dp).sum(axis=-1 if p.ndim < 3 else (-2, -1), keepdims=True))
-4-D only wrong: four axes
-    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (1 if p.ndim < 4 else 2)
-float32 inside: pass through float32
-    p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
-normalised first: a hidden row
-    p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
-clipped: drawn
-    p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
-zeros lifted: p, dp = np.maximum(p, 1e-6), np.asarray(dp)
-swapped: p, dp = np.asarray(dp), np.asarray(p)
-the loss: return (p * dp).sum(axis=-1)
-two axes at most: return (np.diag(p) - np.outer(p, p)) @ dp
-"""
-
-
-def jacobian_in_torch(p, dp):
-    p, dp = torch.tensor(p), torch.tensor(dp)
-    J = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
-    return (J @ dp[..., None])[..., 0]
-
 
 ONLINE = """
 whole maxima: return (int(m) if np.isfinite(m) else m), l
@@ -280,16 +195,16 @@ not rescaled, no guard: forgot to rescale the running sum
     l = l + np.exp(block - m_new).sum()
 its length asked: has no len()
     m, l = -np.inf, 0.0 * len(blocks)
+the first hundred blocks: 200 blocks
+    + blocks = (block for i, block in enumerate(blocks) if i < 100)
+two passes: They come once
+    + m = max(block.max() for block in blocks)
+    + return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
+two passes over a kept list: 0.1 MB is ample
+    + blocks = list(blocks)
+    + m = max(block.max() for block in blocks)
+    + return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
 """
-
-
-def the_first_hundred(blocks):
-    return ex.my_online_softmax([block for i, block in enumerate(blocks) if i < 100])
-
-
-def two_passes(blocks):
-    m = max(block.max() for block in blocks)
-    return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
 
 
 def remembers(blocks, seen=[]):  # noqa: B006
@@ -311,32 +226,65 @@ def to_the_last_bit(softmax):
 
 
 SLY = {
-    ex.check_softmax: [
-        SOFTMAXES,
-        {
-            "integer buffer": (integer_buffer, "dtype int64, which cannot hold the digits"),
-            "0 in long rows of float32": (zeros_in_long_rows_of_float32, "2,000 keys in float32"),
-        },
-    ],
-    ex.check_softmax_backward: [
-        BACKWARDS,
-        {
-            "through log p": lambda p, dp: ex.my_softmax_backward(ex.my_softmax(np.log(p)), dp),
-            "the Jacobian in torch": (jacobian_in_torch, "you formed the n × n Jacobian"),
-        },
-    ],
-    ex.check_online_softmax: [
-        ONLINE,
-        {
-            "the first hundred blocks": (the_first_hundred, "200 blocks"),
-            "two passes": (two_passes, "They come once"),
-            "two passes over a kept list": (
-                lambda blocks: two_passes(list(blocks)),
-                "0.1 MB is ample",
-            ),
-            "remembers the last case": remembers,
-        },
-    ],
+    ex.check_softmax: """
+one maximum for a matrix: e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
+rows right in 2-D only: e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
+4-D transposed: four axes
+    return e / e.sum(axis=-2 if x.ndim == 4 else -1, keepdims=True)
+float32 at the end: return (e / e.sum(axis=-1, keepdims=True)).astype(np.float32).astype(float)
+no shift for long rows: a long row of large scores
+    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.shape[-1] < 1000 else 0))
+shift by the mean: e = np.exp(x - x.mean(axis=-1, keepdims=True))
+shift by the first: e = np.exp(x - x[..., :1])
+shift only downwards: very negative scores
+    e = np.exp(x - np.maximum(x.max(axis=-1, keepdims=True), 0))
+clipped: x = np.clip(np.asarray(x, dtype=float), -700, 700)
+−inf taken for −1000: x = np.where(np.isneginf(x), -1e3, np.asarray(x, dtype=float))
+−inf taken for −10^4: the lowest score, and −inf
+    x = np.maximum(np.asarray(x, dtype=float), -1e4)
+65,504 for an overflowing sum: 70,000 equal scores
+    x = np.asarray(x)
+    return e / np.nan_to_num(e.sum(axis=-1, keepdims=True))
+0 in long rows: two rows of 1,500
+    return e / e.sum(axis=-1, keepdims=True) * (x.shape[-1] < 1000 or x.ndim == 1)
+a small number added to the sum: return e / e.sum(axis=-1, keepdims=True) / (1 + 1e-6)
+hardmax: expected = [0.6652 0.2447 0.09
+    return (x == x.max(axis=-1, keepdims=True)).astype(float)
+shifted in place: changed its input x in place
+    x = x if x.dtype.kind == "f" else np.asarray(x, dtype=float)
+    + x -= x.max(axis=-1, keepdims=True)
+integer buffer: dtype int64, which cannot hold the digits
+    - x = np.asarray
+    + out = np.zeros_like(x)
+    + out[...] = reference.softmax(x)
+    + return out
+0 in long rows of float32: 2,000 keys in float32
+    x, short = np.asarray(x, dtype=float), x.shape[-1] < 1000 or x.dtype != np.float32
+    return e / e.sum(axis=-1, keepdims=True) * short
+""",
+    ex.check_softmax_backward: """
+axis −2: return p * (dp - (p * dp).sum(axis=-2 if p.ndim > 1 else -1, keepdims=True))
+one sum for a matrix, in 3-D: a batch of matrices
+    return p * (dp - (p * dp).sum(axis=-1 if p.ndim < 3 else (-2, -1), keepdims=True))
+4-D only wrong: four axes
+    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (1 if p.ndim < 4 else 2)
+float32 inside: pass through float32
+    p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
+normalised first: a hidden row
+    p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
+clipped: drawn
+    p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
+zeros lifted: p, dp = np.maximum(p, 1e-6), np.asarray(dp)
+swapped: p, dp = np.asarray(dp), np.asarray(p)
+the loss: return (p * dp).sum(axis=-1)
+two axes at most: return (np.diag(p) - np.outer(p, p)) @ dp
+through log p: + p = my_softmax(np.log(p))
+the Jacobian in torch: you formed the n × n Jacobian
+    + import torch
+    + p, dp = torch.tensor(p), torch.tensor(dp)
+    + return ((torch.diag_embed(p) - p[..., :, None] * p[..., None, :]) @ dp[..., None])[..., 0]
+""",
+    ex.check_online_softmax: [ONLINE, [remembers]],
     ex.check_temperature_for_entropy: """
 multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
     p = reference.softmax(scores * np.exp(middle))

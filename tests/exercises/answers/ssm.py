@@ -3,84 +3,9 @@
 import numpy as np
 
 from attention_src.exercises import ssm as ex
-from attention_src.linear.reference_parts import decay_between
 from attention_src.ssm.reference import selective_scan
 
 GIVEN = dict(selective_scan=selective_scan)
-
-
-def the_package(x, dt, A, B, C, h):
-    return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True)
-
-
-def in_rounds(x, dt, A, B, C, h):
-    return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True, form="associative")
-
-
-SCANS_OTHERWISE = """
-einsum:
-    write = np.einsum("...d,...N->...dN", dt[..., t, :] * x[..., t, :], B[..., t, :])
-    h = h * np.exp(np.einsum("...d,dN->...dN", dt[..., t, :], A)) + write
-    y[..., t, :] = np.einsum("...dN,...N->...d", h, C[..., t, :])
-"""
-
-
-def channel_by_channel(x, dt, A, B, C, h):
-    y, last = np.zeros(x.shape), h.copy()
-    for c in range(x.shape[-1]):
-        for t in range(x.shape[-2]):
-            step = dt[..., t, c, None]  # [..., 1]
-            fresh = step * x[..., t, c, None] * B[..., t, :]
-            last[..., c, :] = np.exp(step * A[c]) * last[..., c, :] + fresh
-            y[..., t, c] = (last[..., c, :] * C[..., t, :]).sum(axis=-1)
-    return y, last
-
-
-def as_a_table(x, dt, A, B, C, h):
-    """All weights at once: from token j and from the start to token i."""
-    rates = dt[..., :, None] * A  # [..., n, d, N]
-    decays = ex.decay_mask(np.moveaxis(rates, -3, -1))  # [..., d, N, n, n]
-    L = np.moveaxis(decays, (-2, -1), (-4, -3))  # [..., n, n, d, N]
-    u = (dt * x)[..., None] * B[..., None, :]  # [..., n, d, N]
-    states = (L * u[..., None, :, :, :]).sum(axis=-3)
-    states = states + np.exp(rates.cumsum(axis=-3)) * h[..., None, :, :]
-    y = (states * C[..., None, :]).sum(axis=-1)
-    return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
-
-
-def with_loops(log_a):
-    n = log_a.shape[-1]
-    L = np.zeros((*log_a.shape, n))
-    for i in range(n):
-        for j in range(i + 1):
-            L[..., i, j] = np.exp(log_a[..., j + 1 : i + 1].sum(axis=-1))
-    return L
-
-
-def row_by_row(log_a):
-    """Each row is the one before it, faded, with a 1 on the diagonal."""
-    a, n = np.exp(log_a), log_a.shape[-1]
-    L = np.zeros((*log_a.shape, n))
-    for i in range(n):
-        if i:
-            L[..., i, :] = a[..., i, None] * L[..., i - 1, :]
-        L[..., i, i] = 1
-    return L
-
-
-MASKS_OTHERWISE = """
-products:
-    later = np.where(j < i, np.exp(log_a)[..., :, None], 1)
-    return np.tril(np.cumprod(later, axis=-2))
-a product of three axes, one sum:
-    later = np.arange(n)[:, None, None]
-    + between = np.where((later > j) & (later <= i), log_a[..., :, None, None], 0)
-    return np.tril(np.exp(between.sum(axis=-3)))
-"""
-
-
-def the_package_s_mask(log_a):
-    return decay_between(log_a[..., None])[..., 0]
 
 
 def draw(n=10, d=3, N=4, seed=0, pad=True, start=1.0, low=0.1, high=2.0):
@@ -127,11 +52,38 @@ def in_norms(scan):
 
 
 RIGHT = {
-    ex.check_scan_on: [SCANS_OTHERWISE, [the_package, in_rounds, channel_by_channel, as_a_table]],
-    ex.check_decay_mask: [MASKS_OTHERWISE, [with_loops, row_by_row, the_package_s_mask]],
+    ex.check_scan_on: """
+einsum:
+    write = np.einsum("...d,...N->...dN", dt[..., t, :] * x[..., t, :], B[..., t, :])
+    h = h * np.exp(np.einsum("...d,dN->...dN", dt[..., t, :], A)) + write
+    y[..., t, :] = np.einsum("...dN,...N->...d", h, C[..., t, :])
+the_package: + return selective_scan(x, dt, A, B, C, initial_state=h, return_state=True)
+in_rounds:
+    + how = dict(initial_state=h, return_state=True, form="associative")
+    + return selective_scan(x, dt, A, B, C, **how)
+as a table, all weights at once from token j and from the start to token i:
+    + rates = dt[..., :, None] * A  # [..., n, d, N]
+    + decays = decay_mask(np.moveaxis(rates, -3, -1))  # [..., d, N, n, n]
+    + L = np.moveaxis(decays, (-2, -1), (-4, -3))  # [..., n, n, d, N]
+    + u = (dt * x)[..., None] * B[..., None, :]  # [..., n, d, N]
+    + states = (L * u[..., None, :, :, :]).sum(axis=-3)
+    + states = states + np.exp(rates.cumsum(axis=-3)) * h[..., None, :, :]
+    + y = (states * C[..., None, :]).sum(axis=-1)
+    + return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
+""",
+    ex.check_decay_mask: """
+products:
+    later = np.where(j < i, np.exp(log_a)[..., :, None], 1)
+    return np.tril(np.cumprod(later, axis=-2))
+with loops:
+    + L = np.zeros((*log_a.shape, log_a.shape[-1]))
+    + for i, j in np.argwhere(np.tri(log_a.shape[-1])):
+    +     L[..., i, j] = np.exp(log_a[..., j + 1 : i + 1].sum(axis=-1))
+    + return L
+""",
     ex.check_state_test: {
         "oracle": a_test(),
-        "tolerant": a_test(the_package, n=12, atol=1e-3),
+        "tolerant": a_test(ex.check_state_test.right[1].function, n=12, atol=1e-3),
         "by hand": by_hand,
         "many draws": a_test(seeds=5, n=8, d=2),
         "norms": in_norms,
@@ -149,10 +101,9 @@ def in_parts_only(scan):
     assert np.allclose(last, end, atol=1e-4)
 
 
-SCANS = """
-two axes only:
-    y = np.zeros(x.shape)
-    + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
+SLY = {
+    ex.check_scan_on: """
+two axes only: + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
 no tokens: return y, h.copy() if x.shape[-2] else 0 * h
 least step: step = np.clip(dt[..., t, :, None], 1e-3, None)
 small steps are padding: small steps
@@ -160,27 +111,18 @@ small steps are padding: small steps
 largest step: step = np.minimum(dt[..., t, :, None], 50.0)
 h first: return h.copy(), y
 float32 inside: float32
-    y = np.zeros(x.shape)
     + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
     return y, h.astype(float)
 no states between:
-    y = np.zeros(x.shape)
     + first = h
     return y, np.exp(step * A) * first + write if x.shape[-2] else h.copy()
-"""
-
-
-def divided(x, dt, A, B, C, h):
-    """By running products: 0 / 0 once a step is long."""
-    rates = (dt[..., None] * A).cumsum(axis=-3)
-    u = (dt * x)[..., None] * B[..., None, :]
-    states = np.exp(rates) * ((u / np.exp(rates)).cumsum(axis=-3) + h[..., None, :, :])
-    y = (states * C[..., None, :]).sum(axis=-1)
-    return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
-
-
-SLY = {
-    ex.check_scan_on: [SCANS, [divided]],
+divided:
+    + rates = (dt[..., None] * A).cumsum(axis=-3)  # by running products: 0 / 0 once a step is long
+    + u = (dt * x)[..., None] * B[..., None, :]
+    + states = np.exp(rates) * ((u / np.exp(rates)).cumsum(axis=-3) + h[..., None, :, :])
+    + y = (states * C[..., None, :]).sum(axis=-1)
+    + return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
+""",
     ex.check_decay_mask: """
 difference, patched:
     later = np.cumsum(log_a, axis=-1)
@@ -199,8 +141,7 @@ no triangle: return np.exp(log_a[..., None, :] + 0 * log_a[..., :, None])
 one step only:
     later = np.where(i == j, 0, np.maximum(log_a, -1e300)[..., :, None])
     return np.tril(np.exp(later))
-zero diagonal:
-    return np.where((i == j) & np.isneginf(log_a)[..., None], 0, \
+zero diagonal: return np.where((i == j) & np.isneginf(log_a)[..., None], 0, \
 np.where(j <= i, np.exp(np.cumsum(later, axis=-2)), 0))
 one text:
     later = np.where(j < i, (log_a if log_a.ndim == 1 else log_a[:1] + 0 * log_a)[..., None], 0)
