@@ -5,6 +5,7 @@ from tools.site.measure import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")
+MOTIONS = ("no-preference", "reduce")  # as much as there is, or less
 # As if the reader had been everywhere: what is far from the window is not laid out.
 OPEN_FOLDS = """() => {
   document.querySelectorAll('details').forEach(d => { d.open = true });

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import marks, marks_under_way, numbers, points, said, stop_time, until
+from marks import STEADY, marks, marks_under_way, numbers, points, said, stop_time, until
 
 from attention_src.explorables import one_query
 from attention_src.softmax.reference import softmax
@@ -37,9 +37,7 @@ def still_page(show):
     """A page where nothing glides."""
 
     def visit(**options):
-        page = show(NAME, **options)
-        page.emulate_media(reduced_motion="reduce")
-        return page
+        return show(NAME, **STEADY, **options)
 
     return visit
 
@@ -288,8 +286,8 @@ def test_what_stays_glides_and_calm_readers_see_it_at_once(show):
     assert "step-dot" in under_way and "step-dot" not in there  # what goes fades
     assert float(under_way["grid-p"]["opacity"]) < 1 == float(there["grid-p"]["opacity"])
     assert float(there["scores00"]["x"]) < float(under_way["scores00"]["x"])  # what stays glides
-    page.clock.resume()
-    page.emulate_media(reduced_motion="reduce")
+    page = show(NAME, **STEADY)
+    press(page, "all three guests")
     press(page, "one guest")
     at_once = marks(page, NAME)
     assert "grid-p" not in at_once and float(at_once["step-dot"]["opacity"]) == 1
