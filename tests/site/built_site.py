@@ -12,6 +12,15 @@ OPEN_FOLDS = """() => {
   document.querySelectorAll('section').forEach(s => { s.style.contentVisibility = 'visible' });
 }"""
 
+# Nothing has come for half a second. Playwright's "networkidle" never happens in Firefox.
+QUIET = """async () => {
+  const came = () => performance.getEntriesByType('resource').length;
+  for (let before = -1; before < came();) {
+    before = came();
+    await new Promise((done) => setTimeout(done, 500));
+  }
+}"""
+
 
 def site_pages():
     """Every page that was built, in a stable order. Without a build, the pages of _toc.yml."""

@@ -58,7 +58,8 @@ def drag(page, i, goal):
     """Pull the arrow of query i to a point of the plane."""
     page.mouse.move(*place_of(page, state(page, NAME)["queries"][i]))
     page.mouse.down()
-    page.mouse.move(*place_of(page, goal), steps=3)
+    window = page.viewport_size["width"] - 1, page.viewport_size["height"] - 1
+    page.mouse.move(*np.clip(place_of(page, goal), 0, window), steps=3)
     page.mouse.up()
 
 
