@@ -175,7 +175,7 @@ def test_a_cell_keeps_its_size_when_its_editor_opens(open_page):
     assert cell.get_by_text("Ctrl+Enter").is_visible()
     field.fill("a\n" * 20)
     grown = field.evaluate("e => [e.scrollHeight, e.clientHeight]")
-    assert grown[0] == grown[1], "no line is out of view"
+    assert grown[0] <= grown[1] + 1, "no line is out of view"  # Firefox rounds them apart
 
 
 def test_keys_indent_and_dedent(open_page):
