@@ -1,12 +1,13 @@
-"""Run every test: notebooks and package, then the site in its browsers.
+"""Run every test: notebooks and package, then the site in Chromium, then some of it in Firefox.
 
     python -m tools.run_tests [options of pytest]
 
 Each part has a process for each core, two to four: more would only wait for each other, or for
 memory. In the first a whole file goes to a process, because a notebook's cells must stay in one
-kernel; in the second tests/site/conftest.py says which tests share one. The parts are apart because
-a browser no longer answers once other tests have run event loops in its process. The second stops
-after ten failures: each may have waited for minutes.
+kernel; in the second tests/site/conftest.py says which tests share one. The first is apart
+because a browser no longer answers once other tests have run event loops in its process. What runs
+in Firefox is listed in tests/site/in_firefox.txt: the scripts, which are what browsers differ in.
+The parts with a browser stop after ten failures: each may have waited for minutes.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ RUNS = (
     f"-n {PROCESSES} --dist loadfile --no-loadscope-reorder --ignore={SITE} "
     f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",
     f"-n {PROCESSES} --dist loadscope --maxfail=10 {SITE}",
+    f"-n {PROCESSES} --dist loadscope --maxfail=10 --firefox @{SITE}/in_firefox.txt",
 )
 
 
-# Two lines of the Makefile would stop where the first part fails, and print two sums.
+# Lines of the Makefile would stop where the first part fails, and print a sum each.
 def main(arguments: list[str] | None = None) -> int:
-    """Run both parts, also if the first fails, and print the sum in the last line."""
+    """Run all parts, also if the first fails, and print the sum in the last line."""
     extra = sys.argv[1:] if arguments is None else arguments
     total: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:

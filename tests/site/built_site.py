@@ -5,10 +5,20 @@ from tools.site.measure import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")
+MOTIONS = ("no-preference", "reduce")  # as much as there is, or less
 # As if the reader had been everywhere: what is far from the window is not laid out.
 OPEN_FOLDS = """() => {
   document.querySelectorAll('details').forEach(d => { d.open = true });
   document.querySelectorAll('section').forEach(s => { s.style.contentVisibility = 'visible' });
+}"""
+
+# Nothing has come for half a second. Playwright's "networkidle" never happens in Firefox.
+QUIET = """async () => {
+  const came = () => performance.getEntriesByType('resource').length;
+  for (let before = -1; before < came();) {
+    before = came();
+    await new Promise((done) => setTimeout(done, 500));
+  }
 }"""
 
 

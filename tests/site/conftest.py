@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from built_site import HTML, THEMES, Log, site_pages
+from built_site import HTML, MOTIONS, THEMES, Log, site_pages
 from firefox import firefox, firefoxes
 from xdist.scheduler import LoadScopeScheduling
 
@@ -124,26 +124,30 @@ def shared(browser, pytestconfig):
 
 @pytest.fixture
 def new_page(browser, shared):
-    """A function: new_page(*, theme="light", width=1280, height=900, **context options)."""
+    """A function: new_page(*, theme="light", width=1280, height=900, **options of a context)."""
     pages, contexts = [], []
-    own = {}  # contexts of this test alone, by theme
+    own = {}  # contexts of this test alone, by theme and motion
 
-    def make(*, theme="light", width=1280, height=900, **options):
+    def make(*, theme="light", width=1280, height=900, reduced_motion=MOTIONS[0], **options):
         if theme not in THEMES:
             raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
+        if reduced_motion not in MOTIONS:
+            raise ValueError(f"reduced_motion={reduced_motion!r}: it should be one of {MOTIONS}")
         size = {"width": width, "height": height}
+        media = {"color_scheme": theme, "reduced_motion": reduced_motion}
         if options:
-            contexts.append(browser.new_context(color_scheme=theme, viewport=size, **options))
+            contexts.append(browser.new_context(viewport=size, **media, **options))
             page = contexts[-1].new_page()
         elif shared is None:
-            if theme not in own:
-                contexts.append(own.setdefault(theme, browser.new_context(color_scheme=theme)))
-            page = own[theme].new_page()
+            asked = (theme, reduced_motion)
+            if asked not in own:
+                contexts.append(own.setdefault(asked, browser.new_context(**media)))
+            page = own[asked].new_page()
             page.set_viewport_size(size)
         else:
             pages.append(page := shared[0].new_page())
             page.set_viewport_size(size)
-            page.emulate_media(color_scheme=theme)
+            page.emulate_media(**media)
         page.set_default_timeout(120_000)  # a busy machine is not a bug
         return page
 

@@ -1,13 +1,16 @@
 """The table of the ledger: what is chosen is shown, and a link to a row shows it all the same."""
 
 import pytest
+from built_site import OPEN_FOLDS
 
 PAGE = "book/claims.html"
 
 
 @pytest.fixture
 def ledger(open_page):
-    return open_page(PAGE)
+    page = open_page(PAGE)
+    page.evaluate(OPEN_FOLDS)  # Firefox reads no text that is not laid out
+    return page
 
 
 def visible(page):

@@ -1,6 +1,7 @@
 """Python on the pages after a visit's first press: there before the next press, and only then."""
 
 import pytest
+from built_site import QUIET
 from run_here import stored
 from test_run_here import CHAPTERS, SECONDS, Cells, check_stop
 
@@ -87,7 +88,7 @@ def test_the_next_page_has_python_before_the_press(first):
     page = first()
     page.set_viewport_size({"width": 1280, "height": 200})
     cells = follow(page)
-    page.wait_for_load_state("networkidle")
+    page.evaluate(QUIET)
     assert page.evaluate("heard") == [], "it waits until a button is near"
     page.evaluate(SETTLED)
     page.wait_for_function("heard.includes('ready')", timeout=SECONDS)

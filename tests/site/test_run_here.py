@@ -10,14 +10,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from built_site import HTML, OPEN_FOLDS, ROOT, chapter_pages
+from built_site import HTML, OPEN_FOLDS, QUIET, ROOT, chapter_pages
 from PIL import Image
 from run_here import AS_TEXT, chapter_of, comparable, exercises, stored
 from test_accessibility import (
     EQUATIONS_AS_TEXT,
     FEW_TOKENS,
-    IN_DARK,
     OF_COLOUR,
+    go_dark,
     violations,
 )
 
@@ -106,7 +106,7 @@ def opened(open_page):
 
     def visit(page):
         there = open_page(page)
-        there.wait_for_load_state("networkidle")
+        there.evaluate(QUIET)
         asked = there.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
         assert any("run-here.js" in url for url in asked)
         assert not [url for url in asked if re.search("/(py|minilm)/", url)], "before a press"
@@ -278,8 +278,7 @@ def test_on_a_phone(open_page):
     size = page.locator("textarea").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     assert size >= 16, "a phone zooms into smaller fields"
     assert violations(page) == before, "test_accessibility judges the page; here, what a press adds"
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(IN_DARK)
+    go_dark(page)
     assert not violations(page, OF_COLOUR)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from built_site import HTML, chapter_pages
 from run_here import chapter_of, exercises
-from test_accessibility import IN_DARK, OF_COLOUR, violations
+from test_accessibility import OF_COLOUR, go_dark, violations
 from test_learner import KEY
 from test_run_here import Cells
 
@@ -157,8 +157,7 @@ def test_wrong_and_passed_look_different_and_a_pass_stays(open_page):
     assert field_of(page).input_value() == TASK.solution
     page.evaluate("document.querySelectorAll('.katex, .highlight').forEach(e => e.remove())")
     assert not violations(page, OF_COLOUR)
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(IN_DARK)
+    go_dark(page)
     assert not violations(page, OF_COLOUR)
 
 
@@ -176,7 +175,7 @@ def test_a_cell_keeps_its_size_when_its_editor_opens(open_page):
     assert cell.get_by_text("Ctrl+Enter").is_visible()
     field.fill("a\n" * 20)
     grown = field.evaluate("e => [e.scrollHeight, e.clientHeight]")
-    assert grown[0] == grown[1], "no line is out of view"
+    assert grown[0] <= grown[1] + 1, "no line is out of view"  # Firefox rounds them apart
 
 
 def test_keys_indent_and_dedent(open_page):

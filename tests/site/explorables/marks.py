@@ -9,6 +9,7 @@ from hosts import host
 READ = """e => Object.fromEntries([...e.querySelectorAll("[data-key]")].map(mark => [
   mark.dataset.key, { words: mark.textContent, ...Object.fromEntries(
     [...mark.attributes].map(a => [a.name, a.value])) }]))"""
+# In Firefox always 0, for it does not measure this.
 SHIFT = """() => new Promise(done => {
   let total = 0;
   new PerformanceObserver(list => list.getEntries().forEach(e => total += e.value))

@@ -55,7 +55,7 @@ def test_the_query_is_dragged_and_stays_on_the_plane(show, width):
     moved = state(page, "retrieval")["query"]
     assert moved[0] < 1.4 and moved[1] > 0.1
     assert_retrieval_is_right(page)
-    page.mouse.move(x + 2000, y + 2000)
+    page.mouse.move(width - 1, 899)  # beyond the plane
     assert state(page, "retrieval")["query"] == [3.5, -0.9]
     page.mouse.up()
     page.mouse.move(x, y)

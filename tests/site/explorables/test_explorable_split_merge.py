@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import marks, marks_under_way, numbers, said
+from marks import STEADY, marks, marks_under_way, numbers, said
 
 from attention_src.explorables import split_merge
 
@@ -21,8 +21,7 @@ def press(page, group, words):
 @pytest.fixture
 def page_at(show):
     def visit(heads, step, **options):
-        page = show(NAME, **options)
-        page.emulate_media(reduced_motion="reduce")
+        page = show(NAME, **STEADY, **options)
         press(page, "Number of heads", str(heads))
         press(page, "Step", STEPS[step])
         return page

@@ -2,7 +2,7 @@
 
 import pytest
 from hosts import host
-from marks import OUTSIDE, SHIFT, until
+from marks import OUTSIDE, SHIFT, STEADY, until
 
 FITS = "e => e.viewBox.baseVal.width === e.clientWidth"
 PICTURES = {  # name -> buttons, after each of which nothing may have moved
@@ -19,8 +19,7 @@ PICTURES = {  # name -> buttons, after each of which nothing may have moved
 @pytest.mark.parametrize("width", range(390, 961, 114))
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_fits_and_stays(show, name, width):
-    page = show(name, width=width)
-    page.emulate_media(reduced_motion="reduce")
+    page = show(name, width=width, **STEADY)
     live = host(page, name).locator(".ae-live")
     room = live.bounding_box()["height"]
     reserved = live.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
