@@ -9,7 +9,7 @@ import { weightsOf } from "./sentence72_model.js";
 import { frame, slider } from "./slider.js";
 
 const GLIDE = 250; // ms
-const [TOP, TALL] = [22, 266]; // pixels: the headings, and all rows
+const [TOP, TALL] = [22, 264]; // pixels: the headings, and all rows
 
 export const unpack = ({ tokens, weights }) => ({ tokens, weights: weightsOf(weights) });
 
@@ -43,10 +43,10 @@ export function said(view, { head, query }, name) {
 
 // Where everything stands, from left to right: words that look, lines, words looked at, bars.
 function layout(width, n) {
-  const [names, lines] = isNarrow(width) ? [70, 62] : [92, 0.34 * width];
+  const [names, lines] = isNarrow(width) ? [70, 62] : [92, Math.round(0.34 * width)];
   const [from, to] = [names + 6, names + 6 + lines];
   const bars = to + names + 2;
-  const high = Math.min(TALL / n, 32);
+  const high = Math.min(Math.floor(TALL / n), 32);
   return { from, to, bars, full: width - bars - 40, high, size: Math.min(isNarrow(width) ? 13 : 15, high - 2) };
 }
 
@@ -68,8 +68,8 @@ export function picture(view, { head, query }, width) {
   // The picked word's lines lie on those of the others.
   for (const i of [...range(n).filter((one) => one !== query), query]) {
     row(view, head, i).forEach((p, j) => {
-      const [least, strength] = i === query ? [0.01, 1] : [0.1, 0.28];
-      const look = { "stroke-width": 0.5 + 6 * p, "stroke-opacity": strength * Math.min(0.3 + p, 1) };
+      const [least, strength] = i === query ? [0.01, 1] : [0.15, 0.25];
+      const look = { "stroke-width": Math.round(12 * p + 1) / 2, "stroke-opacity": strength };
       if (p >= least) marks.push(path(`line${i}-${j}`, bend(i, j), "p-fill", look));
     });
   }
@@ -87,9 +87,12 @@ export function picture(view, { head, query }, width) {
 
 const fresh = (view) => ({ head: 0, query: strongest(view, 0), live: false });
 
+// The first state as a still: without surfaces, which have no colour in print, and empty bars.
 export function first(given, width) {
   const view = unpack(given);
-  return picture(view, fresh(view), width);
+  const { marks, height } = picture(view, fresh(view), width);
+  const seen = ([, , look]) => look.fill !== "var(--ae-surface)" && !(look.width < 1);
+  return { marks: marks.filter(seen), width, height };
 }
 
 function build(host, given) {

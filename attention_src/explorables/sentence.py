@@ -20,9 +20,9 @@ FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
 TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
 NOTE = (
-    "A word’s weights add up to 1. [CLS] and [SEP] are marks around every text. L3H1 is head 1 of "
-    "layer 3, both counted from 0, in all-MiniLM-L6-v2: 6 layers of 12 heads, weights in float16. "
-    "This sentence and this head make a clear picture; others do not."
+    "A word’s weights add up to 1. [CLS] and [SEP] are marks around every text. The model is "
+    "all-MiniLM-L6-v2, in float16: 6 layers of 12 heads, counted from 0, so L3H1 is in the fourth "
+    "layer. Sentence and head were chosen for a clear picture."
 )
 
 
@@ -104,8 +104,8 @@ def said(tokens: Sequence[str], weights: Float[np.ndarray, "n n"], query: int, n
     all_words = shares(tokens, weights)
     place = max(all_words, key=all_words.__getitem__)
     return (
-        f"From {_quoted(tokens[query])}, {name} gives {p[one]:.0%} to {_quoted(tokens[one])}{then}. "
-        f"Over all words, {place} gets {all_words[place]:.0%}."
+        f"From {_quoted(tokens[query])}, {name} gives {p[one]:.0%} to {_quoted(tokens[one])}{then}."
+        f" Over all words, {place} gets {all_words[place]:.0%}."
     ).replace("%", " %")
 
 
@@ -123,8 +123,8 @@ def finding(tokens: Sequence[str], weights: Float[np.ndarray, "n n"]) -> str:
     query = strongest(weights)
     best = weights[query].argmax()
     return (
-        f"“{TEXT}”: one head of a real model gives {weights[query, best]:.0%} of the weight of "
-        f"“{tokens[query]}” to “{tokens[best]}”."
+        f"In one head of a real model, “{tokens[query]}” gives {weights[query, best]:.0%} of its "
+        f"weight to “{tokens[best]}”."
     ).replace("%", " %")
 
 
