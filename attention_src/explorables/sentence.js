@@ -9,7 +9,7 @@ import { weightsOf } from "./sentence72_model.js";
 import { frame, slider } from "./slider.js";
 
 const GLIDE = 250; // ms
-const [TOP, TALL] = [22, 264]; // pixels: the headings, and all rows
+const [TOP, TALL] = [22, 240]; // pixels: the headings, and all rows
 
 export const unpack = ({ tokens, weights }) => ({ tokens, weights: weightsOf(weights) });
 
@@ -54,7 +54,7 @@ export function picture(view, { head, query }, width) {
   const n = view.tokens.length;
   const { from, to, bars, full, high, size } = layout(width, n);
   const middle = (i) => TOP + (i + 0.5) * high;
-  const base = (i) => middle(i) + 0.36 * size;
+  const base = (i) => Math.round(middle(i) + 0.36 * size);
   const marks = [
     text("from", [from - 6, 12], "from", "q", 12, "end"),
     text("to", [to + 6, 12], "to", "k", 12, "start"),
@@ -78,8 +78,9 @@ export function picture(view, { head, query }, width) {
     const one = text(`from${j}`, [from - 6, base(j)], word, "q", size, "end");
     marks.push(j === query ? bold(one) : one);
     marks.push(text(`to${j}`, [to + 6, base(j)], word, "k", size, "start"));
-    marks.push(rect(`back${j}`, [bars, middle(j) - 0.36 * high, full, 0.72 * high], "surface"));
-    marks.push(rect(`bar${j}`, [bars, middle(j) - 0.36 * high, full * p, 0.72 * high], "p-fill"));
+    const top = TOP + j * high + 3;
+    marks.push(rect(`back${j}`, [bars, top, full, high - 6], "surface"));
+    marks.push(rect(`bar${j}`, [bars, top, full * p, high - 6], "p-fill"));
     marks.push(text(`number${j}`, [width, base(j)], p.toFixed(2), "ink", Math.min(size, 13), "end"));
   });
   return { marks, width, height: TOP + TALL, reach: [0, TOP, (from + to) / 2, n * high] };
@@ -87,12 +88,13 @@ export function picture(view, { head, query }, width) {
 
 const fresh = (view) => ({ head: 0, query: strongest(view, 0), live: false });
 
-// The first state as a still: without surfaces, which have no colour in print, and empty bars.
+// The first state as a still: a file, so without surfaces, which have no colour in print, and
+// without what is faint.
 export function first(given, width) {
   const view = unpack(given);
   const { marks, height } = picture(view, fresh(view), width);
-  const seen = ([, , look]) => look.fill !== "var(--ae-surface)" && !(look.width < 1);
-  return { marks: marks.filter(seen), width, height };
+  const faint = (look) => look.width < 3 || look["stroke-width"] < 1 || look.fill === "var(--ae-surface)";
+  return { marks: marks.filter(([, , look]) => !faint(look)), width, height };
 }
 
 function build(host, given) {

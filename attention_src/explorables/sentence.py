@@ -20,9 +20,8 @@ FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
 TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
 NOTE = (
-    "A word’s weights add up to 1. [CLS] and [SEP] are marks around every text. The model is "
-    "all-MiniLM-L6-v2, in float16: 6 layers of 12 heads, counted from 0, so L3H1 is in the fourth "
-    "layer. Sentence and head were chosen for a clear picture."
+    "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; [CLS] "
+    "and [SEP] are marks around every text. Sentence and head were chosen for a clear picture."
 )
 
 
