@@ -20,8 +20,8 @@ FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
 TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
 NOTE = (
-    "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; [CLS] "
-    "and [SEP] are marks around every text. Sentence and head were chosen for a clear picture."
+    "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; "
+    "[CLS] and [SEP] are marks around every text. Sentence and head are chosen to be clear."
 )
 
 
