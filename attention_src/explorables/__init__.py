@@ -14,15 +14,15 @@
     explorable("retrieval")   a query to drag among keys, the weights and the output it brings
     explorable("rope")        a query and a key that turn with their positions, and their score
     explorable("scaling")     width, scale and number of keys: weights, entropy, slope
-    explorable("sentence72")  a real model's 72 heads on a sentence, and on one that you type
+    explorable("sentence")    a head of a real model on a sentence, and on one that you type
+    explorable("sentence72")  all 72 heads of it on a sentence, and on one that you type
     explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
-    explorable("sentence", tokens=..., heads=...) a model's weights, from a word that you pick
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
 read: plain ES modules and native controls, together a tenth of the size of a chart library. A
 browser test compares their numbers with those of `attention_src`. They need no network but for one
-thing: on the course's site, sentence72 fetches its model when a reader presses its button.
+thing: on the course's site, the two sentences fetch their model when a reader presses the button.
 
 The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
 scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
@@ -68,9 +68,8 @@ def explorable(name: str, **given: Any) -> None:
 
     Args:
         name: one of NAMES, such as "softmax"
-        given: what its maker takes. For "sentence": tokens, a list of n words, and heads, which
-            maps a head's name to its weights [n, n]. Where a maker has words of its own, they can
-            be given instead: question, the line above, and tries, lines below.
+        given: what its maker takes. Where a maker has words of its own, others can be given
+            instead: question, the line above, and tries, lines below.
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
@@ -95,15 +94,13 @@ def explorable_html(name: str, **given: Any) -> str:
     data = escape(json.dumps(chosen.given, ensure_ascii=False))
     picture = base64.b64encode(chosen.picture.encode()).decode()
     width, height = chosen.size
-    words = len(chosen.given.get("tokens", ()))
     label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
         f'<img src="data:image/svg+xml;base64,{picture}" width="{width}" height="{height}" '
         f'alt="{escape(chosen.alt)}">\n<p>{escape(chosen.sentence)}</p>\n'
     )
     return (
-        f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}" '
-        f'style="--ae-words:{words}">\n'
+        f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}">\n'
         f"<style>\n{_style(name)}</style>\n"
         f'<div class="ae-body" role="group" aria-label="{label}">\n'
         f"{_framed(first, chosen) if chosen.question else first}</div>\n"

@@ -1,81 +1,141 @@
-"""The explorable "sentence": a model's weights over a sentence, as data and as a picture."""
+"""The explorable "sentence": one head of MiniLM on a sentence, and on the reader's own.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+It is sentence72 made small: three heads, without what they add. What is shown at first was
+recorded, so that no model is needed to show it. To record it again:
+
+    python -m attention_src.explorables.sentence
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 
-from attention_src.explorables.drawing import (
-    INK,
-    KEYS,
-    QUERIES,
-    WEIGHTS,
-    Explorable,
-    rect,
-    svg,
-    text,
+from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.sentence72 import coded, name_of, shares
+
+TEXT = "The horse ate the apple because it was hungry"
+FILE = Path(__file__).with_name("sentence.npz")
+HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
+TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
+NOTE = (
+    "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; "
+    "[CLS] and [SEP] are marks around every text. Sentence and head are chosen to be clear."
 )
 
-MOST_TOKENS = 12  # more do not fit into one picture
-ROW = 26
 
-
-def make(tokens: Sequence[str], heads: Mapping[str, Any]) -> Explorable:
-    """A sentence and the weights that some heads give its words.
+def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
+    """The recorded sentence under the first head.
 
     Args:
-        tokens: n words
-        heads: maps a head's name to its weights [n, n], one row for each query
+        question: the line above the picture; by default, what is found in the recorded sentence
+        tries: what to try, a line each
     Returns: what the page is made from
-    Raises:
-        ValueError: too few or too many tokens, no head, or weights that do not fit the tokens
     """
-    n = len(tokens)
-    if not 1 <= n <= MOST_TOKENS:
-        raise ValueError(f"tokens holds {n} words; it should hold 1 to {MOST_TOKENS}")
-    if not heads:
-        raise ValueError("heads is empty; it should map at least one name to weights [n, n]")
-    weights = {name: _check_weights(name, rows, n) for name, rows in heads.items()}
-    query = (n - 1) // 2  # as sentence.js starts
-    head, rows = next(iter(weights.items()))
-    numbers = ", ".join(f"{t} {p:.2f}" for t, p in zip(tokens, rows[query], strict=True))
+    tokens, weights = recorded()
+    query = strongest(weights[0])
+    picture, size = still("sentence")
     return Explorable(
-        {"tokens": list(tokens), "heads": weights},
-        _picture(tokens, rows[query], query),
-        (404, 4 + ROW * n),
-        f"Weights of one head ({head}) from “{tokens[query]}” to each word, as bars: {numbers}.",
-        "An interactive figure: pick a word, and see where one head of a language model looks "
-        "from there. It needs JavaScript; here is its first state.",
+        start(),
+        picture,
+        size,
+        f"Lines from words to the words at which {name_of(HEADS[0])} looks; the thickest goes from "
+        f"“{tokens[query]}” to “{tokens[weights[0, query].argmax()]}”. Bars show the weights.",
+        f"{said(tokens, weights[0], query, name_of(HEADS[0]))} An interactive figure: pick a word "
+        "and a head, and let the model read your own sentence. It needs JavaScript; here is its "
+        "first state.",
+        question or finding(tokens, weights[0]),
+        (*tries, NOTE),
     )
 
 
-def _check_weights(name: str, rows: Any, n: int) -> list[list[float]]:
-    """The weights of one head as lists, rounded to four digits.
+def recorded() -> tuple[list[str], np.ndarray]:
+    """What MiniLM makes of the sentence.
+
+    Returns:
+        tokens: n strings
+        weights: [3, n, n]
+    """
+    with np.load(FILE) as saved:
+        return [str(token) for token in saved["tokens"]], saved["weights"].astype(float) / 65535
+
+
+def start() -> dict:
+    """What the script starts from.
+
+    Returns: data for sentence.js; arrays are little-endian, in base64
+    """
+    with np.load(FILE) as saved:
+        return {
+            "text": TEXT,
+            "tokens": saved["tokens"].tolist(),
+            "heads": list(HEADS),
+            "weights": coded(saved["weights"], "<u2"),
+        }
+
+
+def strongest(weights: Float[np.ndarray, "n n"]) -> int:
+    """The word whose weight on another word is largest.
 
     Args:
-        name: of the head
-        rows: [n, n]
-        n: number of tokens
-    Raises:
-        ValueError: another shape, or a number that is not between 0 and 1
+        weights: [n, n], the first and the last token being [CLS] and [SEP]
+    Returns: its number, from 1 to n - 2
     """
-    p = np.asarray(rows, dtype=np.float64)
-    if p.shape != (n, n):
-        raise ValueError(f"heads[{name!r}] has shape {list(p.shape)}; {n} tokens need [{n}, {n}]")
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"heads[{name!r}] should hold weights, each between 0 and 1")
-    # Two digits are shown. Those after the fourth may differ between machines.
-    return np.round(p, 4).tolist()
+    p = weights[1:-1, 1:-1].copy()
+    np.fill_diagonal(p, 0)
+    return 1 + int(p.max(axis=1).argmax())
 
 
-def _picture(tokens: Sequence[str], weights: list[float], query: int) -> str:
-    """A bar for each word; the query is blue."""
-    parts = []
-    for j, (token, weight) in enumerate(zip(tokens, weights, strict=True)):
-        y = 4 + ROW * j
-        parts += [
-            text(0, y + 15, token, QUERIES if j == query else KEYS),
-            rect(90, y, 260 * weight, 18, WEIGHTS),
-            text(400, y + 15, f"{weight:.2f}", INK, "end"),
-        ]
-    return svg((404, 4 + ROW * len(tokens)), parts)
+def said(tokens: Sequence[str], weights: Float[np.ndarray, "n n"], query: int, name: str) -> str:
+    """What is said about a word, and about the head.
+
+    Args:
+        tokens: n strings
+        weights: [n, n]
+        query: the word's number
+        name: of the head
+    Returns: two sentences; sentence.js says the same
+    """
+    p = weights[query]
+    one, two = np.argsort(-p, kind="stable")[:2]
+    then = "" if p[two] < 0.005 else f", {p[two]:.0%} to {_quoted(tokens[two])}"
+    all_words = shares(tokens, weights)
+    place = max(all_words, key=all_words.__getitem__)
+    return (
+        f"From {_quoted(tokens[query])}, {name} gives {p[one]:.0%} to {_quoted(tokens[one])}{then}."
+        f" Over all words, {place} gets {all_words[place]:.0%}."
+    ).replace("%", " %")
+
+
+def _quoted(token: str) -> str:
+    return token if token.startswith("[") else f"“{token}”"
+
+
+def finding(tokens: Sequence[str], weights: Float[np.ndarray, "n n"]) -> str:
+    """The line above the picture.
+
+    Args:
+        tokens, weights: as for `said`
+    Returns: a sentence
+    """
+    query = strongest(weights)
+    best = weights[query].argmax()
+    return (
+        f"In one head of a real model, “{tokens[query]}” gives {weights[query, best]:.0%} of its "
+        f"weight to “{tokens[best]}”."
+    ).replace("%", " %")
+
+
+def record() -> None:
+    """Run MiniLM on the sentence, and write the file."""
+    from attention_src.models.minilm import MiniLM
+
+    trace = MiniLM.load().trace(TEXT)  # in float16, as the page has it
+    n = len(trace.tokens)
+    weights = np.rint(trace.weights.reshape(-1, n, n)[list(HEADS)] * 65535).astype(np.uint16)
+    np.savez_compressed(FILE, tokens=trace.tokens, weights=weights)
+
+
+if __name__ == "__main__":
+    record()

@@ -2,23 +2,22 @@
 // The model is fetched when a reader asks for it; until then what was recorded is shown.
 
 import { choices, h, mount } from "./dom.js";
+import { MOST, ownSentence } from "./own_sentence.js";
+import { COUNT, label } from "./places.js";
 import { stage } from "./scene.js";
-import { COUNT, label, saidOfAll, saidOfHead, saidOfSilence } from "./sentence72_heads.js";
-import { workerAt } from "./sentence72_model.js";
+import { saidOfAll, saidOfHead, saidOfSilence } from "./sentence72_heads.js";
+import { bytes, weightsOf } from "./sentence72_model.js";
 import { picture, readout } from "./sentence72_picture.js";
+import { frame, slider } from "./slider.js";
 
 const GLIDE = 300; // ms
-const PAUSE = 250; // ms after the last key before the model runs
-const MOST = 16; // tokens: more do not fit into the maps
 const KINDS = { weight: "weight", size: "size of what it adds" };
 const VOICES = { speaks: "speaks", zero: "silent: 0", mean: "silent: its mean" };
 
-const bytes = (coded) => Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0)).buffer;
-
-// What was recorded, as a view; see sentence72_heads.js.
+// What was recorded, as a view; see places.js.
 export const unpack = ({ text, tokens, weights, lengths }) => ({
   ...{ text, tokens, cosine: 1, lengths: new Float32Array(bytes(lengths)) },
-  weights: Float32Array.from(new Uint16Array(bytes(weights)), (part) => part / 65535),
+  weights: weightsOf(weights),
 });
 
 // levels: steps of strength in the small maps; the enlarged ones have none.
@@ -42,28 +41,15 @@ function halves(coded) {
 
 function build(host, given) {
   const state = fresh(given);
-  const { model: folder, mb } = host.dataset;
   let [whole, view] = [unpack(given), unpack(given)];
-  let places, model, timer;
-  let newest = 0;
+  let places;
 
   const parts = stage("72 attention maps, and one of them enlarged");
   const all = h("p", { class: "ae-caption ae-all" });
   const kinds = choices("What the maps show", KINDS, (kind) => draw(GLIDE, { kind }));
   const voices = choices("The enlarged head", VOICES, silence);
 
-  const field = h("input", {
-    ...{ type: "text", value: given.text, maxlength: 120, spellcheck: "false", disabled: "" },
-    ...{ autocomplete: "off", "aria-label": `Your sentence, at most ${MOST} tokens`, oninput: later },
-  });
-  const go = h("button", { type: "submit" }, `Your own sentence: fetch ${mb} MB`);
-  const bar = h("progress", { max: 1, value: 0, "aria-label": "Fetched" });
-  const stop = h("button", { type: "button", onclick: () => halt("") }, "Stop");
-  const status = h("span", { class: "ae-caption", role: "status" });
-  const begin = (event) => event.preventDefault(folder && fetchModel());
-  const ways = h("span", { class: "ae-ways" }, go, status, bar, stop);
-  const form = h("form", { class: "ae-controls", onsubmit: begin }, field, ways);
-  if (!folder) status.textContent = "On the course’s site: a sentence of your own.";
+  const own = ownSentence(host, given.text, { change: (live) => draw(0, { live }), read });
 
   // Heads and cells: each a slider for the arrow keys, and for mouse and finger the place itself.
   const heads = h("rect", { ...slider("Head", COUNT), onclick: pickHead, onkeydown: walkHeads });
@@ -116,55 +102,19 @@ function build(host, given) {
   let wanted = null; // the silence that was asked for; state has that of the view
   function silence(by) {
     wanted = by === "speaks" ? null : { head: state.head, by };
-    ask();
+    own.again();
   }
 
-  async function fetchModel() {
-    if (state.live || model) return;
-    try {
-      model = workerAt(new URL(folder, document.baseURI).href);
-      draw();
-      await model.load(({ done, total }) => {
-        bar.value = done / total;
-        status.textContent = `${Math.round(done / 1e6)} of ${mb} MB`;
-      });
-      state.live = true;
-      field.disabled = false;
-      field.focus();
-      await ask();
-    } catch (error) {
-      const served = location.protocol === "file:" ? "open the page with make serve" : "";
-      halt(`Not fetched: ${served || error.message}.`);
-    }
-  }
-  function halt(words) {
-    model?.stop();
-    model = null;
-    status.textContent = words;
-    draw();
-  }
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(ask, PAUSE);
-  }
-
-  // The sentence with all heads, and, if one is silent, without it. A newer question wins.
-  async function ask() {
-    const [asked, text] = [++newest, field.value];
-    if (!text.trim()) return;
-    try {
-      const found = await model.ask({ text, silent: [], most: MOST });
-      const silent = wanted;
-      const fill = silent && [[silent.head, instead(silent)]];
-      const less = silent ? await model.ask({ text, silent: fill, most: MOST }) : found;
-      if (asked !== newest) return;
+  // The sentence with all heads, and, if one is silent, without it.
+  async function read(ask) {
+    const found = await ask([]);
+    const silent = wanted;
+    const less = silent ? await ask([[silent.head, instead(silent)]]) : found;
+    const show = () => {
       [whole, view] = [found, less];
-      const cut = found.text.split(" ").length < text.trim().split(/\s+/).length;
-      status.textContent = cut ? `Read up to “${found.text.split(" ").at(-1)}”` : `${less.ms.toFixed(0)} ms`;
       draw(GLIDE, { cell: null, silent });
-    } catch (error) {
-      if (asked === newest) status.textContent = error.message;
-    }
+    };
+    return { found: less, show };
   }
   const means = halves(given.means);
   const instead = ({ head, by }) =>
@@ -184,7 +134,6 @@ function build(host, given) {
     kinds.press(state.kind);
     voices.press(off ? silent.by : "speaks");
     voices.node.querySelectorAll("button").forEach((one) => (one.disabled = !state.live));
-    [go.hidden, bar.hidden, stop.hidden] = [!folder || Boolean(model), state.live || !model, state.live || !model];
     all.textContent = saidOfAll(view);
     const then = silent ? ` ${saidOfSilence(whole, view, silent)}` : "";
     parts.said.textContent = saidOfHead(view, head) + then;
@@ -194,18 +143,7 @@ function build(host, given) {
   }
 
   const controls = h("div", { class: "ae-controls" }, kinds.node, voices.node);
-  return { nodes: [form, controls, parts.svg, all, parts.said, parts.spoken], draw };
-}
-
-const slider = (name, count) => ({
-  ...{ class: "ae-thing", tabindex: 0, role: "slider", "aria-label": name },
-  ...{ "aria-valuemin": 0, "aria-valuemax": count - 1 },
-});
-
-function frame(node, [x, y, width, height], value, words) {
-  for (const [name, size] of Object.entries({ x, y, width, height })) node.setAttribute(name, size);
-  node.setAttribute("aria-valuenow", value);
-  node.setAttribute("aria-valuetext", words);
+  return { nodes: [own.form, controls, parts.svg, all, parts.said, parts.spoken], draw };
 }
 
 if (globalThis.document) mount("sentence72", build);

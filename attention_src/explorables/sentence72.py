@@ -62,7 +62,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         picture,
         size,
         "Attention maps of 72 heads, most with a dark first column, [CLS]; "
-        f"{_name(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
+        f"{name_of(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "
         "the model read your own sentence. It needs JavaScript; here is its first state.",
         question or finding(tokens, weights, added),
@@ -95,18 +95,30 @@ def start() -> dict:
             "text": TEXT,
             "tokens": saved["tokens"].tolist(),
             "head": HEAD,
-            "weights": _coded(saved["weights"], "<u2"),
-            "lengths": _coded(saved["lengths"], "<f4"),
-            "means": _coded(saved["means"], "<f2"),
+            "weights": coded(saved["weights"], "<u2"),
+            "lengths": coded(saved["lengths"], "<f4"),
+            "means": coded(saved["means"], "<f2"),
         }
 
 
-def _coded(x: np.ndarray, kind: str) -> str:
+def coded(x: np.ndarray, kind: str) -> str:
+    """An array for a script.
+
+    Args:
+        x: any shape
+        kind: dtype, such as "<u2"
+    Returns: its numbers one after the other, in base64
+    """
     return base64.b64encode(x.astype(kind).tobytes()).decode()
 
 
-def _name(head: int) -> str:
-    """L1H9 for head 21: 12 heads a layer."""
+def name_of(head: int) -> str:
+    """A head's name: L1H9 for head 21.
+
+    Args:
+        head: 0 to 71, 12 a layer
+    Returns: layer and head
+    """
     return f"L{head // 12}H{head % 12}"
 
 
@@ -140,7 +152,7 @@ def said(tokens: Sequence[str], weights: np.ndarray, added: np.ndarray, head: in
     looks, brings = max(p, key=p.__getitem__), max(c, key=c.__getitem__)
     more = "" if looks == brings else f" and {c[brings]:.0%} from {brings}"
     words = (
-        f"{_name(head)} gives {p[looks]:.0%} of its words’ weight to {looks}; "
+        f"{name_of(head)} gives {p[looks]:.0%} of its words’ weight to {looks}; "
         f"of what it adds, {c[looks]:.0%} comes from there{more}."
     )
     return words.replace("%", " %")

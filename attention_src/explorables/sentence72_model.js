@@ -1,5 +1,8 @@
 // The model beside the page: a worker, and a promise for each question. Nothing is fetched before
-// load is called.
+// load is called. And numbers of it that were recorded.
+
+export const bytes = (coded) => Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0)).buffer;
+export const weightsOf = (coded) => Float32Array.from(new Uint16Array(bytes(coded)), (part) => part / 65535);
 
 export function workerAt(folder) {
   const worker = new Worker(new URL("worker.js", folder), { type: "module" });

@@ -1,7 +1,7 @@
 // The picture of 72 heads: the wall of all of them, and one enlarged, its weights beside the size
 // of what it adds. A function of the state, of the numbers and of the width.
 
-import { COUNT, amount, label, range } from "./sentence72_heads.js";
+import { COUNT, amount, label, quoted, range, short } from "./places.js";
 import { bold, line, path, rect, text } from "./scene.js";
 
 const FULL = { weight: 1, size: 2 }; // what is drawn at full strength; more is not stronger
@@ -90,8 +90,6 @@ function wallMarks(view, state, place) {
   return marks;
 }
 
-const short = (token) => (token.length > 9 ? `${token.slice(0, 8)}…` : token);
-
 function headMarks(view, { head, cell, silent }, { x, y, side, tall, gap, n, top, left }) {
   const [wide, high] = [side / n, tall / n];
   const off = silent?.head === head;
@@ -132,8 +130,6 @@ function headMarks(view, { head, cell, silent }, { x, y, side, tall, gap, n, top
   marks.push(text("read", [left, y + tall + 18], readout(view, head, cell, off), "soft", 13, "start"));
   return marks;
 }
-
-const quoted = (token) => (token.startsWith("[") ? token : `“${token}”`);
 
 // A cell in words.
 export function readout(view, head, cell, off) {

@@ -12,6 +12,7 @@ from attention_src.explorables import (
     induction,
     one_query,
     pages,
+    sentence,
     sentence72,
     split_merge,
 )
@@ -26,6 +27,7 @@ DRAWN: dict[str, dict] = {
     "induction": induction.start(),
     "one_query": one_query.start(),
     "pages": pages.start(),
+    "sentence": sentence.start(),
     "sentence72": sentence72.start(),
     "split_merge": split_merge.start(),
 }

@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 from attention_src.attention.masks import causal_mask
-from attention_src.explorables import HERE, NAMES, bundle, content, explorable, explorable_html
+from attention_src.explorables import (
+    HERE,
+    NAMES,
+    bundle,
+    content,
+    explorable,
+    explorable_html,
+    sentence,
+)
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
@@ -35,12 +43,9 @@ GIVEN = {
     "retrieval": {},
     "rope": {},
     "scaling": {},
+    "sentence": {},
     "sentence72": {},
     "split_merge": {},
-    "sentence": {
-        "tokens": ["the", "“cat”", "<sat>"],
-        "heads": {"back": np.eye(3, k=-1), "even": np.full((3, 3), 1 / 3)},
-    },
 }
 
 
@@ -164,12 +169,14 @@ def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
     assert "\n" not in data["text/plain"]
 
 
-def test_the_sentence_s_picture_and_data_are_what_was_given():
-    made = content("sentence", GIVEN["sentence"])
-    assert made.given["tokens"] == GIVEN["sentence"]["tokens"]
-    assert made.given["heads"]["even"] == [[0.3333] * 3] * 3
-    assert picture("sentence") == ["the", "1.00", "“cat”", "0.00", "<sat>", "0.00"]
-    assert "from ““cat””" in made.alt and "the 1.00" in made.alt
+def test_the_sentence_s_picture_shows_what_was_recorded():
+    tokens, weights = sentence.recorded()
+    texts = picture("sentence")
+    assert texts[:3] == ["from", "to", "weight"]
+    assert texts[3::3] == texts[4::3] == tokens
+    row = weights[0, tokens.index("it")]
+    assert texts[5::3] == [f"{p:.2f}" for p in row]
+    assert "thickest goes from “it” to “horse”" in content("sentence", {}).alt
 
 
 UNKNOWN = (
@@ -177,17 +184,10 @@ UNKNOWN = (
     "induction, kvcache, linear, masking, one_query, pages, retrieval, rope, scaling, sentence, "
     "sentence72, softmax, split_merge"
 )
-TWO = ["a", "b"]
 BAD = [
     ("maks", {}, UNKNOWN),
-    ("softmax", {"tokens": TWO}, r"explorable\('softmax'\) takes nothing else; .* given tokens"),
-    ("sentence", {}, r"takes heads and tokens; it was given nothing else"),
-    ("sentence", {"tokens": [], "heads": {}}, "tokens holds 0 words; it should hold 1 to 12"),
-    ("sentence", {"tokens": ["a"] * 13, "heads": {}}, "tokens holds 13 words"),
-    ("sentence", {"tokens": TWO, "heads": {}}, "heads is empty"),
-    ("sentence", {"tokens": TWO, "heads": {"h": np.eye(3)}}, r"has shape \[3, 3\]; 2 tokens need"),
-    ("sentence", {"tokens": TWO, "heads": {"h": 2 * np.eye(2)}}, "each between 0 and 1"),
-    ("sentence", {"tokens": TWO, "heads": {"h": np.full((2, 2), np.nan)}}, "between 0 and 1"),
+    ("softmax", {"tokens": ["a"]}, r"explorable\('softmax'\) takes nothing else; .* given tokens"),
+    ("sentence", {"tokens": ["a"]}, r"takes question and tries; it was given tokens"),
 ]
 
 

@@ -251,11 +251,12 @@ class Site:
         self.outdir = outdir
 
 
-def test_pages_learn_where_the_model_is_or_that_there_is_none(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["sentence", "sentence72"])
+def test_pages_learn_where_the_model_is_or_that_there_is_none(name, tmp_path, monkeypatch, capsys):
     (tmp_path / "book").mkdir()
     page = tmp_path / "book" / "maps.html"
     cell = reasons.model_line("notebook")
-    before = explorable_html("sentence72") + cell
+    before = explorable_html(name) + cell
     page.write_text(before, "utf-8")
     for _ in range(2):
         extension.write_files(Site(tmp_path), None)

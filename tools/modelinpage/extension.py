@@ -39,6 +39,7 @@ MINILM = Model(
     "minilm",
     weights,
     {
+        '<div class="attention-explorable" data-explorable="sentence"': weights.weight,
         '<div class="attention-explorable" data-explorable="sentence72"': weights.weight,
         CELL: weights.whole,
     },

@@ -10,19 +10,10 @@ from attention_src.explorables import content
 from attention_src.softmax import reference
 
 AXE = Path(__file__).parents[1] / "vendor" / "axe.min.js"
-SENTENCE = {
-    "tokens": ["[CLS]", "the", "cat", "sat", "on", "the", "mat", "[SEP]"],
-    "heads": {
-        "layer 0, head 2: looks one word back": np.eye(8, k=-1),
-        "layer 1, head 8: looks one word ahead": reference.softmax(
-            np.eye(8, k=1) * 3 + np.arange(8) / 9
-        ),
-    },
-}
 GIVEN = {
     "softmax": {},
     "masking": {},
-    "sentence": SENTENCE,
+    "sentence": {},
     "retrieval": {},
     "gradient": {},
     "rope": {},

@@ -2,14 +2,12 @@
 
 import re
 
-import numpy as np
 import pytest
 from hosts import (
     AXE,
     DARK_PAGES,
     GIVEN,
     LIGHT_PAGES,
-    SENTENCE,
     background,
     cell,
     host,
@@ -26,7 +24,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
     buttons = {
         "softmax": "All +1",
         "masking": "padding",
-        "sentence": "on",
+        "sentence": "L0H2",
         "retrieval": "Reset",
         "scaling": "Next query",
         "gradient": "Reset",
@@ -47,7 +45,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
     words = {
         "softmax": "apple 0.587",
         "masking": "filler",
-        "sentence": "goes to “sat”",
+        "sentence": "From “it”, L0H2 gives 100 % to “because”",
         "retrieval": "Output 7.96",
         "gradient": "Push on the query: length 10.4",
         "scaling": "bits",
@@ -258,40 +256,10 @@ def test_the_book_s_page_shows_the_picture_without_scripts(open_page, name):
     assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
 
 
-def test_sentence_shows_the_head_and_the_word_that_one_picks(show):
-    page = show("sentence")
-    box = host(page, "sentence")
-    for head, weights in SENTENCE["heads"].items():
-        box.get_by_label("Head").select_option(head)
-        for i in range(8):
-            box.locator(".ae-word button").nth(i).click()
-            np.testing.assert_allclose(state(page, "sentence")["weights"], weights[i], atol=1e-4)
-            numbers = box.locator(".ae-number").all_text_contents()
-            assert numbers == [f"{weight:.2f}" for weight in weights[i]]
-            pressed = box.locator("button").evaluate_all("all => all.map(b => b.ariaPressed)")
-            assert pressed == ["true" if j == i else "false" for j in range(8)]
-    box.get_by_label("Head").select_option(next(iter(SENTENCE["heads"])))
-    box.get_by_text("mat", exact=True).focus()
-    page.keyboard.press("Enter")
-    assert box.locator(".ae-entropy").text_content() == "From “mat”, 100% goes to “the”."
-
-
-@pytest.mark.parametrize("width", [390, 1000])
-def test_a_weight_of_one_fills_its_bar(show, width):
-    page = show("sentence", width=width)
-    column = page.locator(".ae-column").nth(2).bounding_box()
-    assert page.locator(".ae-column .ae-fill").nth(2).bounding_box() == column
-    other = page.locator(".ae-column .ae-fill").nth(5).bounding_box()
-    assert other is None or min(other["width"], other["height"]) == 0
-
-
 def test_on_the_first_page(open_page):
     page = open_page("book/intro.html")
     box = host(page, "sentence")
-    tokens = box.locator(".ae-word button")
-    tokens.nth(2).click()
-    weights = state(page, "sentence")["weights"]
-    assert abs(sum(weights) - 1) < 0.01
-    assert box.locator(".ae-number").all_text_contents() == [f"{p:.2f}" for p in weights]
-    # Above the fold of a laptop.
-    assert box.bounding_box()["y"] + box.bounding_box()["height"] < 900
+    box.get_by_role("slider", name="Word").press("ArrowUp")
+    assert abs(sum(state(page, "sentence")["weights"]) - 1) < 0.01
+    live = box.locator(".ae-live").bounding_box()
+    assert live["y"] + live["height"] < 900, "above the fold of a laptop"

@@ -11,6 +11,7 @@ PICTURES = {  # name -> buttons, after each of which nothing may have moved
     "induction": ["previous", "induction", "steady", "Reset"],
     "one_query": ["all three guests", "Reset"],
     "pages": ["Next step", "reserve the longest", "Begin D like A", "End A"],
+    "sentence": ["L0H2", "L1H8", "L3H1"],
     "sentence72": ["size of what it adds", "weight"],
     "split_merge": ["8", "reshape", "merge", "1"],
 }
