@@ -7,7 +7,10 @@ from tools.minutes.measure import minutes_in_short, reading_minutes
 
 
 def time_line(chapter: Chapter) -> str:
-    """ "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 25 s to run"; "" without code."""
+    """Reading, exercises, seconds to run; "" without code.
+
+    "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 25 s to run"
+    """
     if not chapter.has_code:
         return ""
     said = [f"{reading_minutes(chapter)} min to read"]

@@ -1,6 +1,6 @@
 """Sphinx extension: what a page says about its chapter, and folds that need no script.
 
-- under title and question: "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 5 s to run"
+- under title and question: how long it takes to read, to solve and to run
 - Colab, download and issue links that point at the chapter's notebook
 - the description for search engines, from the front matter
 - admonitions and solutions with `:class: dropdown` become native <details>
