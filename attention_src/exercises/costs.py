@@ -7,8 +7,8 @@ import numpy as np
 from attention_src.costs import kv_cache_bytes
 from attention_src.costs.algorithms import visible_pairs  # noqa: F401  a right counter calls it
 from attention_src.costs.roofline import CHIPS
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
+from attention_src.exercises.engine.checking import Case, Check
+from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- One model, one chip ----------------------------------------------------------------------
@@ -71,29 +71,6 @@ def my_crossing(n, y):
     return a / b
 
 
-CROSSING_MISTAKES = """
-upside down: You returned b / a. Where is a n = b n²?
-    return b / a
-largest counts most: You fitted y itself: the longest text decides almost alone. Divide each miss \
-by its y.
-    columns = np.stack([n, n**2], axis=1)
-    a, b = np.linalg.lstsq(columns, y, rcond=None)[0]
-a constant too: Your fit has a constant as well. There are two terms, a n and b n².
-    columns = np.stack([n / y, n**2 / y, 1 / y], axis=1)
-    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0][:2]
-half-way: Your misses are divided by the root of y. Divide the columns and y by y itself.
-    columns = np.stack([n / y**0.5, n**2 / y**0.5], axis=1)
-    a, b = np.linalg.lstsq(columns, y**0.5, rcond=None)[0]
-y / n: You fitted y / n with equal weights. Those misses are not relative: divide by y.
-    return np.divide(*np.polyfit(n, y / n, 1)[::-1])
-two points: You used the first and the last length only.
-    columns = np.stack([n / y, n**2 / y], axis=1)[[0, -1]]
-    a, b = np.linalg.lstsq(columns, np.ones(2), rcond=None)[0]
-a alone: That is a. Where is a n = b n²?
-    return a
-"""
-
-
 def _draw(rng: np.random.Generator) -> tuple:
     m = int(rng.integers(2, 9))
     n = rng.choice(np.arange(4, 400), m, replace=False) * float(rng.choice([1, 16, 256]))
@@ -126,7 +103,27 @@ check_crossing = Check(
         _case("two lengths, not whole, and costs below 1e-9", [2.5, 41.25], 3e-13, 2e-14),
         _case("twelve lengths", range(5, 125, 10), 70, 1.5, 0.02, 8),
     ],
-    mistakes=mistakes(my_crossing, CROSSING_MISTAKES),
+    mistakes="""
+upside down: You returned b / a. Where is a n = b n²?
+    return b / a
+largest counts most: You fitted y itself: the longest text decides almost alone. Divide each miss \
+by its y.
+    columns = np.stack([n, n**2], axis=1)
+    a, b = np.linalg.lstsq(columns, y, rcond=None)[0]
+a constant too: Your fit has a constant as well. There are two terms, a n and b n².
+    columns = np.stack([n / y, n**2 / y, 1 / y], axis=1)
+    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0][:2]
+half-way: Your misses are divided by the root of y. Divide the columns and y by y itself.
+    columns = np.stack([n / y**0.5, n**2 / y**0.5], axis=1)
+    a, b = np.linalg.lstsq(columns, y**0.5, rcond=None)[0]
+y / n: You fitted y / n with equal weights. Those misses are not relative: divide by y.
+    return np.divide(*np.polyfit(n, y / n, 1)[::-1])
+two points: You used the first and the last length only.
+    columns = np.stack([n / y, n**2 / y], axis=1)[[0, -1]]
+    a, b = np.linalg.lstsq(columns, np.ones(2), rcond=None)[0]
+a alone: That is a. Where is a n = b n²?
+    return a
+""",
     hints=[
         "Relative misses: (a n + b n²) / y should be 1 for each length.",
         "That is a system of linear equations for a and b: columns n / y and n² / y, right side 1.",
@@ -142,27 +139,6 @@ def my_slopes(n, times, picks):
     y = np.log(times[picks, np.arange(len(n))])  # [B, m]
     x = np.log(n) - np.log(n).mean()  # [m]
     return y @ x / (x @ x)
-
-
-SLOPE_MISTAKES = """
-whole runs: You take all lengths from one run. picks has a run for each length of each draw.
-    y = np.log(times[picks[:, 0]])
-first and last: You used the two ends only. Fit a line to all lengths.
-    return (y[:, -1] - y[:, 0]) / np.log(n[-1] / n[0])
-no logarithms: That is the slope of the times themselves.
-    y = times[picks, np.arange(len(n))]
-    x = n - n.mean()
-one logarithm: Take the logarithm of n too.
-    x = n - n.mean()
-through 0: Your line goes through the origin. It needs not.
-    x = np.log(n)
-medians: You fitted the medians, the same for each draw.
-    return np.full(len(picks), np.log(np.median(times, axis=0)) @ x / (x @ x))
-two bases: Both logarithms need the same base.
-    y = np.log2(times[picks, np.arange(len(n))])
-steps: You took the mean of the slopes between neighbours.
-    return (np.diff(y) / np.diff(np.log(n))).mean(axis=1)
-"""
 
 
 def _made(rng: Any, runs: int, m: int, draws: int, power: float, noise: float) -> tuple:
@@ -197,7 +173,25 @@ check_slopes = Check(
             (np.array([0.25, 0.5, 3.0]), THREE_RUNS, np.array([[2, 0, 1], [0, 0, 2], [1, 2, 2]])),
         ),
     ],
-    mistakes=mistakes(my_slopes, SLOPE_MISTAKES),
+    mistakes="""
+whole runs: You take all lengths from one run. picks has a run for each length of each draw.
+    y = np.log(times[picks[:, 0]])
+first and last: You used the two ends only. Fit a line to all lengths.
+    return (y[:, -1] - y[:, 0]) / np.log(n[-1] / n[0])
+no logarithms: That is the slope of the times themselves.
+    y = times[picks, np.arange(len(n))]
+    x = n - n.mean()
+one logarithm: Take the logarithm of n too.
+    x = n - n.mean()
+through 0: Your line goes through the origin. It needs not.
+    x = np.log(n)
+medians: You fitted the medians, the same for each draw.
+    return np.full(len(picks), np.log(np.median(times, axis=0)) @ x / (x @ x))
+two bases: Both logarithms need the same base.
+    y = np.log2(times[picks, np.arange(len(n))])
+steps: You took the mean of the slopes between neighbours.
+    return (np.diff(y) / np.diff(np.log(n))).mean(axis=1)
+""",
     hints=[
         "For one draw: y[j] = times[picks[b, j], j], then np.polyfit of the logarithms.",
         "All draws: times[picks, np.arange(len(n))] has shape [B, m].",
@@ -215,7 +209,11 @@ def counter(n_q, n_k, d_k, d_v, n_heads, causal):
     return n_heads * pairs * each
 
 
-RIGHT_COUNTERS = """
+check_flops_test = TestCheck(
+    "my_flops_test",
+    asks="test(counter), which raises AssertionError if the counter is wrong",
+    of=counter,
+    right="""
 closed form: it takes the hidden triangle away
 loops: it goes from pair to pair
     pairs = sum(not causal or j <= i + n_k - n_q for i in range(n_q) for j in range(n_k))
@@ -229,9 +227,8 @@ rows: it adds row by row, for each product by itself
 two products: it counts each product by itself
     pairs = n_heads * (n_q * n_k - (sum(range(n_q)) if causal else 0))
     return pairs * d_k * 2 + pairs * d_v * 2
-"""
-
-WRONG_COUNTERS = """
+""",
+    wrong="""
 hidden ones too: it counts the pairs that a causal mask hides
     pairs = n_q * n_k
 half: it halves exactly if causal, which misses half of the diagonal
@@ -270,13 +267,7 @@ one ahead: query i sees keys up to i + 1, which is right for one more key than q
     pairs = sum(min(i + 2, n_k) if causal else n_k for i in range(n_q))
 softmax too: it adds the softmax, which the text leaves out
     each = 2 * (d_k + d_v) + 5
-"""
-
-check_flops_test = TestCheck(
-    "my_flops_test",
-    asks="test(counter), which raises AssertionError if the counter is wrong",
-    right=implementations(counter, RIGHT_COUNTERS),
-    wrong=implementations(counter, WRONG_COUNTERS),
+""",
     hints=[
         "Count a small case by a loop over pairs, and compare.",
         "Sizes that differ: n_q = 3, n_k = 5, d_k = 7, d_v = 2, n_heads = 4; causal and not.",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
+from attention_src.exercises.engine.checking import Case, Check
+from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- Cosines, all at once ---------------------------------------------------------------------
@@ -15,38 +15,6 @@ def my_cosines(x, y):
     unit_x = x / np.where(x_norm == 0, 1, x_norm)
     unit_y = y / np.where(y_norm == 0, 1, y_norm)
     return unit_x @ unit_y.T
-
-
-COSINES_MISTAKES = """
-dot products: These are dot products: longer rows get more. Divide by both norms.
-    return x @ y.T
-one norm: You divided by the norms of x. Those of y are still in there.
-    unit_y = y
-the other norm: You divided by the norms of y. Those of x are still in there.
-    unit_x = x
-squared norms: You divided by the squares of the norms. The root is missing.
-    x_norm = (x * 1.0 * x).sum(axis=1, keepdims=True)
-    y_norm = (y * 1.0 * y).sum(axis=1, keepdims=True)
-one norm for all rows: You divided by one norm for the whole matrix. Each row has its own: axis=1.
-    x_norm = np.sqrt((x * 1.0 * x).sum())
-    y_norm = np.sqrt((y * 1.0 * y).sum())
-columns: You took the norms of columns. A vector is a row: axis=1.
-    x_norm = np.sqrt((x * 1.0 * x).sum(axis=0))
-    y_norm = np.sqrt((y * 1.0 * y).sum(axis=0))
-sum of absolute values: You divided by sums of absolute values. A norm is the root of the sum of \
-squares.
-    x_norm = np.abs(x).sum(axis=1, keepdims=True)
-    y_norm = np.abs(y).sum(axis=1, keepdims=True)
-absolute value: Cosines may be negative: vectors can point in opposite ways.
-    return np.abs(unit_x @ unit_y.T)
-transposed: Rows belong to x and columns to y. Yours is transposed.
-    return unit_y @ unit_x.T
-distances: This is 1 minus the cosine, a distance. Vectors that point the same way have 1.
-    return 1 - unit_x @ unit_y.T
-zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
-    unit_x = x / x_norm
-    unit_y = y / y_norm
-"""
 
 
 def _draw_rows(rng: np.random.Generator) -> tuple:
@@ -87,7 +55,36 @@ check_cosines = Check(
         Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
     ],
     draw=_draw_rows,
-    mistakes=mistakes(my_cosines, COSINES_MISTAKES),
+    mistakes="""
+dot products: These are dot products: longer rows get more. Divide by both norms.
+    return x @ y.T
+one norm: You divided by the norms of x. Those of y are still in there.
+    unit_y = y
+the other norm: You divided by the norms of y. Those of x are still in there.
+    unit_x = x
+squared norms: You divided by the squares of the norms. The root is missing.
+    x_norm = (x * 1.0 * x).sum(axis=1, keepdims=True)
+    y_norm = (y * 1.0 * y).sum(axis=1, keepdims=True)
+one norm for all rows: You divided by one norm for the whole matrix. Each row has its own: axis=1.
+    x_norm = np.sqrt((x * 1.0 * x).sum())
+    y_norm = np.sqrt((y * 1.0 * y).sum())
+columns: You took the norms of columns. A vector is a row: axis=1.
+    x_norm = np.sqrt((x * 1.0 * x).sum(axis=0))
+    y_norm = np.sqrt((y * 1.0 * y).sum(axis=0))
+sum of absolute values: You divided by sums of absolute values. A norm is the root of the sum of \
+squares.
+    x_norm = np.abs(x).sum(axis=1, keepdims=True)
+    y_norm = np.abs(y).sum(axis=1, keepdims=True)
+absolute value: Cosines may be negative: vectors can point in opposite ways.
+    return np.abs(unit_x @ unit_y.T)
+transposed: Rows belong to x and columns to y. Yours is transposed.
+    return unit_y @ unit_x.T
+distances: This is 1 minus the cosine, a distance. Vectors that point the same way have 1.
+    return 1 - unit_x @ unit_y.T
+zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
+    unit_x = x / x_norm
+    unit_y = y / y_norm
+""",
     hints=[
         "Divide each row by its own norm first. What is left to do?",
         "np.sqrt((x**2).sum(axis=1, keepdims=True)) is a column of norms, [n, 1].",
@@ -104,28 +101,6 @@ def my_ppmi(counts):
     seen = p > 0
     ratio = np.where(seen, p, 1) / np.where(seen, by_chance, 1)
     return np.maximum(np.log(ratio), 0)
-
-
-PPMI_MISTAKES = """
-not cut off: This is PMI with its negative entries. The positive kind has 0 there.
-    return np.log(ratio)
-0 / 0: An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were never \
-seen apart.
-    ratio = p / by_chance
-base 2: You took the logarithm to base 2; here it is the natural one.
-    return np.maximum(np.log2(ratio), 0)
-row shares only: You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.
-    by_chance = p.sum(axis=1, keepdims=True)
-ratio without logarithm: This is the ratio itself. Take its logarithm.
-    return np.where(seen, ratio, 0)
-plus one before the logarithm: You took ln(1 + ratio). That avoids -inf, but a ratio of 1 \
-(chance) must give 0.
-    return np.log1p(np.where(seen, ratio, 0))
-add-one counts: You added 1 to all counts. That is a smoothing that nobody asked for here.
-    p = (counts + 1.0) / (counts + 1.0).sum()
-rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
-    by_chance = p.sum(axis=1, keepdims=True) ** 2
-"""
 
 
 def _draw_counts(rng: np.random.Generator) -> tuple:
@@ -156,7 +131,26 @@ check_ppmi = Check(
         Case("one count", (np.array([[5]]),)),
     ],
     draw=_draw_counts,
-    mistakes=mistakes(my_ppmi, PPMI_MISTAKES),
+    mistakes="""
+not cut off: This is PMI with its negative entries. The positive kind has 0 there.
+    return np.log(ratio)
+0 / 0: An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were never \
+seen apart.
+    ratio = p / by_chance
+base 2: You took the logarithm to base 2; here it is the natural one.
+    return np.maximum(np.log2(ratio), 0)
+row shares only: You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.
+    by_chance = p.sum(axis=1, keepdims=True)
+ratio without logarithm: This is the ratio itself. Take its logarithm.
+    return np.where(seen, ratio, 0)
+plus one before the logarithm: You took ln(1 + ratio). That avoids -inf, but a ratio of 1 \
+(chance) must give 0.
+    return np.log1p(np.where(seen, ratio, 0))
+add-one counts: You added 1 to all counts. That is a smoothing that nobody asked for here.
+    p = (counts + 1.0) / (counts + 1.0).sum()
+rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
+    by_chance = p.sum(axis=1, keepdims=True) ** 2
+""",
     hints=[
         "p = counts / counts.sum(). What are P(w) and P(c) in terms of p?",
         "P(w) is p.sum(axis=1, keepdims=True), P(c) is p.sum(axis=0, keepdims=True).",
@@ -174,32 +168,6 @@ def my_rank(e, a, b, c, d, inputs):
     if not inputs:
         higher[[a, b, c]] = False
     return 1 + int(higher.sum())
-
-
-RANK_MISTAKES = """
-from 0: You count from 0. The best has rank 1.
-    return int(higher.sum())
-inputs always out: You leave the inputs out whatever `inputs` says.
-    if True:
-inputs always kept: With inputs=False the rows a, b and c must not count.
-    if False:
-inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
-opposite.
-    if inputs:
-only c left out: All three inputs are left out, not c alone.
-    - higher[[a, b, c]]
-    + higher[c] = False
-a - b + c: You went the other way: from a to b is b - a.
-    s = unit @ (unit[a] - unit[b] + unit[c])
-lengths kept: You used the rows as they are. Bring them to length 1 first.
-    unit = e
-goal of raw rows: You ranked by cosine, but computed b - a + c from rows of unequal length.
-    s = unit @ (e[b] - e[a] + e[c])
-no arithmetic: You ranked by the nearness to c alone. That is the control, not the analogy.
-    s = unit @ unit[c]
-from the bottom: You rank from the smallest score. The best answer has the largest.
-    higher = s < s[d]
-"""
 
 
 def _draw_rank(rng: np.random.Generator) -> tuple:
@@ -242,7 +210,30 @@ check_rank = Check(
         Case("a short row that is ahead by a hair", (_SHORT, 0, 1, 2, 3, True)),
     ],
     draw=_draw_rank,
-    mistakes=mistakes(my_rank, RANK_MISTAKES),
+    mistakes="""
+from 0: You count from 0. The best has rank 1.
+    return int(higher.sum())
+inputs always out: You leave the inputs out whatever `inputs` says.
+    if True:
+inputs always kept: With inputs=False the rows a, b and c must not count.
+    if False:
+inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
+opposite.
+    if inputs:
+only c left out: All three inputs are left out, not c alone.
+    - higher[[a, b, c]]
+    + higher[c] = False
+a - b + c: You went the other way: from a to b is b - a.
+    s = unit @ (unit[a] - unit[b] + unit[c])
+lengths kept: You used the rows as they are. Bring them to length 1 first.
+    unit = e
+goal of raw rows: You ranked by cosine, but computed b - a + c from rows of unequal length.
+    s = unit @ (e[b] - e[a] + e[c])
+no arithmetic: You ranked by the nearness to c alone. That is the control, not the analogy.
+    s = unit @ unit[c]
+from the bottom: You rank from the smallest score. The best answer has the largest.
+    higher = s < s[d]
+""",
     hints=[
         "Make all rows unit rows once, then build the goal from three of them.",
         "s = unit @ goal scores every row; which rows have s > s[d]?",
@@ -298,7 +289,12 @@ check_dot = Ladder("dot", [
 
 unit_rows = my_cosines  # by this name a variant of it can call it
 
-RIGHT_COSINES = """
+
+check_cosine_test = TestCheck(
+    "my_cosine_test",
+    asks="test(cosines), which raises AssertionError if cosines(x, y) is wrong",
+    of=my_cosines,
+    right="""
 unit rows: it divides each row by its norm
 divided after: it divides the dot products
     return x @ y.T / x_norm / y_norm.T
@@ -312,9 +308,8 @@ float32, clipped: it computes in float32 and clips to the range from -1 to 1, so
     unit_x = (x / x_norm).astype(np.float32)
     unit_y = (y / y_norm).astype(np.float32)
     return np.clip((unit_x[:, None] * unit_y).sum(axis=-1), -1, 1)
-"""
-
-WRONG_COSINES = """
+""",
+    wrong="""
 dot products: it forgets the norms
     return x @ y.T
 root of 2: a vector has the cosine 0.5 with itself
@@ -347,13 +342,7 @@ in place: its answer is right, but your x and y are not what they were. Do you l
     unit_y = np.divide(y, np.sqrt((y**2).sum(axis=1, keepdims=True)), out=y)
 the first 32: it reads the first 32 numbers of each vector. How long are yours?
     return unit_rows(x[:, :32], y[:, :32])
-"""
-
-check_cosine_test = TestCheck(
-    "my_cosine_test",
-    asks="test(cosines), which raises AssertionError if cosines(x, y) is wrong",
-    right=implementations(my_cosines, RIGHT_COSINES),
-    wrong=implementations(my_cosines, WRONG_COSINES),
+""",
     hints=[
         "Compute the cosine of each pair in a plain loop, and compare.",
         "Take rows of unequal length, n, m and d all different, once with d = 40; keep copies.",

@@ -6,8 +6,8 @@ import numpy as np
 
 from attention_src.attention.reference import attention
 from attention_src.costs import kv_cache_bytes
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
+from attention_src.exercises.engine.checking import Case, Check
+from attention_src.exercises.engine.grading import TestCheck
 from attention_src.exercises.engine.ladder import Ladder, Rung
 
 LIMIT = 8 << 20  # bytes: grouped, the keys take 1 MiB, copied for each head 32; absorbed, 16
@@ -25,59 +25,6 @@ def grouped_attention(q, k, v, mask=None):
     k, v = k[..., None, :, :], v[..., None, :, :]  # [..., H_kv, 1, n_k, d]
     o = attention(q, k, v, mask=mask)  # [..., H_kv, r, n_q, d_v]
     return o.reshape(*o.shape[:-4], H, *o.shape[-2:])
-
-
-GROUPED_MISTAKES = """
-tiled: Your query head h uses key/value head h % H_kv: the row of heads is tiled. Neighbours \
-share: head h // r, with r = H // H_kv.
-    group = (*q.shape[:-3], H, 1)
-    k, v = (x[..., np.arange(H) % H_kv, None, :, :] for x in (k, v))
-divided by H_kv: You divide h by H_kv. Divide by r = H // H_kv, the number of query heads that \
-share.
-    group = (*q.shape[:-3], H, 1)
-    k, v = (x[..., np.minimum(np.arange(H) // H_kv, H_kv - 1), None, :, :] for x in (k, v))
-first head for all: All your query heads use key/value head 0. That is right only if there is \
-no other.
-    k, v = k[..., :1, None, :, :], v[..., :1, None, :, :]
-mean: You averaged the key/value heads. Each group has its own.
-    k, v = (x.mean(axis=-3, keepdims=True)[..., None, :, :] for x in (k, v))
-keys tiled: Your values are shared by neighbours, your keys are tiled.
-    group = (*q.shape[:-3], H, 1)
-    + h, r = np.arange(H), H // H_kv
-    k, v = k[..., h % H_kv, None, :, :], v[..., h // r, None, :, :]
-values tiled: Your keys are shared by neighbours, your values are tiled.
-    group = (*q.shape[:-3], H, 1)
-    + h, r = np.arange(H), H // H_kv
-    k, v = k[..., h // r, None, :, :], v[..., h % H_kv, None, :, :]
-copied: You made a copy of k or v for each query head, and the memory does not suffice. An axis \
-of size 1 broadcasts without a copy.
-    group = (*q.shape[:-3], H, 1)
-    k, v = (np.repeat(x, H // H_kv, axis=-3)[..., None, :, :] for x in (k, v))
-mask not used: This is attention without its mask.
-    o = attention(q, k, v)
-reversed polarity: True means: may attend. Yours hides exactly those keys.
-    o = attention(q, k, v, mask=None if mask is None else ~mask)
-not scaled: The scores are not divided by the root of d_k.
-    o = attention(q, k, v, mask=mask, scale=1.0)
-scaled by d_v: You took the root of d_v; scores are sums over d_k.
-    o = attention(q, k, v, mask=mask, scale=v.shape[-1] ** -0.5)
-heads added: You added up the heads of a group. Each has its own output.
-    return o.sum(axis=-3)
-group axis left: Your output still has an axis for the group. Join it with H_kv: [..., H, n_q, d_v].
-    return o
-NaN for no key: Where a query may see no key, your output is NaN. It should be 0.
-    o = attention(q, k, v, mask=mask)
-    + o = o if mask is None else np.where(mask.any(-1)[..., None], o, np.nan)
-equal weights for no key: Where a query may see no key, you give all keys equal weights: hidden \
-scores are a finite number. Let them be -inf, and the output of such a query 0.
-    o = attention(q, k, v, mask=mask)
-    + o = o if mask is None else np.where(mask.any(-1)[..., None], o, v.mean(-2, keepdims=True))
-mask's heads tiled: Your query heads look through one another's masks. Reshape the mask as q.
-    group = (*q.shape[:-3], H_kv, H // H_kv)
-    + tiled = (*q.shape[:-3], H // H_kv, H_kv)
-    q = q.reshape(*group, *q.shape[-2:])
-    + mask = mask if mask is None else mask.reshape(*tiled, *mask.shape[-2:]).swapaxes(-3, -4)
-"""
 
 
 def _case(name: str, seed: int, lead: tuple, sizes: tuple, mask: Any = None, **more: Any) -> Case:
@@ -151,7 +98,57 @@ check_grouped_attention = Check(
     ],
     draw=_draw,
     drawn=40,
-    mistakes=mistakes(grouped_attention, GROUPED_MISTAKES),
+    mistakes="""
+tiled: Your query head h uses key/value head h % H_kv: the row of heads is tiled. Neighbours \
+share: head h // r, with r = H // H_kv.
+    group = (*q.shape[:-3], H, 1)
+    k, v = (x[..., np.arange(H) % H_kv, None, :, :] for x in (k, v))
+divided by H_kv: You divide h by H_kv. Divide by r = H // H_kv, the number of query heads that \
+share.
+    group = (*q.shape[:-3], H, 1)
+    k, v = (x[..., np.minimum(np.arange(H) // H_kv, H_kv - 1), None, :, :] for x in (k, v))
+first head for all: All your query heads use key/value head 0. That is right only if there is \
+no other.
+    k, v = k[..., :1, None, :, :], v[..., :1, None, :, :]
+mean: You averaged the key/value heads. Each group has its own.
+    k, v = (x.mean(axis=-3, keepdims=True)[..., None, :, :] for x in (k, v))
+keys tiled: Your values are shared by neighbours, your keys are tiled.
+    group = (*q.shape[:-3], H, 1)
+    + h, r = np.arange(H), H // H_kv
+    k, v = k[..., h % H_kv, None, :, :], v[..., h // r, None, :, :]
+values tiled: Your keys are shared by neighbours, your values are tiled.
+    group = (*q.shape[:-3], H, 1)
+    + h, r = np.arange(H), H // H_kv
+    k, v = k[..., h // r, None, :, :], v[..., h % H_kv, None, :, :]
+copied: You made a copy of k or v for each query head, and the memory does not suffice. An axis \
+of size 1 broadcasts without a copy.
+    group = (*q.shape[:-3], H, 1)
+    k, v = (np.repeat(x, H // H_kv, axis=-3)[..., None, :, :] for x in (k, v))
+mask not used: This is attention without its mask.
+    o = attention(q, k, v)
+reversed polarity: True means: may attend. Yours hides exactly those keys.
+    o = attention(q, k, v, mask=None if mask is None else ~mask)
+not scaled: The scores are not divided by the root of d_k.
+    o = attention(q, k, v, mask=mask, scale=1.0)
+scaled by d_v: You took the root of d_v; scores are sums over d_k.
+    o = attention(q, k, v, mask=mask, scale=v.shape[-1] ** -0.5)
+heads added: You added up the heads of a group. Each has its own output.
+    return o.sum(axis=-3)
+group axis left: Your output still has an axis for the group. Join it with H_kv: [..., H, n_q, d_v].
+    return o
+NaN for no key: Where a query may see no key, your output is NaN. It should be 0.
+    o = attention(q, k, v, mask=mask)
+    + o = o if mask is None else np.where(mask.any(-1)[..., None], o, np.nan)
+equal weights for no key: Where a query may see no key, you give all keys equal weights: hidden \
+scores are a finite number. Let them be -inf, and the output of such a query 0.
+    o = attention(q, k, v, mask=mask)
+    + o = o if mask is None else np.where(mask.any(-1)[..., None], o, v.mean(-2, keepdims=True))
+mask's heads tiled: Your query heads look through one another's masks. Reshape the mask as q.
+    group = (*q.shape[:-3], H_kv, H // H_kv)
+    + tiled = (*q.shape[:-3], H // H_kv, H_kv)
+    q = q.reshape(*group, *q.shape[-2:])
+    + mask = mask if mask is None else mask.reshape(*tiled, *mask.shape[-2:]).swapaxes(-3, -4)
+""",
     hints=[
         "Give the group an axis of its own: q as [..., H_kv, r, n_q, d_k]. Which axis does k need?",
         "k[..., None, :, :] is [..., H_kv, 1, n_k, d_k]: it broadcasts over r, without a copy.",
@@ -172,7 +169,11 @@ def shared(q, k, v):
     return o
 
 
-RIGHT_SHARING = """
+check_sharing_test = TestCheck(
+    "my_sharing_test",
+    asks="test(grouped), which raises AssertionError if heads are shared wrongly",
+    of=shared,
+    right="""
 a view: the group has an axis of its own
     return attention(q.reshape(H_kv, r, *q.shape[1:]), k[:, None], v[:, None]).reshape(o.shape)
 rows: the queries of a group stand below one another
@@ -183,9 +184,8 @@ repeat: copies give the same numbers
     return o
 float32: it computes in float32: allow for differences of 1e-5
     return attention(*(x.astype(np.float32) for x in (q, k[keys], v[values])))
-"""
-
-WRONG_SHARING = """
+""",
+    wrong="""
 tiled: it takes head h % H_kv
     keys = h % H_kv
     values = h % H_kv
@@ -224,13 +224,7 @@ scaled by the group: its scale counts the group: 1 / sqrt(r d_k)
     scale = (r * q.shape[-1]) ** -0.5
 not scaled: it does not scale its scores
     scale = 1.0
-"""
-
-check_sharing_test = TestCheck(
-    "my_sharing_test",
-    asks="test(grouped), which raises AssertionError if heads are shared wrongly",
-    right=implementations(shared, RIGHT_SHARING),
-    wrong=implementations(shared, WRONG_SHARING),
+""",
     hints=[
         "Compare each output head with attention(q[h], k[g], v[g]) for the g that it should use.",
         "Sizes: 6 query heads on 2 key/value heads, several queries, and d_k unlike d_v.",
@@ -291,28 +285,6 @@ def absorbed_attention(q, c, w_uk, w_uv):
     return o @ w_uv  # [..., H, n_q, d_v]
 
 
-ABSORBED_MISTAKES = """
-expanded: You formed keys or values of heads, or copied c for each head. Let each head's query \
-meet c itself.
-    o = attention(q, c @ w_uk, c @ w_uv)
-    return o
-scaled by the latent's width: You divided by the root of d_latent, the width that the product \
-happens to have. The scores are those of keys of width d_k.
-    o = attention(q_c, c, c)
-not scaled: The scores are not divided by the root of d_k.
-    o = attention(q_c, c, c, scale=1.0)
-not transposed: q W_UK turns the query the other way round: q (c W_UK)^T = q W_UK^T c^T.
-    q_c = q @ w_uk
-keys as values: The output goes through W_UV, yours through W_UK.
-    return o @ w_uk
-no up-projection: Your output is a mean of latent vectors. It still has to go through W_UV.
-    return o
-first head's matrices: Each head has its own W_UK and W_UV.
-    q_c = q @ w_uk[:1].swapaxes(-1, -2)
-    return o @ w_uv[:1]
-"""
-
-
 def _latent(seed: Any, lead: tuple, sizes: tuple, spread: float = 1.0) -> tuple:
     """Inputs. sizes: H, n_q, n_k, d_k, d_v, d_latent."""
     H, n_q, n_k, d_k, d_v, d_latent = sizes
@@ -362,7 +334,26 @@ check_absorbed_attention = Check(
     ],
     draw=_draw_latent,
     drawn=40,
-    mistakes=mistakes(absorbed_attention, ABSORBED_MISTAKES),
+    mistakes="""
+expanded: You formed keys or values of heads, or copied c for each head. Let each head's query \
+meet c itself.
+    o = attention(q, c @ w_uk, c @ w_uv)
+    return o
+scaled by the latent's width: You divided by the root of d_latent, the width that the product \
+happens to have. The scores are those of keys of width d_k.
+    o = attention(q_c, c, c)
+not scaled: The scores are not divided by the root of d_k.
+    o = attention(q_c, c, c, scale=1.0)
+not transposed: q W_UK turns the query the other way round: q (c W_UK)^T = q W_UK^T c^T.
+    q_c = q @ w_uk
+keys as values: The output goes through W_UV, yours through W_UK.
+    return o @ w_uk
+no up-projection: Your output is a mean of latent vectors. It still has to go through W_UV.
+    return o
+first head's matrices: Each head has its own W_UK and W_UV.
+    q_c = q @ w_uk[:1].swapaxes(-1, -2)
+    return o @ w_uv[:1]
+""",
     hints=[
         "q k^T = q (c W_UK)^T. Move the bracket, so that c stands alone.",
         "q @ w_uk.swapaxes(-1, -2) is [..., H, n_q, d_latent]; c needs an axis for the heads.",

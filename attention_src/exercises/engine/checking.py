@@ -6,15 +6,11 @@ matrix that a transposed answer fits), common mistakes, and hints, gentlest firs
 cases from a seeded generator; the smallest that fails is reported if all named ones are right:
 
     >>> import numpy as np
-    >>> from attention_src.exercises.engine.checking import Case, Check, mistakes
+    >>> from attention_src.exercises.engine.checking import Case, Check
     >>> from attention_src.exercises.engine.cases import any_scores, any_shape
     >>> def double(x):
     ...     y = 2 * x
     ...     return y
-    >>> MISTAKES = """
-    ...     square: You squared x; double it.
-    ...         y = x**2
-    ... """
     >>> check_double = Check(
     ...     "double",
     ...     double,
@@ -23,7 +19,10 @@ cases from a seeded generator; the smallest that fails is reported if all named 
     ...         Case("two numbers", (np.array([1.0, 3.0]),)),
     ...         Case("a matrix", (np.array([[3.0, 5.0, 2.0], [7.0, 11.0, 4.0]]),)),
     ...     ],
-    ...     mistakes=mistakes(double, MISTAKES),
+    ...     mistakes="""
+    ...         square: You squared x; double it.
+    ...             y = x**2
+    ...     """,
     ...     hints=["What is 1 doubled?", "Add x to itself."],
     ...     draw=lambda rng: (any_scores(rng, any_shape(rng)),),
     ... )
@@ -107,7 +106,7 @@ class Check(Asked):
         name: of the exercise; begins every message
         reference: the right function; its parameter names label the inputs
         cases: the named inputs, simplest first
-        mistakes: common wrong answers, to be recognised
+        mistakes: common wrong answers, to be recognised: a text for `variants`, or a list
         hints: one more is shown after each failure; exceptions cost none
         returns: names of the answer's parts if it is a tuple
         rtol: relative tolerance; None = as the dtype of the inputs allows
@@ -127,7 +126,7 @@ class Check(Asked):
     name: str
     reference: Callable
     cases: list[Case]
-    mistakes: list[Mistake]
+    mistakes: Any
     hints: list[str]
     returns: tuple[str, ...] = ()
     rtol: float | None = None
@@ -141,6 +140,11 @@ class Check(Asked):
     also: Callable[[Callable], Result | None] | None = None
     failures: int = 0
     _known: dict[int, tuple[Case, list[np.ndarray]]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.mistakes, str):
+            self.mistakes = mistakes(self.reference, self.mistakes)
 
     def __call__(self, f: Any) -> Result:
         """Run the learner's function on every case and print one message.

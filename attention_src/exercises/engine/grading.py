@@ -80,23 +80,31 @@ class TestCheck(Asked):
 
     Args:
         name: of the exercise; begins every message
-        right: implementations that the test must accept
-        wrong: implementations that it must refuse
+        right: implementations that the test must accept: a text as `variants` reads it, or a list
+        wrong: implementations that it must refuse, likewise
         hints: shown one by one from the third failing try
         seconds: of processor time that the test may take on one implementation
         asks: "test(rotate), which raises AssertionError if ...", for help(check)
+        of: the function whose lines the texts write otherwise
         failures: failed runs since the last pass; a test that crashes or hangs costs none
     """
 
     __test__ = False  # pytest collects what begins with Test
 
     name: str
-    right: list[Implementation]
-    wrong: list[Implementation]
+    right: Any
+    wrong: Any
     hints: list[str] = field(default_factory=list)
     seconds: float = 5.0
     asks: str = ""
+    of: Any = None
     failures: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for side in ("right", "wrong"):
+            if isinstance(text := getattr(self, side), str):
+                setattr(self, side, implementations(self.of, text))
 
     def __call__(self, test: Any) -> Result:
         """Run the learner's test on every implementation and print one message.
