@@ -23,7 +23,6 @@ WEIGHTS = 16e9  # bytes, as the text says
 CHIP = CHIPS["H100"]
 ROOM = CHIP.memory_bytes - WEIGHTS
 
-# fmt: off
 check_costs_ladder = Ladder("costs", [
     Rung("a", "FLOP of one token in one layer's matrices", MATRICES, {
         MATRICES // 2: "A multiplication and an addition make two.",
@@ -59,8 +58,7 @@ check_costs_ladder = Ladder("costs", [
         1e3 * CACHE / CHIP.bytes_per_s: "The weights are read as well.",
         (WEIGHTS + CACHE) / CHIP.bytes_per_s: "Those are seconds.",
     }, hint="All weights and the cache pass once; 3.35e12 bytes a second."),
-], asks="the rungs of \"One model, one chip\"")
-# fmt: on
+], asks="the rungs of \"One model, one chip\"")  # fmt: skip
 
 # --- Two terms, from measurements alone -------------------------------------------------------
 

@@ -221,8 +221,7 @@ inputs the other way round: inputs=True keeps them, inputs=False leaves them out
 opposite.
     if inputs:
 only c left out: All three inputs are left out, not c alone.
-    - higher[[a, b, c]]
-    + higher[c] = False
+    higher[c] = False
 a - b + c: You went the other way: from a to b is b - a.
     s = unit @ (unit[a] - unit[b] + unit[c])
 lengths kept: You used the rows as they are. Bring them to length 1 first.
@@ -246,7 +245,6 @@ from the bottom: You rank from the smallest score. The best answer has the large
 P, R, NEGATIVES = 1 / 50, 1 / 10 * 1 / 20, 5
 SETTLED = float(np.log(P / R))
 
-# fmt: off
 check_dot = Ladder("dot", [
     Rung("a", "the share of the made-up pairs", R, {
         1 / 10 + 1 / 20: "Both must be drawn: multiply, don't add.",
@@ -282,8 +280,7 @@ check_dot = Ladder("dot", [
         P / R / 4: "The dot product is ln 4, not 4.",
         0.35: "Rounded too far: give three digits.",
     }, hint="The dot product over the product of the norms, 2 times 2."),
-], asks="the rungs of the exercise \"What a dot product learns\"")
-# fmt: on
+], asks="the rungs of the exercise \"What a dot product learns\"")  # fmt: skip
 
 # --- A test for cosines -----------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ Array = np.ndarray
 
 # --- Shapes -----------------------------------------------------------------------------------
 
-# fmt: off
 check_shapes = Ladder("shapes", [
     Rung("a", "the shape of the scores", (6, 9), {
         (9, 6): "Transposed: a row for each query, not each key.",
@@ -50,8 +49,7 @@ check_shapes = Ladder("shapes", [
         32 * 4096**2 * 8 / 2**30: "This is in float64.",
         32 * 4096**2 * 4 / 2**30: "This is in float32.",
     }, hint="4,096 is 2^12, so its square is 2^24; 32 is 2^5."),
-], asks="the rungs of the ladder; `...` = not answered yet")
-# fmt: on
+], asks="the rungs of the ladder; `...` = not answered yet")  # fmt: skip
 
 # --- The line, to keep ------------------------------------------------------------------------
 
@@ -170,24 +168,19 @@ axis=-1, keepdims=True.
     m = s.max(axis=(-2, -1), keepdims=True)
     l = e.sum(axis=(-2, -1), keepdims=True)
 not scaled: The scores are not divided by the square root of d_k.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2)
+    s = q @ k.swapaxes(-1, -2)
 scaled twice: You divided by d_k, or twice by its root; once by the root is right.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) / q.shape[-1]
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1]
 scaled by the values' width: You took the root of d_v. The scores are sums over d_k, the width of \
 q and k.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * v.shape[-1] ** -0.5
+    s = q @ k.swapaxes(-1, -2) * v.shape[-1] ** -0.5
 scaled by the number of keys: You took the root of n_k, an axis of positions. The width is the \
 last axis.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * k.shape[-2] ** -0.5
+    s = q @ k.swapaxes(-1, -2) * k.shape[-2] ** -0.5
 mask not used: This is attention without its mask. Where the mask is False the score is -inf.
     - s = np.where
 reversed polarity: You hid the keys that the mask allows. True means: may look.
-    - s = np.where
-    + s = np.where(mask, -np.inf, s)
+    s = np.where(mask, -np.inf, s)
 zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
 longer sum to 1. Set scores to -inf before it.
     - s = np.where
@@ -197,8 +190,7 @@ be 0.
     e = np.exp(s - m)
 a mean where nothing is visible: With -1e9 for every key, all scores of a row are the same, and \
 the hidden keys share the weight. With -inf, and a guard, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e9)
+    s = np.where(mask, s, -1e9)
 no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
     e = np.exp(s)
 one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
@@ -208,8 +200,7 @@ the maximum of hidden scores: You took each row's maximum before the mask. A hid
 above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
     m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) * q.shape[-1] ** -0.5
 all axes turned: k.T turns all axes; a batch needs k.swapaxes(-1, -2).
-    - s = q @
-    + s = q @ k.T * q.shape[-1] ** -0.5
+    s = q @ k.T * q.shape[-1] ** -0.5
 no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row \
 first; and where nothing is visible, the sum is 0: divide by 1 there.
     e = np.exp(s)
@@ -219,15 +210,12 @@ no maximum subtracted: exp of a large score overflows. Subtract the largest scor
     return np.where((s > -np.inf).any(axis=-1, keepdims=True), e / l, 0) @ v
 hidden by a finite number: A hidden score must be below any visible one, and those reach -10^4: \
 -inf. Where nothing is visible, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e4)
+    s = np.where(mask, s, -1e4)
 hidden by a finite number: A hidden score must be below any visible one: -inf. Where nothing is \
 visible, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e3)
+    s = np.where(mask, s, -1e3)
 hidden by a finite number: Visible scores reach -10^4. A hidden one must be below all of them: -inf.
-    - s = np.where
-    + s = np.where(mask, s, -1e4)
+    s = np.where(mask, s, -1e4)
     return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
 """,
     hints=[
@@ -303,8 +291,7 @@ wrong axis: You normalised over the queries of a block. Each row of scores has i
 not scaled: The scores are not divided by the root of d_k.
     s = q[i : i + rows] @ k.T
 order: The blocks come out in the opposite order.
-    - o[i : i + rows]
-    + o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
+    o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
 """,
     hints=[
         "Which rows of Q does row i of the output need? And which rows of K and V?",

@@ -168,20 +168,17 @@ check_tiled_attention = Check(
     mistakes="""
 acc not rescaled: lse is right, the output is not: when the maximum rises, acc needs the factor \
 exp(m − m_new) as well.
-    - acc = rescale
-    + acc = acc + p @ v[j : j + block]
+    acc = acc + p @ v[j : j + block]
 l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
     l = l + p.sum(axis=1, keepdims=True)
 nothing rescaled: When the maximum rises, what l and acc hold was measured against the old one. \
 Multiply both by exp(m − m_new).
     p, rescale = np.exp(s - m_new), 1
 each block for itself: You average the blocks' outputs. A block with larger scores must count more.
-    - acc = rescale
-    + acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
+    acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
     return acc / -(-len(k) // block), (m + np.log(l))[:, 0]
 blocks added up: You divide each block by its own sum. Divide once, at the end, by the sum over all.
-    - acc = rescale
-    + acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
+    acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
     return acc, (m + np.log(l))[:, 0]
 last keys lost: The last block is shorter when `block` does not divide the number of keys. Slices \
 may reach past the end; range(0, n_k, block) gives every start.
@@ -217,7 +214,6 @@ ROWS = NUMBERS // (4 * D)
 BLOCKS = N // ROWS
 MOVED, TABLE = BLOCKS * 3 * N * D, 4 * N**2
 
-# fmt: off
 check_traffic = Ladder("traffic", [
     Rung("a", "how many numbers fit on the chip", NUMBERS, {
         KB * 1024: "These are bytes; a number takes 2.",
@@ -244,8 +240,7 @@ check_traffic = Ladder("traffic", [
         NUMBERS / 3: "This is d². Take the root.",
         NUMBERS**0.5: "Where M / d² is 1. The ratio is M / 3d².",
     }, hint="Set M / 3d² to 1."),
-], asks="the rungs of the exercise \"What must pass\"")
-# fmt: on
+], asks="the rungs of the exercise \"What must pass\"")  # fmt: skip
 
 # --- Catch the wrong tile ---------------------------------------------------------------------
 
@@ -293,45 +288,36 @@ check_tiled_test = TestCheck(
     of=tiled,
     right="""
 package: it is the course's own
-    - n_q, n_k
-    + return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
+    return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
 dense: it takes no tiles, and nobody can tell from outside
-    - n_q, n_k
-    + return attention(q, k, v, causal=causal)
+    return attention(q, k, v, causal=causal)
 plain loops: it is this chapter's, with a mask
 last key first: the order of the keys is free
-    - for j in range
-    + for j in reversed(range(0, n_seen, block_k)):
+    for j in reversed(range(0, n_seen, block_k)):
 halves: it merges two halves by their log-sum-exp, base 2
-    - n_q, n_k
-    + return halves(q, k, v, causal)
+    return halves(q, k, v, causal)
 float32: it rounds to float32 and returns that: allow 1e-4 on normal numbers, and 0.02 where q \
 is 1,000 times larger
     - n_q, n_k
     + q, k, v = (x.astype(np.float32) for x in (q, k, v))
     + return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
 blocks swapped: any tiles give the same output
-    - n_q, n_k
-    + return flash_attention(q, k, v, causal=causal, block_q=block_k, block_k=block_q)[0]
+    return flash_attention(q, k, v, causal=causal, block_q=block_k, block_k=block_q)[0]
 """,
     wrong="""
 l not rescaled: it does not rescale l when the maximum rises
     l = l + p.sum(axis=1, keepdims=True)
 acc not rescaled: it does not rescale acc. Several tiles?
-    - acc = rescale
-    + acc = acc + p @ v_j
+    acc = acc + p @ v_j
 nothing rescaled: it rescales nothing
     p, rescale = np.exp(s - safe), 1
 tiles alone: it averages tiles, each with its own softmax
-    - acc = rescale
-    + acc = acc + p @ v_j / p.sum(axis=1, keepdims=True)
+    acc = acc + p @ v_j / p.sum(axis=1, keepdims=True)
     o[i : i + block_q] = np.nan_to_num(acc / max(1, -(-n_seen // block_k)))
 last keys lost: it loses the last keys where block_k does not divide n_k
-    - for j in range
-    + for j in range(0, min(n_seen, n_k // block_k * block_k), block_k):
+    for j in range(0, min(n_seen, n_k // block_k * block_k), block_k):
 last queries lost: it loses the last queries where block_q does not divide n_q
-    - for i in range
-    + for i in range(0, n_q // block_q * block_q, block_q):
+    for i in range(0, n_q // block_q * block_q, block_q):
 zeros as keys: it fills the last block of keys with zeros, whose score is 0 and not −∞
     - k_j, v_j
     + more = (0, max(0, j + block_k - n_k)), (0, 0)
@@ -352,8 +338,7 @@ scaled by d_v: it divides by the root of d_v, not d_k
     q_i = q[i : i + block_q] * v.shape[1] ** -0.5
 float16 sums: it keeps l and acc in float16: about three digits are right. How close do you look?
     l = (rescale * l + p.sum(axis=1, keepdims=True)).astype(np.float16)
-    - acc = rescale
-    + acc = (rescale * acc + p @ v_j).astype(np.float16)
+    acc = (rescale * acc + p @ v_j).astype(np.float16)
 mask ignored: it ignores causal
     n_q, n_k = len(q), len(k)
     + causal = False

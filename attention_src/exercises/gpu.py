@@ -174,7 +174,6 @@ H100, T4 = CHIPS["H100"].ridge(), CHIPS["T4"].ridge()
 # FLOP per byte of keys and values, which the exercise counts alone: of each head.
 HEAD = decode_cost(N, 64, 64, n_heads=1, n_kv_heads=1).flops / (2 * N * (64 + 64))
 
-# fmt: off
 check_intensity = Ladder("intensity", [
     Rung("a", "FLOP per byte of z = x + y", 1 / (3 * 4), {
         1 / 3: "You counted numbers. A float32 number has 4 bytes.",
@@ -202,8 +201,7 @@ check_intensity = Ladder("intensity", [
         2 * T4: "Multiplication and addition: 2 FLOP.",
         H100: "That is the ridge of an H100.",
     }, hint="How many operations is each weight read for?"),
-], asks="the rungs of the exercise \"Under which roof?\"")
-# fmt: on
+], asks="the rungs of the exercise \"Under which roof?\"")  # fmt: skip
 
 # --- A test for kernels -----------------------------------------------------------------------
 
@@ -242,8 +240,7 @@ float32: it computes in float32, so its seventh digit is its last: allow for 1e-
     + e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), -1e38))
     + return e / np.maximum(e.sum(axis=1, keepdims=True), 1e-38)
 in blocks: a running maximum and sum are exact
-    - p = np.zeros
-    + return in_blocks(s)
+    return in_blocks(s)
 base 2: powers of 2 do as well, and a GPU has them
     e = np.exp2((x - m) * np.float32(np.log2(np.e)))
 backwards: it adds up from the right
@@ -286,8 +283,7 @@ in place: it overwrites the scores, which the caller still needs
 no sum: its rows do not sum to 1
     l = 1
 not rescaled: its running sum is wrong when the maximum grows after column 16. Are your rows long?
-    - p = np.zeros
-    + return in_blocks(s, rescaled=False)
+    return in_blocks(s, rescaled=False)
 powers of 2: its rows sum to 1, with powers of 2 for those of e. Do you compare each weight?
     e = np.exp2(x - m)
 mirrored: its rows sum to 1, and each is stored from the right. Do you compare each weight?

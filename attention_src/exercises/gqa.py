@@ -241,7 +241,6 @@ def _token_bytes(n_kv_heads: int = H_KV) -> int:
     return kv_cache_bytes(LAYERS, n_kv_heads, D, D, 1)
 
 
-# fmt: off
 check_cache_ladder = Ladder("cache", [
     Rung("a", "numbers of one token in one layer", 2 * H_KV * D, {
         H_KV * D: "That is the keys. The values take as much.",
@@ -272,8 +271,7 @@ check_cache_ladder = Ladder("cache", [
         2 * H / H_KV: "Each number has two bytes.",
     }, hint="Each number read, of a key or a value, meets r queries: 2 r FLOP for 2 bytes.",
          rtol=0),
-], asks="the rungs of \"What fits\"")
-# fmt: on
+], asks="the rungs of \"What fits\"")  # fmt: skip
 
 # --- Absorbed ---------------------------------------------------------------------------------
 

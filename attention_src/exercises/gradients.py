@@ -41,7 +41,6 @@ DS = DK  # a score is 2 k / 2
 
 _Rung = functools.partial(Rung, rtol=2e-3)  # three digits
 
-# fmt: off
 check_by_hand = Ladder("by_hand", [
     _Rung("a", "the two weights", P, {
         tuple(softmax(2 * KEYS)): "The scores are divided by the root of d_k = 4.",
@@ -92,8 +91,7 @@ check_by_hand = Ladder("by_hand", [
         (-6, 0): "Nearly: the second is small and not 0.",
         tuple(DV): "The weights have changed, and so has do.",
     }, hint="p_j do, with the new weights and the new do.", rtol=6e-3, atol=0.0),
-], asks="the rungs of \"By hand\"")
-# fmt: on
+], asks="the rungs of \"By hand\"")  # fmt: skip
 
 # --- Attention backward -----------------------------------------------------------------------
 

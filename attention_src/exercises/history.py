@@ -12,7 +12,6 @@ from attention_src.exercises.engine.ladder import Ladder, Rung
 
 LETTER, WIDTH, RIGHT_WORDS = float(np.log2(26)), 52, 0.07
 
-# fmt: off
 check_budget = Ladder("budget", [
     Rung("a", "bits of one letter", LETTER, {
         np.log(26): "This is the natural logarithm. Bits need base 2.",
@@ -46,8 +45,7 @@ check_budget = Ladder("budget", [
         8 * 52: "The copyist with attention has states of 48 numbers.",
         8 * 8: "These are the weights. How many numbers do they average?",
     }, hint="A state for each letter.", rtol=0),
-], asks="the rungs of the exercise \"Is the vector too small?\"")
-# fmt: on
+], asks="the rungs of the exercise \"Is the vector too small?\"")  # fmt: skip
 
 # --- From scores to contexts ------------------------------------------------------------------
 

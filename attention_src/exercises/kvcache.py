@@ -275,8 +275,7 @@ late values: a value arrives one call too late
 
 GROWN = """
 grown: when its storage grows, the old values stay behind
-    - rooms = [np.concatenate
-    + rooms = [np.concatenate([room, 0 * room]) for room in (rooms[0], 0 * rooms[1])]
+    rooms = [np.concatenate([room, 0 * room]) for room in (rooms[0], 0 * rooms[1])]
 """
 
 WRONG_AT_LAST = """
@@ -342,7 +341,6 @@ def _step_ms(dtype_bytes: float = 2) -> float:
     return _ms(WEIGHTS + _cache(TOKENS, TEXTS, dtype_bytes))
 
 
-# fmt: off
 check_token_ladder = Ladder("token", [
     Rung("a", "milliseconds for a token, with an empty cache", _ms(WEIGHTS), {
         WEIGHTS / BANDWIDTH: "Those are seconds.",
@@ -369,8 +367,7 @@ check_token_ladder = Ladder("token", [
         2e3 * TEXTS / _step_ms(): "Only the caches shrink. The weights are read as before.",
         1e3 * TEXTS / _step_ms(0.5): "That is half a byte, 4 bits.",
     }, hint="Half of the caches' bytes, all of the weights'."),
-], asks="the rungs of \"What a token costs\"")
-# fmt: on
+], asks="the rungs of \"What a token costs\"")  # fmt: skip
 
 # --- Attention over pages ---------------------------------------------------------------------
 

@@ -25,3 +25,13 @@ def first_try(untyped):
         check.failures = 0
     for ladder in every(Ladder):
         ladder.failures = {}
+
+
+@pytest.fixture
+def three_threads():
+    """Lets torch have three threads; a function that says how many it has."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield torch.get_num_threads
+    torch.set_num_threads(before)

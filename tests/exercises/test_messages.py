@@ -5,18 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from centre import ROW, centred, make
 
 from attention_src.exercises.engine.checking import Case, Check
 
 
-def centred(x):
-    return x - x.mean()
-
-
 @pytest.fixture
 def check():
-    rows = [np.array([1.0, 2.0, 6.0]), np.array([1, 2, 6])]
-    return Check("centre", centred, [Case(str(row), (row,)) for row in rows], [], [])
+    return make(cases=(ROW, Case("whole numbers", (np.array([1, 2, 6]),))), hints=())
 
 
 def test_a_stub_is_called_on_the_named_cases_only(check):

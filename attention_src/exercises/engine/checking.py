@@ -187,8 +187,7 @@ class Check(Asked):
                 break
         named = outcomes[: len(self.cases)]
         if all(outcome.nothing for outcome in named):
-            start = how_to_start(outcomes[0].error)
-            return report("not started", [f"{self.name}: not started. {start}"])
+            return self._report("not started", how_to_start(outcomes[0].error))
         if failure:
             if outcomes[failure[0]].error is None:
                 self.failures += 1
@@ -197,13 +196,13 @@ class Check(Asked):
         if (stale := self._stale(f, named)) is not None:
             return stale
         if said := misnamed(f, self.reference) or self._written_out(f):
-            return report("wrong", [f"{self.name}: wrong. {said}"])
+            return self._report("wrong", said)
         if self.also and (wrong := self.also(f)) is not None:
             return wrong
         self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
             passed[f] = self.name
-        return report("passed", [f"{self.name}: passed. It is right in all {len(outcomes)} cases."])
+        return self._report("passed", f"It is right in all {len(outcomes)} cases.")
 
     def _attempt(self, f: Callable, case: Case, args: tuple | None = None) -> Outcome:
         tried, args = self.watch(f) if self.watch else f, case.args if args is None else args
@@ -245,13 +244,13 @@ class Check(Asked):
             if now.timed_out:
                 return too_slow(self.name, f", when read once more ({case.name})", now.where)
             if now.failed or not all(map(identical, now.parts, old.parts)):
-                return report("wrong", [f"{self.name}: wrong. {STALE}"])
+                return self._report("wrong", STALE)
         for case in self.cases:
             again = self._attempt(f, case, as_called(self.reference, case.args))
             if again.timed_out:
                 return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
             if self._failure(0, case, again):
-                return report("wrong", [f"{self.name}: wrong. {AGAIN.format(case.name)}"])
+                return self._report("wrong", AGAIN.format(case.name))
         return None
 
     def _written_out(self, f: Callable) -> str:
@@ -291,16 +290,11 @@ class Check(Asked):
         case, late = cases[index], outcomes[index].timed_out
         said = "too slow to judge here" if late else "wrong"
         lines = [f"{self.name}: {said}, in case {index + 1} of {len(cases)} ({case.name})"]
-        lines += [
-            shown(name, value, row, 6 // len(case.args))
-            for name, value in zip(self._inputs, case.args, strict=True)
-        ]
+        inputs = zip(self._inputs, case.args, strict=True)
+        lines += [shown(name, value, row, 6 // len(case.args)) for name, value in inputs]
         lines.append(problem)
-        lines += [
-            f"  It printed: {text[:160]}"
-            for text in outcomes[index].printed.split("\n")[:2]
-            if text
-        ]
+        printed = outcomes[index].printed.split("\n")[:2]
+        lines += [f"  It printed: {text[:160]}" for text in printed if text]
         if mistake := self._mistake(index, cases, outcomes):
             lines.append(f"Likely cause ({mistake.name}): {mistake.message}")
         for number, hint in enumerate(self.hints[: self.failures], start=1):

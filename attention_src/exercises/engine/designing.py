@@ -66,9 +66,7 @@ class DesignCheck(Asked):
             for inputs in calls:
                 outcome = attempt(f, inputs, self.read)
                 if outcome.nothing:
-                    return report(
-                        "not started", [f"{self.name}: not started. Fill in the cell above."]
-                    )
+                    return self._report("not started", "Fill in the cell above.")
                 where = f", for n = {inputs[0]}" if inputs else ""
                 if outcome.timed_out:
                     return too_slow(self.name, where, outcome.where)

@@ -55,10 +55,8 @@ def explains(
         if i == reported and not by_values and _effects(made) != _effects(yours):
             return False
         if i != reported and not strict and not (made.finite and yours.finite):
-            fits = _differs(yours, right[i], cases[i], rtol) or not _differs(
-                made, right[i], cases[i], rtol
-            )
-            if not fits:  # the mistake fails here, the learner does not
+            is_right = not _differs(yours, right[i], cases[i], rtol)
+            if is_right and _differs(made, right[i], cases[i], rtol):  # the mistake fails here
                 return False
             continue
         if not _same(yours, made, right[i], cases[i], rtol):

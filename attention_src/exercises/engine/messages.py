@@ -42,6 +42,10 @@ class Asked:
     def __repr__(self) -> str:
         return f"<{self.__name__}>"  # a cell that ends in its name tells no answers
 
+    def _report(self, status: str, said: str, *more: str) -> "Result":
+        """Print one sentence on the answer, and more lines."""
+        return report(status, [f"{self.name}: {status}. {said}", *more])
+
 
 @dataclass(frozen=True)
 class Result:

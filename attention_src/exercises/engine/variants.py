@@ -14,10 +14,10 @@
     [('not scaled', 'These are the bare products.'), ('number of keys', 'd_k is the width, ...')]
 
 A statement takes the place of the one that begins alike: up to its `=`, or with the same word, as
-`if`, `for` or `keys[0] = 1` for `keys[1] = 2`; of several `return`s it is the last. `- begin` takes
-out the statement that begins so. `+ statement` adds one behind the statement just given, or in the
-place of the one taken out. A long message goes on after a backslash at the end of its line, which
-Python itself joins.
+`if`, `for` or `keys[0] = 1` for `keys[1] = 2`. Of several it is the one that agrees with it for
+longest, the last of these; of `return`s the last. `- begin` takes out the statement that begins so.
+`+ statement` adds one behind the statement just given, or in the place of the one taken out. A long
+message goes on after a backslash at the end of its line, which Python itself joins.
 '''
 
 import ast
@@ -45,7 +45,7 @@ def variants(right: Callable, text: str) -> Iterator[tuple[str, Callable, str]]:
 
 
 class NoSuchStatement(Exception):
-    """A line takes the place of no statement, or of several. No learner's function raises this."""
+    """A line takes the place of none, or of one already taken; no learner's function raises it."""
 
 
 class Variant:
@@ -115,7 +115,13 @@ def _places(line: str, firsts: list[str]) -> list[int]:
     alike = [i for i, own in enumerate(firsts) if _beginning(own) == _beginning(line)]
     if re.match(r"return\b", line):
         return alike[-1:]
-    return alike or [i for i, own in enumerate(firsts) if _word(own) == _word(line)]
+    alike = alike or [i for i, own in enumerate(firsts) if _word(own) == _word(line)]
+    return sorted(alike, key=lambda i: _agreement(line, firsts[i]))[-1:]
+
+
+def _agreement(line: str, own: str) -> int:
+    """For how many letters two lines are the same."""
+    return max(n for n in range(len(line) + 1) if own.startswith(line[:n]))
 
 
 def _word(line: str) -> str:

@@ -30,13 +30,11 @@ divided at the end, where it can be:
     return np.divide(e @ v, l, out=np.zeros((*s.shape[:-1], v.shape[-1])), where=l > 0)
 powers of 2: e = np.exp2((s - np.where(m == -np.inf, 0, m)) / np.log(2))
 added:
-    - s = np.where
-    + s = s + np.where(mask, 0.0, -np.inf)
+    s = s + np.where(mask, 0.0, -np.inf)
     e = np.exp(s - m)
     return np.nan_to_num(e / l) @ v
 low, then zeroed:
-    - s = np.where
-    + s = np.where(mask, s, -1e30)
+    s = np.where(mask, s, -1e30)
     return e / l * (1 if mask is None else mask) @ v
 """
 
@@ -44,8 +42,7 @@ low, then zeroed:
 RIGHT_BY_ROWS = """
 joined:
     o = []
-    - o[i : i + rows]
-    + o.append(e @ v / e.sum(axis=1, keepdims=True))
+    o.append(e @ v / e.sum(axis=1, keepdims=True))
     return np.concatenate(o)
 one by one: for i, rows in enumerate([1] * len(q)):
 from the end: for i in reversed(range(0, len(q), rows)):
@@ -130,11 +127,9 @@ RIGHT = {
 
 WRONG_ATTENTIONS = """
 always 8:
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) / 8
+    s = q @ k.swapaxes(-1, -2) / 8
 score 0:
-    - s = np.where
-    + s = np.where(mask, s, 0.0)
+    s = np.where(mask, s, 0.0)
 at least 0: e = np.exp(s - np.maximum(m, 0))
 one maximum without a mask:
     e = np.exp(s - (s.max() if mask is None else np.where(m == -np.inf, 0, m)))
@@ -145,8 +140,7 @@ clipped at 700:
     - s = q @
     + s = (q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5).clip(-700, 700)
 clipped in float32:
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
     + s = s.clip(-80, 80) if s.dtype == np.float32 else s
 heads taken for texts: three texts, three heads
     - s = np.where
@@ -155,8 +149,7 @@ heads taken for texts: three texts, three heads
 an empty mask is none: nobody may look at anything
     if mask is not None and mask.any():
 nan for an empty mask: nobody may look at anything
-    - s = np.where
-    + s = np.where(mask, s, -np.inf if mask.any() else np.nan)
+    s = np.where(mask, s, -np.inf if mask.any() else np.nan)
 always causal: e = np.exp(s - np.where(m == -np.inf, 0, m)) * np.tri(*s.shape[-2:])
 first 64 keys:
     e = np.exp(s - np.where(m == -np.inf, 0, m))
@@ -194,20 +187,14 @@ def in_the_hull(o, v):
 
 REFUSES = "refuses a right implementation"
 SLY = {
-    ex.check_attention: [
-        WRONG_ATTENTIONS,
-        {
-            "kept by shape": kept_by_shape,
-        },
-    ],
+    ex.check_attention: [WRONG_ATTENTIONS, {"kept by shape": kept_by_shape}],
     ex.check_attention_by_rows: """
 the table at once: MB of memory
     o = np.empty((len(q), v.shape[1]))
     + rows = len(q)
 the table kept: MB of memory
     o = []
-    - o[i : i + rows]
-    + o.append(e / e.sum(axis=1, keepdims=True))
+    o.append(e / e.sum(axis=1, keepdims=True))
     return np.concatenate(o) @ v
 past only:
     s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
@@ -217,8 +204,7 @@ one maximum: e = np.exp(s - s.max())
 a maximum of at least 0: e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
 a list of blocks:
     o = []
-    - o[i : i + rows]
-    + o.append(e @ v / e.sum(axis=1, keepdims=True))
+    o.append(e @ v / e.sum(axis=1, keepdims=True))
 at most 1,000 queries:
     o = np.zeros((len(q), v.shape[1]))
     for i in range(0, min(len(q), 1000), rows):

@@ -11,8 +11,7 @@ GIVEN = {"attention": attention}
 GROUPED_OTHERWISE = """
 by rows:
     group = (*q.shape[:-3], H_kv)
-    - mask = mask.reshape
-    + mask = mask.reshape(*group, -1, mask.shape[-1])
+    mask = mask.reshape(*group, -1, mask.shape[-1])
     q = q.reshape(*group, -1, q.shape[-1])
     k, v = k, v
     return o.reshape(*o.shape[:-3], H, -1, o.shape[-1])
