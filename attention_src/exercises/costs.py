@@ -7,9 +7,7 @@ import numpy as np
 from attention_src.costs import kv_cache_bytes
 from attention_src.costs.algorithms import visible_pairs  # noqa: F401  a right counter calls it
 from attention_src.costs.roofline import CHIPS
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 # --- One model, one chip ----------------------------------------------------------------------
 
@@ -160,9 +158,7 @@ check_slopes = Check(
     asks="f(n [m], times [runs, m], picks [B, m]) -> slopes [B]",
     cases=[
         Case("two runs of three lengths, four draws", (np.array([1.0, 2.0, 8.0]), TWO_RUNS, PICKS)),
-        Case(
-            "one run, one draw", (np.array([10.0, 20]), np.array([[3.0, 12]]), np.array([[0, 0]]))
-        ),
+        Case("one run, one draw", (np.array([10.0, 20]), np.array([[3.0, 12]]), PICKS[:1, :2])),
         Case("lengths in no order", (np.array([8.0, 1.0, 4.0]), TWO_RUNS, PICKS)),
         Case("as many runs as lengths", _made(np.random.default_rng(0), 4, 4, 6, 2.0, 0.1)),
         Case("five runs, forty draws", _made(np.random.default_rng(1), 5, 6, 40, 1.5, 0.3)),

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 # --- Cosines, all at once ---------------------------------------------------------------------
 
@@ -31,6 +29,7 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
     return tuple(x.astype(kind) for x in rows)
 
 
+_PLANE = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])
 _ROWS = np.arange(-6.0, 9).reshape(3, 5)
 _GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
 
@@ -39,10 +38,7 @@ check_cosines = Check(
     my_cosines,
     asks="f(x [n, d], y [m, d]) -> [n, m], the cosines of all rows with all rows",
     cases=[
-        Case(
-            "two rows and three",
-            (np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])),
-        ),
+        Case("two rows and three", _PLANE),
         Case("three rows and two, of five numbers", (_ROWS, np.cos(_ROWS[:2] + 6))),
         Case("whole numbers", (np.array([[3, 4], [50, 90]]), np.array([[8, 6]]))),
         Case("many rows of many numbers", (_GRID, _GRID[:50])),

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.flash.reference import flash_attention  # noqa: F401  a right answer calls it
 
 Array = np.ndarray
@@ -322,7 +320,6 @@ einsum: it scales the queries instead of scores
     s = np.einsum("...qd,...kd->...qk", q * scale, k)
     return np.einsum("...qk,...kd->...qd", p, v)
 query by query: queries do not need each other
-    scale = q.shape[-1] ** -0.5
     + each = [my_attention(q[..., [i], :], k, v) for i in range(q.shape[-2])]
     return np.concatenate(each, axis=-2)
 powers of 2: it takes powers of 2 of scores divided by ln 2, and divides at the end
@@ -332,7 +329,6 @@ powers of 2: it takes powers of 2 of scores divided by ln 2, and divides at the 
 tiles: a running softmax is exact
     return flash_attention(q, k, v, block_k=8)[0]
 float32: it computes in float32: allow for 1e-5, and for 0.01 where scores are in the thousands
-    scale = q.shape[-1] ** -0.5
     + q, k, v = (x.astype(np.float32) for x in (q, k, v))
 """,
     wrong="""
@@ -357,7 +353,6 @@ hardmax: its best key takes all
     e = np.where(s == m, 1.0, 0.0)
 roles swapped: where q and k have one shape, keys ask and queries answer. Is n_q = n_k in one of \
 your cases?
-    scale = q.shape[-1] ** -0.5
     + q, k = (k, q) if q.shape == k.shape else (q, k)
 weights transposed: where the table of weights is square, it is transposed. Is n_q = n_k in one of \
 your cases?
@@ -380,7 +375,6 @@ k.T: k.T turns all axes. With two axes that is right; with more it shows where a
 long. Do you try 4 texts of 4 tokens of width 4?
     s = q @ (k.T if len(set(k.shape)) == 1 else k.swapaxes(-1, -2)) * scale
 first text: in a batch, all texts look into the first one. Do you try a batch?
-    scale = q.shape[-1] ** -0.5
     + k, v = (x[:1] if x.ndim > 2 else x for x in (k, v))
 queries changed: it divides the caller's queries in place. Do you look at q after the call?
     p = e / e.sum(axis=-1, keepdims=True)

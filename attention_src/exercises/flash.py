@@ -3,9 +3,7 @@
 import numpy as np
 
 from attention_src.attention.reference import attention  # noqa: F401  a right answer calls it
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.flash.reference import flash_attention  # noqa: F401  right answers call it
 
 # --- Merge ------------------------------------------------------------------------------------
@@ -340,7 +338,6 @@ float16 sums: it keeps l and acc in float16: about three digits are right. How c
     l = (rescale * l + p.sum(axis=1, keepdims=True)).astype(np.float16)
     acc = (rescale * acc + p @ v_j).astype(np.float16)
 mask ignored: it ignores causal
-    n_q, n_k = len(q), len(k)
     + causal = False
 diagonal skipped: it skips the tiles that the diagonal cuts, except for the first keys
     s = q_i @ k_j.T

@@ -4,10 +4,8 @@ import numpy as np
 
 from attention_src.costs.algorithms import decode_cost
 from attention_src.costs.roofline import CHIPS
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.messages import report
 
 # --- Apart and fused --------------------------------------------------------------------------
@@ -255,20 +253,17 @@ last block lost: it handles full blocks of four columns only. Is your n no multi
 last row lost: its programs take two rows each. Do you try an odd number of rows?
     for i in range(n_rows - n_rows % 2 or 1):
 unmasked load: it reads into the next row where n is no power of two
-    n_rows, n = s.shape
     + memory = np.concatenate([s.ravel(), np.full(n, -np.inf, s.dtype)])
     x = memory[i * n : i * n + (1 << (n - 1).bit_length())]
 padded by zero: it loads places behind the row as 0, which get weight
     x = np.pad(s[i], (0, (1 << (n - 1).bit_length()) - n))
 as it lies: it does not look at strides. Do you pass a transposed table?
-    n_rows, n = s.shape
     + s = s.ravel(order="K").reshape(s.shape)
 no maximum: exp overflows. Do you try scores of some hundreds?
     m = 0
 one maximum: its rows share one maximum. Is one of your rows far below its neighbours?
     m = max(s.max(), -1e38)
 one sum: its rows share one sum
-    n_rows, n = s.shape
     + one = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), -1e38)).sum()
     l = one
 NaN if hidden: a row of -inf becomes NaN. Do you have such a row, and does NaN fail your comparison?

@@ -6,9 +6,7 @@ import numpy as np
 
 from attention_src.attention.reference import attention
 from attention_src.costs import kv_cache_bytes
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 LIMIT = 8 << 20  # bytes: grouped, the keys take 1 MiB, copied for each head 32; absorbed, 16
 
@@ -54,7 +52,7 @@ def _draw(rng: np.random.Generator) -> tuple:
 def _one_hidden(name: str, q: float, *keys: float) -> Case:
     """Two heads, three keys of width 1; the first is hidden."""
     k, v = (np.reshape(x, (1, 3, 1)) for x in (keys, (5.0, 1.0, 2.0)))
-    return Case(name, (np.full((2, 1, 1), q), k, v, np.array([[False, True, True]])))
+    return Case(name, (np.full((2, 1, 1), float(q)), k, v, np.array([[False, True, True]])))
 
 
 _RNG = np.random.default_rng(7)
@@ -86,9 +84,7 @@ check_grouped_attention = Check(
         # Clipped scores, or those of float32, make near ties even.
         _one_hidden("every score near 40,000, one key hidden", 200.0, 201.0, 200.0, 200.01),
         # -1e4 added to a loud score hides nothing.
-        _one_hidden(
-            "the hidden key's score is 80,000 above the others", 200.0, 200.0, -200.0, -200.01
-        ),
+        _one_hidden("the hidden key's score is 80,000 above the others", 200, 200, -200, -200.01),
         _case(
             "32 query heads, one key/value head: no room for copies", 13, (), _MANY, max_bytes=LIMIT
         ),

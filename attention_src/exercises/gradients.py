@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.grading import Implementation, TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Implementation, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.messages import Result
 from attention_src.exercises.engine.variants import variants
 from attention_src.softmax.reference import softmax
@@ -138,6 +136,7 @@ _LARGE = _inputs(2, 3, 4, 2, 3)
 _LARGE = (_LARGE[0] * 4000, *_LARGE[1:])
 _DEEP = _inputs(3, 3, 4, 2, 5, 2, 3)
 _LOW = np.full((1, 4), -100.0), np.array([[50.0] * 4, [50, 50, 50, 49.99], [1, 1, 1, 1]])
+_LOW = (*_LOW, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False]))
 _PADDING = np.array([[1, 1, 1, 0], [1, 0, 0, 0]]).reshape(2, 1, 1, 4) > 0
 _HEADS = np.array([[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 0]]]) > 0
 _NAMES = "two queries, three keys"
@@ -160,10 +159,7 @@ check_attention_backward = Check(
         Case("no query may see anything", (*_PLAIN, np.zeros((2, 3), dtype=bool))),
         Case("a batch of five", (*_inputs(6, 2, 2, 2, 2, 5), np.tri(2, dtype=bool))),
         Case("three sentences, three heads", (*_inputs(7, 2, 2, 3, 2, 3, 3), _HEADS)),
-        Case(
-            "visible scores of -10,000",
-            (*_LOW, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False])),
-        ),
+        Case("visible scores of -10,000", _LOW),
         Case("a mask of shape [n_q, 1]", (*_PLAIN, np.array([[True], [False]]))),
     ],
     mistakes="""
@@ -200,7 +196,6 @@ dv reshaped: dv needs p transposed; reshape only regroups its numbers.
 dq and dk swapped: dq is made from the keys, and dk from the queries.
     return (dk, dq, dv) if q.shape == k.shape else (dq, dk, dv)
 ones for do: You left do out: dv = p^T do, and dp = do v^T.
-    scale = q.shape[-1] ** -0.5
     + do = np.ones_like(do)
 mask ignored: The mask is ignored: hidden pairs get weights and gradients.
     seen = True

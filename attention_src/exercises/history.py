@@ -2,11 +2,8 @@
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- Is the vector too small? -----------------------------------------------------------------
 
@@ -216,7 +213,6 @@ whole table: its rows sum to 1 on average alone. Do you look at each row's sum?
     e = np.exp(np.clip(s, -300, 300))
     return e / e.sum() * len(q)
 one step by place: one step is blind. Do you look at all rows?
-    s = q @ h.T
     + s[-1:] = q[-1:] @ _noise(5, q.shape[1], len(h))
 faint: a hundredth of each row goes to the last place. Is your tolerance small enough?
     return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]

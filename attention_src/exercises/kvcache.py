@@ -29,15 +29,6 @@ def append_and_read(keys, values, length, k_new, v_new):
     return keys[..., :end, :], values[..., :end, :]
 
 
-class _Appending(Check):
-    """A check of a function that changes its first two inputs, and is meant to."""
-
-    def _arrays(self, value: Any) -> list[Array]:
-        if isinstance(value, ValueError):  # from `_watched`: no pair of views
-            raise value
-        return super()._arrays(value)
-
-
 def _watched(f: Callable) -> Callable:
     """f on storage of its own: what it returns, and what the storage holds afterwards."""
 
@@ -118,7 +109,7 @@ def _draw(rng: np.random.Generator) -> tuple:
 _BY_COLUMNS = _storage(3, (2, 3), 6, 1, 2, 2, 3)
 _BY_COLUMNS = tuple(np.asfortranarray(x) if np.ndim(x) else x for x in _BY_COLUMNS)
 
-check_append_and_read = _Appending(
+check_append_and_read = Check(
     "append_and_read",
     append_and_read,
     asks="f(keys, values, length, k_new, v_new) -> views of the filled keys and values",
@@ -221,7 +212,6 @@ one by one: it takes several new tokens one after the other
     n, n_new = sum(map(len, keys)), len(q)
     + if n_new > 1: return np.concatenate([go_on(q[[i]], k[[i]], v[[i]]) for i in range(n_new)])
 everything again: it has no cache, and needs none
-    keys: list[Array] = []
     + queries = []
     k_new = np.array(k)
     + queries.append(np.array(q))
@@ -263,7 +253,6 @@ one count: its texts count their positions together: one text's tokens move the 
 references: it keeps your arrays and not copies. What if the caller reuses them?
     v_new = v
 last of a block: of several tokens that follow old ones it keeps the last one only
-    keys: list[Array] = []
     + tokens = []
     at = len(tokens) + np.arange(n_new)
     + tokens.extend(at)
@@ -447,14 +436,11 @@ this text's, and in which order.
 whole pages: You read the unfilled slots of the last page too. They hold anything.
     page, filled = table[start // size], size
 last page dropped: You leave out a last page that is not full.
-    size = k_pages.shape[1]
     + length = length // size * size
 one token short: You leave out the newest token.
-    size = k_pages.shape[1]
     + length = length - 1
 gathered: You put all pages side by side, and the memory does not suffice. Go page by page, with \
 a running maximum and sum.
-    size = k_pages.shape[1]
     + used = table[: -(-length // size)]
     + k, v = (x[used].reshape(-1, x.shape[2])[:length] for x in (k_pages, v_pages))
     return attention(q[None], k, v)[0]

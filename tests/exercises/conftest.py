@@ -5,10 +5,7 @@ import importlib.util
 import pytest
 from worked import every
 
-from attention_src.exercises.engine import memory
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder
+from attention_src.exercises.engine import Check, Ladder, TestCheck, memory
 
 if importlib.util.find_spec("torch"):
     # Its first watched tensor imports much: 3 s, or 13 s in a check that traces the memory.

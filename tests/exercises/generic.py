@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from generic_tests import right_tests, wrong_tests
 
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import TestCheck
+from attention_src.exercises.engine import Check, DesignCheck, TestCheck
 
 
 def torch_tensor(x):

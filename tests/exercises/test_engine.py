@@ -163,7 +163,7 @@ def halved(x):
         (("y = 1",), 1.0),
         (("y = x + 1",), 1.5),
         (("return 1", "return 2"), None),
-        (("+ y = 1",), None),
+        (("+ y = 1",), 0.5),
     ],
 )
 def test_a_line_takes_the_place_of_the_statement_that_begins_alike(lines, value):

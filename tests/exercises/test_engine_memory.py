@@ -5,8 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from attention_src.exercises.engine import memory
-from attention_src.exercises.engine.checking import Case, Check
+from attention_src.exercises.engine import Case, Check, memory
 
 
 @pytest.mark.parametrize("tracing", [False, True])

@@ -102,18 +102,6 @@ def _rows(row: Any) -> bool:
     return isinstance(row, list | tuple | np.ndarray)
 
 
-def how_to_start(error: type[BaseException] | None) -> str:
-    """Tell a learner what to do with an unfinished function.
-
-    Args:
-        error: the type of what the function raised; None = nothing
-    Returns: one or two sentences
-    """
-    if error is not None:
-        return "Fill in the cell above, then run both."
-    return "Your function returns nothing yet. If you have written it, end it with `return`."
-
-
 def where_it_failed(f: Callable, error: BaseException) -> str:
     """Show the exception, and the line of the learner's function that raised it.
 

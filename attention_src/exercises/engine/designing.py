@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
-from attention_src.exercises.engine.running import attempt, check_callable
+from attention_src.exercises.engine.running import attempt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class DesignCheck(Asked):
         Raises:
             ValueError: f is not callable
         """
-        check_callable("f", f, f"check_{self.name}(my_function)")
+        self._must_be_callable("f", f, f"check_{self.name}(my_function)")
         calls: list[tuple] = [(n,) for n in self.sizes] or [()]
         with np.errstate(all="ignore"):
             for inputs in calls:

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
-from attention_src.exercises.engine.running import Outcome, attempt, check_callable
+from attention_src.exercises.engine.running import Outcome, attempt
 from attention_src.exercises.engine.variants import variants
 
 REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
@@ -115,7 +115,7 @@ class TestCheck(Asked):
         Raises:
             ValueError: test is not callable
         """
-        check_callable("test", test, "check(my_test)")
+        self._must_be_callable("test", test, "check(my_test)")
         calls = [0]
         begun = self._try(test, self.right[0], calls)
         if begun.nothing and not calls[0]:

@@ -16,8 +16,9 @@
 A statement takes the place of the one that begins alike: up to its `=`, or with the same word, as
 `if`, `for` or `keys[0] = 1` for `keys[1] = 2`. Of several it is the one that agrees with it for
 longest, the last of these; of `return`s the last. `- begin` takes out the statement that begins so.
-`+ statement` adds one behind the statement just given, or in the place of the one taken out. A long
-message goes on after a backslash at the end of its line, which Python itself joins.
+`+ statement` adds one behind the statement just given, or in the place of the one taken out; if it
+comes first, behind the function's first. A long message goes on after a backslash at the end of its
+line, which Python itself joins.
 '''
 
 import ast
@@ -82,10 +83,10 @@ def _rewritten(source: str, lines: tuple[str, ...]) -> list[str]:
     spans = sorted(_spans(ast.parse(source).body[0]))
     firsts = [own[first].strip() for first, _ in spans]
     new: dict[int, list[str]] = {}  # by the statement's place in spans
-    place = -1
+    place = 0
     for line in lines:
-        if line.startswith("+ ") and place >= 0:
-            new[place].append(line.removeprefix("+ "))
+        if line.startswith("+ "):
+            new.setdefault(place, [firsts[0]]).append(line.removeprefix("+ "))
             continue
         found = _places(line, firsts)
         if len(found) != 1 or found[0] in new:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from attention_src.exercises import equation as ex
-from attention_src.flash.reference import flash_attention
 
 
 def by_query(q, k, v, mask=None):
@@ -39,24 +38,6 @@ low, then zeroed:
 """
 
 
-RIGHT_BY_ROWS = """
-joined:
-    o = []
-    o.append(e @ v / e.sum(axis=1, keepdims=True))
-    return np.concatenate(o)
-one by one: for i, rows in enumerate([1] * len(q)):
-from the end: for i in reversed(range(0, len(q), rows)):
-weights first:
-    s = q[i : i + rows] / np.sqrt(q.shape[1]) @ k.T
-    o[i : i + rows] = e / e.sum(axis=1, keepdims=True) @ v
-"""
-
-
-def both_in_blocks(q, k, v, rows):
-    """A running softmax, which the exercise does not ask for."""
-    return flash_attention(q, k, v, block_q=rows, block_k=64)[0]
-
-
 SIZES = {
     "different": ((5, 7), (20, 7), (20, 3)),
     "square": ((6, 7), (6, 7), (6, 3)),
@@ -75,8 +56,6 @@ def large(seed=0):
 
 
 def a_test(names=tuple(SIZES), big=True, atol=1e-5, big_atol=1e-2, oracle=ex.my_attention, seeds=1):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_attention_test(attention):
         for seed in range(seeds):
             for name in names:
@@ -114,7 +93,20 @@ def locked(attention):
 
 RIGHT = {
     ex.check_attention: [ATTENTIONS, [by_query]],
-    ex.check_attention_by_rows: [RIGHT_BY_ROWS, [both_in_blocks]],
+    ex.check_attention_by_rows: """
+joined:
+    o = []
+    o.append(e @ v / e.sum(axis=1, keepdims=True))
+    return np.concatenate(o)
+one by one: for i, rows in enumerate([1] * len(q)):
+from the end: for i in reversed(range(0, len(q), rows)):
+weights first:
+    s = q[i : i + rows] / np.sqrt(q.shape[1]) @ k.T
+    o[i : i + rows] = e / e.sum(axis=1, keepdims=True) @ v
+a running softmax, which the exercise does not ask for:
+    - o = np.empty
+    + return flash_attention(q, k, v, block_q=rows, block_k=64)[0]
+""",
     ex.check_attention_test: {
         "by arguments": a_test(),
         "slow": a_test(oracle=by_query),
@@ -139,9 +131,7 @@ mean of the row:
 clipped at 700:
     - s = q @
     + s = (q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5).clip(-700, 700)
-clipped in float32:
-    s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
-    + s = s.clip(-80, 80) if s.dtype == np.float32 else s
+clipped in float32: + s = s.clip(-80, 80) if s.dtype == np.float32 else s
 heads taken for texts: three texts, three heads
     - s = np.where
     + mask = mask[:, None] if mask.ndim == 3 < q.ndim and len(mask) == len(q) else mask
@@ -190,7 +180,6 @@ SLY = {
     ex.check_attention: [WRONG_ATTENTIONS, {"kept by shape": kept_by_shape}],
     ex.check_attention_by_rows: """
 the table at once: MB of memory
-    o = np.empty((len(q), v.shape[1]))
     + rows = len(q)
 the table kept: MB of memory
     o = []
