@@ -44,10 +44,8 @@ def right_answers(check, solution):
     if isinstance(check, TestCheck):
         return right_tests(solution)
     if isinstance(check, DesignCheck):
-        each = {
-            name: lambda parts, f=form: _together(map(f, parts)) for name, form in FORMS.items()
-        }
-        return {name: _design(solution, change) for name, change in each.items()}
+        made = lambda form: _design(solution, lambda parts: _together(map(form, parts)))  # noqa: E731
+        return {name: made(form) for name, form in FORMS.items()}
     if isinstance(check, Check):
         forms = FORMS if _plain(check) else {}
         return {name: _made(check, form) for name, form in forms.items()} | _talking(solution)

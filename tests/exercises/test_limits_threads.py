@@ -37,18 +37,18 @@ def test_a_check_inside_a_limited_call_leaves_torch_one_thread(three_threads):
 
 def test_whatever_line_is_interrupted_what_the_check_changed_is_put_back(monkeypatch):
     looks, found = [], []
-    monkeypatch.setattr(limits.Clock, "due", lambda clock: True)
+    monkeypatch.setattr(limits.Clock, "_due", lambda clock: True)
 
     def look(clock, frame):
         looks.append(frame)
         if len(looks) == at:
             clock.seconds = -1
-            clock.end()
+            clock._end()
 
     def run():
         found.append(running.attempt(centred, (np.arange(3.0),), lambda answer: [answer]))
 
-    monkeypatch.setattr(limits.Clock, "look", look)
+    monkeypatch.setattr(limits.Clock, "_look", look)
     before = sys.stdout, sys.stderr, list(warnings.filters), np.geterr()
     for at in range(1, 200):
         looks.clear()
