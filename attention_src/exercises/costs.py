@@ -7,9 +7,7 @@ import numpy as np
 from attention_src.costs import kv_cache_bytes
 from attention_src.costs.algorithms import visible_pairs  # noqa: F401  a right counter calls it
 from attention_src.costs.roofline import CHIPS
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 # --- One model, one chip ----------------------------------------------------------------------
 
@@ -23,7 +21,6 @@ WEIGHTS = 16e9  # bytes, as the text says
 CHIP = CHIPS["H100"]
 ROOM = CHIP.memory_bytes - WEIGHTS
 
-# fmt: off
 check_costs_ladder = Ladder("costs", [
     Rung("a", "FLOP of one token in one layer's matrices", MATRICES, {
         MATRICES // 2: "A multiplication and an addition make two.",
@@ -59,8 +56,7 @@ check_costs_ladder = Ladder("costs", [
         1e3 * CACHE / CHIP.bytes_per_s: "The weights are read as well.",
         (WEIGHTS + CACHE) / CHIP.bytes_per_s: "Those are seconds.",
     }, hint="All weights and the cache pass once; 3.35e12 bytes a second."),
-], asks="the rungs of \"One model, one chip\"")
-# fmt: on
+], asks="the rungs of \"One model, one chip\"")  # fmt: skip
 
 # --- Two terms, from measurements alone -------------------------------------------------------
 
@@ -69,29 +65,6 @@ def my_crossing(n, y):
     columns = np.stack([n / y, n**2 / y], axis=1)  # [m, 2]
     a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0]
     return a / b
-
-
-CROSSING_MISTAKES = """
-upside down: You returned b / a. Where is a n = b n²?
-    return b / a
-largest counts most: You fitted y itself: the longest text decides almost alone. Divide each miss \
-by its y.
-    columns = np.stack([n, n**2], axis=1)
-    a, b = np.linalg.lstsq(columns, y, rcond=None)[0]
-a constant too: Your fit has a constant as well. There are two terms, a n and b n².
-    columns = np.stack([n / y, n**2 / y, 1 / y], axis=1)
-    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0][:2]
-half-way: Your misses are divided by the root of y. Divide the columns and y by y itself.
-    columns = np.stack([n / y**0.5, n**2 / y**0.5], axis=1)
-    a, b = np.linalg.lstsq(columns, y**0.5, rcond=None)[0]
-y / n: You fitted y / n with equal weights. Those misses are not relative: divide by y.
-    return np.divide(*np.polyfit(n, y / n, 1)[::-1])
-two points: You used the first and the last length only.
-    columns = np.stack([n / y, n**2 / y], axis=1)[[0, -1]]
-    a, b = np.linalg.lstsq(columns, np.ones(2), rcond=None)[0]
-a alone: That is a. Where is a n = b n²?
-    return a
-"""
 
 
 def _draw(rng: np.random.Generator) -> tuple:
@@ -126,7 +99,27 @@ check_crossing = Check(
         _case("two lengths, not whole, and costs below 1e-9", [2.5, 41.25], 3e-13, 2e-14),
         _case("twelve lengths", range(5, 125, 10), 70, 1.5, 0.02, 8),
     ],
-    mistakes=mistakes(my_crossing, CROSSING_MISTAKES),
+    mistakes="""
+upside down: You returned b / a. Where is a n = b n²?
+    return b / a
+largest counts most: You fitted y itself: the longest text decides almost alone. Divide each miss \
+by its y.
+    columns = np.stack([n, n**2], axis=1)
+    a, b = np.linalg.lstsq(columns, y, rcond=None)[0]
+a constant too: Your fit has a constant as well. There are two terms, a n and b n².
+    columns = np.stack([n / y, n**2 / y, 1 / y], axis=1)
+    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=None)[0][:2]
+half-way: Your misses are divided by the root of y. Divide the columns and y by y itself.
+    columns = np.stack([n / y**0.5, n**2 / y**0.5], axis=1)
+    a, b = np.linalg.lstsq(columns, y**0.5, rcond=None)[0]
+y / n: You fitted y / n with equal weights. Those misses are not relative: divide by y.
+    return np.divide(*np.polyfit(n, y / n, 1)[::-1])
+two points: You used the first and the last length only.
+    columns = np.stack([n / y, n**2 / y], axis=1)[[0, -1]]
+    a, b = np.linalg.lstsq(columns, np.ones(2), rcond=None)[0]
+a alone: That is a. Where is a n = b n²?
+    return a
+""",
     hints=[
         "Relative misses: (a n + b n²) / y should be 1 for each length.",
         "That is a system of linear equations for a and b: columns n / y and n² / y, right side 1.",
@@ -142,27 +135,6 @@ def my_slopes(n, times, picks):
     y = np.log(times[picks, np.arange(len(n))])  # [B, m]
     x = np.log(n) - np.log(n).mean()  # [m]
     return y @ x / (x @ x)
-
-
-SLOPE_MISTAKES = """
-whole runs: You take all lengths from one run. picks has a run for each length of each draw.
-    y = np.log(times[picks[:, 0]])
-first and last: You used the two ends only. Fit a line to all lengths.
-    return (y[:, -1] - y[:, 0]) / np.log(n[-1] / n[0])
-no logarithms: That is the slope of the times themselves.
-    y = times[picks, np.arange(len(n))]
-    x = n - n.mean()
-one logarithm: Take the logarithm of n too.
-    x = n - n.mean()
-through 0: Your line goes through the origin. It needs not.
-    x = np.log(n)
-medians: You fitted the medians, the same for each draw.
-    return np.full(len(picks), np.log(np.median(times, axis=0)) @ x / (x @ x))
-two bases: Both logarithms need the same base.
-    y = np.log2(times[picks, np.arange(len(n))])
-steps: You took the mean of the slopes between neighbours.
-    return (np.diff(y) / np.diff(np.log(n))).mean(axis=1)
-"""
 
 
 def _made(rng: Any, runs: int, m: int, draws: int, power: float, noise: float) -> tuple:
@@ -186,9 +158,7 @@ check_slopes = Check(
     asks="f(n [m], times [runs, m], picks [B, m]) -> slopes [B]",
     cases=[
         Case("two runs of three lengths, four draws", (np.array([1.0, 2.0, 8.0]), TWO_RUNS, PICKS)),
-        Case(
-            "one run, one draw", (np.array([10.0, 20]), np.array([[3.0, 12]]), np.array([[0, 0]]))
-        ),
+        Case("one run, one draw", (np.array([10.0, 20]), np.array([[3.0, 12]]), PICKS[:1, :2])),
         Case("lengths in no order", (np.array([8.0, 1.0, 4.0]), TWO_RUNS, PICKS)),
         Case("as many runs as lengths", _made(np.random.default_rng(0), 4, 4, 6, 2.0, 0.1)),
         Case("five runs, forty draws", _made(np.random.default_rng(1), 5, 6, 40, 1.5, 0.3)),
@@ -197,7 +167,25 @@ check_slopes = Check(
             (np.array([0.25, 0.5, 3.0]), THREE_RUNS, np.array([[2, 0, 1], [0, 0, 2], [1, 2, 2]])),
         ),
     ],
-    mistakes=mistakes(my_slopes, SLOPE_MISTAKES),
+    mistakes="""
+whole runs: You take all lengths from one run. picks has a run for each length of each draw.
+    y = np.log(times[picks[:, 0]])
+first and last: You used the two ends only. Fit a line to all lengths.
+    return (y[:, -1] - y[:, 0]) / np.log(n[-1] / n[0])
+no logarithms: That is the slope of the times themselves.
+    y = times[picks, np.arange(len(n))]
+    x = n - n.mean()
+one logarithm: Take the logarithm of n too.
+    x = n - n.mean()
+through 0: Your line goes through the origin. It needs not.
+    x = np.log(n)
+medians: You fitted the medians, the same for each draw.
+    return np.full(len(picks), np.log(np.median(times, axis=0)) @ x / (x @ x))
+two bases: Both logarithms need the same base.
+    y = np.log2(times[picks, np.arange(len(n))])
+steps: You took the mean of the slopes between neighbours.
+    return (np.diff(y) / np.diff(np.log(n))).mean(axis=1)
+""",
     hints=[
         "For one draw: y[j] = times[picks[b, j], j], then np.polyfit of the logarithms.",
         "All draws: times[picks, np.arange(len(n))] has shape [B, m].",
@@ -215,7 +203,11 @@ def counter(n_q, n_k, d_k, d_v, n_heads, causal):
     return n_heads * pairs * each
 
 
-RIGHT_COUNTERS = """
+check_flops_test = TestCheck(
+    "my_flops_test",
+    asks="test(counter), which raises AssertionError if the counter is wrong",
+    of=counter,
+    right="""
 closed form: it takes the hidden triangle away
 loops: it goes from pair to pair
     pairs = sum(not causal or j <= i + n_k - n_q for i in range(n_q) for j in range(n_k))
@@ -229,9 +221,8 @@ rows: it adds row by row, for each product by itself
 two products: it counts each product by itself
     pairs = n_heads * (n_q * n_k - (sum(range(n_q)) if causal else 0))
     return pairs * d_k * 2 + pairs * d_v * 2
-"""
-
-WRONG_COUNTERS = """
+""",
+    wrong="""
 hidden ones too: it counts the pairs that a causal mask hides
     pairs = n_q * n_k
 half: it halves exactly if causal, which misses half of the diagonal
@@ -270,13 +261,7 @@ one ahead: query i sees keys up to i + 1, which is right for one more key than q
     pairs = sum(min(i + 2, n_k) if causal else n_k for i in range(n_q))
 softmax too: it adds the softmax, which the text leaves out
     each = 2 * (d_k + d_v) + 5
-"""
-
-check_flops_test = TestCheck(
-    "my_flops_test",
-    asks="test(counter), which raises AssertionError if the counter is wrong",
-    right=implementations(counter, RIGHT_COUNTERS),
-    wrong=implementations(counter, WRONG_COUNTERS),
+""",
     hints=[
         "Count a small case by a loop over pairs, and compare.",
         "Sizes that differ: n_q = 3, n_k = 5, d_k = 7, d_v = 2, n_heads = 4; causal and not.",

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 # --- Cosines, all at once ---------------------------------------------------------------------
 
@@ -17,7 +15,43 @@ def my_cosines(x, y):
     return unit_x @ unit_y.T
 
 
-COSINES_MISTAKES = """
+def _draw_rows(rng: np.random.Generator) -> tuple:
+    n, m, d = (int(i) for i in rng.choice([1, 2, 3, 5, 7], 3))
+    rows = []
+    for count in (n, m):
+        x = rng.normal(size=(count, d))
+        x *= 10 ** rng.uniform(-2, 4, (count, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
+        x[rng.random(count) < 0.1] = 0
+        rows.append(x)
+    kind = rng.choice(["float64", "float64", "float32", "integers"])
+    if kind == "integers":
+        return tuple(rng.integers(-90, 91, x.shape, dtype=np.int64) for x in rows)
+    return tuple(x.astype(kind) for x in rows)
+
+
+_PLANE = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])
+_ROWS = np.arange(-6.0, 9).reshape(3, 5)
+_GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
+
+check_cosines = Check(
+    "cosines",
+    my_cosines,
+    asks="f(x [n, d], y [m, d]) -> [n, m], the cosines of all rows with all rows",
+    cases=[
+        Case("two rows and three", _PLANE),
+        Case("three rows and two, of five numbers", (_ROWS, np.cos(_ROWS[:2] + 6))),
+        Case("whole numbers", (np.array([[3, 4], [50, 90]]), np.array([[8, 6]]))),
+        Case("many rows of many numbers", (_GRID, _GRID[:50])),
+        Case("a row of zeros", (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0]]))),
+        Case("short rows", (np.array([[3e-3, 4e-3]]), np.array([[1e-3, 0.0], [6e3, 8e3]]))),
+        Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),
+        Case("float32", (np.array([[3, 4]], np.float32), np.array([[4, 3]], np.float32))),
+        Case("large whole numbers", (np.array([[300, -400, 70]]), np.array([[9000, 3000, -6]]))),
+        Case("whole numbers and fractions", (np.array([[3, 4]]), np.array([[0.6, -0.3]]))),
+        Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
+    ],
+    draw=_draw_rows,
+    mistakes="""
 dot products: These are dot products: longer rows get more. Divide by both norms.
     return x @ y.T
 one norm: You divided by the norms of x. Those of y are still in there.
@@ -46,48 +80,7 @@ distances: This is 1 minus the cosine, a distance. Vectors that point the same w
 zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
     unit_x = x / x_norm
     unit_y = y / y_norm
-"""
-
-
-def _draw_rows(rng: np.random.Generator) -> tuple:
-    n, m, d = (int(i) for i in rng.choice([1, 2, 3, 5, 7], 3))
-    rows = []
-    for count in (n, m):
-        x = rng.normal(size=(count, d))
-        x *= 10 ** rng.uniform(-2, 4, (count, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
-        x[rng.random(count) < 0.1] = 0
-        rows.append(x)
-    kind = rng.choice(["float64", "float64", "float32", "integers"])
-    if kind == "integers":
-        return tuple(rng.integers(-90, 91, x.shape, dtype=np.int64) for x in rows)
-    return tuple(x.astype(kind) for x in rows)
-
-
-_ROWS = np.arange(-6.0, 9).reshape(3, 5)
-_GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
-
-check_cosines = Check(
-    "cosines",
-    my_cosines,
-    asks="f(x [n, d], y [m, d]) -> [n, m], the cosines of all rows with all rows",
-    cases=[
-        Case(
-            "two rows and three",
-            (np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])),
-        ),
-        Case("three rows and two, of five numbers", (_ROWS, np.cos(_ROWS[:2] + 6))),
-        Case("whole numbers", (np.array([[3, 4], [50, 90]]), np.array([[8, 6]]))),
-        Case("many rows of many numbers", (_GRID, _GRID[:50])),
-        Case("a row of zeros", (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0]]))),
-        Case("short rows", (np.array([[3e-3, 4e-3]]), np.array([[1e-3, 0.0], [6e3, 8e3]]))),
-        Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),
-        Case("float32", (np.array([[3, 4]], np.float32), np.array([[4, 3]], np.float32))),
-        Case("large whole numbers", (np.array([[300, -400, 70]]), np.array([[9000, 3000, -6]]))),
-        Case("whole numbers and fractions", (np.array([[3, 4]]), np.array([[0.6, -0.3]]))),
-        Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
-    ],
-    draw=_draw_rows,
-    mistakes=mistakes(my_cosines, COSINES_MISTAKES),
+""",
     hints=[
         "Divide each row by its own norm first. What is left to do?",
         "np.sqrt((x**2).sum(axis=1, keepdims=True)) is a column of norms, [n, 1].",
@@ -104,28 +97,6 @@ def my_ppmi(counts):
     seen = p > 0
     ratio = np.where(seen, p, 1) / np.where(seen, by_chance, 1)
     return np.maximum(np.log(ratio), 0)
-
-
-PPMI_MISTAKES = """
-not cut off: This is PMI with its negative entries. The positive kind has 0 there.
-    return np.log(ratio)
-0 / 0: An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were never \
-seen apart.
-    ratio = p / by_chance
-base 2: You took the logarithm to base 2; here it is the natural one.
-    return np.maximum(np.log2(ratio), 0)
-row shares only: You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.
-    by_chance = p.sum(axis=1, keepdims=True)
-ratio without logarithm: This is the ratio itself. Take its logarithm.
-    return np.where(seen, ratio, 0)
-plus one before the logarithm: You took ln(1 + ratio). That avoids -inf, but a ratio of 1 \
-(chance) must give 0.
-    return np.log1p(np.where(seen, ratio, 0))
-add-one counts: You added 1 to all counts. That is a smoothing that nobody asked for here.
-    p = (counts + 1.0) / (counts + 1.0).sum()
-rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
-    by_chance = p.sum(axis=1, keepdims=True) ** 2
-"""
 
 
 def _draw_counts(rng: np.random.Generator) -> tuple:
@@ -156,7 +127,26 @@ check_ppmi = Check(
         Case("one count", (np.array([[5]]),)),
     ],
     draw=_draw_counts,
-    mistakes=mistakes(my_ppmi, PPMI_MISTAKES),
+    mistakes="""
+not cut off: This is PMI with its negative entries. The positive kind has 0 there.
+    return np.log(ratio)
+0 / 0: An empty row or column has P = 0, and 0 / 0 is not a number. Treat pairs that were never \
+seen apart.
+    ratio = p / by_chance
+base 2: You took the logarithm to base 2; here it is the natural one.
+    return np.maximum(np.log2(ratio), 0)
+row shares only: You divided by P(w) alone. A frequent context meets everybody: divide by P(c) too.
+    by_chance = p.sum(axis=1, keepdims=True)
+ratio without logarithm: This is the ratio itself. Take its logarithm.
+    return np.where(seen, ratio, 0)
+plus one before the logarithm: You took ln(1 + ratio). That avoids -inf, but a ratio of 1 \
+(chance) must give 0.
+    return np.log1p(np.where(seen, ratio, 0))
+add-one counts: You added 1 to all counts. That is a smoothing that nobody asked for here.
+    p = (counts + 1.0) / (counts + 1.0).sum()
+rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
+    by_chance = p.sum(axis=1, keepdims=True) ** 2
+""",
     hints=[
         "p = counts / counts.sum(). What are P(w) and P(c) in terms of p?",
         "P(w) is p.sum(axis=1, keepdims=True), P(c) is p.sum(axis=0, keepdims=True).",
@@ -174,32 +164,6 @@ def my_rank(e, a, b, c, d, inputs):
     if not inputs:
         higher[[a, b, c]] = False
     return 1 + int(higher.sum())
-
-
-RANK_MISTAKES = """
-from 0: You count from 0. The best has rank 1.
-    return int(higher.sum())
-inputs always out: You leave the inputs out whatever `inputs` says.
-    if True:
-inputs always kept: With inputs=False the rows a, b and c must not count.
-    if False:
-inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
-opposite.
-    if inputs:
-only c left out: All three inputs are left out, not c alone.
-    - higher[[a, b, c]]
-    + higher[c] = False
-a - b + c: You went the other way: from a to b is b - a.
-    s = unit @ (unit[a] - unit[b] + unit[c])
-lengths kept: You used the rows as they are. Bring them to length 1 first.
-    unit = e
-goal of raw rows: You ranked by cosine, but computed b - a + c from rows of unequal length.
-    s = unit @ (e[b] - e[a] + e[c])
-no arithmetic: You ranked by the nearness to c alone. That is the control, not the analogy.
-    s = unit @ unit[c]
-from the bottom: You rank from the smallest score. The best answer has the largest.
-    higher = s < s[d]
-"""
 
 
 def _draw_rank(rng: np.random.Generator) -> tuple:
@@ -242,7 +206,29 @@ check_rank = Check(
         Case("a short row that is ahead by a hair", (_SHORT, 0, 1, 2, 3, True)),
     ],
     draw=_draw_rank,
-    mistakes=mistakes(my_rank, RANK_MISTAKES),
+    mistakes="""
+from 0: You count from 0. The best has rank 1.
+    return int(higher.sum())
+inputs always out: You leave the inputs out whatever `inputs` says.
+    if True:
+inputs always kept: With inputs=False the rows a, b and c must not count.
+    if False:
+inputs the other way round: inputs=True keeps them, inputs=False leaves them out. Yours does the \
+opposite.
+    if inputs:
+only c left out: All three inputs are left out, not c alone.
+    higher[c] = False
+a - b + c: You went the other way: from a to b is b - a.
+    s = unit @ (unit[a] - unit[b] + unit[c])
+lengths kept: You used the rows as they are. Bring them to length 1 first.
+    unit = e
+goal of raw rows: You ranked by cosine, but computed b - a + c from rows of unequal length.
+    s = unit @ (e[b] - e[a] + e[c])
+no arithmetic: You ranked by the nearness to c alone. That is the control, not the analogy.
+    s = unit @ unit[c]
+from the bottom: You rank from the smallest score. The best answer has the largest.
+    higher = s < s[d]
+""",
     hints=[
         "Make all rows unit rows once, then build the goal from three of them.",
         "s = unit @ goal scores every row; which rows have s > s[d]?",
@@ -255,7 +241,6 @@ check_rank = Check(
 P, R, NEGATIVES = 1 / 50, 1 / 10 * 1 / 20, 5
 SETTLED = float(np.log(P / R))
 
-# fmt: off
 check_dot = Ladder("dot", [
     Rung("a", "the share of the made-up pairs", R, {
         1 / 10 + 1 / 20: "Both must be drawn: multiply, don't add.",
@@ -291,14 +276,18 @@ check_dot = Ladder("dot", [
         P / R / 4: "The dot product is ln 4, not 4.",
         0.35: "Rounded too far: give three digits.",
     }, hint="The dot product over the product of the norms, 2 times 2."),
-], asks="the rungs of the exercise \"What a dot product learns\"")
-# fmt: on
+], asks="the rungs of the exercise \"What a dot product learns\"")  # fmt: skip
 
 # --- A test for cosines -----------------------------------------------------------------------
 
 unit_rows = my_cosines  # by this name a variant of it can call it
 
-RIGHT_COSINES = """
+
+check_cosine_test = TestCheck(
+    "my_cosine_test",
+    asks="test(cosines), which raises AssertionError if cosines(x, y) is wrong",
+    of=my_cosines,
+    right="""
 unit rows: it divides each row by its norm
 divided after: it divides the dot products
     return x @ y.T / x_norm / y_norm.T
@@ -312,9 +301,8 @@ float32, clipped: it computes in float32 and clips to the range from -1 to 1, so
     unit_x = (x / x_norm).astype(np.float32)
     unit_y = (y / y_norm).astype(np.float32)
     return np.clip((unit_x[:, None] * unit_y).sum(axis=-1), -1, 1)
-"""
-
-WRONG_COSINES = """
+""",
+    wrong="""
 dot products: it forgets the norms
     return x @ y.T
 root of 2: a vector has the cosine 0.5 with itself
@@ -347,13 +335,7 @@ in place: its answer is right, but your x and y are not what they were. Do you l
     unit_y = np.divide(y, np.sqrt((y**2).sum(axis=1, keepdims=True)), out=y)
 the first 32: it reads the first 32 numbers of each vector. How long are yours?
     return unit_rows(x[:, :32], y[:, :32])
-"""
-
-check_cosine_test = TestCheck(
-    "my_cosine_test",
-    asks="test(cosines), which raises AssertionError if cosines(x, y) is wrong",
-    right=implementations(my_cosines, RIGHT_COSINES),
-    wrong=implementations(my_cosines, WRONG_COSINES),
+""",
     hints=[
         "Compute the cosine of each pair in a plain loop, and compare.",
         "Take rows of unequal length, n, m and d all different, once with d = 40; keep copies.",

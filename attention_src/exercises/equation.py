@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.flash.reference import flash_attention  # noqa: F401  a right answer calls it
 
 Array = np.ndarray
 
 # --- Shapes -----------------------------------------------------------------------------------
 
-# fmt: off
 check_shapes = Ladder("shapes", [
     Rung("a", "the shape of the scores", (6, 9), {
         (9, 6): "Transposed: a row for each query, not each key.",
@@ -50,8 +47,7 @@ check_shapes = Ladder("shapes", [
         32 * 4096**2 * 8 / 2**30: "This is in float64.",
         32 * 4096**2 * 4 / 2**30: "This is in float32.",
     }, hint="4,096 is 2^12, so its square is 2^24; 32 is 2^5."),
-], asks="the rungs of the ladder; `...` = not answered yet")
-# fmt: on
+], asks="the rungs of the ladder; `...` = not answered yet")  # fmt: skip
 
 # --- The line, to keep ------------------------------------------------------------------------
 
@@ -64,78 +60,6 @@ def my_attention(q, k, v, mask=None):
     e = np.exp(s - np.where(m == -np.inf, 0, m))
     l = e.sum(axis=-1, keepdims=True)
     return e / np.where(l == 0, 1, l) @ v
-
-
-ATTENTION_MISTAKES = """
-wrong axis: You normalised over the queries: each column of weights sums to 1. Each query has its \
-own budget: reduce over the last axis.
-    m = s.max(axis=-2, keepdims=True)
-    l = e.sum(axis=-2, keepdims=True)
-one softmax for the whole table: All queries of a table share one sum. Each row has its own: \
-axis=-1, keepdims=True.
-    m = s.max(axis=(-2, -1), keepdims=True)
-    l = e.sum(axis=(-2, -1), keepdims=True)
-not scaled: The scores are not divided by the square root of d_k.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2)
-scaled twice: You divided by d_k, or twice by its root; once by the root is right.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) / q.shape[-1]
-scaled by the values' width: You took the root of d_v. The scores are sums over d_k, the width of \
-q and k.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * v.shape[-1] ** -0.5
-scaled by the number of keys: You took the root of n_k, an axis of positions. The width is the \
-last axis.
-    - s = q @
-    + s = q @ k.swapaxes(-1, -2) * k.shape[-2] ** -0.5
-mask not used: This is attention without its mask. Where the mask is False the score is -inf.
-    - s = np.where
-reversed polarity: You hid the keys that the mask allows. True means: may look.
-    - s = np.where
-    + s = np.where(mask, -np.inf, s)
-zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
-longer sum to 1. Set scores to -inf before it.
-    - s = np.where
-    return e / l * (1 if mask is None else mask) @ v
-nan where nothing is visible: A row with nothing to see computes -inf - (-inf). Its output should \
-be 0.
-    e = np.exp(s - m)
-a mean where nothing is visible: With -1e9 for every key, all scores of a row are the same, and \
-the hidden keys share the weight. With -inf, and a guard, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e9)
-no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
-    e = np.exp(s)
-one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
-it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
-    e = np.exp(s - s.max())
-the maximum of hidden scores: You took each row's maximum before the mask. A hidden score far \
-above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
-    m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) * q.shape[-1] ** -0.5
-all axes turned: k.T turns all axes; a batch needs k.swapaxes(-1, -2).
-    - s = q @
-    + s = q @ k.T * q.shape[-1] ** -0.5
-no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row \
-first; and where nothing is visible, the sum is 0: divide by 1 there.
-    e = np.exp(s)
-    return e / l @ v
-no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
-    e = np.exp(s)
-    return np.where((s > -np.inf).any(axis=-1, keepdims=True), e / l, 0) @ v
-hidden by a finite number: A hidden score must be below any visible one, and those reach -10^4: \
--inf. Where nothing is visible, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e4)
-hidden by a finite number: A hidden score must be below any visible one: -inf. Where nothing is \
-visible, the output is 0.
-    - s = np.where
-    + s = np.where(mask, s, -1e3)
-hidden by a finite number: Visible scores reach -10^4. A hidden one must be below all of them: -inf.
-    - s = np.where
-    + s = np.where(mask, s, -1e4)
-    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
-"""
 
 
 def _numbers(seed: int, *shapes: tuple[int, ...], dtype: Any = np.float64) -> tuple[Array, ...]:
@@ -232,7 +156,66 @@ check_attention = Check(
         _case("two guests, three goods, other numbers", _numbers(9, (2, 4), (3, 4), (3, 1))),
     ],
     draw=_draw,
-    mistakes=mistakes(my_attention, ATTENTION_MISTAKES),
+    mistakes="""
+wrong axis: You normalised over the queries: each column of weights sums to 1. Each query has its \
+own budget: reduce over the last axis.
+    m = s.max(axis=-2, keepdims=True)
+    l = e.sum(axis=-2, keepdims=True)
+one softmax for the whole table: All queries of a table share one sum. Each row has its own: \
+axis=-1, keepdims=True.
+    m = s.max(axis=(-2, -1), keepdims=True)
+    l = e.sum(axis=(-2, -1), keepdims=True)
+not scaled: The scores are not divided by the square root of d_k.
+    s = q @ k.swapaxes(-1, -2)
+scaled twice: You divided by d_k, or twice by its root; once by the root is right.
+    s = q @ k.swapaxes(-1, -2) / q.shape[-1]
+scaled by the values' width: You took the root of d_v. The scores are sums over d_k, the width of \
+q and k.
+    s = q @ k.swapaxes(-1, -2) * v.shape[-1] ** -0.5
+scaled by the number of keys: You took the root of n_k, an axis of positions. The width is the \
+last axis.
+    s = q @ k.swapaxes(-1, -2) * k.shape[-2] ** -0.5
+mask not used: This is attention without its mask. Where the mask is False the score is -inf.
+    - s = np.where
+reversed polarity: You hid the keys that the mask allows. True means: may look.
+    s = np.where(mask, -np.inf, s)
+zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
+longer sum to 1. Set scores to -inf before it.
+    - s = np.where
+    return e / l * (1 if mask is None else mask) @ v
+nan where nothing is visible: A row with nothing to see computes -inf - (-inf). Its output should \
+be 0.
+    e = np.exp(s - m)
+a mean where nothing is visible: With -1e9 for every key, all scores of a row are the same, and \
+the hidden keys share the weight. With -inf, and a guard, the output is 0.
+    s = np.where(mask, s, -1e9)
+no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
+    e = np.exp(s)
+one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
+it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
+    e = np.exp(s - s.max())
+the maximum of hidden scores: You took each row's maximum before the mask. A hidden score far \
+above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
+    m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) * q.shape[-1] ** -0.5
+all axes turned: k.T turns all axes; a batch needs k.swapaxes(-1, -2).
+    s = q @ k.T * q.shape[-1] ** -0.5
+no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row \
+first; and where nothing is visible, the sum is 0: divide by 1 there.
+    e = np.exp(s)
+    return e / l @ v
+no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
+    e = np.exp(s)
+    return np.where((s > -np.inf).any(axis=-1, keepdims=True), e / l, 0) @ v
+hidden by a finite number: A hidden score must be below any visible one, and those reach -10^4: \
+-inf. Where nothing is visible, the output is 0.
+    s = np.where(mask, s, -1e4)
+hidden by a finite number: A hidden score must be below any visible one: -inf. Where nothing is \
+visible, the output is 0.
+    s = np.where(mask, s, -1e3)
+hidden by a finite number: Visible scores reach -10^4. A hidden one must be below all of them: -inf.
+    s = np.where(mask, s, -1e4)
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
+""",
     hints=[
         "Write the shape beside each line: s [..., n_q, n_k], p the same, o [..., n_q, d_v].",
         "s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5, then np.where(mask, s, -np.inf).",
@@ -250,34 +233,6 @@ def my_attention_by_rows(q, k, v, rows):
         e = np.exp(s - s.max(axis=1, keepdims=True))
         o[i : i + rows] = e @ v / e.sum(axis=1, keepdims=True)
     return o
-
-
-ROWS_MISTAKES = """
-last queries lost: The last block is shorter when `rows` does not divide the number of queries. \
-Slices may reach past the end; range(0, n_q, rows) gives every start.
-    o = np.zeros((len(q), v.shape[1]))
-    for i in range(0, len(q) - rows + 1, rows):
-each block has its own keys: You cut the keys as well. Every query looks at all of them.
-    o = np.zeros((len(q), v.shape[1]))
-    for i in range(0, min(len(q), len(k)), rows):
-    s = q[i : i + rows] @ k[i : i + rows].T * q.shape[1] ** -0.5
-    o[i : i + rows] = e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
-keys in blocks: You cut the keys, so each block's weights sum to 1 by themselves. Cut the queries: \
-a row of scores must stay whole for its softmax.
-    o = np.zeros((len(q), v.shape[1]))
-    for i in range(0, len(k), rows):
-    s = q @ k[i : i + rows].T * q.shape[1] ** -0.5
-    - o[i : i + rows]
-    + o += e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
-wrong axis: You normalised over the queries of a block. Each row of scores has its own budget.
-    e = np.exp(s - s.max(axis=0, keepdims=True))
-    o[i : i + rows] = e / e.sum(axis=0, keepdims=True) @ v
-not scaled: The scores are not divided by the root of d_k.
-    s = q[i : i + rows] @ k.T
-order: The blocks come out in the opposite order.
-    - o[i : i + rows]
-    + o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
-"""
 
 
 def _rows_case(seed: int, *sizes: int, rows: int) -> tuple:
@@ -311,7 +266,31 @@ check_attention_by_rows = Check(
         Case("other numbers, 2 at a time", _rows_case(6, 4, 5, 3, 2, rows=2)),
     ],
     draw=_draw_rows,
-    mistakes=mistakes(my_attention_by_rows, ROWS_MISTAKES),
+    mistakes="""
+last queries lost: The last block is shorter when `rows` does not divide the number of queries. \
+Slices may reach past the end; range(0, n_q, rows) gives every start.
+    o = np.zeros((len(q), v.shape[1]))
+    for i in range(0, len(q) - rows + 1, rows):
+each block has its own keys: You cut the keys as well. Every query looks at all of them.
+    o = np.zeros((len(q), v.shape[1]))
+    for i in range(0, min(len(q), len(k)), rows):
+    s = q[i : i + rows] @ k[i : i + rows].T * q.shape[1] ** -0.5
+    o[i : i + rows] = e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
+keys in blocks: You cut the keys, so each block's weights sum to 1 by themselves. Cut the queries: \
+a row of scores must stay whole for its softmax.
+    o = np.zeros((len(q), v.shape[1]))
+    for i in range(0, len(k), rows):
+    s = q @ k[i : i + rows].T * q.shape[1] ** -0.5
+    - o[i : i + rows]
+    + o += e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
+wrong axis: You normalised over the queries of a block. Each row of scores has its own budget.
+    e = np.exp(s - s.max(axis=0, keepdims=True))
+    o[i : i + rows] = e / e.sum(axis=0, keepdims=True) @ v
+not scaled: The scores are not divided by the root of d_k.
+    s = q[i : i + rows] @ k.T
+order: The blocks come out in the opposite order.
+    o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
+""",
     hints=[
         "Which rows of Q does row i of the output need? And which rows of K and V?",
         "Make o = np.empty((n_q, d_v)) first, and fill o[i : i + rows] block by block.",
@@ -331,13 +310,16 @@ def by_line(q, k, v):
     return p @ v
 
 
-RIGHT_ATTENTIONS = """
+check_attention_test = TestCheck(
+    "my_attention_test",
+    asks="test(attention), which raises AssertionError if attention(q, k, v) is wrong",
+    of=by_line,
+    right="""
 the line: it is the line of the chapter
 einsum: it scales the queries instead of scores
     s = np.einsum("...qd,...kd->...qk", q * scale, k)
     return np.einsum("...qk,...kd->...qd", p, v)
 query by query: queries do not need each other
-    scale = q.shape[-1] ** -0.5
     + each = [my_attention(q[..., [i], :], k, v) for i in range(q.shape[-2])]
     return np.concatenate(each, axis=-2)
 powers of 2: it takes powers of 2 of scores divided by ln 2, and divides at the end
@@ -347,11 +329,9 @@ powers of 2: it takes powers of 2 of scores divided by ln 2, and divides at the 
 tiles: a running softmax is exact
     return flash_attention(q, k, v, block_k=8)[0]
 float32: it computes in float32: allow for 1e-5, and for 0.01 where scores are in the thousands
-    scale = q.shape[-1] ** -0.5
     + q, k, v = (x.astype(np.float32) for x in (q, k, v))
-"""
-
-WRONG_ATTENTIONS = """
+""",
+    wrong="""
 over queries: its columns of weights sum to 1, not its rows
     m = s.max(axis=-2, keepdims=True)
     p = e / e.sum(axis=-2, keepdims=True)
@@ -373,7 +353,6 @@ hardmax: its best key takes all
     e = np.where(s == m, 1.0, 0.0)
 roles swapped: where q and k have one shape, keys ask and queries answer. Is n_q = n_k in one of \
 your cases?
-    scale = q.shape[-1] ** -0.5
     + q, k = (k, q) if q.shape == k.shape else (q, k)
 weights transposed: where the table of weights is square, it is transposed. Is n_q = n_k in one of \
 your cases?
@@ -396,18 +375,11 @@ k.T: k.T turns all axes. With two axes that is right; with more it shows where a
 long. Do you try 4 texts of 4 tokens of width 4?
     s = q @ (k.T if len(set(k.shape)) == 1 else k.swapaxes(-1, -2)) * scale
 first text: in a batch, all texts look into the first one. Do you try a batch?
-    scale = q.shape[-1] ** -0.5
     + k, v = (x[:1] if x.ndim > 2 else x for x in (k, v))
 queries changed: it divides the caller's queries in place. Do you look at q after the call?
     p = e / e.sum(axis=-1, keepdims=True)
     + q *= scale if q.dtype.kind == "f" else 1
-"""
-
-check_attention_test = TestCheck(
-    "my_attention_test",
-    asks="test(attention), which raises AssertionError if attention(q, k, v) is wrong",
-    right=implementations(by_line, RIGHT_ATTENTIONS),
-    wrong=implementations(by_line, WRONG_ATTENTIONS),
+""",
     hints=[
         "Write attention once more, slowly, with loops, and compare. A slow oracle is a good one.",
         "Shapes: n_q = n_k and not, d_k and d_v that differ, 20 keys, and (4, 4, 4) for all three.",

@@ -3,9 +3,7 @@
 import numpy as np
 
 from attention_src.attention.reference import attention  # noqa: F401  a right answer calls it
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.flash.reference import flash_attention  # noqa: F401  right answers call it
 
 # --- Merge ------------------------------------------------------------------------------------
@@ -18,36 +16,6 @@ def my_merge(m_a, l_a, acc_a, m_b, l_b, acc_b):
     l = a * l_a + b * l_b
     acc = a[..., None] * acc_a + b[..., None] * acc_b
     return m, l, acc
-
-
-MERGE_MISTAKES = """
-not rescaled: You added the sums as they are, but each is measured against its own maximum. \
-Multiply the one by exp(m_a − m), the other by exp(m_b − m).
-    a, b = np.ones_like(m), np.ones_like(m)
-only one is rescaled: You rescale the first alone. The second may have the smaller maximum: it \
-needs exp(m_b − m).
-    a, b = np.exp(m_a - m), np.ones_like(m)
-rescaled the wrong way: You multiply by exp(m − m_a). It is the other way round: e^(s − m_a) \
-becomes e^(s − m) by exp(m_a − m), which is at most 1.
-    a, b = np.exp(m - m_a), np.exp(m - m_b)
-factors swapped: You gave each part the other's factor.
-    a, b = np.exp(m_b - m), np.exp(m_a - m)
-acc not rescaled: l is right, but acc was added as it is. It rides along with the same two factors.
-    acc = acc_a + acc_b
-l not rescaled: acc is right, but l was added as it is. It needs the same two factors.
-    l = l_a + l_b
-ties: Where the two maxima are equal you return the first part alone. Equal maxima are no sign of \
-empty parts: both factors are then 1.
-    return m, np.where(m_a == m_b, l_a, l), np.where((m_a == m_b)[..., None], acc_a, acc)
-divided: You divided acc by l. A partial result stays undivided: more may be merged into it.
-    return m, l, acc / np.where(l == 0, 1, l)[..., None]
-smaller maximum: Your m is the smaller of the two. Take the larger, or exponentials overflow.
-    m = np.minimum(m_a, m_b)
-    safe = m
-no guard for −∞: Where neither has seen a key, −inf − (−inf) is not a number. Subtract 0 instead \
-of −inf there; both exponentials are then 0.
-    safe = m
-"""
 
 
 def _partial(seed, shape, d_v, spread, blind=0.0, tied=0.0) -> tuple:
@@ -99,7 +67,34 @@ check_merge = Check(
         Case("three axes in front", _partial(7, (2, 1, 3, 2), 2, 3.0)),
     ],
     draw=_draw_partial,
-    mistakes=mistakes(my_merge, MERGE_MISTAKES),
+    mistakes="""
+not rescaled: You added the sums as they are, but each is measured against its own maximum. \
+Multiply the one by exp(m_a − m), the other by exp(m_b − m).
+    a, b = np.ones_like(m), np.ones_like(m)
+only one is rescaled: You rescale the first alone. The second may have the smaller maximum: it \
+needs exp(m_b − m).
+    a, b = np.exp(m_a - m), np.ones_like(m)
+rescaled the wrong way: You multiply by exp(m − m_a). It is the other way round: e^(s − m_a) \
+becomes e^(s − m) by exp(m_a − m), which is at most 1.
+    a, b = np.exp(m - m_a), np.exp(m - m_b)
+factors swapped: You gave each part the other's factor.
+    a, b = np.exp(m_b - m), np.exp(m_a - m)
+acc not rescaled: l is right, but acc was added as it is. It rides along with the same two factors.
+    acc = acc_a + acc_b
+l not rescaled: acc is right, but l was added as it is. It needs the same two factors.
+    l = l_a + l_b
+ties: Where the two maxima are equal you return the first part alone. Equal maxima are no sign of \
+empty parts: both factors are then 1.
+    return m, np.where(m_a == m_b, l_a, l), np.where((m_a == m_b)[..., None], acc_a, acc)
+divided: You divided acc by l. A partial result stays undivided: more may be merged into it.
+    return m, l, acc / np.where(l == 0, 1, l)[..., None]
+smaller maximum: Your m is the smaller of the two. Take the larger, or exponentials overflow.
+    m = np.minimum(m_a, m_b)
+    safe = m
+no guard for −∞: Where neither has seen a key, −inf − (−inf) is not a number. Subtract 0 instead \
+of −inf there; both exponentials are then 0.
+    safe = m
+""",
     hints=[
         "What turns e^(s − m_a) into e^(s − m)? The same factor serves l_a and acc_a.",
         "acc has one axis more than the factors: factor[..., None] * acc.",
@@ -122,44 +117,6 @@ def my_tiled_attention(q, k, v, block):
         acc = rescale * acc + p @ v[j : j + block]
         m = m_new
     return acc / l, (m + np.log(l))[:, 0]
-
-
-TILED_MISTAKES = """
-acc not rescaled: lse is right, the output is not: when the maximum rises, acc needs the factor \
-exp(m − m_new) as well.
-    - acc = rescale
-    + acc = acc + p @ v[j : j + block]
-l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
-    l = l + p.sum(axis=1, keepdims=True)
-nothing rescaled: When the maximum rises, what l and acc hold was measured against the old one. \
-Multiply both by exp(m − m_new).
-    p, rescale = np.exp(s - m_new), 1
-each block for itself: You average the blocks' outputs. A block with larger scores must count more.
-    - acc = rescale
-    + acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
-    return acc / -(-len(k) // block), (m + np.log(l))[:, 0]
-blocks added up: You divide each block by its own sum. Divide once, at the end, by the sum over all.
-    - acc = rescale
-    + acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
-    return acc, (m + np.log(l))[:, 0]
-last keys lost: The last block is shorter when `block` does not divide the number of keys. Slices \
-may reach past the end; range(0, n_k, block) gives every start.
-    for j in range(0, len(k) // block * block, block):
-not scaled: The scores lack the factor d_k^(−1/2).
-    s = q @ k[j : j + block].T
-not divided: The output is acc / l; you returned acc.
-    return acc, (m + np.log(l))[:, 0]
-log of l: Your lse is log l alone. It is m + log l.
-    return acc / l, np.log(l)[:, 0]
-base 2: Your lse is in base 2. Multiply it by ln 2.
-    return acc / l, (m + np.log(l))[:, 0] / np.log(2)
-maximum starts at 0: Your maximum starts at 0. A row whose scores are far below 0 then underflows: \
-start from −inf.
-    m, l = np.zeros((len(q), 1)), np.zeros((len(q), 1))
-no maximum: You do not subtract a maximum: exponentials of large scores overflow.
-    m, l = np.zeros((len(q), 1)), np.zeros((len(q), 1))
-    m_new = m
-"""
 
 
 def _numbers(seed, n_q, n_k, d_k, d_v, loud=1.0) -> tuple:
@@ -206,7 +163,39 @@ check_tiled_attention = Check(
         Case("all scores 0", (*_numbers(6, 3, 5, 2, 2, loud=0.0), 2)),
     ],
     draw=_draw_numbers,
-    mistakes=mistakes(my_tiled_attention, TILED_MISTAKES),
+    mistakes="""
+acc not rescaled: lse is right, the output is not: when the maximum rises, acc needs the factor \
+exp(m − m_new) as well.
+    acc = acc + p @ v[j : j + block]
+l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
+    l = l + p.sum(axis=1, keepdims=True)
+nothing rescaled: When the maximum rises, what l and acc hold was measured against the old one. \
+Multiply both by exp(m − m_new).
+    p, rescale = np.exp(s - m_new), 1
+each block for itself: You average the blocks' outputs. A block with larger scores must count more.
+    acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
+    return acc / -(-len(k) // block), (m + np.log(l))[:, 0]
+blocks added up: You divide each block by its own sum. Divide once, at the end, by the sum over all.
+    acc = acc + np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ v[j : j + block]
+    return acc, (m + np.log(l))[:, 0]
+last keys lost: The last block is shorter when `block` does not divide the number of keys. Slices \
+may reach past the end; range(0, n_k, block) gives every start.
+    for j in range(0, len(k) // block * block, block):
+not scaled: The scores lack the factor d_k^(−1/2).
+    s = q @ k[j : j + block].T
+not divided: The output is acc / l; you returned acc.
+    return acc, (m + np.log(l))[:, 0]
+log of l: Your lse is log l alone. It is m + log l.
+    return acc / l, np.log(l)[:, 0]
+base 2: Your lse is in base 2. Multiply it by ln 2.
+    return acc / l, (m + np.log(l))[:, 0] / np.log(2)
+maximum starts at 0: Your maximum starts at 0. A row whose scores are far below 0 then underflows: \
+start from −inf.
+    m, l = np.zeros((len(q), 1)), np.zeros((len(q), 1))
+no maximum: You do not subtract a maximum: exponentials of large scores overflow.
+    m, l = np.zeros((len(q), 1)), np.zeros((len(q), 1))
+    m_new = m
+""",
     hints=[
         "Keep m, l and acc for all queries at once: (n_q, 1), (n_q, 1) and (n_q, d_v).",
         "For each block: scores, the new maximum, p, and the factor exp(m − m_new).",
@@ -223,7 +212,6 @@ ROWS = NUMBERS // (4 * D)
 BLOCKS = N // ROWS
 MOVED, TABLE = BLOCKS * 3 * N * D, 4 * N**2
 
-# fmt: off
 check_traffic = Ladder("traffic", [
     Rung("a", "how many numbers fit on the chip", NUMBERS, {
         KB * 1024: "These are bytes; a number takes 2.",
@@ -250,8 +238,7 @@ check_traffic = Ladder("traffic", [
         NUMBERS / 3: "This is d². Take the root.",
         NUMBERS**0.5: "Where M / d² is 1. The ratio is M / 3d².",
     }, hint="Set M / 3d² to 1."),
-], asks="the rungs of the exercise \"What must pass\"")
-# fmt: on
+], asks="the rungs of the exercise \"What must pass\"")  # fmt: skip
 
 # --- Catch the wrong tile ---------------------------------------------------------------------
 
@@ -293,48 +280,42 @@ def halves(q, k, v, causal):
     return np.exp2(lse[0] - total) * o[0] + np.exp2(lse[1] - total) * o[1]
 
 
-RIGHT_TILES = """
+check_tiled_test = TestCheck(
+    "my_tiled_test",
+    asks="test(tiled), which raises AssertionError if a tiled attention is wrong",
+    of=tiled,
+    right="""
 package: it is the course's own
-    - n_q, n_k
-    + return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
+    return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
 dense: it takes no tiles, and nobody can tell from outside
-    - n_q, n_k
-    + return attention(q, k, v, causal=causal)
+    return attention(q, k, v, causal=causal)
 plain loops: it is this chapter's, with a mask
 last key first: the order of the keys is free
-    - for j in range
-    + for j in reversed(range(0, n_seen, block_k)):
+    for j in reversed(range(0, n_seen, block_k)):
 halves: it merges two halves by their log-sum-exp, base 2
-    - n_q, n_k
-    + return halves(q, k, v, causal)
+    return halves(q, k, v, causal)
 float32: it rounds to float32 and returns that: allow 1e-4 on normal numbers, and 0.02 where q \
 is 1,000 times larger
     - n_q, n_k
     + q, k, v = (x.astype(np.float32) for x in (q, k, v))
     + return flash_attention(q, k, v, causal=causal, block_q=block_q, block_k=block_k)[0]
 blocks swapped: any tiles give the same output
-    - n_q, n_k
-    + return flash_attention(q, k, v, causal=causal, block_q=block_k, block_k=block_q)[0]
-"""
-
-WRONG_TILES = """
+    return flash_attention(q, k, v, causal=causal, block_q=block_k, block_k=block_q)[0]
+""",
+    wrong="""
 l not rescaled: it does not rescale l when the maximum rises
     l = l + p.sum(axis=1, keepdims=True)
 acc not rescaled: it does not rescale acc. Several tiles?
-    - acc = rescale
-    + acc = acc + p @ v_j
+    acc = acc + p @ v_j
 nothing rescaled: it rescales nothing
     p, rescale = np.exp(s - safe), 1
 tiles alone: it averages tiles, each with its own softmax
-    - acc = rescale
-    + acc = acc + p @ v_j / p.sum(axis=1, keepdims=True)
+    acc = acc + p @ v_j / p.sum(axis=1, keepdims=True)
     o[i : i + block_q] = np.nan_to_num(acc / max(1, -(-n_seen // block_k)))
 last keys lost: it loses the last keys where block_k does not divide n_k
-    - for j in range
-    + for j in range(0, min(n_seen, n_k // block_k * block_k), block_k):
+    for j in range(0, min(n_seen, n_k // block_k * block_k), block_k):
 last queries lost: it loses the last queries where block_q does not divide n_q
-    - for i in range
-    + for i in range(0, n_q // block_q * block_q, block_q):
+    for i in range(0, n_q // block_q * block_q, block_q):
 zeros as keys: it fills the last block of keys with zeros, whose score is 0 and not −∞
     - k_j, v_j
     + more = (0, max(0, j + block_k - n_k)), (0, 0)
@@ -355,10 +336,8 @@ scaled by d_v: it divides by the root of d_v, not d_k
     q_i = q[i : i + block_q] * v.shape[1] ** -0.5
 float16 sums: it keeps l and acc in float16: about three digits are right. How close do you look?
     l = (rescale * l + p.sum(axis=1, keepdims=True)).astype(np.float16)
-    - acc = rescale
-    + acc = (rescale * acc + p @ v_j).astype(np.float16)
+    acc = (rescale * acc + p @ v_j).astype(np.float16)
 mask ignored: it ignores causal
-    n_q, n_k = len(q), len(k)
     + causal = False
 diagonal skipped: it skips the tiles that the diagonal cuts, except for the first keys
     s = q_i @ k_j.T
@@ -376,13 +355,7 @@ changes q: it is right once, and leaves q scaled behind
     - return o
     + q *= q.shape[1] ** -0.5
     + return o
-"""
-
-check_tiled_test = TestCheck(
-    "my_tiled_test",
-    asks="test(tiled), which raises AssertionError if a tiled attention is wrong",
-    right=implementations(tiled, RIGHT_TILES),
-    wrong=implementations(tiled, WRONG_TILES),
+""",
     hints=[
         "Compare with attention(q, k, v, causal=causal). np.allclose is False where there is NaN.",
         "n_q, n_k = (7, 11) and (11, 7), d_k = 4, d_v = 3, tiles (2, 3), (3, 2), (4, 4), (16, 16).",

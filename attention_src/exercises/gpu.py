@@ -4,10 +4,8 @@ import numpy as np
 
 from attention_src.costs.algorithms import decode_cost
 from attention_src.costs.roofline import CHIPS
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.messages import report
 
 # --- Apart and fused --------------------------------------------------------------------------
@@ -18,32 +16,6 @@ def chain_time(flops, sizes, peak, bandwidth):
     apart = np.maximum(flops / peak, moved / bandwidth).sum()
     ends = sizes[0] + sizes[-1]
     return apart, np.maximum(flops.sum() / peak, ends / bandwidth)
-
-
-CHAIN_MISTAKES = """
-total instead of each: You took one maximum of two totals for the separate steps. Each waits for \
-its own: a step that computes does not overlap with the next one's reading.
-    apart = np.maximum(flops.sum() / peak, moved.sum() / bandwidth)
-arithmetic and memory added: You added the two times. They overlap: take the longer one.
-    apart = (flops / peak + moved / bandwidth).sum()
-    return apart, flops.sum() / peak + ends / bandwidth
-the shorter time: You took the shorter of the two times; a step is done when both are.
-    apart = np.minimum(flops / peak, moved / bandwidth).sum()
-    return apart, np.minimum(flops.sum() / peak, ends / bandwidth)
-each array moved once: Between two steps an array is moved twice: written by one, read by the next.
-    moved = sizes[1:] + np.where(np.arange(len(flops)) == 0, sizes[0], 0)
-only reads: A step writes its result too.
-    moved = sizes[:-1]
-only writes: A step reads its input too.
-    moved = sizes[1:]
-fused still moves everything: Your fused kernel still moves what lies between the steps. It keeps \
-that on the chip.
-    ends = moved.sum()
-fused, longest step: The fused kernel makes the operations of all steps, not only of the longest.
-    return apart, np.maximum(flops.max() / peak, ends / bandwidth)
-exchanged: The two are exchanged: first apart, then fused.
-    return np.maximum(flops.sum() / peak, ends / bandwidth), apart
-"""
 
 
 def _draw_chain(rng: np.random.Generator) -> tuple:
@@ -71,7 +43,30 @@ check_chain_time = Check(
     asks="f(flops, sizes, peak, bandwidth) -> (apart, fused), in seconds",
     cases=[Case(name, (*map(np.array, given[:2]), *given[2:])) for name, given in CHAINS.items()],
     draw=_draw_chain,
-    mistakes=mistakes(chain_time, CHAIN_MISTAKES),
+    mistakes="""
+total instead of each: You took one maximum of two totals for the separate steps. Each waits for \
+its own: a step that computes does not overlap with the next one's reading.
+    apart = np.maximum(flops.sum() / peak, moved.sum() / bandwidth)
+arithmetic and memory added: You added the two times. They overlap: take the longer one.
+    apart = (flops / peak + moved / bandwidth).sum()
+    return apart, flops.sum() / peak + ends / bandwidth
+the shorter time: You took the shorter of the two times; a step is done when both are.
+    apart = np.minimum(flops / peak, moved / bandwidth).sum()
+    return apart, np.minimum(flops.sum() / peak, ends / bandwidth)
+each array moved once: Between two steps an array is moved twice: written by one, read by the next.
+    moved = sizes[1:] + np.where(np.arange(len(flops)) == 0, sizes[0], 0)
+only reads: A step writes its result too.
+    moved = sizes[:-1]
+only writes: A step reads its input too.
+    moved = sizes[1:]
+fused still moves everything: Your fused kernel still moves what lies between the steps. It keeps \
+that on the chip.
+    ends = moved.sum()
+fused, longest step: The fused kernel makes the operations of all steps, not only of the longest.
+    return apart, np.maximum(flops.max() / peak, ends / bandwidth)
+exchanged: The two are exchanged: first apart, then fused.
+    return np.maximum(flops.sum() / peak, ends / bandwidth), apart
+""",
     returns=("apart", "fused"),
     hints=[
         "Which bytes does step 0 move? sizes[0] and sizes[1].",
@@ -90,34 +85,6 @@ def tile(a, b, shape, strides, block):
     at = rows * strides[0] + columns * strides[1]
     return at, (rows < shape[0]) & (columns < shape[1])
 
-
-TILE_MISTAKES = """
-strides exchanged: Going down one row moves by strides[0], not by strides[1].
-    at = rows * strides[1] + columns * strides[0]
-one row after the other: You counted as if rows lay one after the other in memory. Use the strides.
-    at = rows * shape[1] + columns
-columns next to each other: You left strides[1] out: columns need not be neighbours in memory.
-    at = rows * strides[0] + columns
-32 bits: These places wrapped around at 2^31. Count in 64 bits: np.arange(..., dtype=np.int64).
-    at = (rows * strides[0] + columns * strides[1] + 2**31) % 2**32 - 2**31
-program ids exchanged: a counts tiles from above (rows), b from the left (columns).
-    top, left = b * block[0], a * block[1]
-a not multiplied: Program a begins at row a * block[0]: it handles a whole tile.
-    top, left = a, b
-blocks exchanged: Rows begin at a * block[0], columns at b * block[1].
-    top, left = a * block[1], b * block[0]
-one too many: Rows are numbered from 0: row shape[0] is the first outside.
-    return at, (rows <= shape[0]) & (columns <= shape[1])
-rows only: A tile may stick out on the right too.
-    return at, (rows < shape[0]) & (columns < np.inf)
-columns only: A tile may stick out at the bottom too.
-    return at, (rows < np.inf) & (columns < shape[1])
-or: Inside means: its row and its column belong to the table.
-    return at, (rows < shape[0]) | (columns < shape[1])
-by place: You compared places. Behind the end of a row the next one begins: compare rows with \
-shape[0] and columns with shape[1].
-    return at, rows * shape[1] + columns < shape[0] * shape[1]
-"""
 
 TILES = {
     "the first tile": (0, 0, (5, 7), (7, 1), (2, 3)),
@@ -161,7 +128,33 @@ check_tile = Check(
     asks="f(a, b, shape, strides, block) -> (at, inside)",
     cases=[Case(name, args) for name, args in TILES.items()],
     draw=_draw_tile,
-    mistakes=mistakes(tile, TILE_MISTAKES),
+    mistakes="""
+strides exchanged: Going down one row moves by strides[0], not by strides[1].
+    at = rows * strides[1] + columns * strides[0]
+one row after the other: You counted as if rows lay one after the other in memory. Use the strides.
+    at = rows * shape[1] + columns
+columns next to each other: You left strides[1] out: columns need not be neighbours in memory.
+    at = rows * strides[0] + columns
+32 bits: These places wrapped around at 2^31. Count in 64 bits: np.arange(..., dtype=np.int64).
+    at = (rows * strides[0] + columns * strides[1] + 2**31) % 2**32 - 2**31
+program ids exchanged: a counts tiles from above (rows), b from the left (columns).
+    top, left = b * block[0], a * block[1]
+a not multiplied: Program a begins at row a * block[0]: it handles a whole tile.
+    top, left = a, b
+blocks exchanged: Rows begin at a * block[0], columns at b * block[1].
+    top, left = a * block[1], b * block[0]
+one too many: Rows are numbered from 0: row shape[0] is the first outside.
+    return at, (rows <= shape[0]) & (columns <= shape[1])
+rows only: A tile may stick out on the right too.
+    return at, (rows < shape[0]) & (columns < np.inf)
+columns only: A tile may stick out at the bottom too.
+    return at, (rows < np.inf) & (columns < shape[1])
+or: Inside means: its row and its column belong to the table.
+    return at, (rows < shape[0]) | (columns < shape[1])
+by place: You compared places. Behind the end of a row the next one begins: compare rows with \
+shape[0] and columns with shape[1].
+    return at, rows * shape[1] + columns < shape[0] * shape[1]
+""",
     also=_floats,
     returns=("at", "inside"),
     rtol=1e-14,  # places are whole numbers, up to 10^12
@@ -179,7 +172,6 @@ H100, T4 = CHIPS["H100"].ridge(), CHIPS["T4"].ridge()
 # FLOP per byte of keys and values, which the exercise counts alone: of each head.
 HEAD = decode_cost(N, 64, 64, n_heads=1, n_kv_heads=1).flops / (2 * N * (64 + 64))
 
-# fmt: off
 check_intensity = Ladder("intensity", [
     Rung("a", "FLOP per byte of z = x + y", 1 / (3 * 4), {
         1 / 3: "You counted numbers. A float32 number has 4 bytes.",
@@ -207,8 +199,7 @@ check_intensity = Ladder("intensity", [
         2 * T4: "Multiplication and addition: 2 FLOP.",
         H100: "That is the ridge of an H100.",
     }, hint="How many operations is each weight read for?"),
-], asks="the rungs of the exercise \"Under which roof?\"")
-# fmt: on
+], asks="the rungs of the exercise \"Under which roof?\"")  # fmt: skip
 
 # --- A test for kernels -----------------------------------------------------------------------
 
@@ -236,15 +227,18 @@ def in_blocks(s, rescaled=True):
     return np.exp(s - m) / np.where(l == 0, 1, l)
 
 
-RIGHT_KERNELS = """
+check_kernel_test = TestCheck(
+    "my_kernel_test",
+    asks="test(softmax), which should raise AssertionError for a wrong softmax",
+    of=softmax,
+    right="""
 row by row: one program for each row
 float32: it computes in float32, so its seventh digit is its last: allow for 1e-5
     - p = np.zeros
     + e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), -1e38))
     + return e / np.maximum(e.sum(axis=1, keepdims=True), 1e-38)
 in blocks: a running maximum and sum are exact
-    - p = np.zeros
-    + return in_blocks(s)
+    return in_blocks(s)
 base 2: powers of 2 do as well, and a GPU has them
     e = np.exp2((x - m) * np.float32(np.log2(np.e)))
 backwards: it adds up from the right
@@ -252,28 +246,24 @@ backwards: it adds up from the right
     l = e[::-1].sum()
 by columns: its result lies column by column
     return np.asfortranarray(p)
-"""
-
-WRONG_KERNELS = """
+""",
+    wrong="""
 last block lost: it handles full blocks of four columns only. Is your n no multiple of four?
     x = s[i, : max(n // 4 * 4, 1)]
 last row lost: its programs take two rows each. Do you try an odd number of rows?
     for i in range(n_rows - n_rows % 2 or 1):
 unmasked load: it reads into the next row where n is no power of two
-    n_rows, n = s.shape
     + memory = np.concatenate([s.ravel(), np.full(n, -np.inf, s.dtype)])
     x = memory[i * n : i * n + (1 << (n - 1).bit_length())]
 padded by zero: it loads places behind the row as 0, which get weight
     x = np.pad(s[i], (0, (1 << (n - 1).bit_length()) - n))
 as it lies: it does not look at strides. Do you pass a transposed table?
-    n_rows, n = s.shape
     + s = s.ravel(order="K").reshape(s.shape)
 no maximum: exp overflows. Do you try scores of some hundreds?
     m = 0
 one maximum: its rows share one maximum. Is one of your rows far below its neighbours?
     m = max(s.max(), -1e38)
 one sum: its rows share one sum
-    n_rows, n = s.shape
     + one = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), -1e38)).sum()
     l = one
 NaN if hidden: a row of -inf becomes NaN. Do you have such a row, and does NaN fail your comparison?
@@ -288,19 +278,12 @@ in place: it overwrites the scores, which the caller still needs
 no sum: its rows do not sum to 1
     l = 1
 not rescaled: its running sum is wrong when the maximum grows after column 16. Are your rows long?
-    - p = np.zeros
-    + return in_blocks(s, rescaled=False)
+    return in_blocks(s, rescaled=False)
 powers of 2: its rows sum to 1, with powers of 2 for those of e. Do you compare each weight?
     e = np.exp2(x - m)
 mirrored: its rows sum to 1, and each is stored from the right. Do you compare each weight?
     p[i, : len(e)] = e[:n][::-1] / (l or 1)
-"""
-
-check_kernel_test = TestCheck(
-    "my_kernel_test",
-    asks="test(softmax), which should raise AssertionError for a wrong softmax",
-    right=implementations(softmax, RIGHT_KERNELS),
-    wrong=implementations(softmax, WRONG_KERNELS),
+""",
     hints=[
         "Try several shapes: (1, 1), (3, 7), (13, 37). Which are no multiples of anything?",
         "Four tables of each shape: plain, transposed, one row 200 lower than the next, -inf.",
@@ -317,32 +300,6 @@ def row_lse(s):
     m = x.max(axis=1)
     l = np.exp(x - m[:, None]).sum(axis=1)
     return (m + np.log(l)).astype(np.float32)
-
-
-LSE_MISTAKES = """
-no maximum: exp of a large score overflows. Subtract the row's maximum, and add it at the end.
-    return np.log(np.exp(s).sum(axis=1))
-maximum not added: You subtracted the maximum and did not add it again.
-    return np.log(l)
-maximum: This is the maximum of each row.
-    return m
-sum: This is l, the sum: take its log, add m.
-    return l
-padded by zero: Places behind the row were loaded as 0 and counted. Load them as -inf.
-    x = np.pad(s, ((0, 0), (0, (1 << (s.shape[1] - 1).bit_length()) - s.shape[1]))).astype(float)
-unmasked: Your programs read into the next row: load with mask=j < n.
-    - x = s
-    + n, memory = s.shape[1], np.append(s.astype(float), np.full(s.shape[1], -np.inf))
-    + x = np.stack([memory[i * n :][: 1 << (n - 1).bit_length()] for i in range(len(s))])
-base 2: tl.log2 is not tl.log.
-    return m + np.log2(l)
-sign: The sign is turned.
-    return -m - np.log(l)
-first row: All programs read row 0.
-    x = s[:1].repeat(len(s), 0).astype(np.float64)
-mean: This is the log of the mean of exponentials. Do not divide by n.
-    return m + np.log(l / s.shape[1])
-"""
 
 
 def _draw_scores(rng: np.random.Generator) -> tuple:
@@ -368,7 +325,30 @@ check_row_lse = Check(
     cases=[Case(name, (np.array(rows, np.float32),)) for name, rows in ROWS.items()],
     draw=_draw_scores,
     drawn=12,
-    mistakes=mistakes(row_lse, LSE_MISTAKES),
+    mistakes="""
+no maximum: exp of a large score overflows. Subtract the row's maximum, and add it at the end.
+    return np.log(np.exp(s).sum(axis=1))
+maximum not added: You subtracted the maximum and did not add it again.
+    return np.log(l)
+maximum: This is the maximum of each row.
+    return m
+sum: This is l, the sum: take its log, add m.
+    return l
+padded by zero: Places behind the row were loaded as 0 and counted. Load them as -inf.
+    x = np.pad(s, ((0, 0), (0, (1 << (s.shape[1] - 1).bit_length()) - s.shape[1]))).astype(float)
+unmasked: Your programs read into the next row: load with mask=j < n.
+    - x = s
+    + n, memory = s.shape[1], np.append(s.astype(float), np.full(s.shape[1], -np.inf))
+    + x = np.stack([memory[i * n :][: 1 << (n - 1).bit_length()] for i in range(len(s))])
+base 2: tl.log2 is not tl.log.
+    return m + np.log2(l)
+sign: The sign is turned.
+    return -m - np.log(l)
+first row: All programs read row 0.
+    x = s[:1].repeat(len(s), 0).astype(np.float64)
+mean: This is the log of the mean of exponentials. Do not divide by n.
+    return m + np.log(l / s.shape[1])
+""",
     rtol=1e-5,
     seconds=60,  # the first run on a GPU compiles
     hints=[

@@ -6,9 +6,7 @@ import numpy as np
 
 from attention_src.attention.reference import attention
 from attention_src.costs import kv_cache_bytes
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
 
 LIMIT = 8 << 20  # bytes: grouped, the keys take 1 MiB, copied for each head 32; absorbed, 16
 
@@ -27,7 +25,76 @@ def grouped_attention(q, k, v, mask=None):
     return o.reshape(*o.shape[:-4], H, *o.shape[-2:])
 
 
-GROUPED_MISTAKES = """
+def _case(name: str, seed: int, lead: tuple, sizes: tuple, mask: Any = None, **more: Any) -> Case:
+    """A named case. sizes: H, H_kv, n_q, n_k, d_k, d_v; more: spread of q, max_bytes."""
+    H, H_kv, n_q, n_k, d_k, d_v = sizes
+    rng = np.random.default_rng(seed)
+    shapes = ((H, n_q, d_k), (H_kv, n_k, d_k), (H_kv, n_k, d_v))
+    q, k, v = (rng.normal(size=(*lead, *shape)) for shape in shapes)
+    return Case(name, (more.pop("spread", 1.0) * q, k, v, mask), **more)
+
+
+def _draw(rng: np.random.Generator) -> tuple:
+    lead = tuple(int(size) for size in rng.integers(1, 4, rng.integers(0, 3)))
+    H_kv, r = (int(size) for size in rng.integers(1, 5, 2))
+    n_q, n_k, d_k, d_v = (int(size) for size in rng.integers(1, 6, 4))
+    full = (*lead, H_kv * r, n_q, n_k)
+    axes = int(rng.integers(1, len(full) + 1))
+    shape = [size if rng.random() < 0.7 else 1 for size in full[-axes:]]
+    mask = rng.random(shape) < 0.7 if rng.random() < 0.6 else None
+    if mask is not None and mask.ndim == 2 and n_q in (H_kv, *lead):
+        mask = mask[None]  # on four axes of scores, `attention` refuses [n_q, n_k] as ambiguous
+    q = rng.normal(size=(*full[:-1], d_k)) * rng.choice([0.3, 1.0, 30.0, 1000.0])
+    k, v = (rng.normal(size=(*lead, H_kv, n_k, d)) for d in (d_k, d_v))
+    return q, k, v, mask
+
+
+def _one_hidden(name: str, q: float, *keys: float) -> Case:
+    """Two heads, three keys of width 1; the first is hidden."""
+    k, v = (np.reshape(x, (1, 3, 1)) for x in (keys, (5.0, 1.0, 2.0)))
+    return Case(name, (np.full((2, 1, 1), float(q)), k, v, np.array([[False, True, True]])))
+
+
+_RNG = np.random.default_rng(7)
+_HEADS, _ALL_AXES = (_RNG.random(shape) < 0.6 for shape in ((6, 3, 4), (2, 6, 3, 4)))
+_BLIND = np.array([[True, False, True], [False, False, False]])
+_PADDED = np.array([[True, True, True], [True, True, False]])[:, None, None]
+_SEEN = np.ones((1, 1024), dtype=bool)
+_MANY, _MORE = (32, 1, 1, 4096, 32, 32), (32, 4, 1, 1024, 32, 32)
+
+check_grouped_attention = Check(
+    "grouped_attention",
+    grouped_attention,
+    asks="f(q [..., H, n_q, d_k], k [..., H_kv, n_k, d_k], v [..., H_kv, n_k, d_v], mask=None)",
+    cases=[
+        _case("four query heads, two key/value heads", 0, (), (4, 2, 1, 3, 2, 2)),
+        _case("six query heads, two key/value heads", 1, (), (6, 2, 2, 3, 4, 2)),
+        _case("six query heads, three key/value heads, d_v above d_k", 2, (), (6, 3, 3, 4, 2, 5)),
+        _case("one key/value head for all", 3, (), (4, 1, 2, 3, 2, 2)),
+        _case("a key/value head for each", 4, (), (3, 3, 2, 3, 2, 2)),
+        _case("a causal mask [n_q, n_k]", 5, (), (6, 2, 4, 4, 2, 2), np.tri(4, dtype=bool)),
+        _case("a query that may see nothing", 6, (), (6, 3, 2, 3, 2, 2), _BLIND),
+        _case("each query head its own mask [H, n_q, n_k]", 8, (), (6, 2, 3, 4, 2, 2), _HEADS),
+        _case("two texts", 9, (2,), (6, 3, 2, 3, 2, 2)),
+        _case("two texts, padded: mask [2, 1, 1, n_k]", 10, (2,), (6, 2, 2, 3, 2, 2), _PADDED),
+        _case("two texts, a mask with all axes", 11, (2,), (6, 2, 3, 4, 2, 2), _ALL_AXES),
+        _case("scores in the thousands", 12, (), (6, 2, 2, 3, 2, 2), spread=3000.0),
+        # A mask that writes -1e4 in place of hidden scores uncovers them.
+        _one_hidden("every score near -40,000, one key hidden", -200.0, 201.0, 200.0, 200.01),
+        # Clipped scores, or those of float32, make near ties even.
+        _one_hidden("every score near 40,000, one key hidden", 200.0, 201.0, 200.0, 200.01),
+        # -1e4 added to a loud score hides nothing.
+        _one_hidden("the hidden key's score is 80,000 above the others", 200, 200, -200, -200.01),
+        _case(
+            "32 query heads, one key/value head: no room for copies", 13, (), _MANY, max_bytes=LIMIT
+        ),
+        # Half of one copy, which takes 8 MiB.
+        _case("the same with 4 key/value heads", 14, (), _MORE, _SEEN, max_bytes=LIMIT // 2),
+        _case("three axes in front", 15, (2, 1, 3), (4, 2, 2, 3, 2, 2)),
+    ],
+    draw=_draw,
+    drawn=40,
+    mistakes="""
 tiled: Your query head h uses key/value head h % H_kv: the row of heads is tiled. Neighbours \
 share: head h // r, with r = H // H_kv.
     group = (*q.shape[:-3], H, 1)
@@ -77,81 +144,7 @@ mask's heads tiled: Your query heads look through one another's masks. Reshape t
     + tiled = (*q.shape[:-3], H // H_kv, H_kv)
     q = q.reshape(*group, *q.shape[-2:])
     + mask = mask if mask is None else mask.reshape(*tiled, *mask.shape[-2:]).swapaxes(-3, -4)
-"""
-
-
-def _case(name: str, seed: int, lead: tuple, sizes: tuple, mask: Any = None, **more: Any) -> Case:
-    """A named case. sizes: H, H_kv, n_q, n_k, d_k, d_v; more: spread of q, max_bytes."""
-    H, H_kv, n_q, n_k, d_k, d_v = sizes
-    rng = np.random.default_rng(seed)
-    shapes = ((H, n_q, d_k), (H_kv, n_k, d_k), (H_kv, n_k, d_v))
-    q, k, v = (rng.normal(size=(*lead, *shape)) for shape in shapes)
-    return Case(name, (more.pop("spread", 1.0) * q, k, v, mask), **more)
-
-
-def _draw(rng: np.random.Generator) -> tuple:
-    lead = tuple(int(size) for size in rng.integers(1, 4, rng.integers(0, 3)))
-    H_kv, r = (int(size) for size in rng.integers(1, 5, 2))
-    n_q, n_k, d_k, d_v = (int(size) for size in rng.integers(1, 6, 4))
-    full = (*lead, H_kv * r, n_q, n_k)
-    axes = int(rng.integers(1, len(full) + 1))
-    shape = [size if rng.random() < 0.7 else 1 for size in full[-axes:]]
-    mask = rng.random(shape) < 0.7 if rng.random() < 0.6 else None
-    if mask is not None and mask.ndim == 2 and n_q in (H_kv, *lead):
-        mask = mask[None]  # on four axes of scores, `attention` refuses [n_q, n_k] as ambiguous
-    q = rng.normal(size=(*full[:-1], d_k)) * rng.choice([0.3, 1.0, 30.0, 1000.0])
-    k, v = (rng.normal(size=(*lead, H_kv, n_k, d)) for d in (d_k, d_v))
-    return q, k, v, mask
-
-
-def _one_hidden(name: str, q: float, *keys: float) -> Case:
-    """Two heads, three keys of width 1; the first is hidden."""
-    k, v = (np.reshape(x, (1, 3, 1)) for x in (keys, (5.0, 1.0, 2.0)))
-    return Case(name, (np.full((2, 1, 1), q), k, v, np.array([[False, True, True]])))
-
-
-_RNG = np.random.default_rng(7)
-_HEADS, _ALL_AXES = (_RNG.random(shape) < 0.6 for shape in ((6, 3, 4), (2, 6, 3, 4)))
-_BLIND = np.array([[True, False, True], [False, False, False]])
-_PADDED = np.array([[True, True, True], [True, True, False]])[:, None, None]
-_SEEN = np.ones((1, 1024), dtype=bool)
-_MANY, _MORE = (32, 1, 1, 4096, 32, 32), (32, 4, 1, 1024, 32, 32)
-
-check_grouped_attention = Check(
-    "grouped_attention",
-    grouped_attention,
-    asks="f(q [..., H, n_q, d_k], k [..., H_kv, n_k, d_k], v [..., H_kv, n_k, d_v], mask=None)",
-    cases=[
-        _case("four query heads, two key/value heads", 0, (), (4, 2, 1, 3, 2, 2)),
-        _case("six query heads, two key/value heads", 1, (), (6, 2, 2, 3, 4, 2)),
-        _case("six query heads, three key/value heads, d_v above d_k", 2, (), (6, 3, 3, 4, 2, 5)),
-        _case("one key/value head for all", 3, (), (4, 1, 2, 3, 2, 2)),
-        _case("a key/value head for each", 4, (), (3, 3, 2, 3, 2, 2)),
-        _case("a causal mask [n_q, n_k]", 5, (), (6, 2, 4, 4, 2, 2), np.tri(4, dtype=bool)),
-        _case("a query that may see nothing", 6, (), (6, 3, 2, 3, 2, 2), _BLIND),
-        _case("each query head its own mask [H, n_q, n_k]", 8, (), (6, 2, 3, 4, 2, 2), _HEADS),
-        _case("two texts", 9, (2,), (6, 3, 2, 3, 2, 2)),
-        _case("two texts, padded: mask [2, 1, 1, n_k]", 10, (2,), (6, 2, 2, 3, 2, 2), _PADDED),
-        _case("two texts, a mask with all axes", 11, (2,), (6, 2, 3, 4, 2, 2), _ALL_AXES),
-        _case("scores in the thousands", 12, (), (6, 2, 2, 3, 2, 2), spread=3000.0),
-        # A mask that writes -1e4 in place of hidden scores uncovers them.
-        _one_hidden("every score near -40,000, one key hidden", -200.0, 201.0, 200.0, 200.01),
-        # Clipped scores, or those of float32, make near ties even.
-        _one_hidden("every score near 40,000, one key hidden", 200.0, 201.0, 200.0, 200.01),
-        # -1e4 added to a loud score hides nothing.
-        _one_hidden(
-            "the hidden key's score is 80,000 above the others", 200.0, 200.0, -200.0, -200.01
-        ),
-        _case(
-            "32 query heads, one key/value head: no room for copies", 13, (), _MANY, max_bytes=LIMIT
-        ),
-        # Half of one copy, which takes 8 MiB.
-        _case("the same with 4 key/value heads", 14, (), _MORE, _SEEN, max_bytes=LIMIT // 2),
-        _case("three axes in front", 15, (2, 1, 3), (4, 2, 2, 3, 2, 2)),
-    ],
-    draw=_draw,
-    drawn=40,
-    mistakes=mistakes(grouped_attention, GROUPED_MISTAKES),
+""",
     hints=[
         "Give the group an axis of its own: q as [..., H_kv, r, n_q, d_k]. Which axis does k need?",
         "k[..., None, :, :] is [..., H_kv, 1, n_k, d_k]: it broadcasts over r, without a copy.",
@@ -172,7 +165,11 @@ def shared(q, k, v):
     return o
 
 
-RIGHT_SHARING = """
+check_sharing_test = TestCheck(
+    "my_sharing_test",
+    asks="test(grouped), which raises AssertionError if heads are shared wrongly",
+    of=shared,
+    right="""
 a view: the group has an axis of its own
     return attention(q.reshape(H_kv, r, *q.shape[1:]), k[:, None], v[:, None]).reshape(o.shape)
 rows: the queries of a group stand below one another
@@ -183,9 +180,8 @@ repeat: copies give the same numbers
     return o
 float32: it computes in float32: allow for differences of 1e-5
     return attention(*(x.astype(np.float32) for x in (q, k[keys], v[values])))
-"""
-
-WRONG_SHARING = """
+""",
+    wrong="""
 tiled: it takes head h % H_kv
     keys = h % H_kv
     values = h % H_kv
@@ -224,13 +220,7 @@ scaled by the group: its scale counts the group: 1 / sqrt(r d_k)
     scale = (r * q.shape[-1]) ** -0.5
 not scaled: it does not scale its scores
     scale = 1.0
-"""
-
-check_sharing_test = TestCheck(
-    "my_sharing_test",
-    asks="test(grouped), which raises AssertionError if heads are shared wrongly",
-    right=implementations(shared, RIGHT_SHARING),
-    wrong=implementations(shared, WRONG_SHARING),
+""",
     hints=[
         "Compare each output head with attention(q[h], k[g], v[g]) for the g that it should use.",
         "Sizes: 6 query heads on 2 key/value heads, several queries, and d_k unlike d_v.",
@@ -247,7 +237,6 @@ def _token_bytes(n_kv_heads: int = H_KV) -> int:
     return kv_cache_bytes(LAYERS, n_kv_heads, D, D, 1)
 
 
-# fmt: off
 check_cache_ladder = Ladder("cache", [
     Rung("a", "numbers of one token in one layer", 2 * H_KV * D, {
         H_KV * D: "That is the keys. The values take as much.",
@@ -278,8 +267,7 @@ check_cache_ladder = Ladder("cache", [
         2 * H / H_KV: "Each number has two bytes.",
     }, hint="Each number read, of a key or a value, meets r queries: 2 r FLOP for 2 bytes.",
          rtol=0),
-], asks="the rungs of \"What fits\"")
-# fmt: on
+], asks="the rungs of \"What fits\"")  # fmt: skip
 
 # --- Absorbed ---------------------------------------------------------------------------------
 
@@ -289,28 +277,6 @@ def absorbed_attention(q, c, w_uk, w_uv):
     c = c[..., None, :, :]  # [..., 1, n_k, d_latent]
     o = attention(q_c, c, c, scale=q.shape[-1] ** -0.5)
     return o @ w_uv  # [..., H, n_q, d_v]
-
-
-ABSORBED_MISTAKES = """
-expanded: You formed keys or values of heads, or copied c for each head. Let each head's query \
-meet c itself.
-    o = attention(q, c @ w_uk, c @ w_uv)
-    return o
-scaled by the latent's width: You divided by the root of d_latent, the width that the product \
-happens to have. The scores are those of keys of width d_k.
-    o = attention(q_c, c, c)
-not scaled: The scores are not divided by the root of d_k.
-    o = attention(q_c, c, c, scale=1.0)
-not transposed: q W_UK turns the query the other way round: q (c W_UK)^T = q W_UK^T c^T.
-    q_c = q @ w_uk
-keys as values: The output goes through W_UV, yours through W_UK.
-    return o @ w_uk
-no up-projection: Your output is a mean of latent vectors. It still has to go through W_UV.
-    return o
-first head's matrices: Each head has its own W_UK and W_UV.
-    q_c = q @ w_uk[:1].swapaxes(-1, -2)
-    return o @ w_uv[:1]
-"""
 
 
 def _latent(seed: Any, lead: tuple, sizes: tuple, spread: float = 1.0) -> tuple:
@@ -362,7 +328,26 @@ check_absorbed_attention = Check(
     ],
     draw=_draw_latent,
     drawn=40,
-    mistakes=mistakes(absorbed_attention, ABSORBED_MISTAKES),
+    mistakes="""
+expanded: You formed keys or values of heads, or copied c for each head. Let each head's query \
+meet c itself.
+    o = attention(q, c @ w_uk, c @ w_uv)
+    return o
+scaled by the latent's width: You divided by the root of d_latent, the width that the product \
+happens to have. The scores are those of keys of width d_k.
+    o = attention(q_c, c, c)
+not scaled: The scores are not divided by the root of d_k.
+    o = attention(q_c, c, c, scale=1.0)
+not transposed: q W_UK turns the query the other way round: q (c W_UK)^T = q W_UK^T c^T.
+    q_c = q @ w_uk
+keys as values: The output goes through W_UV, yours through W_UK.
+    return o @ w_uk
+no up-projection: Your output is a mean of latent vectors. It still has to go through W_UV.
+    return o
+first head's matrices: Each head has its own W_UK and W_UV.
+    q_c = q @ w_uk[:1].swapaxes(-1, -2)
+    return o @ w_uv[:1]
+""",
     hints=[
         "q k^T = q (c W_UK)^T. Move the bracket, so that c stands alone.",
         "q @ w_uk.swapaxes(-1, -2) is [..., H, n_q, d_latent]; c needs an axis for the heads.",

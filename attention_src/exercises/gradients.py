@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.grading import Implementation, TestCheck
-from attention_src.exercises.engine.ladder import Ladder, Rung
+from attention_src.exercises.engine import Case, Check, Implementation, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.messages import Result
 from attention_src.exercises.engine.variants import variants
 from attention_src.softmax.reference import softmax
@@ -41,7 +39,6 @@ DS = DK  # a score is 2 k / 2
 
 _Rung = functools.partial(Rung, rtol=2e-3)  # three digits
 
-# fmt: off
 check_by_hand = Ladder("by_hand", [
     _Rung("a", "the two weights", P, {
         tuple(softmax(2 * KEYS)): "The scores are divided by the root of d_k = 4.",
@@ -92,8 +89,7 @@ check_by_hand = Ladder("by_hand", [
         (-6, 0): "Nearly: the second is small and not 0.",
         tuple(DV): "The weights have changed, and so has do.",
     }, hint="p_j do, with the new weights and the new do.", rtol=6e-3, atol=0.0),
-], asks="the rungs of \"By hand\"")
-# fmt: on
+], asks="the rungs of \"By hand\"")  # fmt: skip
 
 # --- Attention backward -----------------------------------------------------------------------
 
@@ -115,7 +111,58 @@ def attention_backward(q, k, v, do, mask=None):
     return dq, dk, dv
 
 
-BACKWARD_MISTAKES = """
+def _inputs(seed: int, n_q: int, n_k: int, d_k: int, d_v: int, *lead: int) -> tuple:
+    rng = np.random.default_rng(seed)
+    shapes = ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v))
+    return tuple(rng.normal(size=(*lead, *shape)) for shape in shapes)
+
+
+def _draw(rng: np.random.Generator) -> tuple:
+    sizes = [int(n) for n in rng.integers(1, 6, 4)]
+    lead = [int(n) for n in rng.integers(1, 4, rng.integers(0, 4))]
+    q, k, v, do = _inputs(int(rng.integers(1000)), *sizes, *lead)
+    q = q * rng.choice([0.3, 1.0, 5.0, 30.0])
+    kind = rng.integers(4)
+    if kind == 0:
+        return q, k, v, do, None
+    shape = [(*lead, *sizes[:2]), (sizes[0], sizes[1]), (sizes[1],)][kind - 1]
+    return q, k, v, do, rng.random(shape) < rng.choice([0.3, 0.7])
+
+
+_PLAIN = _inputs(1, 2, 3, 4, 2)
+_SEES = np.array([[True, False, True], [True, True, True]])
+_EMPTY = np.array([[False, False, False], [True, True, False]])
+_LARGE = _inputs(2, 3, 4, 2, 3)
+_LARGE = (_LARGE[0] * 4000, *_LARGE[1:])
+_DEEP = _inputs(3, 3, 4, 2, 5, 2, 3)
+_LOW_QK = np.full((1, 4), -100.0), np.array([[50.0] * 4, [50, 50, 50, 49.99], [1, 1, 1, 1]])
+_LOW = (*_LOW_QK, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False]))
+_PADDING = np.array([[1, 1, 1, 0], [1, 0, 0, 0]]).reshape(2, 1, 1, 4) > 0
+_HEADS = np.array([[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 0]]]) > 0
+_NAMES = "two queries, three keys"
+
+check_attention_backward = Check(
+    "attention_backward",
+    attention_backward,
+    asks="f(q, k, v, do, mask) -> (dq, dk, dv), the gradients of attention",
+    cases=[
+        Case(f"{_NAMES}, no mask", (*_PLAIN, None)),
+        Case("three of each", (*_inputs(4, 3, 3, 3, 3), None)),
+        Case(f"{_NAMES}, a mask", (*_PLAIN, _SEES)),
+        Case("the first query may see nothing", (*_PLAIN, _EMPTY)),
+        Case("a mask of shape [n_k]", (*_PLAIN, np.array([True, False, True]))),
+        Case("scores up to ten thousand", (*_LARGE, None)),
+        Case("large scores and a mask", (*_LARGE, np.tri(3, 4) > 0)),
+        Case("two sentences, three heads", (*_DEEP, None)),
+        Case("padding [B, 1, 1, n_k]", (*_DEEP, _PADDING)),
+        Case("one key", (*_inputs(5, 2, 1, 3, 2), None)),
+        Case("no query may see anything", (*_PLAIN, np.zeros((2, 3), dtype=bool))),
+        Case("a batch of five", (*_inputs(6, 2, 2, 2, 2, 5), np.tri(2, dtype=bool))),
+        Case("three sentences, three heads", (*_inputs(7, 2, 2, 3, 2, 3, 3), _HEADS)),
+        Case("visible scores of -10,000", _LOW),
+        Case("a mask of shape [n_q, 1]", (*_PLAIN, np.array([[True], [False]]))),
+    ],
+    mistakes="""
 no scale: The scale 1/sqrt(d_k) is in the scores, and again in dq and dk.
     scale = 1.0
 scores not scaled: The scores are not divided by sqrt(d_k).
@@ -149,7 +196,6 @@ dv reshaped: dv needs p transposed; reshape only regroups its numbers.
 dq and dk swapped: dq is made from the keys, and dk from the queries.
     return (dk, dq, dv) if q.shape == k.shape else (dq, dk, dv)
 ones for do: You left do out: dv = p^T do, and dp = do v^T.
-    scale = q.shape[-1] ** -0.5
     + do = np.ones_like(do)
 mask ignored: The mask is ignored: hidden pairs get weights and gradients.
     seen = True
@@ -173,63 +219,7 @@ no maximum, and 0 / 0: exp overflows: subtract each row's maximum. And a row wit
 became NaN: it gives 0, and so do its gradients.
     e = np.exp(s)
     p = e / l
-"""
-
-
-def _inputs(seed: int, n_q: int, n_k: int, d_k: int, d_v: int, *lead: int) -> tuple:
-    rng = np.random.default_rng(seed)
-    shapes = ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v))
-    return tuple(rng.normal(size=(*lead, *shape)) for shape in shapes)
-
-
-def _draw(rng: np.random.Generator) -> tuple:
-    sizes = [int(n) for n in rng.integers(1, 6, 4)]
-    lead = [int(n) for n in rng.integers(1, 4, rng.integers(0, 4))]
-    q, k, v, do = _inputs(int(rng.integers(1000)), *sizes, *lead)
-    q = q * rng.choice([0.3, 1.0, 5.0, 30.0])
-    kind = rng.integers(4)
-    if kind == 0:
-        return q, k, v, do, None
-    shape = [(*lead, *sizes[:2]), (sizes[0], sizes[1]), (sizes[1],)][kind - 1]
-    return q, k, v, do, rng.random(shape) < rng.choice([0.3, 0.7])
-
-
-_PLAIN = _inputs(1, 2, 3, 4, 2)
-_SEES = np.array([[True, False, True], [True, True, True]])
-_EMPTY = np.array([[False, False, False], [True, True, False]])
-_LARGE = _inputs(2, 3, 4, 2, 3)
-_LARGE = (_LARGE[0] * 4000, *_LARGE[1:])
-_DEEP = _inputs(3, 3, 4, 2, 5, 2, 3)
-_LOW = np.full((1, 4), -100.0), np.array([[50.0] * 4, [50, 50, 50, 49.99], [1, 1, 1, 1]])
-_PADDING = np.array([[1, 1, 1, 0], [1, 0, 0, 0]]).reshape(2, 1, 1, 4) > 0
-_HEADS = np.array([[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 0]]]) > 0
-_NAMES = "two queries, three keys"
-
-check_attention_backward = Check(
-    "attention_backward",
-    attention_backward,
-    asks="f(q, k, v, do, mask) -> (dq, dk, dv), the gradients of attention",
-    cases=[
-        Case(f"{_NAMES}, no mask", (*_PLAIN, None)),
-        Case("three of each", (*_inputs(4, 3, 3, 3, 3), None)),
-        Case(f"{_NAMES}, a mask", (*_PLAIN, _SEES)),
-        Case("the first query may see nothing", (*_PLAIN, _EMPTY)),
-        Case("a mask of shape [n_k]", (*_PLAIN, np.array([True, False, True]))),
-        Case("scores up to ten thousand", (*_LARGE, None)),
-        Case("large scores and a mask", (*_LARGE, np.tri(3, 4) > 0)),
-        Case("two sentences, three heads", (*_DEEP, None)),
-        Case("padding [B, 1, 1, n_k]", (*_DEEP, _PADDING)),
-        Case("one key", (*_inputs(5, 2, 1, 3, 2), None)),
-        Case("no query may see anything", (*_PLAIN, np.zeros((2, 3), dtype=bool))),
-        Case("a batch of five", (*_inputs(6, 2, 2, 2, 2, 5), np.tri(2, dtype=bool))),
-        Case("three sentences, three heads", (*_inputs(7, 2, 2, 3, 2, 3, 3), _HEADS)),
-        Case(
-            "visible scores of -10,000",
-            (*_LOW, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False])),
-        ),
-        Case("a mask of shape [n_q, 1]", (*_PLAIN, np.array([[True], [False]]))),
-    ],
-    mistakes=mistakes(attention_backward, BACKWARD_MISTAKES),
+""",
     hints=[
         "Compute p as in masked softmax, then walk back: dv, dp, ds, dq, dk.",
         "ds = p * (dp - delta) with delta = (do * o).sum(axis=-1, keepdims=True).",
@@ -249,29 +239,6 @@ def my_output_by_key(q, k, v, j):
     p = e / e.sum()
     o = p @ v
     return np.outer(p[j] * (v[j] - o), q) / root
-
-
-BY_KEY_MISTAKES = """
-by the query: This is how o moves with q. Asked is: with key j.
-    return (v - o).T @ (p[:, None] * (k - p @ k)) / root
-scale: The scale is missing: the scores, and their slopes, are divided by sqrt(d_k).
-    root = 1.0
-scale of the slope: The weights are right; the score also moves with k_j by q / sqrt(d_k), not by q.
-    return np.outer(p[j] * (v[j] - o), q)
-transposed: The shape is [d_v, d_k]: one row for each number of the output.
-    return np.outer(q, p[j] * (v[j] - o)) / root
-softmax held fixed: p_j v_j is one term. The other weights move too: that is where the mean o \
-comes in.
-    return np.outer(p[j] * v[j], q) / root
-own weight only: You moved p_j only. As p_j grows all others shrink, and o loses their values.
-    return np.outer(p[j] * (1 - p[j]) * v[j], q) / root
-along the key: The score moves with k_j along q, the vector that it is multiplied with.
-    return np.outer(p[j] * (v[j] - o), k[j]) / root
-weight forgotten: Right but for the weight: multiply by p_j.
-    return np.outer(v[j] - o, q) / root
-sign: The sign is turned round: v_j minus o.
-    return np.outer(p[j] * (o - v[j]), q) / root
-"""
 
 
 def _draw_key(rng: np.random.Generator) -> tuple:
@@ -301,7 +268,27 @@ check_output_by_key = Check(
         Case("scores of 50", (np.array([10.0]), np.array([[5.0], [4.9]]), _V, 1)),
         Case("five other keys", (*_any(5, 4, 3), 3)),
     ],
-    mistakes=mistakes(my_output_by_key, BY_KEY_MISTAKES),
+    mistakes="""
+by the query: This is how o moves with q. Asked is: with key j.
+    return (v - o).T @ (p[:, None] * (k - p @ k)) / root
+scale: The scale is missing: the scores, and their slopes, are divided by sqrt(d_k).
+    root = 1.0
+scale of the slope: The weights are right; the score also moves with k_j by q / sqrt(d_k), not by q.
+    return np.outer(p[j] * (v[j] - o), q)
+transposed: The shape is [d_v, d_k]: one row for each number of the output.
+    return np.outer(q, p[j] * (v[j] - o)) / root
+softmax held fixed: p_j v_j is one term. The other weights move too: that is where the mean o \
+comes in.
+    return np.outer(p[j] * v[j], q) / root
+own weight only: You moved p_j only. As p_j grows all others shrink, and o loses their values.
+    return np.outer(p[j] * (1 - p[j]) * v[j], q) / root
+along the key: The score moves with k_j along q, the vector that it is multiplied with.
+    return np.outer(p[j] * (v[j] - o), k[j]) / root
+weight forgotten: Right but for the weight: multiply by p_j.
+    return np.outer(v[j] - o, q) / root
+sign: The sign is turned round: v_j minus o.
+    return np.outer(p[j] * (o - v[j]), q) / root
+""",
     hints=[
         "o = sum_i p_i v_i, and p_i moves with s_j by p_i (1[i = j] - p_j). Sum over i.",
         "The sum is p_j (v_j - o), one number for each entry of o.",

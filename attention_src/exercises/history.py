@@ -2,17 +2,13 @@
 
 import numpy as np
 
+from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.checking import Case, Check, mistakes
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
-from attention_src.exercises.engine.ladder import Ladder, Rung
 
 # --- Is the vector too small? -----------------------------------------------------------------
 
 LETTER, WIDTH, RIGHT_WORDS = float(np.log2(26)), 52, 0.07
 
-# fmt: off
 check_budget = Ladder("budget", [
     Rung("a", "bits of one letter", LETTER, {
         np.log(26): "This is the natural logarithm. Bits need base 2.",
@@ -46,8 +42,7 @@ check_budget = Ladder("budget", [
         8 * 52: "The copyist with attention has states of 48 numbers.",
         8 * 8: "These are the weights. How many numbers do they average?",
     }, hint="A state for each letter.", rtol=0),
-], asks="the rungs of the exercise \"Is the vector too small?\"")
-# fmt: on
+], asks="the rungs of the exercise \"Is the vector too small?\"")  # fmt: skip
 
 # --- From scores to contexts ------------------------------------------------------------------
 
@@ -57,29 +52,6 @@ def my_contexts(s, h):
     p = e / e.sum(axis=1, keepdims=True)
     return p @ h
 
-
-CONTEXT_MISTAKES = """
-wrong axis: Your weights sum to 1 over the steps. Each step shares out one unit over the states: \
-sum over axis 1.
-    p = e / e.sum(axis=0, keepdims=True)
-one sum: All your weights together sum to 1. Those of each step should: sum over axis 1.
-    p = e / e.sum()
-no normalisation: The weights of a step must sum to 1. Divide by the row's sum.
-    p = e
-scores as weights: These are scores. Make weights of them.
-    p = s
-no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
-    e = s
-the best state alone: You take the state with the largest score. Average all states, by their \
-weights.
-    return h[s.argmax(axis=1)]
-plain mean: This is the plain mean of the states: the scores play no part.
-    return np.tile(h.mean(axis=0), (len(s), 1))
-the last state: This is the copyist with one vector: the last state, at each step.
-    return np.tile(h[-1], (len(s), 1))
-weights only: These are the weights. Average the states with them: p @ h.
-    return p
-"""
 
 STATES = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 5.0]])
 SCORES = np.array([[0.0, 1.0, 2.0], [3.0, -1.0, 0.0], [0.5, 0.5, 0.5], [-2.0, 2.0, 1.0]])
@@ -106,7 +78,28 @@ check_contexts = Check(
         Case("as many steps as states", (SCORES[:3], STATES)),
         Case("large states that cancel", (np.zeros((2, 2)), np.array([[10000.1], [-10000.2]]))),
     ],
-    mistakes=mistakes(my_contexts, CONTEXT_MISTAKES),
+    mistakes="""
+wrong axis: Your weights sum to 1 over the steps. Each step shares out one unit over the states: \
+sum over axis 1.
+    p = e / e.sum(axis=0, keepdims=True)
+one sum: All your weights together sum to 1. Those of each step should: sum over axis 1.
+    p = e / e.sum()
+no normalisation: The weights of a step must sum to 1. Divide by the row's sum.
+    p = e
+scores as weights: These are scores. Make weights of them.
+    p = s
+no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
+    e = s
+the best state alone: You take the state with the largest score. Average all states, by their \
+weights.
+    return h[s.argmax(axis=1)]
+plain mean: This is the plain mean of the states: the scores play no part.
+    return np.tile(h.mean(axis=0), (len(s), 1))
+the last state: This is the copyist with one vector: the last state, at each step.
+    return np.tile(h[-1], (len(s), 1))
+weights only: These are the weights. Average the states with them: p @ h.
+    return p
+""",
     hints=[
         "Three steps: exponentials, division by each row's sum, a matrix product.",
         "e = np.exp(s), then e.sum(axis=1, keepdims=True)",
@@ -166,7 +159,12 @@ def _noise(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-RIGHT_ATTENTIONS = """
+check_looking_test = TestCheck(
+    "my_looking_test",
+    asks="test(attention), which raises AssertionError if the weights do not follow the content",
+    of=dot,
+    right="""
+dot: each score sees its own state and nothing else
 general: a matrix between q and h looks at h all the same
     s = (h @ _noise(1, q.shape[1], h.shape[1]).T @ q.T).T
 additive: tanh and a vector make a score of content too
@@ -179,9 +177,8 @@ float32: it computes in float32, so allow for differences of 1e-5
 from the last: the order of adding up is no place
     s = np.array([[row @ state for state in h[::-1]] for row in q])[:, ::-1]
     e = np.exp(np.clip(s, -300, 300))
-"""
-
-WRONG_ATTENTIONS = """
+""",
+    wrong="""
 by place: its scores never see h: the tutorial
     s = q @ _noise(5, q.shape[1], len(h))
 uniform: its weights follow any exchange of places, since all are equal. Do they change when the \
@@ -216,20 +213,10 @@ whole table: its rows sum to 1 on average alone. Do you look at each row's sum?
     e = np.exp(np.clip(s, -300, 300))
     return e / e.sum() * len(q)
 one step by place: one step is blind. Do you look at all rows?
-    s = q @ h.T
     + s[-1:] = q[-1:] @ _noise(5, q.shape[1], len(h))
 faint: a hundredth of each row goes to the last place. Is your tolerance small enough?
     return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]
-"""
-
-check_looking_test = TestCheck(
-    "my_looking_test",
-    asks="test(attention), which raises AssertionError if the weights do not follow the content",
-    right=[
-        Implementation("dot", dot, "each score sees its own state and nothing else"),
-        *implementations(dot, RIGHT_ATTENTIONS),
-    ],
-    wrong=implementations(dot, WRONG_ATTENTIONS),
+""",
     hints=[
         "Call it with h and with h[::-1]. How should the two answers be related?",
         "Then call it with other states altogether: what must have changed?",

@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_src.attention.reference import attention
 from attention_src.costs import kv_cache_bytes
-from attention_src.exercises.engine.checking import Case, Check, Result, mistakes
+from attention_src.exercises.engine.checking import Case, Check, Result
 from attention_src.exercises.engine.grading import Implementation, TestCheck, implementations
 from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.messages import report, too_slow
@@ -27,42 +27,6 @@ def append_and_read(keys, values, length, k_new, v_new):
     keys[..., length:end, :] = k_new
     values[..., length:end, :] = v_new
     return keys[..., :end, :], values[..., :end, :]
-
-
-APPEND_MISTAKES = """
-one too early: You write over the newest token: with length tokens there, place `length` is free.
-    keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
-    values[..., max(length - 1, 0) : max(end - 1, end - length), :] = v_new
-at the start: You write over the first tokens.
-    keys[..., : end - length, :] = k_new
-    values[..., : end - length, :] = v_new
-at the end: You write into the last places of the storage. The new tokens follow the others.
-    keys[..., length - end :, :] = k_new
-    values[..., length - end :, :] = v_new
-old ones only: You return what was there before: a token must see its own key too.
-    return keys[..., :length, :], values[..., :length, :]
-new ones only: You return the new tokens alone.
-    return keys[..., length:end, :], values[..., length:end, :]
-all of the storage: You return the free places too. They hold anything.
-    return keys[...], values[...]
-keys only: The new values are not written.
-    - values[
-one token: You append one token. There may be several.
-    end = length + 1
-    keys[..., length:end, :] = k_new[..., :1, :]
-    values[..., length:end, :] = v_new[..., :1, :]
-swapped: You return values and keys. First the keys.
-    return values[..., :end, :], keys[..., :end, :]
-"""
-
-
-class _Appending(Check):
-    """A check of a function that changes its first two inputs, and is meant to."""
-
-    def _arrays(self, value: Any) -> list[Array]:
-        if isinstance(value, ValueError):  # from `_watched`: no pair of views
-            raise value
-        return super()._arrays(value)
 
 
 def _watched(f: Callable) -> Callable:
@@ -145,7 +109,7 @@ def _draw(rng: np.random.Generator) -> tuple:
 _BY_COLUMNS = _storage(3, (2, 3), 6, 1, 2, 2, 3)
 _BY_COLUMNS = tuple(np.asfortranarray(x) if np.ndim(x) else x for x in _BY_COLUMNS)
 
-check_append_and_read = _Appending(
+check_append_and_read = Check(
     "append_and_read",
     append_and_read,
     asks="f(keys, values, length, k_new, v_new) -> views of the filled keys and values",
@@ -166,7 +130,31 @@ check_append_and_read = _Appending(
     returns=("k", "v", "keys afterwards", "values afterwards"),
     watch=_watched,
     also=_when_full,
-    mistakes=mistakes(append_and_read, APPEND_MISTAKES),
+    mistakes="""
+one too early: You write over the newest token: with length tokens there, place `length` is free.
+    keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
+    values[..., max(length - 1, 0) : max(end - 1, end - length), :] = v_new
+at the start: You write over the first tokens.
+    keys[..., : end - length, :] = k_new
+    values[..., : end - length, :] = v_new
+at the end: You write into the last places of the storage. The new tokens follow the others.
+    keys[..., length - end :, :] = k_new
+    values[..., length - end :, :] = v_new
+old ones only: You return what was there before: a token must see its own key too.
+    return keys[..., :length, :], values[..., :length, :]
+new ones only: You return the new tokens alone.
+    return keys[..., length:end, :], values[..., length:end, :]
+all of the storage: You return the free places too. They hold anything.
+    return keys[...], values[...]
+keys only: The new values are not written.
+    - values[
+one token: You append one token. There may be several.
+    end = length + 1
+    keys[..., length:end, :] = k_new[..., :1, :]
+    values[..., length:end, :] = v_new[..., :1, :]
+swapped: You return values and keys. First the keys.
+    return values[..., :end, :], keys[..., :end, :]
+""",
     hints=[
         "Which places of the storage are free? The tokens 0 to length - 1 are there.",
         "keys[..., length : length + n_new, :] = k_new writes in place.",
@@ -224,7 +212,6 @@ one by one: it takes several new tokens one after the other
     n, n_new = sum(map(len, keys)), len(q)
     + if n_new > 1: return np.concatenate([go_on(q[[i]], k[[i]], v[[i]]) for i in range(n_new)])
 everything again: it has no cache, and needs none
-    keys: list[Array] = []
     + queries = []
     k_new = np.array(k)
     + queries.append(np.array(q))
@@ -266,7 +253,6 @@ one count: its texts count their positions together: one text's tokens move the 
 references: it keeps your arrays and not copies. What if the caller reuses them?
     v_new = v
 last of a block: of several tokens that follow old ones it keeps the last one only
-    keys: list[Array] = []
     + tokens = []
     at = len(tokens) + np.arange(n_new)
     + tokens.extend(at)
@@ -278,8 +264,7 @@ late values: a value arrives one call too late
 
 GROWN = """
 grown: when its storage grows, the old values stay behind
-    - rooms = [np.concatenate
-    + rooms = [np.concatenate([room, 0 * room]) for room in (rooms[0], 0 * rooms[1])]
+    rooms = [np.concatenate([room, 0 * room]) for room in (rooms[0], 0 * rooms[1])]
 """
 
 WRONG_AT_LAST = """
@@ -345,7 +330,6 @@ def _step_ms(dtype_bytes: float = 2) -> float:
     return _ms(WEIGHTS + _cache(TOKENS, TEXTS, dtype_bytes))
 
 
-# fmt: off
 check_token_ladder = Ladder("token", [
     Rung("a", "milliseconds for a token, with an empty cache", _ms(WEIGHTS), {
         WEIGHTS / BANDWIDTH: "Those are seconds.",
@@ -372,8 +356,7 @@ check_token_ladder = Ladder("token", [
         2e3 * TEXTS / _step_ms(): "Only the caches shrink. The weights are read as before.",
         1e3 * TEXTS / _step_ms(0.5): "That is half a byte, 4 bits.",
     }, hint="Half of the caches' bytes, all of the weights'."),
-], asks="the rungs of \"What a token costs\"")
-# fmt: on
+], asks="the rungs of \"What a token costs\"")  # fmt: skip
 
 # --- Attention over pages ---------------------------------------------------------------------
 
@@ -390,34 +373,6 @@ def paged_attention(q, k_pages, v_pages, table, length):
         acc = old * acc + e @ v_pages[page, :filled]
         m = m_new
     return acc / l if l else acc
-
-
-PAGED_MISTAKES = """
-pages in order of the pool: You read pages 0, 1, 2 of the pool. The table says which pages are \
-this text's, and in which order.
-    page, filled = start // size, min(size, length - start)
-whole pages: You read the unfilled slots of the last page too. They hold anything.
-    page, filled = table[start // size], size
-last page dropped: You leave out a last page that is not full.
-    size = k_pages.shape[1]
-    + length = length // size * size
-one token short: You leave out the newest token.
-    size = k_pages.shape[1]
-    + length = length - 1
-gathered: You put all pages side by side, and the memory does not suffice. Go page by page, with \
-a running maximum and sum.
-    size = k_pages.shape[1]
-    + used = table[: -(-length // size)]
-    + k, v = (x[used].reshape(-1, x.shape[2])[:length] for x in (k_pages, v_pages))
-    return attention(q[None], k, v)[0]
-not rescaled: Each page's sums count in units of its own maximum. When a larger score turns up, \
-rescale what you hold.
-    m_new = s.max()
-    e, old = np.exp(s - m_new), 1.0
-mean of pages: You average the pages' outputs. A page counts as much as its exponentials sum to.
-    m_new = s.max() + np.log(np.exp(s - s.max()).sum())
-    e, old = np.exp(s - m_new), 1.0
-"""
 
 
 def _pool(seed: Any, length: int, size: int, d_k: int, d_v: int, spare: int = 1) -> tuple:
@@ -474,7 +429,29 @@ check_paged_attention = Check(
     ],
     draw=_draw_pool,
     drawn=40,
-    mistakes=mistakes(paged_attention, PAGED_MISTAKES),
+    mistakes="""
+pages in order of the pool: You read pages 0, 1, 2 of the pool. The table says which pages are \
+this text's, and in which order.
+    page, filled = start // size, min(size, length - start)
+whole pages: You read the unfilled slots of the last page too. They hold anything.
+    page, filled = table[start // size], size
+last page dropped: You leave out a last page that is not full.
+    + length = length // size * size
+one token short: You leave out the newest token.
+    + length = length - 1
+gathered: You put all pages side by side, and the memory does not suffice. Go page by page, with \
+a running maximum and sum.
+    + used = table[: -(-length // size)]
+    + k, v = (x[used].reshape(-1, x.shape[2])[:length] for x in (k_pages, v_pages))
+    return attention(q[None], k, v)[0]
+not rescaled: Each page's sums count in units of its own maximum. When a larger score turns up, \
+rescale what you hold.
+    m_new = s.max()
+    e, old = np.exp(s - m_new), 1.0
+mean of pages: You average the pages' outputs. A page counts as much as its exponentials sum to.
+    m_new = s.max() + np.log(np.exp(s - s.max()).sum())
+    e, old = np.exp(s - m_new), 1.0
+""",
     hints=[
         "Token j lies in page table[j // page_size], at slot j % page_size.",
         "Go through the pages with m, l and acc as in flash attention's tiles.",

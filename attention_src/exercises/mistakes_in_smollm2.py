@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from attention_src import exercises
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.grading import TestCheck
+from attention_src.exercises.engine import Check, TestCheck
 from attention_src.exercises.keep import PARTS
 
 Array = np.ndarray

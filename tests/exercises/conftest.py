@@ -5,10 +5,7 @@ import importlib.util
 import pytest
 from worked import every
 
-from attention_src.exercises.engine import memory
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder
+from attention_src.exercises.engine import Check, Ladder, TestCheck, memory
 
 if importlib.util.find_spec("torch"):
     # Its first watched tensor imports much: 3 s, or 13 s in a check that traces the memory.
@@ -25,3 +22,13 @@ def first_try(untyped):
         check.failures = 0
     for ladder in every(Ladder):
         ladder.failures = {}
+
+
+@pytest.fixture
+def three_threads():
+    """Lets torch have three threads; a function that says how many it has."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield torch.get_num_threads
+    torch.set_num_threads(before)

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from generic_tests import right_tests, wrong_tests
 
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import TestCheck
+from attention_src.exercises.engine import Check, DesignCheck, TestCheck
 
 
 def torch_tensor(x):
@@ -46,10 +44,8 @@ def right_answers(check, solution):
     if isinstance(check, TestCheck):
         return right_tests(solution)
     if isinstance(check, DesignCheck):
-        each = {
-            name: lambda parts, f=form: _together(map(f, parts)) for name, form in FORMS.items()
-        }
-        return {name: _design(solution, change) for name, change in each.items()}
+        made = lambda form: _design(solution, lambda parts: _together(map(form, parts)))  # noqa: E731
+        return {name: made(form) for name, form in FORMS.items()}
     if isinstance(check, Check):
         forms = FORMS if _plain(check) else {}
         return {name: _made(check, form) for name, form in forms.items()} | _talking(solution)
@@ -248,7 +244,7 @@ def _value(rung):
 
 def _three_digits(rung):
     x = _value(rung)
-    return np.vectorize(lambda v: float(f"{v:.3g}"))(x) if rung.rtol >= 5e-3 else x
+    return np.vectorize(lambda v: float(f"{v:.3g}"))(x) if rung.rtol >= 1e-3 else x
 
 
 def _wrong_values(check):
@@ -256,13 +252,12 @@ def _wrong_values(check):
     answers = {}
     for rung in check.rungs:
         right = _value(rung)
-        first = right.flat[0]
-        wrong = [
-            (value() if callable(value) else value, said) for value, said in rung.replies.items()
-        ]
+        wrong = [(x() if callable(x) else x, said) for x, said in rung.replies.items()]
         wrong += [("text", "no number"), (np.nan, ""), ([right, right], "Expected")]
-        off = max(abs(first) / 100, 2.2 * (rung.rtol * abs(first) + rung.atol))  # by 1 %, or more
-        wrong += [(right + off, ""), (right - off, "")]
+        wrong += [(np.where(right, -right, 1.0), "")]
+        off = (2.2 * rung.rtol + 1e-9) * abs(right) + 2.2 * rung.atol  # twice what is allowed
+        for one in np.eye(right.size).reshape(-1, *right.shape):  # one number after the other
+            wrong += [(right + one * off, ""), (right - one * off, "")]
         for i, (value, said) in enumerate(wrong):
             answers[f"{rung.letter} {i}"] = {rung.letter: value}, said
     return answers

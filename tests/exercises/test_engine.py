@@ -7,28 +7,20 @@ import warnings
 
 import numpy as np
 import pytest
+from centre import centred, draw
+from centre import make as make_centre
 
 from attention_src.exercises.engine import checking, designing, grading, ladder
 from attention_src.exercises.engine import variants as variants_module
-from attention_src.exercises.engine.cases import any_scores, any_shape, any_weights
+from attention_src.exercises.engine.cases import any_weights
 from attention_src.exercises.engine.checking import Case, Check, Mistake
 from attention_src.exercises.engine.ladder import Ladder, Rung
 from attention_src.exercises.engine.variants import NoSuchStatement, variants
 
 
-def centred(x):
-    return x - x.mean(axis=-1, keepdims=True)
-
-
-def make():
-    return Check(
-        "centre",
-        centred,
-        [Case("one row", (np.array([1.0, 2.0, 6.0]),))],
-        [Mistake("whole mean", lambda x: x - x.mean(), "You took one mean for all rows.")],
-        ["What is the mean of a row?", "Use keepdims=True."],
-        draw=lambda rng: (any_scores(rng, any_shape(rng)),),
-    )
+def make(**options):
+    mistake = Mistake("whole mean", lambda x: x - x.mean(), "You took one mean for all rows.")
+    return make_centre(mistake, draw=draw, **options)
 
 
 def test_the_examples_of_the_docstrings_are_true():
@@ -38,9 +30,7 @@ def test_the_examples_of_the_docstrings_are_true():
 
 
 def test_a_result_is_true_only_if_it_passed():
-    assert make()(centred)
-    assert not make()(lambda x: x)
-    assert not make()(lambda x: None)
+    assert make()(centred) and not make()(lambda x: x) and not make()(lambda x: None)
 
 
 @pytest.mark.parametrize("leave", [sys.exit, exit, lambda: sys.exit("text")])
@@ -48,24 +38,25 @@ def test_exit_does_not_end_python(leave):
     assert "ended Python" in make()(lambda x: leave()).message
 
 
-def test_a_real_interrupt_gets_through():
-    def interrupted(x):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        make()(interrupted)
-
-
-@pytest.mark.parametrize(
-    "error", [RecursionError, MemoryError, ValueError("x" * 999), BaseException]
-)
-def test_exceptions_are_told_and_cost_no_hint(error):
-    check = make()
-
+def raising(error):
     def raises(x):
         raise error
 
-    result = check(raises)
+    return raises
+
+
+def test_a_real_interrupt_gets_through():
+    with pytest.raises(KeyboardInterrupt):
+        make()(raising(KeyboardInterrupt))
+
+
+ERRORS = RecursionError, MemoryError, ValueError("x" * 999), BaseException
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_exceptions_are_told_and_cost_no_hint(error):
+    check = make()
+    result = check(raising(error))
     assert result.status == "wrong" and "Your function raised" in result.message
     assert check.failures == 0 and "Hint" not in result.message
 
@@ -85,12 +76,8 @@ def test_the_learner_s_print_options_do_not_show():
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
 def test_signs_that_the_output_lacks_are_replaced(monkeypatch, encoding):
-    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    monkeypatch.setattr(sys, "stdout", out)
-    check = make()
-    check.hints[0] = "−1 ≤ x → ∞"
-    message = check(lambda x: x).message
-    assert "-1 <= x -> inf" in message
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    assert "-1 <= x -> inf" in make(hints=["−1 ≤ x → ∞"])(lambda x: x).message
 
 
 def test_answers_kept_from_call_to_call():
@@ -106,8 +93,7 @@ def test_answers_kept_from_call_to_call():
         return centred(x) if len(seen) < 62 else x
 
     two = [Case("a", (np.array([1.0, 2.0, 6.0]),)), Case("b", (np.array([1.0, 6.0, 2.0]),))]
-    check = make()
-    check.cases = two
+    check = make(cases=two)
     assert not check(lambda x: kept.setdefault(x.shape, centred(x)).copy())
     assert "A later call changed an answer" in check(one_buffer).message
     check.draw = None
@@ -117,9 +103,8 @@ def test_answers_kept_from_call_to_call():
 
 def test_messages_are_short_and_narrow():
     four = Case("four axes", (np.random.default_rng(0).normal(size=(3, 4, 5, 30)) * 1e4,))
-    check = make()
-    check.cases = [four]
-    message = check(lambda x: centred(x) * (1 + (np.arange(30) == 7))).message.split("\n")
+    wrong = lambda x: centred(x) * (1 + (np.arange(30) == 7))  # noqa: E731
+    message = make(cases=[four])(wrong).message.split("\n")
     assert len(message) <= 15 and max(map(len, message)) <= 90
     assert "expected [0, 0, 0] =" in "\n".join(message)
     assert "Hint 1" in message[-1]
@@ -129,9 +114,9 @@ def test_a_cause_must_explain_every_case():
     assert "Likely cause (whole mean)" in make()(lambda x: x - x.mean()).message
     other = make()(lambda x: x - x.mean() if x.ndim < 4 else x * 2).message
     assert "Likely cause" not in other
-    tiny = Check("tiny", lambda x: x * 1e-9, [Case("a", (np.array([1.0]),))], [], [])
-    tiny.mistakes.append(Mistake("twice", lambda x: x * 2e-9, "Twice."))
-    tiny.cases[0] = Case("a", (np.array([1.0, 5e9]),))
+    twice = Mistake("twice", lambda x: x * 2e-9, "Twice.")
+    far = Case("a", (np.array([1.0, 5e9]),))
+    tiny = Check("tiny", lambda x: x * 1e-9, [far], [twice], [])
     assert "Likely cause" not in tiny(lambda x: x * 3e-9).message
 
 
@@ -207,8 +192,7 @@ def scaled(x, factor=None):
 )
 def test_what_may_be_left_out_is_left_out_and_is_written_out(f, said):
     cases = [Case("doubled", (np.ones(3), None)), Case("tripled", (np.ones(3), 3.0))]
-    check = Check("scaled", scaled, cases, [], [])
-    result = check(f)
+    result = Check("scaled", scaled, cases, [], [])(f)
     assert said in result.message and result.status == ("wrong" if said else "passed")
 
 

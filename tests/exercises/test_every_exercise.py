@@ -1,7 +1,8 @@
 """Every check of every chapter: solutions, stubs, known mistakes, right answers in other forms, sly
 ones. generic.py makes answers of any solution; tests/exercises/answers/<chapter>.py adds right
 answers written otherwise (RIGHT) and sly ones (SLY), what a page's solution needs from cells above
-it (GIVEN), and solutions that a page gives but that only a file can hold (SOLVED).
+it (GIVEN), and solutions that a page gives but that only a file can hold (SOLVED). Where the answer
+is a test, `a_test` there makes one: right by default, wrong in the way that an argument says.
 """
 
 import inspect
@@ -12,10 +13,7 @@ from generic import right_answers, wrong_answers
 from generic_tests import NEVER_CALLED
 from worked import FOUND, IMPORTED_AS, answers, assert_rejected, listed, page_of, solution_of
 
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.designing import DesignCheck
-from attention_src.exercises.engine.grading import TestCheck
-from attention_src.exercises.engine.ladder import Ladder
+from attention_src.exercises.engine import Check, DesignCheck, Ladder, TestCheck
 from attention_src.exercises.engine.variants import Variant
 
 KINDS = Check, DesignCheck, TestCheck, Ladder
@@ -81,9 +79,7 @@ def test_each_mistake_is_recognised_in_a_named_case(chapter, check):
 def test_each_line_written_otherwise_compiles(chapter, check):
     told = [mistake.wrong for mistake in getattr(check, "mistakes", [])]
     told += [one.function for one in getattr(check, "wrong", [])]
-    for function in told:
-        if isinstance(function, Variant):
-            assert callable(function.function)
+    assert all(callable(f.function) for f in told if isinstance(f, Variant))
 
 
 def run(check, answer):

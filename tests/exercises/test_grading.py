@@ -35,9 +35,8 @@ ANY = TestCheck("sorts", RIGHT, WRONG)
 FUNCTIONS = {name: pair for name, pair in wrong_answers(ANY, my_test).items() if callable(pair[0])}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_is_no_test_is_told(check, name):
-    answer, words = FUNCTIONS[name]
+@pytest.mark.parametrize(("answer", "words"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_what_is_no_test_is_told(check, answer, words):
     result = check(answer)
     assert result.status == ("not started" if words == NEVER_CALLED else "wrong")
     assert words in " ".join(result.message.split())

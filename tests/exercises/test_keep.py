@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import attention_src.exercises.keep as keeping
+from attention_src.exercises.engine.checking import passed
 from attention_src.exercises.keep import PARTS, keep, parts
 from attention_src.exercises.masking import check_masked_softmax
 from attention_src.exercises.softmax import check_online_softmax, check_softmax
@@ -77,18 +78,11 @@ def test_what_cannot_stand_alone_is_refused_with_its_reason(folder, capsys):
 
         return softmax
 
-    inner = around(1)
-    from attention_src.exercises.engine.checking import passed
-
-    passed[inner] = "softmax"
-    keep(check_softmax, inner)
-    assert "variables of the function around it" in capsys.readouterr().out
-    passed[LAMBDA] = "softmax"
-    keep(check_softmax, LAMBDA)
-    assert "written with def" in capsys.readouterr().out
-    passed[uses_a_table] = "softmax"
-    keep(check_softmax, uses_a_table)
-    assert "It uses TABLE" in capsys.readouterr().out
+    inner, said = around(1), "variables of the function around it"
+    for f, why in ((inner, said), (LAMBDA, "written with def"), (uses_a_table, "It uses TABLE")):
+        passed[f] = "softmax"
+        keep(check_softmax, f)
+        assert why in capsys.readouterr().out
     assert not folder.exists()
 
 

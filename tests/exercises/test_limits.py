@@ -12,20 +12,19 @@ import time
 
 import numpy as np
 import pytest
+from centre import ROW, centred
+from centre import make as make_centre
 
 from attention_src.exercises.engine import checking, limits, memory, running
-from attention_src.exercises.engine.checking import Case, Check, Mistake
+from attention_src.exercises.engine.checking import Case, Mistake
 from attention_src.exercises.engine.designing import DesignCheck
 from attention_src.exercises.engine.grading import Implementation, TestCheck
 
-
-def centred(x):
-    return x - x.mean(axis=-1, keepdims=True)
+TWO = Case("two", (np.array([1.0, 5.0]),))
 
 
 def make(*mistakes, **options):
-    cases = [Case("one row", (np.array([1.0, 2.0, 6.0]),))]
-    return Check("centre", centred, cases, list(mistakes), ["Rows."], seconds=0.3, **options)
+    return make_centre(*mistakes, seconds=0.3, **options)
 
 
 def work(seconds):
@@ -45,6 +44,14 @@ def words(result):
     return " ".join(result.message.split())
 
 
+def in_threads(*calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+
+
 def test_an_endless_loop_ends_and_leaves_no_timer():
     before = signal.getsignal(signal.SIGALRM)
     begin, check = time.thread_time(), make()
@@ -60,16 +67,14 @@ def test_an_endless_loop_ends_and_leaves_no_timer():
 
 def test_without_signals_an_endless_loop_ends_with_the_same_words():
     found = []
-    thread = threading.Thread(target=lambda: found.append(make()(endless)))
-    thread.start()
-    thread.join(120)
+    in_threads(lambda: found.append(make()(endless)))
     assert found[0].status == "too slow"
     assert found[0].message == make()(endless).message
     assert sys.gettrace() is None
 
 
-@pytest.mark.parametrize("on_a_thread", [False, True])
-def test_time_in_which_others_have_the_processor_does_not_count(on_a_thread):
+@pytest.mark.parametrize("run", [lambda call: call(), in_threads])
+def test_time_in_which_others_have_the_processor_does_not_count(run):
     """They may have it for much longer than the limit."""
     found = []
 
@@ -78,15 +83,7 @@ def test_time_in_which_others_have_the_processor_does_not_count(on_a_thread):
             time.sleep(0.06)
         return centred(x)
 
-    def run():
-        found.append(make()(slow).status)
-
-    if on_a_thread:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join(120)
-    else:
-        run()
+    run(lambda: found.append(make()(slow).status))
     assert found == ["passed"]
 
 
@@ -117,14 +114,6 @@ def test_what_a_function_makes_of_the_interruption_is_not_judged(f):
     assert make()(f).status == "too slow"
 
 
-def test_an_answer_that_takes_for_ever_to_read_is_too_slow():
-    class Lazy:
-        def __array__(self, dtype=None, copy=None):
-            endless()
-
-    assert make()(lambda x: Lazy()).status == "too slow"
-
-
 def test_a_case_that_is_slow_when_met_again_is_too_slow():
     calls = []
 
@@ -136,22 +125,21 @@ def test_a_case_that_is_slow_when_met_again_is_too_slow():
     assert result.status == "too slow" and "when it met a case again (one row)" in words(result)
 
 
-def test_an_answer_that_takes_for_ever_to_read_once_more_is_too_slow():
+@pytest.mark.parametrize(("good", "said"), [(0, "case 1 of 1"), (1, "read once more (one row)")])
+def test_an_answer_that_takes_for_ever_to_read_is_too_slow(good, said):
     class Lazy:
         reads = 0
 
         def __array__(self, dtype=None, copy=None):
             self.reads += 1
-            return np.array([-2.0, -1.0, 3.0]) if self.reads < 2 else work(9)
+            return np.array([-2.0, -1.0, 3.0]) if self.reads <= good else endless()
 
     result = make()(lambda x: Lazy())
-    assert result.status == "too slow" and "read once more (one row)" in words(result)
+    assert result.status == "too slow" and said in words(result)
 
 
 def test_an_earlier_wrong_answer_stays_wrong():
-    check = make()
-    check.cases.append(Case("two", (np.array([1.0, 5.0]),)))
-    result = check(lambda x: x if len(x) == 3 else endless())
+    result = make(cases=(ROW, TWO))(lambda x: x if len(x) == 3 else endless())
     assert result.status == "wrong" and "in case 1 of 2" in result.message
 
 
@@ -164,10 +152,9 @@ def test_what_is_too_slow_has_not_passed():
 def test_a_mistake_that_takes_too_long_explains_nothing():
     wrong = lambda x: x[..., ::-1] if x.shape[0] == 3 else x + np.nan  # noqa: E731
     late = lambda x: x[..., ::-1] if x.shape[0] == 3 else endless()  # noqa: E731
-    check = make(Mistake("turned", late, "You turned it."))
-    assert "Likely cause (turned)" in check(wrong).message
-    check.cases.append(Case("two", (np.array([1.0, 5.0]),)))
-    assert "Likely cause" not in check(wrong).message
+    turned = Mistake("turned", late, "You turned it.")
+    assert "Likely cause (turned)" in make(turned)(wrong).message
+    assert "Likely cause" not in make(turned, cases=(ROW, TWO))(wrong).message
 
 
 def test_drawn_cases_are_tried_for_so_much_processor_time(monkeypatch):
@@ -206,10 +193,8 @@ def test_a_test_that_takes_too_long_is_told_on_what():
 
 def test_the_clock_begins_after_the_first_watched_tensor_s_imports(monkeypatch):
     monkeypatch.setattr(running, "warm_up", lambda: work(0.6))
-    watched = make()
-    watched.cases = [Case("one row", (np.array([1.0, 2.0, 6.0]),), 10**6)]
-    assert watched.seconds < 0.6
-    assert watched(centred).status == "passed"
+    watched = make(cases=[Case("one row", ROW.args, 10**6)])
+    assert watched.seconds < 0.6 and watched(centred)
 
 
 def test_an_import_is_let_finish_and_does_not_count(tmp_path, monkeypatch):
@@ -246,16 +231,11 @@ def test_a_warm_watch_imports_nothing():
     assert len(sys.modules) == before
 
 
-def test_torch_has_one_thread_inside_and_its_own_outside():
+def test_torch_has_one_thread_inside_and_its_own_outside(three_threads):
     """Several would wait for each other, and each wait for a busy machine is processor time."""
-    torch = pytest.importorskip("torch")
-    before, seen = torch.get_num_threads(), []
-    torch.set_num_threads(3)
-    try:
-        make()(lambda x: [seen.append(torch.get_num_threads()), centred(x)][1])
-        assert set(seen) == {1} and torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+    seen = []
+    make()(lambda x: [seen.append(three_threads()), centred(x)][1])
+    assert set(seen) == {1} and three_threads() == 3
 
 
 def test_somebody_else_s_timer_goes_on():

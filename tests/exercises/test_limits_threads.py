@@ -7,22 +7,14 @@ import warnings
 
 import numpy as np
 import pytest
-from test_limits import centred, make
+from centre import centred
+from test_limits import in_threads, make
 
 from attention_src.exercises.engine import limits, running
 
 
-def in_threads(*calls):
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-
-
-def test_checks_that_overlap_in_two_threads_leave_torch_its_threads():
-    torch = pytest.importorskip("torch")
-    before, seen = torch.get_num_threads(), []
+def test_checks_that_overlap_in_two_threads_leave_torch_its_threads(three_threads):
+    seen = []
     inside, both, left = (threading.Event() for _ in range(3))
 
     def first():
@@ -33,40 +25,30 @@ def test_checks_that_overlap_in_two_threads_leave_torch_its_threads():
         inside.wait(60)
         limits.within(60.0, lambda: [both.set(), left.wait(60)])
 
-    torch.set_num_threads(3)
-    try:
-        for group in ((first, second), (lambda: seen.append(torch.get_num_threads()),)):
-            in_threads(*group)
-        assert seen == [3] and torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+    in_threads(first, second)
+    in_threads(lambda: seen.append(three_threads()))
+    assert seen == [3] and three_threads() == 3
 
 
-def test_a_check_inside_a_limited_call_leaves_torch_one_thread():
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        inner = lambda: [make()(centred), torch.get_num_threads()][1]  # noqa: E731
-        assert limits.within(60.0, inner) == 1 and torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+def test_a_check_inside_a_limited_call_leaves_torch_one_thread(three_threads):
+    inner = lambda: [make()(centred), three_threads()][1]  # noqa: E731
+    assert limits.within(60.0, inner) == 1 and three_threads() == 3
 
 
 def test_whatever_line_is_interrupted_what_the_check_changed_is_put_back(monkeypatch):
     looks, found = [], []
-    monkeypatch.setattr(limits.Clock, "due", lambda clock: True)
+    monkeypatch.setattr(limits.Clock, "_due", lambda clock: True)
 
     def look(clock, frame):
         looks.append(frame)
         if len(looks) == at:
             clock.seconds = -1
-            clock.end()
+            clock._end()
 
     def run():
         found.append(running.attempt(centred, (np.arange(3.0),), lambda answer: [answer]))
 
-    monkeypatch.setattr(limits.Clock, "look", look)
+    monkeypatch.setattr(limits.Clock, "_look", look)
     before = sys.stdout, sys.stderr, list(warnings.filters), np.geterr()
     for at in range(1, 200):
         looks.clear()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from worked import every
 
-from attention_src.exercises.engine.checking import Check
-from attention_src.exercises.engine.grading import TestCheck
+from attention_src.exercises.engine import Check, TestCheck
 from attention_src.exercises.keep import PARTS
 from attention_src.exercises.mistakes_in_smollm2 import AS_PART, NOWHERE, _checks, declared
 from attention_src.models.smollm2.learner.defaults import OURS

@@ -19,28 +19,22 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
     Raises:
         ValueError: it does not hold numbers, or an array holds them as objects
     """
-    if any(map(_of_objects, value if isinstance(value, list | tuple) else [value])):
+    parts = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(part, np.ndarray) and part.dtype.kind == "O" for part in parts):
         raise ValueError(
             f"Your function should return {name}; it returned an array of dtype object. Give it "
             "another: .astype(float), or .astype(bool) for a mask."
         )
     try:
         array = np.asarray(_plain(value))
-        if array.dtype.kind == "O" and array.size and all(_is_real(x) for x in array.flat):
+        real = (isinstance(x, numbers.Real) for x in array.flat)
+        if array.dtype.kind == "O" and array.size and all(real):
             array = array.astype(np.float64)
     except (ValueError, TypeError, RuntimeError, RecursionError, OverflowError):
         array = np.asarray(None)
     if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
         raise ValueError(f"Your function should return {name}; it returned {kind(value)}.")
     return array
-
-
-def _of_objects(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "O"
-
-
-def _is_real(x: Any) -> bool:
-    return isinstance(x, numbers.Real)
 
 
 def _plain(value: Any) -> Any:
@@ -91,27 +85,12 @@ def kind(value: Any) -> str:
     if np.ma.is_masked(value):
         return "a masked array with entries left out"
     if isinstance(value, list | tuple):
-        ragged = isinstance(value, list) and len({np.size(row) for row in value if _rows(row)}) > 1
+        rows = [row for row in value if isinstance(row, list | tuple | np.ndarray)]
+        ragged = isinstance(value, list) and len(set(map(np.size, rows))) > 1
         return f"a {type(value).__name__} of {len(value)}" + (" unequal rows" if ragged else "")
     if isinstance(value, np.ndarray):
         return f"an array of dtype {value.dtype}"
     return f"{type(value).__name__}"
-
-
-def _rows(row: Any) -> bool:
-    return isinstance(row, list | tuple | np.ndarray)
-
-
-def how_to_start(error: type[BaseException] | None) -> str:
-    """Tell a learner what to do with an unfinished function.
-
-    Args:
-        error: the type of what the function raised; None = nothing
-    Returns: one or two sentences
-    """
-    if error is not None:
-        return "Fill in the cell above, then run both."
-    return "Your function returns nothing yet. If you have written it, end it with `return`."
 
 
 def where_it_failed(f: Callable, error: BaseException) -> str:

@@ -56,34 +56,29 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.answers import how_to_start, identical, kind, to_array
+from attention_src.exercises.engine.answers import identical, kind, to_array
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
-from attention_src.exercises.engine.messages import (
-    AGAIN,
-    STALE,
-    Asked,
-    Result,
-    report,
-    shown,
-    too_slow,
-)
-from attention_src.exercises.engine.running import (
-    Outcome,
-    as_called,
-    attempt,
-    by_name,
-    check_callable,
-    misnamed,
-)
+from attention_src.exercises.engine.messages import Asked, Result, report, shown, too_slow
+from attention_src.exercises.engine.running import Outcome, as_called, attempt, by_name, misnamed
 from attention_src.exercises.engine.variants import variants
 
 __all__ = ["Case", "Check", "Mistake", "Result", "mistakes"]
 # The functions that passed, and which check: `exercises.keep` keeps no others.
 passed: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
+_STUB = "Fill in the cell above, then run both."
+_NO_RETURN = "Your function returns nothing yet. If you have written it, end it with `return`."
+_STALE = (
+    "A later call changed an answer that was given earlier: all calls return the same array. Make "
+    "a new one in each."
+)
+_AGAIN = (
+    "It gave another answer when it met a case again ({}). Does it keep something from call to "
+    "call?"
+)
 TOTAL_SECONDS = 15.0  # of processor time; then no more cases are drawn, but all named ones tried
 
 
@@ -117,7 +112,8 @@ class Check(Asked):
         asks: "f(x [n, d]) -> [n, d]", for help(check)
         solution: what the chapter prints, if the reference is written otherwise
         watch: watch(f) -> what is tried in place of f, such as one that also returns the storage
-            that f writes to; the reference and the mistakes are watched too
+            that f writes to; the reference and the mistakes are watched too. If it returns a
+            ValueError, that says what is wrong
         also: also(f) -> what else is wrong with an answer that is right in all cases, as a Result,
             or None
         failures: failed runs since the last pass
@@ -155,7 +151,7 @@ class Check(Asked):
         Raises:
             ValueError: f is not callable
         """
-        check_callable("f", f, "check(my_function)")
+        self._must_be_callable("f", f, "check(my_function)")
         # The check's own arithmetic must not stumble over the learner's np.seterr(all="raise").
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -187,8 +183,7 @@ class Check(Asked):
                 break
         named = outcomes[: len(self.cases)]
         if all(outcome.nothing for outcome in named):
-            start = how_to_start(outcomes[0].error)
-            return report("not started", [f"{self.name}: not started. {start}"])
+            return self._report("not started", _STUB if outcomes[0].error else _NO_RETURN)
         if failure:
             if outcomes[failure[0]].error is None:
                 self.failures += 1
@@ -197,13 +192,13 @@ class Check(Asked):
         if (stale := self._stale(f, named)) is not None:
             return stale
         if said := misnamed(f, self.reference) or self._written_out(f):
-            return report("wrong", [f"{self.name}: wrong. {said}"])
+            return self._report("wrong", said)
         if self.also and (wrong := self.also(f)) is not None:
             return wrong
         self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
             passed[f] = self.name
-        return report("passed", [f"{self.name}: passed. It is right in all {len(outcomes)} cases."])
+        return self._report("passed", f"It is right in all {len(outcomes)} cases.")
 
     def _attempt(self, f: Callable, case: Case, args: tuple | None = None) -> Outcome:
         tried, args = self.watch(f) if self.watch else f, case.args if args is None else args
@@ -245,13 +240,13 @@ class Check(Asked):
             if now.timed_out:
                 return too_slow(self.name, f", when read once more ({case.name})", now.where)
             if now.failed or not all(map(identical, now.parts, old.parts)):
-                return report("wrong", [f"{self.name}: wrong. {STALE}"])
+                return self._report("wrong", _STALE)
         for case in self.cases:
             again = self._attempt(f, case, as_called(self.reference, case.args))
             if again.timed_out:
                 return too_slow(self.name, f", when it met a case again ({case.name})", again.where)
             if self._failure(0, case, again):
-                return report("wrong", [f"{self.name}: wrong. {AGAIN.format(case.name)}"])
+                return self._report("wrong", _AGAIN.format(case.name))
         return None
 
     def _written_out(self, f: Callable) -> str:
@@ -278,6 +273,8 @@ class Check(Asked):
 
     def _arrays(self, value: Any) -> list[np.ndarray]:
         """The parts of an answer as numeric arrays."""
+        if self.watch and isinstance(value, ValueError):
+            raise value
         if not self.returns:
             return [to_array(value)]
         expected = f"({', '.join(self.returns)})"
@@ -291,16 +288,11 @@ class Check(Asked):
         case, late = cases[index], outcomes[index].timed_out
         said = "too slow to judge here" if late else "wrong"
         lines = [f"{self.name}: {said}, in case {index + 1} of {len(cases)} ({case.name})"]
-        lines += [
-            shown(name, value, row, 6 // len(case.args))
-            for name, value in zip(self._inputs, case.args, strict=True)
-        ]
+        inputs = zip(self._inputs, case.args, strict=True)
+        lines += [shown(name, value, row, 6 // len(case.args)) for name, value in inputs]
         lines.append(problem)
-        lines += [
-            f"  It printed: {text[:160]}"
-            for text in outcomes[index].printed.split("\n")[:2]
-            if text
-        ]
+        printed = outcomes[index].printed.split("\n")[:2]
+        lines += [f"  It printed: {text[:160]}" for text in printed if text]
         if mistake := self._mistake(index, cases, outcomes):
             lines.append(f"Likely cause ({mistake.name}): {mistake.message}")
         for number, hint in enumerate(self.hints[: self.failures], start=1):

@@ -82,9 +82,8 @@ def compare(
         nine = rtol is None and right.dtype.kind == "f" and tolerance(inputs) == PRECISION[8]
         if agrees.all():
             continue
-        holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= min(
-            4, *_float_sizes(inputs), 8
-        )
+        least = min(4, *_float_sizes(inputs), 8)
+        holds_digits = yours.dtype.kind == "f" and yours.dtype.itemsize >= least
         whole_number = yours.ndim == 0 and yours.dtype.kind in "biu"  # Python's own int: fine
         if right.dtype.kind == "f" and not (holds_digits or whole_number):
             origin = " Was it made from the input, as zeros_like does?" if yours.ndim else ""

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
-from attention_src.exercises.engine.running import attempt, check_callable
+from attention_src.exercises.engine.running import attempt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,15 +60,13 @@ class DesignCheck(Asked):
         Raises:
             ValueError: f is not callable
         """
-        check_callable("f", f, f"check_{self.name}(my_function)")
+        self._must_be_callable("f", f, f"check_{self.name}(my_function)")
         calls: list[tuple] = [(n,) for n in self.sizes] or [()]
         with np.errstate(all="ignore"):
             for inputs in calls:
                 outcome = attempt(f, inputs, self.read)
                 if outcome.nothing:
-                    return report(
-                        "not started", [f"{self.name}: not started. Fill in the cell above."]
-                    )
+                    return self._report("not started", "Fill in the cell above.")
                 where = f", for n = {inputs[0]}" if inputs else ""
                 if outcome.timed_out:
                     return too_slow(self.name, where, outcome.where)

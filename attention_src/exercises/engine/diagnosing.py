@@ -52,22 +52,17 @@ def explains(
             return False
         if i == reported and by_values and not _differs(made, right[i], cases[i], rtol):
             return False
-        if i == reported and not by_values and _effects(made) != _effects(yours):
+        same_effects = (made.changed, made.too_big) == (yours.changed, yours.too_big)
+        if i == reported and not by_values and not same_effects:
             return False
         if i != reported and not strict and not (made.finite and yours.finite):
-            fits = _differs(yours, right[i], cases[i], rtol) or not _differs(
-                made, right[i], cases[i], rtol
-            )
-            if not fits:  # the mistake fails here, the learner does not
+            is_right = not _differs(yours, right[i], cases[i], rtol)
+            if is_right and _differs(made, right[i], cases[i], rtol):  # the mistake fails here
                 return False
             continue
         if not _same(yours, made, right[i], cases[i], rtol):
             return False
     return True
-
-
-def _effects(outcome: Outcome) -> tuple:
-    return outcome.changed, outcome.too_big
 
 
 def _differs(outcome: Outcome, right: list[np.ndarray], inputs: tuple, rtol: float | None) -> bool:

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
-from attention_src.exercises.engine.running import Outcome, attempt, check_callable
+from attention_src.exercises.engine.running import Outcome, attempt
 from attention_src.exercises.engine.variants import variants
 
 REPEATS = 3  # for a right implementation: a test that draws its inputs must not refuse it by chance
@@ -115,14 +115,11 @@ class TestCheck(Asked):
         Raises:
             ValueError: test is not callable
         """
-        check_callable("test", test, "check(my_test)")
+        self._must_be_callable("test", test, "check(my_test)")
         calls = [0]
         begun = self._try(test, self.right[0], calls)
         if begun.nothing and not calls[0]:
-            return report(
-                "not started",
-                [f"{self.name}: not started. Your test should call the function that it gets."],
-            )
+            return self._report("not started", "Your test should call the function that it gets.")
         if begun.timed_out:  # not once more
             return self._too_slow(begun, "a right implementation")
         refused = self._accepts_the_right(test, calls)  # false if there, as every failed result
@@ -144,11 +141,11 @@ class TestCheck(Asked):
                 return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
             if outcome.error is None:
                 continue
-            where = outcome.where.replace("Your function", "Your test")
             if outcome.timed_out:
                 return self._too_slow(outcome, about)
+            where = _of_the_test(outcome)
             if not issubclass(outcome.error, AssertionError):
-                return report("wrong", [f"{self.name}: wrong. It stumbles over {about}.", where])
+                return self._report("wrong", f"It stumbles over {about}.", where)
             reason = f"Yet it is right: {_ended(implementation.why)}"
             return self._wrong([f"{self.name}: wrong. It refuses {about}.", where, reason])
         return None
@@ -156,49 +153,37 @@ class TestCheck(Asked):
     def _catches_the_wrong(self, test: Callable, calls: list[int]) -> Result:
         """The message about the wrong implementations, once all right ones were accepted."""
         if not calls[0]:
-            return self._wrong(
-                [f"{self.name}: wrong. Your test never calls the function that it gets."]
-            )
+            return self._wrong([f"{self.name}: wrong. {_NEVER_CALLS}"])
         outcomes: list[Outcome] = []
         for implementation in self.wrong:
             outcomes.append(self._try(test, implementation, calls))
             if outcomes[-1].timed_out:
-                where = outcomes[-1].where.replace("Your function", "Your test").partition("\n")[0]
+                where = _of_the_test(outcomes[-1]).partition("\n")[0]
                 return too_slow(self.name, ", on a wrong implementation", f"{where}\n{_HANGS}")
         if any(map(_is_false, outcomes)):
             return self._wrong([f"{self.name}: wrong. {_RETURNED_FALSE}"])
         pairs = list(zip(self.wrong, outcomes, strict=True))
         caught = [w for w, o in pairs if o.error and issubclass(o.error, AssertionError)]
-        accepted = (
-            "both right ones" if len(self.right) == 2 else f"all {len(self.right)} right ones"
-        )
+        all_right = "both" if len(self.right) == 2 else f"all {len(self.right)}"
+        accepts = f"accepts {all_right} right ones."
+        count = f"caught {len(caught)} of {len(self.wrong)} wrong implementations"
         if len(caught) == len(self.wrong):
             self.failures = 0
-            return report(
-                "passed",
-                [
-                    f"{self.name}: passed. It caught {len(caught)} of {len(caught)} wrong "
-                    f"implementations and accepts {accepted}."
-                ],
-            )
+            return self._report("passed", f"It {count} and {accepts}")
         names = f" ({', '.join(w.name for w in caught)})" if caught else ""
-        lines = [
-            f"{self.name}: caught {len(caught)} of {len(self.wrong)} wrong implementations{names}.",
-            f"  It accepts {accepted}.",
-        ]
+        lines = [f"{self.name}: {count}{names}.", f"  It {accepts}"]
         crashed = [o for _, o in pairs if o.error and not issubclass(o.error, AssertionError)]
         if crashed:
             lines += [
                 f"  On {len(crashed)} of them it stopped with another error, which does not count: "
                 "a test that crashes says nothing about the code; AssertionError is a verdict.",
-                crashed[0].where.replace("Your function", "Your test"),
+                _of_the_test(crashed[0]),
             ]
         return self._wrong(lines, next(w for w, _ in pairs if w not in caught))
 
     def _too_slow(self, outcome: Outcome, about: str) -> Result:
         """A try that says nothing: neither about the test nor about what it tests."""
-        where = outcome.where.replace("Your function", "Your test")
-        return too_slow(self.name, f", on {about}", where)
+        return too_slow(self.name, f", on {about}", _of_the_test(outcome))
 
     def _wrong(self, lines: list[str], slipped: Implementation | None = None) -> Result:
         """A failing try: it counts, and brings a hint."""
@@ -215,6 +200,7 @@ _HANGS = (
     "AssertionError on wrong code, so let it stop. Or the machine is too slow for it: make it "
     "faster, or close other programs, and run the check again."
 )
+_NEVER_CALLS = "Your test never calls the function that it gets."
 _RETURNED_FALSE = (
     "Your test returned False. Nobody looks at what a test returns: write `assert ...`, which "
     "raises AssertionError."
@@ -223,6 +209,10 @@ _RETURNED_FALSE = (
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith(("?", "!", ".")) else sentence + "."
+
+
+def _of_the_test(outcome: Outcome) -> str:
+    return outcome.where.replace("Your function", "Your test")
 
 
 def _is_false(outcome: Outcome) -> bool:

@@ -47,7 +47,7 @@ class Clock:
             seconds: of processor time that it may take
         """
         self.seconds = seconds
-        self.every = min(1.0, seconds / 5)  # how often `look` should be called
+        self.every = min(1.0, seconds / 5)  # how often `_look` should be called
         self.late: TooSlowError | None = None  # once the time is over
         self._begun, self._used = time.monotonic(), _used()
         self._looked = self._begun, self._used
@@ -64,34 +64,21 @@ class Clock:
             return f"{waited:.3g} seconds by the clock ({used:.2g} of processor time)"
         return ""
 
-    def due(self) -> bool:
-        """Tell whether it is time to look; quicker than to look.
-
-        Returns: True if the last look is long enough ago
-        """
+    def _due(self) -> bool:
+        """Whether it is time to look; quicker than to look."""
         return time.monotonic() >= self._looked[0] + self.every
 
-    def look(self, frame: FrameType) -> None:
-        """End what runs if its time is over. While it imports, the clock stands still.
-
-        Args:
-            frame: where it is
-        Raises:
-            TooSlowError: the time is over
-        """
+    def _look(self, frame: FrameType) -> None:
+        """End what runs in this frame if its time is over; while it imports, the clock stands."""
         before, self._looked = self._looked, (time.monotonic(), _used())
         if _importing(frame):  # a module cut off in the middle would stay broken
             self._begun += self._looked[0] - before[0]
             self._used += self._looked[1] - before[1]
         else:
-            self.end()
+            self._end()
 
-    def end(self) -> None:
-        """End what runs if its time is over.
-
-        Raises:
-            TooSlowError: the time is over
-        """
+    def _end(self) -> None:
+        """End what runs if its time is over."""
         if said := self.over():
             self.late = TooSlowError(said)
             raise self.late
@@ -154,7 +141,7 @@ def _with_alarm(clock: Clock, call: Callable[[], Any]) -> Any:
     def ring(number: int, frame: FrameType | None) -> None:
         # In this file the call has just ended, or not begun: nothing is left to interrupt.
         if frame is not None and frame.f_code.co_filename != __file__:
-            clock.look(frame)
+            clock._look(frame)
 
     begin = time.monotonic()
     old_handler = signal.signal(signal.SIGALRM, ring)
@@ -178,8 +165,8 @@ def _with_trace(clock: Clock, call: Callable[[], Any]) -> Any:
     def look(frame: FrameType, event: str, argument: Any) -> Callable | None:
         if frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith(numpy_files):
             return None
-        if clock.due():
-            clock.look(frame)
+        if clock._due():
+            clock._look(frame)
         return look
 
     sys.settrace(look)
@@ -187,5 +174,5 @@ def _with_trace(clock: Clock, call: Callable[[], Any]) -> Any:
         answer = call()
     finally:
         sys.settrace(None)
-    clock.end()  # a long call of compiled code has no lines at which to look
+    clock._end()  # a long call of compiled code has no lines at which to look
     return answer

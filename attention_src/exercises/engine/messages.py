@@ -8,14 +8,6 @@ from typing import Any
 import numpy as np
 
 WIDTH = 90
-STALE = (
-    "A later call changed an answer that was given earlier: all calls return the same array. Make "
-    "a new one in each."
-)
-AGAIN = (
-    "It gave another answer when it met a case again ({}). Does it keep something from call to "
-    "call?"
-)
 _PLAIN = str.maketrans(
     {"−": "-", "–": "-", "—": "-", "∞": "inf", "×": "x", "·": "*", "…": "...", "’": "'"}
     | {"≤": "<=", "≥": ">=", "τ": "tau", "Σ": "sum", "∑": "sum", "∂": "d", "√": "sqrt", "→": "->"}
@@ -41,6 +33,18 @@ class Asked:
 
     def __repr__(self) -> str:
         return f"<{self.__name__}>"  # a cell that ends in its name tells no answers
+
+    def _must_be_callable(self, name: str, f: Any, example: str) -> None:
+        """Refuse what cannot be called, such as a function's result in place of the function."""
+        if not callable(f):
+            raise ValueError(
+                f"{name} is {type(f).__name__}, it should be a function: pass its name without "
+                f"calling it, as in {example}"
+            )
+
+    def _report(self, status: str, said: str, *more: str) -> "Result":
+        """Print one sentence on the answer, and more lines."""
+        return report(status, [f"{self.name}: {status}. {said}", *more])
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def report(status: str, lines: list[str]) -> Result:
         lines: of the message; long ones are wrapped, keeping their indent
     Returns: status and message, as printed
     """
-    message = printable("\n".join(map(_wrapped, "\n".join(lines).split("\n"))))
+    message = _printable("\n".join(map(_wrapped, "\n".join(lines).split("\n"))))
     print(message)
     return Result(status, message)
 
@@ -98,13 +102,8 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=indent)
 
 
-def printable(text: str) -> str:
-    """Replace the signs that standard output cannot encode.
-
-    Args:
-        text: any text
-    Returns: the same text where the output knows its signs; plain letters elsewhere
-    """
+def _printable(text: str) -> str:
+    """The same text where standard output knows its signs; plain letters elsewhere."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

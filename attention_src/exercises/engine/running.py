@@ -36,23 +36,6 @@ class _Beginning(io.StringIO):
         return len(text)
 
 
-def check_callable(name: str, f: Any, example: str) -> None:
-    """Refuse what cannot be called, such as a function's result in place of the function.
-
-    Args:
-        name: of the check's argument
-        f: what was passed as the learner's function
-        example: a right call of the check
-    Raises:
-        ValueError: f is not callable
-    """
-    if not callable(f):
-        raise ValueError(
-            f"{name} is {type(f).__name__}, it should be a function: pass its name without "
-            f"calling it, as in {example}"
-        )
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What one call did.

@@ -8,8 +8,6 @@ SIZES = (3, 5, 7, 2, 4)
 
 
 def a_test(*sizes, causal=(False, True), look=lambda x: x, oracle=ex.counter):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_flops_test(counter):
         for size in sizes or [SIZES]:
             for c in causal:
@@ -71,10 +69,6 @@ covariance: return [np.cov(x, row, bias=True)[0, 1] / x.var() for row in y]
 }
 
 
-def whole_numbers_only(counter):
-    assert isinstance(counter(*SIZES, True), int)
-
-
 SLY = {
     ex.check_crossing: """
 from the exponent:
@@ -110,7 +104,7 @@ sorts times alone: y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
         "one head": (a_test((3, 5, 7, 2, 1)), "caught"),
         "one query": (a_test((1, 5, 7, 2, 4)), "caught"),
         "one key more": (a_test((3, 4, 7, 2, 4)), "caught"),
-        "whole numbers only": (whole_numbers_only, "float"),
+        "whole numbers only": (a_test(look=type), "float"),
         "rough": (a_test(look=lambda x: round(np.log10(x))), "caught"),
         "another count": (a_test(oracle=lambda *x: ex.counter(*x) // 2), "refuses"),
         "hidden ones too": (a_test(oracle=lambda *x: ex.counter(*x[:-1], False)), "refuses"),

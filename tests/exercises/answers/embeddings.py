@@ -20,8 +20,6 @@ def table(x, y):
 
 
 def a_test(atol=1e-5, look=True, change=lambda x: x, **sizes):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_cosine_test(cosines):
         x, y = map(change, sample(**sizes))
         kept = x.copy(), y.copy()

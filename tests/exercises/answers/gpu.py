@@ -52,8 +52,6 @@ def tables(rng, shape, which):
 def a_test(
     shapes=SHAPES, which=ALL, atol=1e-5, kept=True, oracle=reference.softmax, look=lambda p: p
 ):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_kernel_test(softmax):
         rng = np.random.default_rng(0)
         for shape in shapes:
@@ -110,9 +108,7 @@ ends of one size once: first and last of one size
     ends = sum({sizes[0], sizes[-1]})
 six steps at most: nine steps
     apart = np.maximum(flops / peak, moved / bandwidth)[:6].sum()
-peak and bandwidth exchanged:
-    moved = sizes[:-1] + sizes[1:]
-    + peak, bandwidth = bandwidth, peak
+peak and bandwidth exchanged: + peak, bandwidth = bandwidth, peak
 """,
     ex.check_tile: """
 outside as 0: return np.where(rows < shape[0], at, 0), (rows < shape[0]) & (columns < shape[1])

@@ -11,8 +11,7 @@ GIVEN = {"attention": attention}
 GROUPED_OTHERWISE = """
 by rows:
     group = (*q.shape[:-3], H_kv)
-    - mask = mask.reshape
-    + mask = mask.reshape(*group, -1, mask.shape[-1])
+    mask = mask.reshape(*group, -1, mask.shape[-1])
     q = q.reshape(*group, -1, q.shape[-1])
     k, v = k, v
     return o.reshape(*o.shape[:-3], H, -1, o.shape[-1])
@@ -72,8 +71,6 @@ def draw(H, H_kv, n_q=4, n_k=7, d_k=5, d_v=3, seed=0):
 def a_test(
     sizes=((6, 2), (8, 2), (5, 1), (3, 3)), atol=1e-5, repeat=np.repeat, look=lambda o: o, **shape
 ):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_sharing_test(grouped):
         for H, H_kv in sizes:
             q, k, v = draw(H, H_kv, **shape)

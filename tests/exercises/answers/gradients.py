@@ -74,7 +74,16 @@ def along_directions(loss, x, gradient):
     return np.array(nudges), (u * gradient).sum(axis=(1, 2))
 
 
-RIGHT_TESTS = """
+RIGHT = {
+    ex.check_attention_backward: [BACKWARD_OTHERWISE, {"torch": in_torch}],
+    ex.check_output_by_key: """
+the softmax's Jacobian: return np.outer(v.T @ (np.diag(p) - np.outer(p, p))[:, j], q) / root
+by loops: return [[p[j] * (v[j][c] - o[c]) * x / root for x in q] for c in range(v.shape[1])]
+through the backward pass:
+    o = np.eye(v.shape[1])
+    return np.array([attention_backward(q[None], k, v, row[None])[1][j] for row in o])
+""",
+    ex.check_gradient_check: tests_of_gradients("""
 a shorter nudge:
     h = 2e-3
 along directions:
@@ -88,22 +97,61 @@ four points, to three digits:
 unseeded:
     rng = np.random.default_rng()
     off = np.abs(found[part] - right).max() - 2e-3
-"""
-
-RIGHT = {
-    ex.check_attention_backward: [BACKWARD_OTHERWISE, {"torch": in_torch}],
-    ex.check_output_by_key: """
-the softmax's Jacobian: return np.outer(v.T @ (np.diag(p) - np.outer(p, p))[:, j], q) / root
-by loops: return [[p[j] * (v[j][c] - o[c]) * x / root for x in q] for c in range(v.shape[1])]
-through the backward pass:
-    o = np.eye(v.shape[1])
-    return np.array([attention_backward(q[None], k, v, row[None])[1][j] for row in o])
-""",
-    ex.check_gradient_check: tests_of_gradients(RIGHT_TESTS),
+"""),
 }
 
 
-WRONG_TESTS = """
+SLY = {
+    ex.check_attention_backward: """
+not transposed: dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
+dq too long: dq = 1.03 * scale * ds @ k
+last key:
+    dk = scale * ds.swapaxes(-1, -2) @ q
+    + dk[..., 1:, :][..., -1:, :] = 0
+two axes only: delta = (do * (p @ v)).sum(axis=1, keepdims=True)
+square mask only: seen = True if mask is None or mask.ndim == 1 else mask
+a mask per text: three sentences, three heads
+    seen = True if mask is None else mask
+    + seen = seen[:, None] if np.ndim(seen) == 3 and q.ndim == 4 and len(seen) == len(q) else seen
+NaN to 0 at the end:
+    e = np.exp(s - m)
+    p = e / l
+    return tuple(np.nan_to_num(g) for g in (dq, dk, dv))
+hidden at -10,000: visible scores of -10,000
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -1e4)
+    p = e / l * seen
+float32 inside: pass through float32
+    + q = q.astype(np.float32)
+a mask of one column ignored: a mask of shape [n_q, 1]
+    seen = True if mask is None or mask.shape[-1] == 1 < k.shape[-2] else mask
+another order: return dv, dk, dq
+dq alone: should return (dq, dk, dv)
+    return dq
+clipped scores: scores up to ten thousand
+    + q = np.clip(q, -50, 50)
+small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq, dk, dv))
+""",
+    ex.check_output_by_key: """
+p (1 - p) (v - o): return np.outer(p[j] * (1 - p[j]) * (v[j] - o), q) / root
+p squared: return np.outer(p[j] ** 2 * (v[j] - o), q) / root
+divided by d_k: return np.outer(p[j] * (v[j] - o), q) / root**2
+the first key: return np.outer(p[0] * (v[0] - o), q) / root
+summed: shape
+    return np.outer(p[j] * (v[j] - o), q).sum() / root
+all keys: shape
+    return (p[:, None] * (v - o))[:, :, None] * q / root
+a wide nudge:
+    o = lambda moved: softmax(moved @ q / root) @ v
+    + steps = 1e-2 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
+    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-2
+a good nudge: The largest difference is
+    o = lambda moved: softmax(moved @ q / root) @ v
+    + steps = 1e-5 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
+    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-5
+float32 inside: Nine digits are judged
+    s = k.astype(np.float32) @ q.astype(np.float32) / root
+""",
+    ex.check_gradient_check: tests_of_gradients("""
 no mask: caught 14 of 17
     tried = masks(n_q, n_k)[:1]
 sizes that differ: caught 15 of 17
@@ -142,59 +190,5 @@ our formula: refuses a right implementation (no scale
     right = ex.attention_backward(*x, do, mask)[part]
 NaN slips through: caught 16 of 17
     assert not off > tolerance * np.abs(right).max()
-"""
-
-SLY = {
-    ex.check_attention_backward: """
-not transposed: dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
-dq too long: dq = 1.03 * scale * ds @ k
-last key:
-    dk = scale * ds.swapaxes(-1, -2) @ q
-    + dk[..., 1:, :][..., -1:, :] = 0
-two axes only: delta = (do * (p @ v)).sum(axis=1, keepdims=True)
-square mask only: seen = True if mask is None or mask.ndim == 1 else mask
-a mask per text: three sentences, three heads
-    seen = True if mask is None else mask
-    + seen = seen[:, None] if np.ndim(seen) == 3 and q.ndim == 4 and len(seen) == len(q) else seen
-NaN to 0 at the end:
-    e = np.exp(s - m)
-    p = e / l
-    return tuple(np.nan_to_num(g) for g in (dq, dk, dv))
-hidden at -10,000: visible scores of -10,000
-    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -1e4)
-    p = e / l * seen
-float32 inside: pass through float32
-    scale = q.shape[-1] ** -0.5
-    + q = q.astype(np.float32)
-a mask of one column ignored: a mask of shape [n_q, 1]
-    seen = True if mask is None or mask.shape[-1] == 1 < k.shape[-2] else mask
-another order: return dv, dk, dq
-dq alone: should return (dq, dk, dv)
-    return dq
-clipped scores: scores up to ten thousand
-    scale = q.shape[-1] ** -0.5
-    + q = np.clip(q, -50, 50)
-small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq, dk, dv))
-""",
-    ex.check_output_by_key: """
-p (1 - p) (v - o): return np.outer(p[j] * (1 - p[j]) * (v[j] - o), q) / root
-p squared: return np.outer(p[j] ** 2 * (v[j] - o), q) / root
-divided by d_k: return np.outer(p[j] * (v[j] - o), q) / root**2
-the first key: return np.outer(p[0] * (v[0] - o), q) / root
-summed: shape
-    return np.outer(p[j] * (v[j] - o), q).sum() / root
-all keys: shape
-    return (p[:, None] * (v - o))[:, :, None] * q / root
-a wide nudge:
-    o = lambda moved: softmax(moved @ q / root) @ v
-    + steps = 1e-2 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
-    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-2
-a good nudge: The largest difference is
-    o = lambda moved: softmax(moved @ q / root) @ v
-    + steps = 1e-5 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
-    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-5
-float32 inside: Nine digits are judged
-    s = k.astype(np.float32) @ q.astype(np.float32) / root
-""",
-    ex.check_gradient_check: tests_of_gradients(WRONG_TESTS),
+"""),
 }

@@ -5,19 +5,12 @@ import numpy as np
 from attention_src.exercises import history as ex
 
 
-def by_distance(n):
-    i = np.arange(n)
-    return np.maximum(-12.0 * abs(i[:, None] + i - (n - 1)), -50)
-
-
 def draws(seed=0, m=4, n=7, d=8):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(m, d)), rng.normal(size=(n, d))
 
 
-def following(order=None, atol=1e-5, rows=slice(None), sums=True, signs=True, other=True, seed=1):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
+def a_test(order=None, atol=1e-5, rows=slice(None), sums=True, signs=True, other=True, seed=1):
     def my_looking_test(attention):
         q, h = draws(seed)
         p = attention(q, h)
@@ -55,7 +48,7 @@ by loops: return [sum(w * state for w, state in zip(row, h)) for row in p]
 """,
     ex.check_reversal: {
         "lists": lambda n: [[15 if i + j == n - 1 else -10 for j in range(n)] for i in range(n)],
-        "by distance": by_distance,
+        "distance": lambda n: -np.minimum(12.0 * abs(np.add.outer(range(n), range(1 - n, 1))), 50),
         "from -50 to 50": lambda n: 100 * np.eye(n)[::-1] - 50,
         "whole numbers": lambda n: 30 * np.eye(n, dtype=int)[:, ::-1],
         "exactly what is needed": lambda n: np.log(max(99 * (n - 1), 1)) * np.eye(n)[::-1],
@@ -63,10 +56,10 @@ by loops: return [sum(w * state for w, state in zip(row, h)) for row in p]
         "rows shifted": lambda n: 20 * np.eye(n)[::-1] + np.linspace(-20, 20, n)[:, None],
     },
     ex.check_looking_test: {
-        "by arguments": following(),
-        "another order": following(order=[3, 0, 5, 6, 1, 2, 4]),
-        "all that the exercise calls wrong is off by more": following(atol=1e-3),
-        "unseeded": following(seed=None),
+        "by arguments": a_test(),
+        "another order": a_test(order=[3, 0, 5, 6, 1, 2, 4]),
+        "all that the exercise calls wrong is off by more": a_test(atol=1e-3),
+        "unseeded": a_test(seed=None),
         "pair by pair": pair_by_pair,
     },
 }
@@ -99,7 +92,7 @@ def queries_moved(attention):
 
 
 def mean_of_the_sums(attention):
-    following(sums=False)(attention)
+    a_test(sums=False)(attention)
     assert abs(attention(*draws()).sum(axis=1).mean() - 1) < 1e-5
 
 
@@ -116,16 +109,16 @@ three states:
 """,
     ex.check_reversal: REVERSALS,
     ex.check_looking_test: {
-        "no other content": (following(other=False), "caught 15 of 16"),
-        "no sums": (following(sums=False), "caught 13 of 16"),
-        "no signs": (following(signs=False), "caught 14 of 16"),
-        "a turn of the circle": (following(order=[1, 2, 3, 4, 5, 6, 0]), "of 16"),
-        "last two exchanged": (following(order=[0, 1, 2, 3, 4, 6, 5]), "of 16"),
+        "no other content": (a_test(other=False), "caught 15 of 16"),
+        "no sums": (a_test(sums=False), "caught 13 of 16"),
+        "no signs": (a_test(signs=False), "caught 14 of 16"),
+        "a turn of the circle": (a_test(order=[1, 2, 3, 4, 5, 6, 0]), "of 16"),
+        "last two exchanged": (a_test(order=[0, 1, 2, 3, 4, 6, 5]), "of 16"),
         "mean of the sums": (mean_of_the_sums, "caught 15 of 16"),
-        "first row": (following(rows=slice(1)), "caught 15 of 16"),
-        "loose": (following(atol=0.1), "of 16"),
-        "to the last bit": following(atol=0),
-        "same order": (following(order=np.arange(7)), "of 16"),
+        "first row": (a_test(rows=slice(1)), "caught 15 of 16"),
+        "loose": (a_test(atol=0.1), "of 16"),
+        "to the last bit": a_test(atol=0),
+        "same order": (a_test(order=np.arange(7)), "of 16"),
         "unchanged": (unchanged, "refuses a right implementation"),
         "queries moved": (queries_moved, "of 16"),
     },

@@ -97,8 +97,6 @@ def draw(n_texts=2, n=32, d=8, seed=0):
 def a_test(
     portions=PORTIONS, n_texts=2, reuse=True, atol=1e-5, look=lambda o: o, oracle=whole, **sizes
 ):
-    """A learner's test, right by default, wrong in the way that an argument says."""
-
     def my_cache_test(start):
         texts = draw(n_texts, n=sum(portions), **sizes)
         found = feed(start, texts, portions, reuse)
@@ -192,7 +190,6 @@ refuses an exact fit: room for
 another error: IndexError
     raise IndexError("full")
 writes before it raises: has written before
-    end = length + k_new.shape[-2]
     + keys[..., length:end, :] = k_new[..., : keys.shape[-2] - length, :]
 """
 
@@ -212,25 +209,13 @@ def text_by_text(start):
 SLY = {
     ex.check_append_and_read: [APPENDED, {"one store for all": one_store_for_all}],
     ex.check_paged_attention: """
-reversed table:
-    size = k_pages.shape[1]
-    + table = table[: -(-length // size)][::-1]
-sorted table:
-    size = k_pages.shape[1]
-    + table = np.sort(table[: -(-length // size)])
+reversed table: + table = table[: -(-length // size)][::-1]
+sorted table: + table = np.sort(table[: -(-length // size)])
 the whole table: 1,000,000 in the table
-    size = k_pages.shape[1]
     + every = [k_pages[page] for page in table]
 a full page forgotten: one full page
-    size = k_pages.shape[1]
     + length = 0 if length == size else length
-page and slot swapped:
-    size = k_pages.shape[1]
-    + used, j = max(-(-length // size), 1), np.arange(length)
-    + k, v = (x[table[j % used], j // used] for x in (k_pages, v_pages))
-    return attention(q[None], k, v)[0]
 unused slots as zeros:
-    size = k_pages.shape[1]
     + k_pages, v_pages = np.nan_to_num(k_pages), np.nan_to_num(v_pages)
     page, filled = table[start // size], size
 not shifted: m_new = 0.0
