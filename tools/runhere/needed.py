@@ -4,10 +4,10 @@ The page's Python has this file (course.py puts it into its zip) and asks it at 
 code that the reader has in the cells: an edited cell is judged by what it is now.
 
 A cell is needed if it makes a name that a needed cell uses, or may change what such a name stands
-for: assigns to a part of it, calls a method that is not known to leave it alone, or does so to
-something that may share data with it. A function does, wherever it is mentioned, what its code does.
-What is imported changes nothing, but for the few listed below. A cell that changes what has no name
-(NumPy's settings, a module) is needed by all that follow.
+for: assigns to a part of it, calls a method that is not known to leave it alone, or does so to what
+may share data with it. A function does, wherever it is mentioned, what its code does. What is
+imported changes nothing, but for the few listed below. A cell that changes what has no name, as
+NumPy's settings, is needed by all that follow.
 """
 
 from __future__ import annotations
@@ -15,50 +15,57 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+
+def _words(text: str) -> set[str]:
+    return set(text.split())
+
 
 # Modules whose functions leave alone what they are given, and the world.
-QUIET = set(
-    "numpy attention_src math cmath itertools functools collections operator re string textwrap json "
-    "dataclasses typing fractions decimal statistics inspect tracemalloc time timeit copy enum "
-    "IPython __future__".split()
+QUIET = _words(
+    """numpy attention_src math cmath itertools functools collections operator re string textwrap
+    json dataclasses typing fractions decimal statistics inspect tracemalloc time timeit copy enum
+    IPython __future__"""
 )
 FIGURES = "attention_src.figures"  # its functions draw in what they are given first
-FIRST = {f"numpy.{f}" for f in "fill_diagonal put put_along_axis place putmask copyto".split()}
-WORLD = {f"numpy.{f}" for f in "set_printoptions seterr seterrcall save savez savetxt".split()}
-OWN_RANDOM = {f"numpy.random.{f}" for f in ("default_rng", "Generator", "SeedSequence", "PCG64")}
-VIEWS = set(
-    "asarray asanyarray ascontiguousarray reshape ravel squeeze transpose swapaxes moveaxis rollaxis "
-    "expand_dims broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d split array_split "
-    "hsplit vsplit diagonal diag real imag flip fliplr flipud rot90 nditer nan_to_num".split()
+FIRST = {f"numpy.{f}" for f in _words("fill_diagonal put put_along_axis place putmask copyto")}
+WORLD = {f"numpy.{f}" for f in _words("set_printoptions seterr seterrcall save savez savetxt")}
+OWN_RANDOM = {f"numpy.random.{f}" for f in _words("default_rng Generator SeedSequence PCG64")}
+VIEWS = _words(
+    """asarray asanyarray ascontiguousarray reshape ravel squeeze transpose swapaxes moveaxis
+    rollaxis expand_dims broadcast_to broadcast_arrays atleast_1d atleast_2d atleast_3d split
+    array_split hsplit vsplit diagonal diag real imag flip fliplr flipud rot90 nditer nan_to_num"""
 )
-# Methods that give something new, those that give a part of what they belong to, and those that take
-# the next numbers from a generator. Of all others it is supposed that they change what they belong to.
-NEW = set(
-    "sum mean std var max min round astype copy argsort argmax argmin cumsum prod dot any all tolist "
-    "item join split splitlines index count find lower upper strip startswith endswith isalpha isascii "
-    "isdigit replace format encode decode nonzero repeat search match findall".split()
+# Methods that give something new, those that give a part of what they belong to or leave it alone,
+# those that take the next numbers from a generator, and those that put something into what they
+# belong to. All others may do anything with it and with what they are given.
+NEW = _words(
+    """sum mean std var max min round astype copy argsort argmax argmin cumsum prod dot any all
+    tolist item join split splitlines index count find lower upper strip startswith endswith isalpha
+    isascii isdigit replace format encode decode nonzero repeat search match findall"""
 )
-PART = set(
-    "items keys values get reshape swapaxes transpose ravel squeeze view diagonal trace embed run text "
-    "causal where sources token_to_id get_vocab load ridge grade ablation union intersection "
-    "difference most_common embed_without_each head_output_weights input_influence".split()
+PART = _words(
+    """items keys values get reshape swapaxes transpose ravel squeeze view diagonal union
+    intersection difference most_common trace embed run text causal where sources token_to_id
+    get_vocab load ridge embed_without_each head_output_weights input_influence"""
 )
-DRAW = set(
-    "normal standard_normal uniform integers permutation permuted choice random lognormal "
-    "exponential poisson binomial".split()
+DRAW = _words(
+    """normal standard_normal uniform integers permutation permuted choice random lognormal
+    exponential poisson binomial"""
 )
-FILL = set(
-    "append extend insert pop popitem update setdefault add remove discard clear sort reverse "
-    "fill".split()
+FILL = _words(
+    "append extend insert pop popitem update setdefault add remove discard clear sort reverse fill"
 )
-EVERYTHING = {"exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "__import__"}
-OUTSIDE = {"open", "input", "breakpoint"}
-PLAIN = set("len int float str bool range abs round repr format divmod ord chr type print".split())
-EAGER = PLAIN | {"sum", "max", "min", "any", "all", "list", "tuple", "dict", "set", "sorted"}
-NUMBERS = {"len", "int", "float", "str", "bool", "repr", "format", "ord", "chr"}
-LAZY = {"zip", "map", "filter", "iter", "enumerate", "reversed"}
+EVERYTHING = _words("exec eval globals locals vars setattr delattr __import__")
+OUTSIDE = _words("open input breakpoint")
+PLAIN = _words("len int float str bool range abs round repr format divmod ord chr type print")
+EAGER = PLAIN | _words("sum max min any all list tuple dict set sorted")
+NUMBERS = _words("len int float str bool repr format ord chr")
+LAZY = _words("zip map filter iter enumerate reversed")
 
 ALL = "*"  # stands for what has no name, and is used by all
 Names = frozenset[str]
@@ -114,14 +121,22 @@ class State:
     count: int = 0
 
 
+T = TypeVar("T")
+
+
+def _without(names: Names, there: dict[str, T]) -> dict[str, T]:
+    return {name: x for name, x in there.items() if name not in names}
+
+
 class Scope:
     """A cell, or a function's body: what it reads from outside, makes and changes there."""
 
     def __init__(self, outer: State | Scope, own: Names = NONE) -> None:
-        self.kinds = {n: kind for n, kind in outer.kinds.items() if n not in own}
-        self.late = {n: late for n, late in outer.late.items() if n not in own}
-        self.links = {n: linked - own for n, linked in outer.links.items() if n not in own}
-        self.methods = outer.methods.copy()
+        self.kinds: dict[str, str] = _without(own, outer.kinds)
+        self.late: dict[str, Late] = _without(own, outer.late)
+        links: dict[str, Names] = _without(own, outer.links)
+        self.links: dict[str, Names] = {name: linked - own for name, linked in links.items()}
+        self.methods: dict[str, Late] = outer.methods.copy()
         self.reads: set[str] = set()
         self.changed: set[str] = set()
         self.made: set[str] = set()  # before what is looked at now, on every way to it
@@ -156,22 +171,36 @@ class Scope:
         self.world |= done.world
         self._begin()
 
-    def _perhaps(self, *bodies: list[ast.stmt]) -> None:
-        """Each of these is entered or not."""
-        self._end()
-        made, certain = self.made, self.certain
+    @contextmanager
+    def maybe(self) -> Iterator[None]:
+        """What is read now happens or does not."""
+        made, certain = self.made.copy(), self.certain
+        kinds, late, links = self.kinds.copy(), self.late.copy(), self.links.copy()
         self.certain = False
-        for body in bodies:
-            self.made = made.copy()
-            self.block(body)
+        yield
         self.made, self.certain = made, certain
+        for name, was in kinds.items():
+            if self.kinds.get(name) != was:
+                self.kinds.pop(name, None)
+        for name, did in late.items():
+            if self.late.get(name) is not did:
+                self.late[name] = did | self.late.get(name, Late())
+        for name, linked in links.items():
+            if self.links.get(name) is not linked:
+                self.links[name] = linked | self.links.get(name, NONE)
+        for name in [n for n in self.kinds if n in links and n not in kinds]:
+            self.kinds.pop(name)  # it may be what it was
+
+    def _perhaps(self, *bodies: list[ast.stmt]) -> None:
+        self._end()
+        for body in bodies:
+            with self.maybe():
+                self.block(body)
 
     def _for(self, node: ast.For) -> None:
-        made, certain = self.made.copy(), self.certain
-        self.certain = False
-        self.through(node.target, node.iter)
-        self._perhaps(node.body, node.body)  # twice: what its end does, its beginning meets
-        self.made, self.certain = made, certain
+        with self.maybe():
+            self.through(node.target, node.iter)
+            self._perhaps(node.body, node.body)  # twice: what its end does, its beginning meets
         self._perhaps(node.orelse)
 
     def _while(self, node: ast.While) -> None:
@@ -192,14 +221,12 @@ class Scope:
 
     def _match(self, node: ast.Match) -> None:
         shares = self.expr(node.subject)
-        self.certain, certain = False, self.certain
-        for part in ast.walk(node):
-            for name in (getattr(part, "name", None), getattr(part, "rest", None)):
-                if isinstance(part, ast.pattern) and name:
-                    self.bind(name, shares)
-        self.certain = certain
-        self.each(case.guard for case in node.cases)
-        self._perhaps(*(case.body for case in node.cases))
+        names = [getattr(part, n, None) for part in ast.walk(node) for n in ("name", "rest")]
+        with self.maybe():
+            for name in filter(None, names):
+                self.bind(name, shares)
+            self.each(case.guard for case in node.cases)
+            self._perhaps(*(case.body for case in node.cases))
 
     def _with(self, node: ast.With) -> None:
         for item in node.items:
@@ -312,18 +339,14 @@ class Scope:
             self.links[name] = frozenset(group - {name})
 
     def bind(self, name: str, shares: Iterable[str] = (), kind: str = "") -> None:
-        if self.certain:
-            for other in self.links.pop(name, NONE):
-                self.links[other] -= {name}
-            self.late.pop(name, None)
-            self.kinds.pop(name, None)
-        elif self.knows(name) and self.kinds.get(name, "") != kind:
-            self.kinds.pop(name, None)
-            kind = ""
+        for other in self.links.pop(name, NONE):
+            self.links[other] = self.links.get(other, NONE) - {name}
+        self.late.pop(name, None)
+        self.kinds.pop(name, None)
         if kind:
             self.kinds[name] = kind
         if self.carry != Late():
-            self.late[name] = self.late.get(name, Late()) | self.carry
+            self.late[name] = self.carry
         self.made.add(name)
         (self.makes if self.certain else self.perhaps).add(name)
         self.link([name, *shares])
@@ -380,19 +403,10 @@ class Scope:
             if function == "range":
                 self.each(call.args)
                 return self.target(target, NONE, "constant")
-            several = [*call.args]
-            if function == "enumerate":
-                several[:0] = [ast.Constant(0)]
-                several = several[:2]
+            several = [ast.Constant(0), *call.args[:1]] if function == "enumerate" else call.args
             if len(parts) == len(several) and not _starred(*parts, *several):
                 for part, one in zip(parts, several, strict=True):
-                    self.target(
-                        part,
-                        self.expr(one),
-                        "constant"
-                        if one is not call.args[-1] and isinstance(one, ast.Constant)
-                        else "",
-                    )
+                    self.target(part, self.expr(one), self.kind(one))
                 return None
         return self.target(target, self.expr(iterated))
 
@@ -485,9 +499,9 @@ class Scope:
 
     def _namedexpr(self, node: ast.NamedExpr) -> Names:
         shares = self.expr(node.value)
-        certain, self.certain = self.certain, False
-        self.bind(node.target.id, shares)
-        self.certain = certain
+        with self.maybe():
+            self.bind(node.target.id, shares)
+        self.link([node.target.id, *shares])
         return shares | {node.target.id}
 
     def _lambda(self, node: ast.Lambda) -> Names:
@@ -675,14 +689,10 @@ def after(state: State, code: str) -> State:
         world |= {code}
         need[ALL] = needs | need.get(ALL, frozenset())
         origin[ALL] = hash(world)
-    kept = [
-        {name: x for name, x in there.items() if "'" not in name}
-        for there in (scope.kinds, scope.late, scope.links)
-    ]
-    links = {n: frozenset(m for m in linked if "'" not in m) for n, linked in kept[2].items()}
-    return State(
-        kept[0], kept[1], links, need, origin, scope.methods, reads, world, state.count + 1
-    )
+    numbered = frozenset(name for name in scope.links.keys() | scope.kinds.keys() if "'" in name)
+    links = {name: x - numbered for name, x in _without(numbered, scope.links).items()}
+    kinds, late = _without(numbered, scope.kinds), _without(numbered, scope.late)
+    return State(kinds, late, links, need, origin, scope.methods, reads, world, state.count + 1)
 
 
 START = State()
