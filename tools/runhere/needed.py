@@ -53,6 +53,7 @@ PART = _words(
     intersection difference most_common trace embed run text causal where sources token_to_id
     get_vocab load ridge embed_without_each head_output_weights input_influence"""
 )
+PARTS = _words("items keys values get")
 DRAW = _words(
     """normal standard_normal uniform integers permutation permuted choice random lognormal
     exponential poisson binomial"""
@@ -132,7 +133,10 @@ class Scope:
     """A cell, or a function's body: what it reads from outside, makes and changes there."""
 
     def __init__(self, outer: State | Scope, own: Names = NONE) -> None:
+        self.in_function = isinstance(outer, Scope)
         self.kinds: dict[str, str] = _without(own, outer.kinds)
+        if self.in_function:  # when it is called, they may be something else
+            self.kinds = {n: kind for n, kind in self.kinds.items() if kind != "constant"}
         self.late: dict[str, Late] = _without(own, outer.late)
         links: dict[str, Names] = _without(own, outer.links)
         self.links: dict[str, Names] = {name: linked - own for name, linked in links.items()}
@@ -143,7 +147,6 @@ class Scope:
         self.makes: set[str] = set()  # for certain
         self.perhaps: set[str] = set()
         self.certain = True
-        self.in_function = isinstance(outer, Scope)
         self.world = self.everything = self.gives = False
         self._begin()
 
@@ -167,6 +170,8 @@ class Scope:
         """The functions that a statement mentions do what they do."""
         done = self.effect
         self.reads |= done.reads - self.made
+        for name in [n for n in done.changes if self.kinds.get(n) == "constant"]:
+            del self.kinds[name]
         self.change(done.changes | (self.mentioned if done.args else NONE))
         self.world |= done.world
         self._begin()
@@ -180,8 +185,10 @@ class Scope:
         yield
         self.made, self.certain = made, certain
         for name, was in kinds.items():
-            if self.kinds.get(name) != was:
+            if (now := self.kinds.get(name)) != was:
                 self.kinds.pop(name, None)
+                if "iterator" in (now, was):
+                    self.kinds[name] = "iterator"
         for name, did in late.items():
             if self.late.get(name) is not did:
                 self.late[name] = did | self.late.get(name, Late())
@@ -189,7 +196,8 @@ class Scope:
             if self.links.get(name) is not linked:
                 self.links[name] = linked | self.links.get(name, NONE)
         for name in [n for n in self.kinds if n in links and n not in kinds]:
-            self.kinds.pop(name)  # it may be what it was
+            if self.kinds[name] != "iterator":
+                del self.kinds[name]  # it may be what it was
 
     def _perhaps(self, *bodies: list[ast.stmt]) -> None:
         self._end()
@@ -259,6 +267,8 @@ class Scope:
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.read(target.id)
             self.target(target, NONE)
 
     def _return(self, node: ast.Return) -> None:
@@ -322,11 +332,20 @@ class Scope:
         if self.kinds.get(name) == "iterator":
             self.change({name})
         if late := self.late.get(name):
+            late = self._with_what_it_calls(late)
             self.effect |= late
             if late.gives or not called:
                 self.carry |= late
         elif called and not self.in_function and self.knows(name):
             self.change({name})  # an object that can be called
+
+    def _with_what_it_calls(self, late: Late) -> Late:
+        known: set[str] = set()
+        while new := late.reads - known:
+            known |= new
+            for other in new & self.late.keys():
+                late |= self.late[other]
+        return late
 
     def change(self, names: Iterable[str], linked: bool = True) -> None:
         for name in [n for n in names if self.is_data(n)]:
@@ -367,6 +386,8 @@ class Scope:
         else:
             shared = self.expr(value)
             self.target(target, shared, self.kind(value))
+            if isinstance(value, ast.Call):  # what one function gives may belong together
+                self.link(part.id for part in parts[0] if isinstance(part, ast.Name))
 
     def target(self, node: ast.expr, shares: Names, kind: str = "") -> None:
         """Assign to a target."""
@@ -408,7 +429,7 @@ class Scope:
                 for part, one in zip(parts, several, strict=True):
                     self.target(part, self.expr(one), self.kind(one))
                 return None
-        return self.target(target, self.expr(iterated))
+        return self.target(target, self.expr(iterated), self._part_of_import(iterated))
 
     def is_constant(self, node: ast.AST) -> bool:
         """A number or a text, which nothing can change."""
@@ -428,13 +449,19 @@ class Scope:
     def kind(self, value: ast.expr) -> str:
         if self.is_constant(value):
             return "constant"
-        root, path = _chain(value)
-        if root and self._module(root):
-            return ".".join([self._module(root), *path])
+        if part := self._part_of_import(value):
+            return part
         lazy = isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
         if isinstance(value, ast.GeneratorExp) or (lazy and value.func.id in LAZY):  # type: ignore[attr-defined]
             return "iterator"
         return ""
+
+    def _part_of_import(self, value: ast.expr) -> str:
+        """The dotted name of CHIPS["H100"] or of CHIPS.items(), where CHIPS was imported; or ""."""
+        while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in PARTS:
+            value = value.func
+        root, path = _chain(value)
+        return ".".join([self._module(root), *path]) if root and self._module(root) else ""
 
     def _module(self, name: str) -> str:
         """The dotted name of what was imported under this name, or is a part of it; or ""."""
