@@ -23,8 +23,10 @@ UNTIL_KEPT = """async (count) => {
 SECONDS = 600_000  # milliseconds; a busy machine is not a bug
 WATCH = """cell => {
   window.said = [];
-  new MutationObserver(() => said.push(cell.querySelector(".run-status")?.textContent ?? ""))
-    .observe(cell, { childList: true, subtree: true });
+  new MutationObserver(() => {
+    const now = cell.querySelector(".run-status")?.textContent ?? "";
+    if (now !== said.at(-1)) said.push(now);
+  }).observe(cell, { childList: true, subtree: true });
 }"""
 FORGET_ONE = """async () => {
   const store = await caches.open("minilm");
