@@ -113,6 +113,12 @@ CASES = {
         "x = [1] | def f(a): a.append(2)\n | f(x) | def g(a): return a\n | g(x)",
         [0, 1, 2, 3],
     ),
+    "nor what it calls": (
+        "def g(): return 1\n | def f(a): a.append(g())\n | x = []\nf(x) | g()",
+        [0],
+    ),
+    "a default that changes": ("def f(a, seen=[]): seen.append(a)\n | f(1) | f(2)", [0, 1]),
+    "an attribute of a function": ("def f(): return f.n\n | f.n = 1 | f()", [0, 1]),
     "but not after a copy": (
         "import numpy as np\nx = np.ones(2) | def f(a):\n    a = np.array(a)\n    a[0] = 0\n"
         " | f(x) | print(x)",

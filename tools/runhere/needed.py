@@ -101,7 +101,7 @@ class Late:
 class State:
     """What is known of each name after some cells.
 
-    kinds: "constant", "iterator", or the dotted name of what was imported
+    kinds: "constant", "function", "iterator", or the dotted name of what was imported
     late: what is done where it is mentioned
     links: the names with which it may share data
     need: the numbers of the cells that made it what it is
@@ -170,7 +170,7 @@ class Scope:
         """The functions that a statement mentions do what they do."""
         done = self.effect
         self.reads |= done.reads - self.made
-        for name in [n for n in done.changes if self.kinds.get(n) == "constant"]:
+        for name in [n for n in done.changes if self.kinds.get(n) in ("constant", "function")]:
             del self.kinds[name]
         self.change(done.changes | (self.mentioned if done.args else NONE))
         self.world |= done.world
@@ -293,7 +293,9 @@ class Scope:
         self.carry |= late
         if node.decorator_list:  # it may be called at once
             self.effect |= late
-        self.bind(node.name)
+        defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+        plain = not node.decorator_list and all(map(self.is_constant, defaults))
+        self.bind(node.name, kind="function" if plain else "")
 
     _asyncfunctiondef = _functiondef
 
@@ -400,7 +402,7 @@ class Scope:
                 self.target(part, shares, kind)
         elif isinstance(node, ast.Subscript | ast.Attribute):
             root, _ = _chain(node)
-            self.world |= root is not None and self._module(root) != ""
+            self.world |= root in self.kinds and not self.is_data(root)
             whole = self.expr(node.value)
             if isinstance(node, ast.Subscript):
                 self.expr(node.slice)
@@ -466,7 +468,7 @@ class Scope:
     def _module(self, name: str) -> str:
         """The dotted name of what was imported under this name, or is a part of it; or ""."""
         kind = self.kinds.get(name, "")
-        return "" if kind in ("constant", "iterator") else kind
+        return "" if kind in ("constant", "function", "iterator") else kind
 
     def inside(self, arguments: ast.arguments | None, body: list[ast.stmt]) -> Late:
         """What a function does. Another name, x#, stands for what it was given as x."""
