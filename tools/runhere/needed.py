@@ -690,7 +690,7 @@ class Renamed(ast.NodeTransformer):
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
 
 
-@functools.lru_cache(maxsize=2000)
+@functools.lru_cache(maxsize=500)
 def after(state: State, code: str) -> State:
     """The state after one more cell."""
     scope = Scope(state)
