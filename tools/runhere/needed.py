@@ -597,7 +597,7 @@ class Scope:
         if target.startswith(FIGURES) or target in FIRST or (top == "numpy" and last == "at"):
             self.change(first)
         random = target.startswith("numpy.random.") and target not in OWN_RANDOM
-        filled = last in FILL and top != "numpy"
+        filled = last in FILL and top not in ("numpy", "textwrap")
         self.world |= target in WORLD or random or filled or top not in QUIET
 
     def _of_method(self, method: str, receiver: Names, shares: Names, copies: bool) -> Names:
