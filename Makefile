@@ -131,7 +131,8 @@ colab:
 breaks: .venv/all
 	@$(BIN)/python -m tools.break_tests --jobs 2
 
-# weekly: 200 new examples a property, instead of the same 40, and every notebook in Colab's versions.
+# weekly: 200 new examples a property, instead of the same 40, every notebook in Colab's versions, and each
+# cell of the pages after those alone that it needs.
 weekly: .venv/all book
 	@$(BIN)/python -m tools.run_tests --hypothesis-profile=weekly
 

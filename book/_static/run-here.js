@@ -1,5 +1,5 @@
 // Code cells that run in the page. Nothing is fetched before a button is pressed; then a worker
-// (tools/runhere) runs Python. Cells further up run first, quietly, so that each finds its names.
+// (tools/runhere) runs Python. Cells further up that a cell needs run first, quietly.
 // On the next pages of that visit Python starts by itself as soon as a button comes near.
 (() => {
   const base = document.currentScript.src;
@@ -17,7 +17,7 @@
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
   let worker, job, asked, pending;
-  let fetched; // MiniLM, once on this page: the browser has it then
+  let fetched; // whether the browser has MiniLM
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
 
@@ -70,7 +70,6 @@
     worker?.giveUp("Stopped.");
     worker = undefined;
     asked?.lost();
-    for (const cell of cells) cell.ran = undefined;
   }
 
   // The only way to end `while True: pass`: a new Python, in which earlier cells run again.
@@ -88,7 +87,6 @@
         write,
         done(result) {
           job = undefined;
-          cell.ran = result.stopped ? undefined : code;
           cell.endless = result.stopped && code !== cell.given ? code : undefined;
           if (result.fatal) forget();
           if (result.status === "passed" && cell.exercise) {
@@ -126,6 +124,21 @@
     if (error) throw `MiniLM could not be fetched. ${error}`;
     fetched = mine.minilm = true;
     label();
+    const list = listOf(folder);
+    caches.open(LISTS).then((lists) => lists.add(list)).catch(() => {}); // no room, or no such store
+  }
+
+  // The list of MiniLM's files is kept at a press, apart from them. So a later page sees that all are
+  // here, and fetches nothing for that.
+  const LISTS = "minilm-lists";
+  const listOf = (folder) => new URL("manifest.json", folder).href;
+  async function lookForMiniLM(folder) {
+    const list = await caches.match(listOf(folder), { cacheName: LISTS });
+    if (!list) return;
+    const names = [...(await list.text()).matchAll(/"name": *"([^"]+)"/g)];
+    const kept = (await (await caches.open("minilm")).keys()).map(({ url }) => url.split("/").pop());
+    fetched ||= names.every(([, name]) => kept.includes(name));
+    label();
   }
 
   // A button that will fetch much says how much.
@@ -134,37 +147,51 @@
       if (minilm) name(fetched ? RUN : `${RUN}: fetch ${Number(minilm.mb) + (hadPython() ? 0 : Number(mb))} MB, once`);
   }
 
-  // Python, in which the cells above have run, for a cell or for none; false if it was stopped meanwhile.
-  // Those that need MiniLM run only before one that needs it too.
-  async function readyAfter(above, mine, say, note, asks) {
+  // Those of the cells above that must run, so that this code finds all as if each had run in turn. Python
+  // tells from the code that is in them now, the reader's own included, and from what it ran before; if it
+  // cannot, all run. A cell that keeps has its check run each time, and is left out itself; those that need
+  // MiniLM run only before one that needs it too; what the reader had to stop is not entered again.
+  async function needs(above, code, asks) {
+    const codes = [...above.map((cell) => cell.code()), code];
+    const { needed } = await new Promise((done) => {
+      job = { done };
+      worker.postMessage({ needed: codes });
+    });
+    job = undefined;
+    return above.filter((cell, i) => isOf(cell, asks) || (needed?.includes(i) ?? !cell.checks))
+      .filter((cell) => !cell.keeps && (!cell.minilm || asks?.minilm) && cell.endless !== cell.code());
+  }
+
+  // Python, in which has run what a code needs, of a cell or of none; false if it was stopped meanwhile.
+  async function readyFor(code, above, mine, say, note, asks) {
     const loading = hadPython() ? "Starting Python …" : `Loading Python (${mb} MB, once) …`;
     say(worker?.runs ? "" : loading);
     await start();
     if (mine !== era) return false;
     if (asks?.minilm) await haveMiniLM(asks.minilm, say);
-    for (const cell of above) {
-      const code = cell.code();
+    say("");
+    const first = await needs(above, code, asks);
+    for (const [i, cell] of first.entries()) {
       if (mine !== era) return false;
-      if (cell.minilm && !asks?.minilm) continue;
-      const settled = cell.ran === code || cell.endless === code;
-      if (cell.keeps || (cell.checks ? !isOf(cell, asks) : settled)) continue;
-      say("Running the cells above …");
+      const one = first.length === 1;
+      say(one ? "Running 1 cell above …" : `Running ${first.length} cells above: ${i + 1} of ${first.length} …`);
       const { error, stopped } = await execute(cell, () => {});
       if (error && !stopped) note(`Cell ${cell.number}, further up, raised an error.\n`);
     }
     return mine === era;
   }
 
-  // For a model that writes (writes.js): when the cells above a place have run, its worker is asked,
-  // and heard until it is done.
+  // For a model that writes (writes.js): when the cells above a place have run that its code needs, its
+  // worker is asked, and heard until it is done.
   window.pagePython = {
     mb,
     ask(place, message, hear, say) {
+      const code = message.own;
       const mine = era;
       const mark = (pending = {});
       const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
       const turn = queue.then(async () => {
-        if (!(await readyAfter(above, mine, say, say)) || mark.halted) throw "Stopped.";
+        if (!(await readyFor(code, above, mine, say, say)) || mark.halted) throw "Stopped.";
         await question(message, hear);
       });
       queue = turn.catch(() => {});
@@ -179,7 +206,7 @@
   async function perform(cell, mine) {
     const say = (text) => (cell.status.textContent = text);
     const above = cells.slice(0, cell.number - 1);
-    if (!(await readyAfter(above, mine, say, cell.note, cell))) return say("Stopped.");
+    if (!(await readyFor(cell.code(), above, mine, say, cell.note, cell))) return say("Stopped.");
     say("Running …");
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });
@@ -240,6 +267,8 @@
     }
   }
   label();
+  const one = cells.find(({ minilm }) => minilm);
+  if (one && window.caches) lookForMiniLM(one.minilm.folder).catch(() => {});
 
   // Python before a press. Its start takes two seconds of processor time and memory, so not in a page
   // that is only opened, or is in the background. A press meanwhile waits for what is left of it.

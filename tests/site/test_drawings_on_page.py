@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from built_site import QUIET, Log
+from small_book import REPOSITORY, build, make_book
 
 from attention_src.figures.drawings import drawing
 from attention_src.figures.drawings.strip import CHAPTERS
@@ -18,10 +19,8 @@ from tools.notebook import build as notebooks
 from tools.site import drawings as on_site
 from tools.site.server import serving
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("pipeline", "figures")]
-from hashes import EVERY  # noqa: E402
-from tiny import make_book  # noqa: E402
+sys.path.insert(0, str(REPOSITORY / "tests/figures"))
+from hashes import EVERY
 
 OVERLAPS = Path(__file__).with_name("overlaps.js").read_text("utf-8")
 KATEX = REPOSITORY / "book/_static/vendor/katex/fonts"
@@ -96,11 +95,7 @@ def test_words_that_touch_are_seen(new_page):
 @pytest.fixture(scope="module")
 def small_site(tmp_path_factory):
     root = make_book(tmp_path_factory.mktemp("drawings"), softmax=TEXT)
-    assert notebooks.main([], root) == 0
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
-    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    build(root)
     return root
 
 

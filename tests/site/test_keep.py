@@ -1,24 +1,15 @@
 """A function that passed is kept in the browser: found on other pages, listed, forgotten."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from built_site import Log
 from learner_book import add_end
+from small_book import build, make_book, visiting
 from test_accessibility import violations
 from test_learner import FULL, KEY
 from test_run_here import Cells
 
-from tools.notebook import build as notebooks
 from tools.site.server import serving
-
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
-from tiny import make_book  # noqa: E402
 
 CHECK = "from attention_src.exercises.multihead import check_split_heads\n\ncheck_split_heads(mine)"
 KEEP = "from attention_src.exercises.keep import keep\n\nkeep(check_split_heads, mine)"
@@ -78,30 +69,15 @@ def small_site(tmp_path_factory):
     root = make_book(
         tmp_path_factory.mktemp("keep"), one=CHAPTER.format("one"), llm=CHAPTER.format("llm")
     )
-    add_end(root)
-    assert notebooks.main([], root) == 0
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
-    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    with serving(root / "_build/html") as base:
+    with serving(build(add_end(root))) as base:
         yield base
 
 
 @pytest.fixture
 def visit(new_page, small_site):
     """visit("one") -> its Cells; page=… goes on in that one."""
-    log = Log(small_site)
-
-    def go(name, *, page=None):
-        if page is None:
-            page = new_page()
-            log.watch(page)
-        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
-        return Cells(page)
-
-    yield go
-    assert not log.errors, "\n".join(log.errors)
+    with visiting(new_page, small_site) as go:
+        yield lambda name, **options: Cells(go(name, **options))
 
 
 def kept(page):

@@ -1,22 +1,14 @@
 """What a learner does, on a small book: predict, pass, read, look at the progress, search."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from built_site import OPEN_FOLDS, Log
+from built_site import OPEN_FOLDS
 from learner_book import add_end, chapters
+from small_book import build, make_book, visiting
 from test_accessibility import OF_COLOUR, violations
 
-from tools.notebook import build as notebooks
 from tools.site.server import serving
-
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
-from tiny import make_book  # noqa: E402
 
 KEY = "attention-course"
 BLOCKED = """Object.defineProperty(window, "localStorage", {
@@ -35,31 +27,15 @@ BOXES = """() => [...document.querySelectorAll('main *')]
 @pytest.fixture(scope="module")
 def small_site(tmp_path_factory):
     root = add_end(make_book(tmp_path_factory.mktemp("learner"), **chapters()))
-    assert notebooks.main([], root) == 0
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
-    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    with serving(root / "_build/html") as base:
+    with serving(build(root)) as base:
         yield base
 
 
 @pytest.fixture
 def visit(new_page, small_site):
     """visit("one", init="script", **as new_page) -> a page; page=… goes on in that one."""
-    log = Log(small_site)
-
-    def go(name, *, page=None, init=None, **options):
-        if page is None:
-            page = new_page(**options)
-            log.watch(page)
-            if init:
-                page.add_init_script(init)
-        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
-        return page
-
-    yield go
-    assert not log.errors, "\n".join(log.errors)
+    with visiting(new_page, small_site) as go:
+        yield go
 
 
 def predict(page, label, option, sure):

@@ -1,34 +1,37 @@
 """Cells that run MiniLM in the page: a press that says how much, and one download for all."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from built_site import Log
 from run_here import AS_TEXT
+from small_book import REPOSITORY, build, make_book, visiting
 from test_accessibility import violations
 
 from attention_src.models.minilm import MiniLM
 from tools.book import Book
 from tools.modelinpage import weights
-from tools.notebook import build as notebooks
 from tools.runhere import needs, pyodide
 from tools.site.server import serving
-
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
-from tiny import make_book  # noqa: E402
 
 UNTIL_KEPT = """async (count) => {
   const store = await caches.open("minilm");
   while ((await store.keys()).length < count) await new Promise((done) => setTimeout(done, 50));
 }"""
 SECONDS = 600_000  # milliseconds; a busy machine is not a bug
+WATCH = """cell => {
+  window.said = [];
+  new MutationObserver(() => {
+    const now = cell.querySelector(".run-status")?.textContent ?? "";
+    if (now !== said.at(-1)) said.push(now);
+  }).observe(cell, { childList: true, subtree: true });
+}"""
+FORGET_ONE = """async () => {
+  const store = await caches.open("minilm");
+  await store.delete((await store.keys())[3]);
+}"""
 EXPLORABLE = """import numpy as np
 from attention_src.explorables import explorable
 
@@ -46,7 +49,8 @@ def of_maps(begins):
 
 LOADS = of_maps("from attention_src.models.minilm import MiniLM")
 COUNTS = of_maps("favourite = weights")
-CELLS = [PLAIN, LOADS, COUNTS, "print(7)", NUMBERS]
+A_LIST, OTHER, A_NUMBER, LAST = "a = [1]", "c = 2", "b = len(a)", "print(b)"
+CELLS = [PLAIN, LOADS, COUNTS, "print(7)", NUMBERS, A_LIST, OTHER, A_NUMBER, LAST]
 CHAPTER = "(ch:heads)=\n# Heads\n\n" + "\n\n".join(
     f"```{{code-cell}} ipython3\n{tags}{code}\n```"
     for tags, code in [
@@ -58,31 +62,14 @@ CHAPTER = "(ch:heads)=\n# Heads\n\n" + "\n\n".join(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    root = make_book(tmp_path_factory.mktemp("heads"), heads=CHAPTER + "\n")
-    assert notebooks.main([], root) == 0
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
-    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    return root / "_build/html"
+    return build(make_book(tmp_path_factory.mktemp("heads"), heads=CHAPTER + "\n"))
 
 
 @pytest.fixture
 def visit(new_page, built):
     """A function: visit(**as new_page) -> the page; page.asked: the files that it asked for."""
-    with serving(built) as base:
-        log = Log(base)
-
-        def go(**options):
-            page = new_page(**options)
-            log.watch(page)
-            page.asked = []
-            page.on("request", lambda r: page.asked.append(r.url))
-            page.goto(f"{base}/book/heads.html", wait_until="load")
-            return page
-
-        yield go
-        assert not log.errors, "\n".join(log.errors)
+    with serving(built) as base, visiting(new_page, base) as go:
+        yield partial(go, "heads")
 
 
 def cell(page, code):
@@ -149,11 +136,52 @@ def test_a_press_that_says_how_much_and_cells_print_what_the_notebook_stores(vis
     np.testing.assert_allclose(np.fromstring(run(page, NUMBERS), sep=" "), wanted, atol=1e-5)
     assert violations(page) == []
 
-    # Another page, or this one anew: nothing of it is fetched again.
-    page.reload()
+    # Another page, or this one anew: nothing of it is fetched again, and the buttons know it.
+    page.wait_for_function("caches.has('minilm-lists')")
     page.asked.clear()
+    page.reload()
+    button(page, COUNTS).get_by_text(re.compile("^Run here$")).wait_for()
+    assert not [url for url in page.asked if "/minilm/" in url]
     assert run(page, COUNTS).strip() == stored(page, COUNTS)
     assert of_minilm(page) == []
+    # Unless the browser has thrown away a part.
+    page.evaluate(FORGET_ONE)
+    page.reload()
+    page.wait_for_timeout(500)
+    assert button(page, COUNTS).text_content() == f"Run here: fetch {model} MB, once"
+
+
+def press(page, code):
+    """Press, wait, and give what was printed, and what the status said meanwhile."""
+    one = cell(page, code)
+    one.evaluate(WATCH)
+    return run(page, code), page.evaluate("said.filter(text => text.startsWith('Running'))")
+
+
+def write(page, code, text):
+    """Edit a cell, which was pressed before."""
+    cell(page, code).locator("textarea").fill(text)
+
+
+def test_a_press_runs_what_the_cell_needs_and_counts(visit):
+    page = visit()
+    both = [f"Running 2 cells above: {i} of 2 …" for i in (1, 2)]
+    assert press(page, LAST) == ("1\n", [*both, "Running …"])
+    assert press(page, LAST) == ("1\n", ["Running …"]), "they ran"
+    assert press(page, OTHER) == ("", ["Running …"])
+    assert press(page, A_LIST) == ("", ["Running …"])
+    assert press(page, LAST) == ("1\n", ["Running …"]), "what they made is the same"
+
+    # What the reader wrote is judged as it is.
+    write(page, A_LIST, "a = [1, 2]")
+    assert press(page, LAST) == ("2\n", [*both, "Running …"])
+    write(page, OTHER, "a.append(3)")
+    assert press(page, LAST) == ("3\n", [*both, "Running …"]), "not the first, which ran"
+    assert press(page, OTHER) == ("", ["Running 1 cell above …", "Running …"]), "a begins anew"
+    assert press(page, LAST) == ("3\n", ["Running …"])
+    write(page, LAST, "print(a, c)")
+    write(page, OTHER, "c = b = 5")
+    assert press(page, LAST) == ("[1, 2] 5\n", [*both, "Running …"])
 
 
 def test_explorable_and_cells_share_what_was_fetched_and_stop_keeps_what_came(visit):

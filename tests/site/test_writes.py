@@ -1,26 +1,18 @@
 """A model that writes in the page: on the cells' functions, token by token, stopped at any."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from built_site import Log
+from small_book import build, make_book, visiting
 from test_accessibility import violations
 
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE
 from attention_src.models.smollm2.in_numpy.weights import load
 from attention_src.models.smollm2.in_numpy.write import write
-from tools.notebook import build as notebooks
 from tools.site.server import serving
-
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
-from tiny import make_book  # noqa: E402
 
 PROMPT = "The capital of France is"
 CHAPTER = f"""(ch:writing)=
@@ -52,31 +44,14 @@ SECONDS = 180_000  # milliseconds; a busy machine is not a bug
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    root = make_book(tmp_path_factory.mktemp("writes"), writing=CHAPTER)
-    assert notebooks.main([], root) == 0
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
-    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    return root / "_build/html"
+    return build(make_book(tmp_path_factory.mktemp("writes"), writing=CHAPTER))
 
 
 @pytest.fixture
 def visit(new_page, built):
     """A function: visit(**as new_page) -> a page with a model; page.asked: what it asked for."""
-    with serving(built) as base:
-        log = Log(base)
-
-        def go(**options):
-            page = new_page(**options)
-            log.watch(page)
-            page.asked = []
-            page.on("request", lambda r: page.asked.append(r.url))
-            page.goto(f"{base}/book/writing.html", wait_until="load")
-            return page
-
-        yield go
-        assert not log.errors, "\n".join(log.errors)
+    with serving(built) as base, visiting(new_page, base) as go:
+        yield partial(go, "writing")
 
 
 def expected():

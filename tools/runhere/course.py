@@ -1,7 +1,8 @@
 """The part of attention_src that needs NumPy alone, as a zip for Python in the page.
 
 A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton.
-Beside it stand the stand-ins, for what a page has not. The same sources give the same bytes.
+Beside it stand needed.py and the stand-ins, for what a page has not. The same sources give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 STANDINS = Path(__file__).parent / "standins"
+NEEDED = Path(__file__).with_name("needed.py")  # which the page asks what to run
 STOOD_IN = {path.stem for path in STANDINS.glob("[!_]*")}
 PACKAGE = "attention_src"
 AVAILABLE = {"numpy", PACKAGE} | STOOD_IN | sys.stdlib_module_names
@@ -77,6 +79,7 @@ def archive(root: Path) -> bytes:
     standins = [p for p in STANDINS.rglob("*") if p.suffix in (".py", ".json")]
     files |= {p.relative_to(STANDINS).as_posix(): p for p in standins}
     del files["__init__.py"]  # of the folder itself
+    files[NEEDED.name] = NEEDED
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         for name, path in sorted(files.items()):

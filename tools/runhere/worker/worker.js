@@ -1,7 +1,8 @@
 // Python of one page. In: {code, name, kept}; kept: the functions that the reader kept, by name, each with
 // its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
 // as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
-// One code at a time: the page waits for {done}.
+// {needed: the code of each cell above, and of one more} is answered by {done, needed}: which of them must run
+// before that one, by their numbers (needed.py). One code or question at a time: the page waits for {done}.
 // {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
@@ -19,6 +20,7 @@ os.chdir("/home/pyodide")
 sys.stdout.reconfigure(line_buffering=True)
 _cells = {"__name__": "__main__"}
 _texts = {}
+_ran = []
 _ABSENT = """
 Python in the page has NumPy and the NumPy part of attention_src. For PyTorch, language models and other
 plots, open the chapter's notebook (the buttons at the top of the page)."""
@@ -31,7 +33,13 @@ def _file(name, code):
     version = texts.index(code) + 1
     return name if version == 1 else f"{name}, version {version}"
 
+def _needed(codes):
+    from needed import needed
+    *above, code = codes
+    return needed(above, code, _ran)
+
 def _run(code, name):
+    _ran.append(code)
     name = _file(name, code)
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
@@ -104,6 +112,23 @@ function layOut(FS, kept) {
   for (const [part, { code }] of Object.entries(kept)) FS.writeFile(`${FOLDER}/${part}.py`, code);
 }
 
+// Undefined if that cannot be said, as of code that is nested too deep.
+function answered(python, codes) {
+  const ask = python.globals.get("_needed");
+  const given = python.toPy(codes);
+  try {
+    const found = ask(given);
+    const numbers = found.toJs();
+    found.destroy();
+    return numbers;
+  } catch {
+    return undefined;
+  } finally {
+    given.destroy();
+    ask.destroy();
+  }
+}
+
 const loading = load();
 loading.then(
   () => postMessage({ ready: true }),
@@ -127,6 +152,7 @@ onmessage = async ({ data }) => {
   if (data.model) return answer(data).catch(({ message }) => postMessage({ model: "done", error: message }));
   const { code, name, kept } = data;
   const python = await loading;
+  if (data.needed) return postMessage({ done: true, needed: answered(python, data.needed) });
   const run = python.globals.get("_run");
   printed = 0;
   layOut(python.FS, kept);
