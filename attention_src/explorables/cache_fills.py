@@ -45,8 +45,8 @@ WORDS: dict[str, Any] = {
     # Below it: one of these.
     "alone": "“{word}” stands alone: it has one row of q, k and v in each layer, and nothing could "
     "have been kept.",
-    "grows": "“{word}” adds one row to K and one to V, and no older row has changed. So layer 2 "
-    "computes {new} rows; without a cache it computes {all}.",
+    "grows": "“{word}” adds one row to K and one to V, and needs one query; no older row has "
+    "changed. So layer 2 computes {new} rows; without a cache it computes {all}.",
     "ends": "No row has ever changed: {kept} rows with a cache, {without} without, {times} times "
     "as many. After {far} tokens it would be {far_times} times as many.",
     "changes": "“{word}” changes every older row of layer 2, that of “{most}” by {change} % of its "

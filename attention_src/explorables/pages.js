@@ -7,7 +7,9 @@ import { bold, fill, isNarrow, path, rect, stage, text } from "./scene.js";
 
 const [GLIDE, HOLD] = [400, 700]; // ms of a change, and between two steps of a held button
 const LONGEST = 16; // tokens in a line
-const hue = (name) => `t${"ABCD".indexOf(name) + 1}`;
+const ANY = "-"; // any text, in the list of kinds
+// The colour of a text; what stands for any text has none of its own.
+const hue = (name) => (name === ANY ? "soft" : `t${"ABCD".indexOf(name) + 1}`);
 const percent = (n, of) => `${Math.round((100 * n) / of)} %`;
 const many = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 const count = ({ slots }, ...kinds) => slots.filter(([kind]) => kinds.includes(kind)).length;
@@ -175,7 +177,7 @@ function panel(state, now, { panel: [x, y], width }, given) {
   });
   kinds.forEach((kind, i) => {
     const [top, n] = [y + 85 + i * 18, count(now, kind)];
-    const owner = i < 3 ? "A" : "";
+    const owner = i < 3 ? ANY : "";
     const colour = n ? "ink" : "soft";
     marks.push(
       ...cell([x, top, 13, 13], kind, owner, () => `key-${kind}`),

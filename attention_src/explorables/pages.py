@@ -8,18 +8,18 @@ from attention_src.explorables.drawing import Explorable, Line, check_words, sti
 from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
 
 START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
-QUESTION = "Three texts grow in one memory. How much of it is wasted?"
+QUESTION = "Three texts grow in one memory, and a fourth may come. How much of it is wasted?"
 TRIES: tuple[Line, ...] = (
     "Move the page size. Which size wastes least, and what does it cost?",
     "Let one more text begin like A, and take a step: who gets a copy, and why?",
-    "Reserve the longest instead, and end B. Does D find room?",
+    "Reserve each limit instead: 16 slots for A, C and D, 12 for B. Then end B. Does D find room?",
 )
 # In braces: what the script computes.
 WORDS: dict[str, Any] = {
     # On the controls.
     "next": "Next step",
     "room": "Room",
-    "policies": {"pages": "pages", "reserve": "reserve the longest"},
+    "policies": {"pages": "pages", "reserve": "reserve each limit"},
     "size": "page size",
     "text": "Text",
     "texts": {name: name for name in TEXTS},
@@ -45,7 +45,7 @@ WORDS: dict[str, Any] = {
     # What is wasted.
     "wasted": "wasted, as a share of the memory",
     "pages_share": "on pages of {size}",
-    "reserve_share": "with the longest reserved",
+    "reserve_share": "with each limit reserved",
     "kinds": {
         "token": "holds a token",
         "reserved": "reserved, not yet used",
@@ -67,7 +67,7 @@ WORDS: dict[str, Any] = {
     "pages_of_1": "On pages of one slot nothing is wasted, but the block tables have an entry for "
     "each token: {tokens}.",
     "pages_of_16": "A page of {size} is as long as the longest text: to take a page is to reserve "
-    "the longest.",
+    "all that it may need.",
     "pages": "{tokens} tokens take {used} pages of {size}. Only the rest of each last page is "
     "wasted: {tail} slots now, at most {most} a text.",
 }
@@ -104,8 +104,8 @@ def make(
         picture,
         size,
         f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
-        f"of {page} slots {kinds['tail']} slots are wasted; with room for the longest that each "
-        f"text may become, {rooms['reserved'] + rooms['hole']}.",
+        f"of {page} slots {kinds['tail']} slots are wasted; with each text's limit "
+        f"reserved, {rooms['reserved'] + rooms['hole']}.",
         f"{said} An interactive figure: let texts grow, end and begin, choose the page size, and "
         "see what is wasted. It needs JavaScript; here is its first state.",
         question,

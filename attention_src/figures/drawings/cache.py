@@ -27,7 +27,7 @@ def cache(step: int = len(TOKENS)) -> Drawing:
     """The rows of q, k and v that are computed at a step and at the two before it.
 
     Caption: Full colour is computed in this step, pale was kept. With a cache a step computes one
-    row; without it, every row again.
+    row of each table, and old queries are not needed; without one, every row again.
 
     Args:
         step: tokens so far, 1 to 5
@@ -38,7 +38,8 @@ def cache(step: int = len(TOKENS)) -> Drawing:
     if step not in range(1, len(TOKENS) + 1):
         raise ValueError(f"step={step!r}: it should be 1 to {len(TOKENS)}")
     alt = (
-        f"At token {step} a model with a cache computes one row of q, k and v and keeps the rest; "
+        f"At token {step} a model with a cache computes one row each of q, k and v and keeps the "
+        "other keys and values; "
         f"without a cache it computes {step} of {step} rows."
     )
     return both(lambda narrow: _arrange(narrow, step), alt)
@@ -62,7 +63,7 @@ def _lane(said: str, steps: range, keeps: bool, narrow: bool) -> Part:
 
 
 def _count(rows: int) -> Part:
-    return label(f"{rows} row{'s' if rows > 1 else ''}", NAME, bold=True)
+    return label(f"{rows} row{'s' if rows > 1 else ''} of each", NAME, bold=True)
 
 
 def _step(n: int, keeps: bool, narrow: bool) -> Part:

@@ -1,4 +1,4 @@
-"""Who shares a step when keys are rounded: three ways to cut a table of tokens and channels."""
+"""Who shares a spacing when keys are rounded: three ways to cut a table of tokens and channels."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ SIZE = 12  # pixels of a cell
 def groups() -> Drawing:
     """The same table three times, one group of each lit.
 
-    Caption: A row is a token, a column a channel; the numbers in full colour share one step. The
+    Caption: A row is a token, a column a channel; the numbers in full colour share one spacing. The
     last two groups are of the same size.
 
     Returns: the drawing

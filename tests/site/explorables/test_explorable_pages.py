@@ -173,10 +173,10 @@ def test_a_copy_on_write(show):
     assert seen["users5"]["words"] == ""
 
 
-def test_the_longest_reserved_leaves_gaps(show):
+def test_each_limit_reserved_leaves_gaps(show):
     page = show(NAME, **STEADY)
     figure = host(page, NAME)
-    figure.get_by_role("button", name="reserve the longest").click()
+    figure.get_by_role("button", name="reserve each limit").click()
     figure.get_by_text("Begin D like A").click()
     figure.get_by_role("button", name="B", exact=True).click()
     figure.get_by_role("button", name="End B").click()
@@ -216,7 +216,7 @@ def test_by_keyboard(show):
 def test_by_touch_on_a_phone(show):
     page = show(NAME, width=390, has_touch=True, is_mobile=True, **STEADY)
     host(page, NAME).locator(".ae-next").tap()
-    host(page, NAME).get_by_role("button", name="reserve the longest").tap()
+    host(page, NAME).get_by_role("button", name="reserve each limit").tap()
     at = host(page, NAME).locator("input").bounding_box()
     page.touchscreen.tap(at["x"] + at["width"] - 4, at["y"] + at["height"] / 2)
     assert state(page, NAME)["size"] == 16

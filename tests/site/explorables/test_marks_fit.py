@@ -10,7 +10,7 @@ PICTURES = {  # name -> buttons, after each of which nothing may have moved
     "difference": ["two heads", "one head", "Reset"],
     "induction": ["previous", "induction", "steady", "Reset"],
     "one_query": ["all three guests", "Reset"],
-    "pages": ["Next step", "reserve the longest", "Begin D like A", "End A"],
+    "pages": ["Next step", "reserve each limit", "Begin D like A", "End A"],
     "sentence": ["L0H2", "L1H8", "L3H1"],
     "sentence72": ["size of what it adds", "weight"],
     "split_merge": ["8", "reshape", "merge", "1"],
