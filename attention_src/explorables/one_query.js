@@ -190,7 +190,7 @@ function origin({ names, keys, queries, rows, i, lit, all }, spots) {
       `= ${fixed(dot, 2)}`,
     ],
     [
-      "or: how far along q",
+      "or: along q",
       `${fixed(length ? dot / length : 0, 2)} (drawn thick)`,
       `× ${fixed(length, 2)} (length of q)`,
       `= ${fixed(dot, 2)}`,

@@ -32,8 +32,8 @@ D = 3  # numbers in a key, and in a value, as drawn
 def equation() -> Drawing:
     """Five rectangles and the scores between them, the row of "bank" lit.
 
-    Caption: One query, one row. Follow "bank" from Q to O: its largest score is with "river", and no
-    other row of Q is needed.
+    Caption: One query, one row. Follow "bank" from Q to O: its largest score is with "river", and
+    no other row of Q is needed.
 
     Returns: the drawing
     """
