@@ -176,7 +176,7 @@ const haloed = (mark) =>
   Object.assign(mark[2], { stroke: "var(--ae-bg)", "stroke-width": 4, "paint-order": "stroke" }) &&
   mark;
 
-// Where q · k of the lit key comes from: from its coordinates, and from its shadow.
+// Where q · k of the lit key comes from: from its coordinates, and from its shadow on the query.
 function origin({ names, keys, queries, rows, i, lit, all }, spots) {
   const [q, k] = [queries[i], keys[lit]];
   const dot = rows[i].dots[lit];
@@ -190,7 +190,7 @@ function origin({ names, keys, queries, rows, i, lit, all }, spots) {
       `= ${fixed(dot, 2)}`,
     ],
     [
-      "or by its shadow",
+      "or: along q",
       `${fixed(length ? dot / length : 0, 2)} (drawn thick)`,
       `× ${fixed(length, 2)} (length of q)`,
       `= ${fixed(dot, 2)}`,

@@ -24,19 +24,23 @@ QUESTION = (
 )
 TRIES: tuple[Line, ...] = (
     (
+        "Point at a thing to see its product with the query. The area of its disc is its weight.",
+        "The areas of the discs are the weights of the query that you touched last.",
+    ),
+    (
         "Pull the arrow longer, then turn it: which changes the order of the weights?",
         "Drag one arrow. Which rows of S, P and O change, and which stay as they are?",
     ),
     (
-        "Shorten the arrow until the chair makes half the price. What is its weight?",
+        "Shorten the arrow until the chair makes half the answer. What is its weight?",
         "Point at a column of Kᵀ: with one row of Q it makes one number of S.",
     ),
 )
 # What is said below the picture. In braces: what the script computes, as `said` does here.
 WORDS = {
     "apart": "The {first} gets the most weight, {weight} %. The {dear} gets {small} % of "
-    "the weight and makes {share} % of the price: {part} of {output}.",
-    "same": "The {first} gets the most weight, {weight} %, and makes {share} % of the price: "
+    "the weight and makes {share} % of the answer: {part} of {output}.",
+    "same": "The {first} gets the most weight, {weight} %, and makes {share} % of the answer: "
     "{part} of {output}.",
     "all": "Each row of Q becomes one row of S, of P and of O, whatever the other rows hold. The "
     "three prices: {outputs}.",

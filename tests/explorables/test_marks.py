@@ -78,17 +78,17 @@ def test_the_market_s_numbers_are_those_of_attention():
 
 
 def test_the_first_guest_s_chair():
-    """What the chapter tells: little weight, much of the price, which no fruit costs."""
+    """What the chapter tells: little weight, much of the answer, which no fruit costs."""
     assert one_query.said(one_query.GUESTS[0]) == (
         "The apple gets the most weight, 59.8 %. The chair gets 3.5 % of the weight and makes "
-        "36.5 % of the price: 1.41 of 3.87."
+        "36.5 % of the answer: 1.41 of 3.87."
     )
     assert "The chair gets the most weight, 73.5 %" in one_query.said(one_query.GUESTS[1])
     assert content("one_query", {}).sentence.startswith(one_query.said(one_query.GUESTS[0]))
 
 
 def test_a_shorter_arrow_solves_the_puzzle():
-    """Half of the price from less than a fifteenth of the weight, as the last line below asks."""
+    """Half of the answer from less than a fifteenth of the weight, as the last line below asks."""
     said = one_query.said(np.array([1.5, 0]))
     small, share = (
         float(x)

@@ -12,6 +12,7 @@ from attention_src.figures.drawing import (
     column,
     grid,
     label,
+    lean,
     named,
     note,
     row,
@@ -24,13 +25,15 @@ ALT = (
     "One row of Q, the query of “bank”, gives one row of scores, one of weights and one of O. No "
     "other row of Q is needed for it."
 )
+RIVER = TOKENS.index("river")  # the key that "bank" finds
 D = 3  # numbers in a key, and in a value, as drawn
 
 
 def equation() -> Drawing:
     """Five rectangles and the scores between them, the row of "bank" lit.
 
-    Caption: One query, one row. Follow "bank" from Q to O: no other row of Q is needed.
+    Caption: One query, one row. Follow "bank" from Q to O: its largest score is with "river", and
+    no other row of Q is needed.
 
     Returns: the drawing
     """
@@ -40,8 +43,9 @@ def equation() -> Drawing:
 def _arrange(narrow: bool) -> Scene:
     n, size = len(TOKENS), 18 if narrow else 22
     names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
+    heads = column(_above("$K^⊤$", "$d_k × n$", "k"), _over_columns(size), gap=2)
     q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
-    k = tensor(_above("$K^⊤$", "$d_k × n$", "k"), cells(D, n, "k", size, shade=_whole))
+    k = tensor(heads, cells(D, n, "k", size, shade=_whole), gap=2)
     s = tensor("$S = QK^⊤ / √d_k$", _one_row(SCALED, "ink", size), "$n × n$")
     p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
     v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, shade=_whole))
@@ -50,18 +54,27 @@ def _arrange(narrow: bool) -> Scene:
         named(part, name)
     asked = row(names, q, gap=8)
     asked.body = q.body
+    read = column(*(_name(j, RIVER, "start") for j in range(n)), gap=0, pitch=size, align="left")
+    told = lean(row(v, read, gap=8), v.mid)
     stripes = [band(q.row(BANK), s.row(BANK)), band(p.row(BANK), o.row(BANK))]
     if narrow:
-        lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
+        lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(told)]]
         root = grid([*lines, [None, p, o]], gap=(24, 6))
         return Scene(root, [arrow(s, p, "softmax")], stripes)
-    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (88, 6))
+    root = grid([[None, stand(k), None, stand(told)], [asked, s, p, o]], (88, 6))
     steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
     return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
 
 
-def _name(i: int) -> Part:
-    return note(TOKENS[i], "ink" if i == BANK else "soft", bold=i == BANK, align="end")
+def _name(i: int, told: int = BANK, align: str = "end") -> Part:
+    return note(TOKENS[i], "ink" if i == told else "soft", bold=i == told, align=align)
+
+
+def _over_columns(size: float) -> Part:
+    """A word over each column, in two lines by turns, because words are wider than columns."""
+    names = [_name(j, RIVER, "middle") for j in range(len(TOKENS))]
+    places = [((j + 0.5) * size - p.w / 2, 12.0 * (1 - j % 2), p) for j, p in enumerate(names)]
+    return Part(len(names) * size, 12.0 + names[0].h, inside=places)
 
 
 def _above(name: str, shape: str, hue: str) -> Part:

@@ -25,8 +25,8 @@ N_Q, N_K, D_K, D_V = 3, 5, 4, 2  # four different sizes, as drawn
 def sizes() -> Drawing:
     """Queries, keys, values and output in a square, with each size between the two that share it.
 
-    Caption: Four arrays, four sizes. Make K a column wider, and it no longer fits below Q; take
-    away one of its rows, and V stands out.
+    Caption: Four arrays, four sizes. A K one column wider would no longer fit below Q; with a row
+    less, V would stand out.
 
     Returns: the drawing
     """
