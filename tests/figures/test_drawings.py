@@ -134,7 +134,7 @@ def test_the_spine_shows_weights_that_add_up_to_one():
 @pytest.mark.parametrize("step", range(1, 6))
 def test_a_cache_computes_one_row_and_no_cache_all(step):
     for svg, _, _ in arrangements("cache", {"step": step}):
-        counts = [int(word.split()[0]) for word in words(svg) if re.fullmatch(r"\d rows?", word)]
+        counts = [int(word.split()[0]) for word in words(svg) if re.fullmatch(r"\d each", word)]
         shown = list(range(max(1, step - 2), step + 1))
         assert counts == [1] * len(shown) + shown
 

@@ -63,7 +63,7 @@ def _lane(said: str, steps: range, keeps: bool, narrow: bool) -> Part:
 
 
 def _count(rows: int) -> Part:
-    return label(f"{rows} row{'s' if rows > 1 else ''} of each", NAME, bold=True)
+    return label(f"{rows} each", NAME, bold=True)
 
 
 def _step(n: int, keeps: bool, narrow: bool) -> Part:

@@ -12,7 +12,6 @@ from attention_src.figures.drawing import (
     column,
     grid,
     label,
-    lean,
     named,
     note,
     row,
@@ -54,14 +53,12 @@ def _arrange(narrow: bool) -> Scene:
         named(part, name)
     asked = row(names, q, gap=8)
     asked.body = q.body
-    read = column(*(_name(j, RIVER, "start") for j in range(n)), gap=0, pitch=size, align="left")
-    told = lean(row(v, read, gap=8), v.mid)
     stripes = [band(q.row(BANK), s.row(BANK)), band(p.row(BANK), o.row(BANK))]
     if narrow:
-        lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(told)]]
+        lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
         root = grid([*lines, [None, p, o]], gap=(24, 6))
         return Scene(root, [arrow(s, p, "softmax")], stripes)
-    root = grid([[None, stand(k), None, stand(told)], [asked, s, p, o]], (88, 6))
+    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (88, 6))
     steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
     return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
 
