@@ -54,6 +54,16 @@ def wrong_mathml(soup):
     ]
 
 
+def come_near(page):
+    """Scroll to each explorable and back up: it is built when it is near the window."""
+    for one in page.locator("[data-explorable]").all():
+        one.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "() => !document.querySelector('[data-explorable]:not([data-ready])')", timeout=30_000
+    )
+    page.evaluate("scrollTo(0, 0)")
+
+
 class Log:
     """What a page did that no page of the site may do."""
 

@@ -16,7 +16,8 @@ window.Worker = class extends Worker {
     super(...given);
     heard.push("started");
     const names = ["ready", "done"];
-    this.addEventListener("message", ({ data }) => heard.push(...names.filter((x) => data[x])));
+    const heed = ({ data }) => "needed" in data || heard.push(...names.filter((x) => data[x]));
+    this.addEventListener("message", heed); // which cells must run is asked in between
     this.addEventListener("error", () => heard.push("failed"));
   }
 };

@@ -3,7 +3,8 @@
 from itertools import count
 
 import pytest
-from hosts import GIVEN, LIGHT_PAGES, come_near
+from built_site import come_near
+from hosts import GIVEN, LIGHT_PAGES
 
 from attention_src.explorables import explorable_html
 

@@ -54,16 +54,6 @@ LIGHT_PAGES = {
 }
 
 
-def come_near(page):
-    """Scroll to each explorable and back up: it is built when it is near the window."""
-    for one in page.locator("[data-explorable]").all():
-        one.scroll_into_view_if_needed()
-    page.wait_for_function(
-        "() => !document.querySelector('[data-explorable]:not([data-ready])')", timeout=30_000
-    )
-    page.evaluate("scrollTo(0, 0)")
-
-
 def host(page, name):
     return page.locator(f'[data-explorable="{name}"][data-ready]').first
 

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from built_site import come_near
 from hosts import (
     MASKING,
     PRESETS,
     assert_masking_is_right,
     background,
     cell,
-    come_near,
     host,
     state,
 )

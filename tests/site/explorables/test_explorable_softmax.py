@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hosts import background, come_near, host, state
+from built_site import come_near
+from hosts import background, host, state
 
 from attention_src.explorables import content
 from attention_src.softmax import reference
