@@ -1,9 +1,8 @@
 """The product of matrices that comes with MiniLM to pages: its bytes, its numbers, MiniLM's."""
 
 import json
-import shutil
-import subprocess
 
+import built_wasm
 import numpy as np
 import pytest
 from python_in_page import ROOT, in_python
@@ -11,7 +10,6 @@ from python_in_page import ROOT, in_python
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import embed_without_each
 from tools.modelinpage import weights
-from tools.site.made_once import sha256
 
 HERE = ROOT / "tools" / "runhere" / "product"
 WASM = "/home/pyodide/product.wasm"
@@ -19,26 +17,12 @@ SENTENCE = "The cat sat on the mat"
 
 
 def test_the_files_are_those_that_were_built():
-    lines = (HERE / "SHA256SUMS").read_text("utf-8").splitlines()
-    named = {name: digest for digest, name in map(str.split, lines)}
-    assert set(named) == {"product.c", "rows.h", "product.wasm"}
-    for name, digest in named.items():
-        assert sha256((HERE / name).read_bytes()) == digest, name
-
-
-def compiler():
-    """What says its version; the README names the one that built the file."""
-    if not (shutil.which("clang") and shutil.which("wasm-ld")):
-        return ""
-    return subprocess.run(["clang", "--version"], capture_output=True, text=True).stdout
+    built_wasm.assert_files_are_those_that_were_built(HERE, "product.c", "rows.h", "product.wasm")
 
 
 def test_the_same_compiler_gives_the_same_bytes(tmp_path):
-    if "clang version 14.0.6" not in compiler():
-        pytest.skip("apt install clang lld (14.0.6)")
     made = tmp_path / "product.wasm"
-    subprocess.run(["sh", str(HERE / "build.sh"), str(made)], check=True)
-    assert made.read_bytes() == (HERE / "product.wasm").read_bytes()
+    built_wasm.assert_the_same_compiler_gives_the_same_bytes(HERE, made.name, made)
 
 
 # Each product beside one in longer numbers, relative to the sum of |a| |b|: all ways in which rows

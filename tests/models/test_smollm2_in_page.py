@@ -1,9 +1,8 @@
 """The product by blocks that pages load: its bytes, its numbers, and the model that runs on it."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
+import built_wasm
 import numpy as np
 import pytest
 from python_in_page import in_python
@@ -11,7 +10,6 @@ from smollm2_support import CLOSE, model, text_ids, weights_file
 
 from attention_src.models.formats.gguf_blocks import BLOCKS
 from attention_src.models.smollm2.in_numpy import blocks
-from tools.site.made_once import sha256
 
 HERE = Path(blocks.__file__).parents[4] / "tools" / "modelinpage" / "blocks"
 WASM = "/home/pyodide/blocks.wasm"
@@ -19,26 +17,12 @@ N = 9  # tokens
 
 
 def test_the_files_are_those_that_were_built():
-    lines = (HERE / "SHA256SUMS").read_text("utf-8").splitlines()
-    named = {name: digest for digest, name in map(str.split, lines)}
-    assert set(named) == {"blocks.c", "blocks.wasm"}
-    for name, digest in named.items():
-        assert sha256((HERE / name).read_bytes()) == digest, name
-
-
-def compiler():
-    """What says its version; the README names the one that built the file."""
-    if not (shutil.which("clang") and shutil.which("wasm-ld")):
-        return ""
-    return subprocess.run(["clang", "--version"], capture_output=True, text=True).stdout
+    built_wasm.assert_files_are_those_that_were_built(HERE, "blocks.c", "blocks.wasm")
 
 
 def test_the_same_compiler_gives_the_same_bytes(tmp_path):
-    if "clang version 14.0.6" not in compiler():
-        pytest.skip("apt install clang lld (14.0.6)")
     made = tmp_path / "blocks.wasm"
-    subprocess.run(["sh", str(HERE / "build.sh"), str(made)], check=True)
-    assert made.read_bytes() == (HERE / "blocks.wasm").read_bytes()
+    built_wasm.assert_the_same_compiler_gives_the_same_bytes(HERE, made.name, made)
 
 
 # Each product beside float64, relative to the sum of |x| |w|; one or a few rows of x, and several.
