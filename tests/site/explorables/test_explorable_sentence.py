@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hosts import AXE, host, state
 from marks import OUTSIDE, SHIFT, STEADY, assert_still, box, marks, said
+from model_pages import visiting, wait, write_pages
 
 from attention_src.explorables import explorable_html, sentence, sentence72
 from attention_src.models.minilm import MiniLM
-from tools.modelinpage import weights
 from tools.site.server import serving
 
 NAME = "sentence"
@@ -28,53 +28,19 @@ def truth(model, text):
     return trace.tokens, trace.weights.reshape(72, n, n)[list(sentence.HEADS)].astype(float)
 
 
-def written(name, folder="minilm"):
-    """An explorable that knows where its model is."""
-    told = f'data-explorable="{name}" data-model="{folder}/" data-mb="28"'
-    return explorable_html(name).replace(f'data-explorable="{name}"', told, 1)
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """The address of a page with the explorable and its model; large.html has the large one."""
     root = tmp_path_factory.mktemp("site")
-    (root / "minilm").symlink_to(weights.ready())
-    for file, name in (("index", NAME), ("large", "sentence72")):
-        (root / f"{file}.html").write_text(
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Head</title><meta '
-            'name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>'
-            f"<body><main><h1>Head</h1>{written(name)}</main></body></html>",
-            "utf-8",
-        )
+    write_pages(root, index=(NAME, "minilm"), large=("sentence72", "minilm"))
     with serving(root) as base:
         yield base
 
 
 @pytest.fixture
 def visit(new_page, served):
-    """A function: visit(width=390, ...) -> the page; it must say nothing and ask nobody else."""
-    wrong = []
-
-    def go(**options):
-        page = new_page(**{**STEADY, **options})
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.asked = []
-        page.on("request", lambda r: page.asked.append(r.url))
-        page.goto(f"{served}/index.html")
-        page.wait_for_selector("[data-ready]")
-        return page
-
-    yield go
-    assert not wrong
-
-
-def wait(page, condition):
-    """Wait until something holds of the state s."""
-    page.wait_for_function(
-        f"() => {{ const s = JSON.parse(document.querySelector('[data-ready]').dataset.state);"
-        f" return {condition}; }}"
-    )
+    with visiting(new_page, served) as go:
+        yield go
 
 
 def fetch(page, name=NAME):

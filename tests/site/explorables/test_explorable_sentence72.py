@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hosts import AXE, host, state
 from marks import OUTSIDE, SHIFT, STEADY, assert_still, marks, said, shade
+from model_pages import visiting, wait, write_pages
 
-from attention_src.explorables import explorable_html, sentence72
+from attention_src.explorables import sentence72
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.sentences import PLAIN
@@ -39,45 +40,15 @@ def truth(model, text, ablate=()):
 def served(tmp_path_factory):
     """The address of a page with the explorable and its model, and of a later version of it."""
     root = tmp_path_factory.mktemp("site")
-    for name, folder in (("index", "minilm"), ("later", "minilm-later")):
-        (root / folder).symlink_to(weights.ready())
-        told = f'data-explorable="{NAME}" data-model="{folder}/" data-mb="28"'
-        page = explorable_html(NAME).replace(f'data-explorable="{NAME}"', told, 1)
-        (root / f"{name}.html").write_text(
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Heads</title><meta '
-            'name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>'
-            f"<body><main><h1>Heads</h1>{page}</main></body></html>",
-            "utf-8",
-        )
+    write_pages(root, index=(NAME, "minilm"), later=(NAME, "minilm-later"))
     with serving(root) as base:
         yield base
 
 
 @pytest.fixture
 def visit(new_page, served):
-    """A function: visit(width=390, ...) -> the page; it must say nothing and ask nobody else."""
-    wrong = []
-
-    def go(**options):
-        page = new_page(**{**STEADY, **options})
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.asked = []
-        page.on("request", lambda r: page.asked.append(r.url))
-        page.goto(f"{served}/index.html")
-        page.wait_for_selector("[data-ready]")
-        return page
-
-    yield go
-    assert not wrong
-
-
-def wait(page, condition):
-    """Wait until something holds of the state s."""
-    page.wait_for_function(
-        f"() => {{ const s = JSON.parse(document.querySelector('[data-ready]').dataset.state);"
-        f" return {condition}; }}"
-    )
+    with visiting(new_page, served) as go:
+        yield go
 
 
 def fetch(page):
