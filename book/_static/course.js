@@ -5,6 +5,35 @@ const boxes = "article pre, .scroll-x, .cell_output > .output, .pst-scrollable-t
 // The theme button says which of its three states is on.
 const modes = { light: "light", dark: "dark", auto: "as the system has them" };
 
+// Parts are laid out when they come near (course.css), and a browser may restore a place in pixels
+// before they have their heights. So what was read comes back to where it stood.
+function keepPlace() {
+  const key = `read in ${location.pathname}`;
+  const parts = [...document.querySelectorAll(".bd-article > section > section")];
+  const blocks = parts.flatMap((part) => [...part.children]);
+  const top = (e) => e.getBoundingClientRect().top;
+  const read = (all) => all.find((e) => e.getBoundingClientRect().bottom > 80);
+  addEventListener("pagehide", () => {
+    const block = read([...(read(parts)?.children ?? [])]);
+    if (block) sessionStorage.setItem(key, JSON.stringify([blocks.indexOf(block), top(block)]));
+  });
+  addEventListener("load", () => {
+    const [{ type }] = performance.getEntriesByType("navigation");
+    const [at, stood] = JSON.parse(sessionStorage.getItem(key) ?? "[]");
+    if (type === "navigate" || !scrollY || !blocks[at]) return;
+    let until = performance.now() + 300;
+    for (const kind of ["wheel", "touchstart", "keydown"]) {
+      addEventListener(kind, () => { until = 0; }, { once: true, passive: true });
+    }
+    const follow = () => {
+      const off = top(blocks[at]) - stood;
+      if (Math.abs(off) > 1) scrollBy({ top: off, behavior: "instant" });
+      if (performance.now() < until) requestAnimationFrame(follow);
+    };
+    follow();
+  });
+}
+
 addEventListener("DOMContentLoaded", () => {
   const sized = new ResizeObserver((entries) => {
     // First look at all, then change: each change before a look would cost another layout.
@@ -15,6 +44,8 @@ addEventListener("DOMContentLoaded", () => {
     });
   });
   document.querySelectorAll(boxes).forEach((box) => sized.observe(box));
+
+  keepPlace();
 
   // The source of a given number stays within the window, and goes with the Escape key.
   const keepInside = ({ target }) => {

@@ -27,14 +27,24 @@ def test_far_parts_wait_and_come_when_they_are_near(open_page):
     assert page.evaluate(PARTS)[-1] is True and page.evaluate(PARTS)[0] is False
 
 
-def test_after_a_reload_and_on_the_way_back_the_reader_is_where_he_was(open_page):
-    page = open_page(PAGE)
+def read_half(page):
+    """What the reader reads after a leap to the middle."""
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
     settle(page)
-    read = page.evaluate(READ)
+    return page.evaluate(READ)
+
+
+def test_after_a_reload_the_reader_is_where_he_was(open_page):
+    page = open_page(PAGE)
+    read = read_half(page)
     page.reload()
     settle(page)
     assert page.evaluate(READ) == read
+
+
+def test_on_the_way_back_the_reader_is_where_he_was(open_page):
+    page = open_page(PAGE)
+    read = read_half(page)
     page.goto(page.url.replace(PAGE, FIRST_PAGE))
     page.go_back()
     settle(page)
