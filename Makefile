@@ -15,7 +15,7 @@ PORT ?= 8000
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test lab notebooks check gpu bench static
-.PHONY: elsewhere newest lowest colab breaks weekly clean
+.PHONY: elsewhere newest lowest colab breaks weekly firefox clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
@@ -29,6 +29,7 @@ help:
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
 	@echo "make elsewhere  run notebooks and numerical tests as on four other processors"
+	@echo "make firefox    run the site's tests in Firefox too, all of them"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
 
@@ -135,6 +136,10 @@ breaks: .venv/all
 # cell of the pages after those alone that it needs.
 weekly: .venv/all book
 	@$(BIN)/python -m tools.run_tests --hypothesis-profile=weekly
+
+# firefox: run weekly; every test of the site that Firefox can be driven through, where make test has a few.
+firefox: .venv/all book
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox tests/site
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
