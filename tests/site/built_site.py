@@ -22,6 +22,11 @@ QUIET = """async () => {
 }"""
 
 
+def weekly(config):
+    """Whether this is the run that tries every page, where others try some."""
+    return config.getoption("--hypothesis-profile", None) == "weekly"
+
+
 def site_pages():
     """Every page that was built, in a stable order. Without a build, the pages of _toc.yml."""
     found = sorted(HTML.glob("book/**/*.html")) + sorted(HTML.glob("*.html"))

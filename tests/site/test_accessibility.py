@@ -1,18 +1,23 @@
 """axe-core finds nothing, of any impact, in light and in dark; the keyboard reaches everything.
 
 axe-core takes seconds on a long page, most of them on each letter of an equation and each token of
-code. So it gets equations as text, and of each kind of token the first.
+code. So it gets equations as text, and of each kind of token the first. And what it finds is mostly
+in what many pages share: it tries those that are unlike each other, once a week all.
 """
 
 from pathlib import Path
 
 import pytest
-from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages
+from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages, weekly
 
 from tools.site.measure import FIRST_PAGE
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()
+# All that are no chapters, and chapters with most of the course's explorables and instruments.
+FEW = {*PAGES} - {*chapter_pages()} | {
+    f"book/{slug}.html" for slug in ("equation", "flash", "intro", "kvcache", "llm", "maps")
+}
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
 OF_COLOUR = ["color-contrast", "link-in-text-block"]  # the rules to which dark mode matters
 OF_WIDTH = ["scrollable-region-focusable", "target-size", "meta-viewport", "css-orientation-lock"]
@@ -134,7 +139,12 @@ def not_by_tab(page, i):
     return page.evaluate("i => window.controls[i].outerHTML.slice(0, 120)", i)
 
 
-@pytest.mark.parametrize("page", PAGES)
+def pytest_generate_tests(metafunc):
+    if "page" in metafunc.fixturenames:
+        all_pages = weekly(metafunc.config)
+        metafunc.parametrize("page", [page for page in PAGES if all_pages or page in FEW])
+
+
 def test_on_a_phone_and_on_a_desk(page, open_page):
     opened = open_page(page, **PHONE)
     for _ in range(2):
