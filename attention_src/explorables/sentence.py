@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.explorables.drawing import Explorable, Line, still
-from attention_src.explorables.sentence72 import coded, name_of, shares
+from attention_src.explorables.sentence72 import in_base64, name_of, shares
 
 TEXT = "The horse ate the apple because it was hungry"
 FILE = Path(__file__).with_name("sentence.npz")
@@ -71,7 +71,7 @@ def start() -> dict:
             "text": TEXT,
             "tokens": saved["tokens"].tolist(),
             "heads": list(HEADS),
-            "weights": coded(saved["weights"], "<u2"),
+            "weights": in_base64(saved["weights"], "<u2"),
         }
 
 

@@ -95,21 +95,21 @@ def start() -> dict:
             "text": TEXT,
             "tokens": saved["tokens"].tolist(),
             "head": HEAD,
-            "weights": coded(saved["weights"], "<u2"),
-            "lengths": coded(saved["lengths"], "<f4"),
-            "means": coded(saved["means"], "<f2"),
+            "weights": in_base64(saved["weights"], "<u2"),
+            "lengths": in_base64(saved["lengths"], "<f4"),
+            "means": in_base64(saved["means"], "<f2"),
         }
 
 
-def coded(x: np.ndarray, kind: str) -> str:
+def in_base64(x: np.ndarray, code: str) -> str:
     """An array for a script.
 
     Args:
         x: any shape
-        kind: dtype, such as "<u2"
+        code: of the numbers' type, such as "<u2"
     Returns: its numbers one after the other, in base64
     """
-    return base64.b64encode(x.astype(kind).tobytes()).decode()
+    return base64.b64encode(x.astype(code).tobytes()).decode()
 
 
 def name_of(head: int) -> str:

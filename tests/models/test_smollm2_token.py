@@ -44,7 +44,10 @@ def test_it_equals_the_forward_pass(packed):
     expected, held = token_by_token(packed, ids, 20, impl="sdpa")
     assert got.dtype == torch.float32 and got.shape == expected.shape
     assert (got - expected).norm() < 0.02 * expected.norm()
-    assert (got.argmax(-1) == expected.argmax(-1)).float().mean() > 0.9
+    first, second = expected.topk(2).values.T
+    clear = first - second > 1  # closer ones change places by rounding, on some processors
+    assert clear.sum() > 10
+    assert torch.equal(got.argmax(-1)[clear], expected.argmax(-1)[clear])
     for x, y in zip(caches, held, strict=True):
         assert len(x) == len(y) == 60 and x.layout == y.layout
         for a, b in zip(x.read(), y.read(), strict=True):
