@@ -59,8 +59,11 @@ def _arrange(narrow: bool) -> Scene:
         root = grid([*lines, [None, p, o]], gap=(24, 6))
         return Scene(root, [arrow(s, p, "softmax")], stripes)
     root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (88, 6))
-    steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
-    return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
+    steps = [
+        arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12),
+        arrow(p.row(BANK), o.row(BANK), "× $V$", gap=8, lift=12),
+    ]
+    return Scene(root, steps, [band(q.row(BANK), o.row(BANK))])
 
 
 def _name(i: int, told: int = BANK, align: str = "end") -> Part:
