@@ -81,8 +81,9 @@ function planeMarks(plane, { heads, at }, { total, left }) {
       text(`number-x${n}`, [spot(n, 0)[0], y0 + (n > 0 ? 17 : -8)], fixed(n, 0), "soft", 12),
       text(`number-y${n}`, [x0 - 9, spot(0, n)[1] + 4], fixed(n, 0), "soft", 12, "end"),
     ]),
-    text("said-left", [plane.x + half / 2, half / 2 - 12], "error left", "soft", 13),
-    bold(text("left", [plane.x + half / 2, half / 2 + 14], percent(left), "ink", 22)),
+    text("said-left", [plane.x + half / 2, half / 2 - 22], "error left,", "soft", 12),
+    text("said-of", [plane.x + half / 2, half / 2 - 6], "of that of 0", "soft", 12),
+    bold(text("left", [plane.x + half / 2, half / 2 + 20], percent(left), "ink", 22)),
     text("needs", [right - 4, low - 6], "would need a minus", "soft", 12, "end"),
     disc("ring", ring, 9, "none", { stroke: "var(--ae-ink)", "stroke-width": 2 }),
     text("wanted", [ring[0], ring[1] + 24], "wanted", "ink", 13),
@@ -97,7 +98,10 @@ function planeMarks(plane, { heads, at }, { total, left }) {
     marks.push(line(`head${head}`, [[x0, y0], from], "o-fill", { "stroke-width": 2.5 }));
   });
   if (heads === 2) marks.push(line("sum", [[x0, y0], seen], "o-fill", { "stroke-width": 4 }));
-  if (heads === 2 && inside === 1) marks.push(disc("end", end, 6, "o-fill"));
+  if (heads === 2 && inside === 1) {
+    marks.push(disc("end", end, 6, "o-fill"));
+    if (near > 40) marks.push(text("sum-name", [end[0] - 11, end[1] + 4], "answer", "ink", 12, "end"));
+  }
   return marks;
 }
 

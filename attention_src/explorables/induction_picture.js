@@ -6,7 +6,7 @@ import { bold, disc, fill, isNarrow, line, path, rect, text } from "./scene.js";
 
 export const ROW = { text: 64, before: 126, query: 208 }; // the tops of three rows of tiles
 export const TALL = 32; // a tile, in pixels
-const RANKS = 4; // guesses that are shown
+const RANKS = 5; // guesses that are shown
 const SEEN = 0.005; // weights from here on are drawn
 const LATER = 0.35; // the opacity of places that the letter which asks does not see
 export const percent = (share, digits = 0) => `${fixed(100 * share, digits)} %`;
@@ -18,7 +18,7 @@ function places(width, { most }) {
   const x = narrow ? 0 : (most + 1) * step + 24;
   const guess = { x, y: narrow ? 270 : 64, wide: Math.min(width - x, narrow ? 400 : 240) };
   const middles = [...Array(most + 1).keys()].map((j) => (j + 0.5) * step);
-  return { step, middles, tile: Math.min(step - 4, 44), guess, height: narrow ? 404 : 252 };
+  return { step, middles, tile: Math.min(step - 4, 44), guess, height: narrow ? 428 : 252 };
 }
 
 // state: { text, at, silent }. at: where a reader points at a place.

@@ -37,7 +37,7 @@ export function said(view, { head, query }, name) {
   const then = p[two] < 0.005 ? "" : `, ${to(two)}`;
   const all = shares(view, "weight", head);
   const place = largest(all);
-  const over = `Over all words, ${place} gets ${percent(all[place])}.`;
+  const over = `On average over the words, ${place} gets ${percent(all[place])}.`;
   return `From ${quoted(view.tokens[query])}, ${name} gives ${to(one)}${then}. ${over}`;
 }
 

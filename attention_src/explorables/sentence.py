@@ -104,7 +104,7 @@ def said(tokens: Sequence[str], weights: Float[np.ndarray, "n n"], query: int, n
     place = max(all_words, key=all_words.__getitem__)
     return (
         f"From {_quoted(tokens[query])}, {name} gives {p[one]:.0%} to {_quoted(tokens[one])}{then}."
-        f" Over all words, {place} gets {all_words[place]:.0%}."
+        f" On average over the words, {place} gets {all_words[place]:.0%}."
     ).replace("%", " %")
 
 
@@ -122,8 +122,8 @@ def finding(tokens: Sequence[str], weights: Float[np.ndarray, "n n"]) -> str:
     query = strongest(weights)
     best = weights[query].argmax()
     return (
-        f"In one head of a real model, “{tokens[query]}” gives {weights[query, best]:.0%} of its "
-        f"weight to “{tokens[best]}”."
+        f"In one head of a real model, {name_of(HEADS[0])}, “{tokens[query]}” gives "
+        f"{weights[query, best]:.0%} of its weight to “{tokens[best]}”."
     ).replace("%", " %")
 
 

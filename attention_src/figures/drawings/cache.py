@@ -48,8 +48,8 @@ def cache(step: int = len(TOKENS)) -> Drawing:
 def _arrange(narrow: bool, step: int) -> Scene:
     steps = range(max(1, step - SHOWN + 1), step + 1)
     lanes = [
-        _lane("with a cache, a step computes", steps, True, narrow),
-        _lane("without, it computes", steps, False, narrow),
+        _lane("with a cache: rows computed in a step", steps, True, narrow),
+        _lane("without a cache", steps, False, narrow),
     ]
     return Scene(column(*lanes, gap=26, align="left"))
 

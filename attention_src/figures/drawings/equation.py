@@ -12,6 +12,7 @@ from attention_src.figures.drawing import (
     column,
     grid,
     label,
+    lean,
     named,
     note,
     row,
@@ -22,10 +23,11 @@ from attention_src.figures.drawing.sentence import BANK, SCALED, TOKENS, WEIGHTS
 
 ALT = (
     "One row of Q, the query of “bank”, gives one row of scores, one of weights and one of O. No "
-    "other row of Q is needed for it."
+    "other row of Q is needed for it. The rows of V are as strong as their weights, and that of "
+    "“river” is the strongest."
 )
 RIVER = TOKENS.index("river")  # the key that "bank" finds
-D = 3  # numbers in a key, and in a value, as drawn
+D_K, D_V = 3, 2  # numbers in a key, and in a value, as drawn
 
 
 def equation() -> Drawing:
@@ -41,14 +43,14 @@ def equation() -> Drawing:
 
 def _arrange(narrow: bool) -> Scene:
     n, size = len(TOKENS), 18 if narrow else 22
-    names = column(*map(_name, range(n)), gap=0, pitch=size, align="right")
+    names = _beside_rows(BANK, size)
     heads = column(_above("$K^⊤$", "$d_k × n$", "k"), _over_columns(size), gap=2)
-    q = tensor("$Q$", cells(n, D, "q", size, lit=BANK), "$n × d_k$", "q")
-    k = tensor(heads, cells(D, n, "k", size, shade=_whole), gap=2)
+    q = tensor("$Q$", cells(n, D_K, "q", size, lit=BANK), "$n × d_k$", "q")
+    k = tensor(heads, cells(D_K, n, "k", size, shade=_whole), gap=2)
     s = tensor("$S = QK^⊤ / √d_k$", _one_row(SCALED, "ink", size), "$n × n$")
     p = tensor("$P$", _one_row(WEIGHTS, "p", size), "$n × n$", "p")
-    v = tensor(_above("$V$", "$n × d_v$", "v"), cells(n, D, "v", size, shade=_whole))
-    o = tensor("$O$", cells(n, D, "o", size, lit=BANK), "$n × d_v$", "o")
+    v = tensor(_above("$V$", "$n × d_v$", "v"), _values(size))
+    o = tensor("$O$", cells(n, D_V, "o", size, lit=BANK), "$n × d_v$", "o")
     for part, name in ((q, "q"), (k, "k"), (s, "s"), (p, "p"), (v, "v"), (o, "o")):
         named(part, name)
     asked = row(names, q, gap=8)
@@ -56,14 +58,30 @@ def _arrange(narrow: bool) -> Scene:
     stripes = [band(q.row(BANK), s.row(BANK)), band(p.row(BANK), o.row(BANK))]
     if narrow:
         lines = [[None, stand(k), None], [asked, s, None], [None, None, stand(v)]]
-        root = grid([*lines, [None, p, o]], gap=(24, 6))
+        root = grid([*lines, [None, p, o]], gap=(13, 6))
         return Scene(root, [arrow(s, p, "softmax")], stripes)
-    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (88, 6))
-    steps = arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12)
-    return Scene(root, [steps], [band(q.row(BANK), o.row(BANK))])
+    root = grid([[None, stand(k), None, stand(v)], [asked, s, p, o]], (76, 6))
+    steps = [
+        arrow(s.row(BANK), p.row(BANK), "softmax", gap=8, lift=12),
+        arrow(p.row(BANK), o.row(BANK), "× $V$", gap=8, lift=12),
+    ]
+    return Scene(root, steps, [band(q.row(BANK), o.row(BANK))])
 
 
-def _name(i: int, told: int = BANK, align: str = "end") -> Part:
+def _values(size: float) -> Part:
+    """A row for each word, as strong as its weight."""
+    values = cells(len(TOKENS), D_V, "v", size, shade=lambda i, j: WEIGHTS[i] / max(WEIGHTS))
+    part = row(_beside_rows(RIVER, size), values, gap=8)
+    part.body = values
+    return lean(part, part.w - values.w / 2)
+
+
+def _beside_rows(told: int, size: float) -> Part:
+    """A word for each row, one of them bold."""
+    return column(*(_name(i, told) for i in range(len(TOKENS))), gap=0, pitch=size, align="right")
+
+
+def _name(i: int, told: int, align: str = "end") -> Part:
     return note(TOKENS[i], "ink" if i == told else "soft", bold=i == told, align=align)
 
 

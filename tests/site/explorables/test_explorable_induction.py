@@ -59,7 +59,7 @@ def assert_right(page):
 def assert_guess(now, seen, chances):
     shown = [key.removeprefix("guess-bar-") for key in seen if key.startswith("guess-bar-")]
     lowest = min(chances[VOCABULARY.index(letter)] for letter in shown)
-    assert len(shown) == 4 and np.sum(chances > lowest + 1e-9) < 4
+    assert len(shown) == 5 and np.sum(chances > lowest + 1e-9) < 5
     for letter in shown:
         chance = chances[VOCABULARY.index(letter)]
         assert seen[f"guess-share-{letter}"]["words"] == f"{100 * chance:.1f} %"

@@ -83,7 +83,7 @@ def test_what_was_recorded_is_what_the_model_gives(model):
     assert [sentence72.name_of(head) for head in sentence.HEADS] == NAMES
     # What the page says above the picture.
     assert sentence.finding(tokens, p[0]) == (
-        "In one head of a real model, “it” gives 77 % of its weight to “horse”."
+        "In one head of a real model, L3H1, “it” gives 77 % of its weight to “horse”."
     )
     row = p[0, tokens.index("it")]
     assert tokens[row.argmax()] == "horse" and round(100 * row.max()) == 77
