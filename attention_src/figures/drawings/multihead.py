@@ -21,8 +21,8 @@ from attention_src.figures.drawing import (
 from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
 
 ALT = (
-    "Five tokens' vectors are projected for two heads. “bank” attends to “river” in one and to "
-    "“steep” in the other; the outputs stand side by side, and a last matrix mixes both."
+    "Five tokens are projected for two heads. “bank” attends to “river” in one and to "
+    "“steep” in the other; the outputs are joined and mixed."
 )
 N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
 _SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
@@ -95,8 +95,8 @@ def _head(h: int, size: float, narrow: bool) -> tuple[Part, Part, Part, Part]:
     k, v = (_table(f"${name.upper()}$", name, WIDTH, size, lit=FOUND[h]) for name in "kv")
     square = cells(N, N, "p", size, shade=lambda i, j: LOOKS[h][j] if i == BANK else PALE)
     p = tensor("$P$", square, hue="p")
-    o = _table("$O$", "o", WIDTH, size, f"{N} × {WIDTH}")
+    o = _table("$O$", "o", WIDTH, size, "" if narrow else f"{N} × {WIDTH}")
     three = row(q, k, v, gap=7 if narrow else 5)
     inner = column(three, p, o, gap=34) if narrow else row(row(three, p, gap=50), o, gap=22)
-    title = f"head {h}{':' if narrow else ' finds'} “{TOKENS[FOUND[h]]}”"
+    title = ("\n" if narrow else " ").join((f"head {h}", f"finds “{TOKENS[FOUND[h]]}”"))
     return frame(inner, title, gap=10), k if narrow else v, p, o
