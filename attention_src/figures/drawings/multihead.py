@@ -13,6 +13,7 @@ from attention_src.figures.drawing import (
     cells,
     column,
     frame,
+    label,
     note,
     row,
     tensor,
@@ -20,14 +21,15 @@ from attention_src.figures.drawing import (
 from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
 
 ALT = (
-    "Five tokens' vectors are projected for two heads. “bank” attends to “river” in one and to "
-    "“steep” in the other; the two outputs stand side by side, and a last matrix mixes them."
+    "Five tokens are projected for two heads. “bank” attends to “river” in one and to "
+    "“steep” in the other; the outputs are joined and mixed."
 )
 N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
 _SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
 _EXPS = [math.exp(score) for score in _SCORES]
 LOOKS = (WEIGHTS, [e / sum(_EXPS) for e in _EXPS])  # each head's weights for "bank"
 FOUND = [looks.index(max(looks)) for looks in LOOKS]  # the token that each head finds
+SMALL = 11.2  # the names' type, in pixels: as high as the rows
 SECOND = 0.5  # the strength of what head 1 found, where both stand side by side
 
 
@@ -44,21 +46,22 @@ def multihead() -> Drawing:
 
 
 def _arrange(narrow: bool) -> Scene:
-    size, wide = 12 if narrow else 10, HEADS * WIDTH
+    size, wide = 14 if narrow else 12, HEADS * WIDTH
     x, y = (_table(f"${name}$", "ink", wide, size, f"{N} × {wide}") for name in "XY")
-    joined = _table(note("join"), "o", wide, size, f"{N} × {wide}")
+    joined = _table(note("join"), "o", wide, size)
     heads = [_head(h, size, narrow) for h in range(HEADS)]
     frames = [parts[0] for parts in heads]
     if narrow:
         root = column(_named(x, size), row(*frames, gap=12, align="top"), joined, y, gap=46)
     else:
-        root = row(_named(x, size), column(*frames, gap=16), joined, y, gap=48)
+        asked = row(_named(x, size), column(*frames, gap=16), gap=48)
+        root = row(asked, joined, y, gap=31)
     way = "v" if narrow else ""
     joins = [arrow(joined, y, "mix")]
     for h, (whole, asks, p, o) in enumerate(heads):
         joins += [
             arrow(x, whole, "project" if h == narrow else "", way=way),
-            arrow(asks, p, "attend", way=way),
+            arrow(asks, p, "attend" if h == narrow else "", way=way),
             arrow(p, o, way=way),
             arrow(o, joined, way=way),
         ]
@@ -77,8 +80,13 @@ def _table(
 
 
 def _named(x: Part, size: float) -> Part:
-    """The followed token's name beside its row."""
-    return row(note(TOKENS[BANK], "ink", bold=True), x, gap=8)
+    """Each token's name beside its row; the followed one stands out."""
+    said = [
+        label(token, SMALL, "ink" if i == BANK else "soft", bold=i == BANK, align="end")
+        for i, token in enumerate(TOKENS)
+    ]
+    names = column(*said, gap=size - said[0].h, align="right")  # a line for each row
+    return row(names, x, gap=6)
 
 
 def _head(h: int, size: float, narrow: bool) -> tuple[Part, Part, Part, Part]:
@@ -87,8 +95,8 @@ def _head(h: int, size: float, narrow: bool) -> tuple[Part, Part, Part, Part]:
     k, v = (_table(f"${name.upper()}$", name, WIDTH, size, lit=FOUND[h]) for name in "kv")
     square = cells(N, N, "p", size, shade=lambda i, j: LOOKS[h][j] if i == BANK else PALE)
     p = tensor("$P$", square, hue="p")
-    o = _table("$O$", "o", WIDTH, size, f"{N} × {WIDTH}")
-    three = row(q, k, v, gap=7)
-    inner = column(three, p, o, gap=34) if narrow else row(row(three, p, gap=60), o, gap=36)
+    o = _table("$O$", "o", WIDTH, size, "" if narrow else f"{N} × {WIDTH}")
+    three = row(q, k, v, gap=7 if narrow else 5)
+    inner = column(three, p, o, gap=34) if narrow else row(row(three, p, gap=50), o, gap=22)
     title = ("\n" if narrow else " ").join((f"head {h}", f"finds “{TOKENS[FOUND[h]]}”"))
     return frame(inner, title, gap=10), k if narrow else v, p, o
