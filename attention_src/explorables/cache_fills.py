@@ -34,7 +34,7 @@ WORDS: dict[str, Any] = {
     "layer1": "layer 1",
     "layer2": "layer 2",
     "was": "before “{word}” came",
-    "work": "rows computed in layer 2",
+    "work": "layer 2: rows of q, k, v computed",
     "kept": "with a cache",
     "useless": "no usable cache",
     "without": "without a cache",

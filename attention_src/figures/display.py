@@ -12,8 +12,8 @@ def draw(name: str, **state: Any) -> None:
 
     Args:
         name: one of drawings.DRAWINGS, such as "equation"
-        **state: what the drawing is a function of, such as step=3 for "cache"; without it, the
-            state that the drawing shows by itself
+        **state: what the drawing is a function of, such as part="words" for "strip"; without it,
+            the state that the drawing shows by itself
     Raises:
         ValueError: there is no drawing of that name, or no such state
     """

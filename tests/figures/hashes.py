@@ -12,7 +12,6 @@ from attention_src.figures.drawings.strip import GROUPS, STAGES
 TABLE = Path(__file__).with_name("hashes.txt")
 # The states of those that are functions of one.
 STATES = {
-    "cache": [{"step": step} for step in (5, 1, 2, 3, 4)],
     "strip": [{"part": part} for part in (*STAGES, *GROUPS)],
 }
 EVERY = [(name, state) for name in DRAWINGS for state in STATES.get(name, [{}])]

@@ -131,12 +131,14 @@ def test_the_spine_shows_weights_that_add_up_to_one():
         assert round(sum(map(float, shown)), 9) == 1
 
 
-@pytest.mark.parametrize("step", range(1, 6))
-def test_a_cache_computes_one_row_and_no_cache_all(step):
-    for svg, _, _ in arrangements("cache", {"step": step}):
-        counts = [int(word.split()[0]) for word in words(svg) if re.fullmatch(r"\d each", word)]
-        shown = list(range(max(1, step - 2), step + 1))
-        assert counts == [1] * len(shown) + shown
+def test_a_new_token_changes_the_old_ones_without_a_mask_alone():
+    x = np.random.default_rng(0).normal(size=(6, 4))
+    for svg, _, _ in arrangements("cache", {}):
+        shown = [word for word in words(svg) if word in ("new", "kept", "changed")]
+        for causal, fates in ((True, shown[:6]), (False, shown[6:])):
+            before, after = (t + attention(t, t, t, causal=causal) for t in (x[:5], x))
+            same = np.isclose(before, after[:5]).all(axis=1)
+            assert fates == ["kept" if kept else "changed" for kept in same] + ["new"]
 
 
 def test_in_the_wrong_split_a_head_has_no_river():
@@ -203,8 +205,8 @@ def test_every_chapter_has_a_part_of_the_strip():
 def test_draw_shows_both_arrangements(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda *a, **k: shown.append((a, k)))
-    draw("cache", step=2)
-    made = drawing("cache", step=2)
+    draw("strip", part="words")
+    made = drawing("strip", part="words")
     bundle = {"image/svg+xml": made.wide, "text/plain": made.alt}
     metadata = {"image/svg+xml": {"narrow": made.narrow}}
     assert shown == [((bundle,), {"metadata": metadata, "raw": True})]
@@ -214,9 +216,8 @@ def test_draw_shows_both_arrangements(monkeypatch):
     "name, state, says",
     [
         ("equations", {}, "name='equations': it should be one of 'cache', 'equation'"),
-        ("cache", {"stp": 3}, "stp=3: the drawing 'cache' is a function of step"),
+        ("strip", {"prt": 3}, "prt=3: the drawing 'strip' is a function of part"),
         ("equation", {"row": 1}, "row=1: the drawing 'equation' is a function of nothing"),
-        ("cache", {"step": 6}, "step=6: it should be 1 to 5"),
         ("strip", {"part": "soft"}, "part='soft': it should be one of 'words'"),
     ],
 )

@@ -1,86 +1,95 @@
-"""What is computed at each step, with a cache and without."""
+"""Whom a new token changes: nobody under a causal mask; without one, all old tokens."""
+
+from xml.etree import ElementTree as ET
 
 from attention_src.figures.drawing import (
-    BODY,
     LIT,
-    NAME,
     PALE,
     Drawing,
+    Join,
     Part,
     Scene,
+    arrow,
     both,
     cells,
     column,
+    faded,
     grid,
     label,
+    line,
     note,
     row,
-    stand,
-    tensor,
+    space,
 )
 from attention_src.figures.drawing.sentence import TOKENS
 
-SHOWN = 3  # steps that are shown at once
+TEXT = (*TOKENS, "today")  # five old tokens and a new one
+NEW = len(TEXT) - 1
+ALT = (
+    "Six tokens in two layers. Under a causal mask no arrow runs from the new token to an old one, "
+    "and all old rows are kept; without a mask one runs to each, and their rows in layer 2 change."
+)
 
 
-def cache(step: int = len(TOKENS)) -> Drawing:
-    """The rows of q, k and v that are computed at a step and at the two before it.
+def cache() -> Drawing:
+    """Six tokens in two layers, with a causal mask and without one; the sixth has just come.
 
-    Caption: Full colour is computed in this step, pale was kept. With a cache a step computes one
-    row of each table, and old queries are not needed; without one, every row again.
+    Caption: Keys and values of six tokens in two layers, just after the sixth has come. Arrows run
+    from a token that is looked at to the one that looks. Full colour has to be computed, pale is
+    kept.
 
-    Args:
-        step: tokens so far, 1 to 5
     Returns: the drawing
-    Raises:
-        ValueError: step is not such a number
     """
-    if step not in range(1, len(TOKENS) + 1):
-        raise ValueError(f"step={step!r}: it should be 1 to {len(TOKENS)}")
-    alt = (
-        f"At token {step} a model with a cache computes one row each of q, k and v and keeps the "
-        "other keys and values; "
-        f"without a cache it computes {step} of {step} rows."
-    )
-    return both(lambda narrow: _arrange(narrow, step), alt)
+    return both(_arrange, ALT)
 
 
-def _arrange(narrow: bool, step: int) -> Scene:
-    steps = range(max(1, step - SHOWN + 1), step + 1)
-    lanes = [
-        _lane("with a cache: rows computed in a step", steps, True, narrow),
-        _lane("without a cache", steps, False, narrow),
+def _arrange(narrow: bool) -> Scene:
+    panels, joins = [], []
+    for causal, said in ((True, "causal mask"), (False, "no mask")):
+        panel, lines = _panel(causal, said)
+        panels.append(panel)
+        joins += lines
+    root = column(*panels, gap=26, align="left") if narrow else row(*panels, gap=44)
+    return Scene(root, joins)
+
+
+def _panel(causal: bool, said: str) -> tuple[Part, list[Join]]:
+    """Both layers, and what of the first enters the second."""
+    first, second = ([_pair(layer, i, causal) for i in range(len(TEXT))] for layer in (1, 2))
+    lines: list[list[Part | None]] = [[None, note("layer 1"), space(72), note("layer 2"), None]]
+    for i, word in enumerate(TEXT):
+        name = label(word, bold=i == NEW, align="end")
+        lines.append([name, first[i], None, second[i], _fate(i, causal)])
+    table = grid(lines, gap=(10, 8))
+    n = len(TEXT)
+    old = [(j, i) for i in range(NEW) for j in range(i + 1 if causal else NEW)]
+    looks = [(NEW, i) for i in range(NEW if causal else 0, n)]  # who looks at the new token
+    joins = [
+        faded(_lines(first, second, old), 0.3),
+        _lines(first, second, [(j, NEW) for j in range(NEW)]),
+        *(arrow(first[j], second[i], width=2, gap=3) for j, i in looks),
     ]
-    return Scene(column(*lanes, gap=26, align="left"))
+    return column(label(said, bold=True), table, gap=8), joins
 
 
-def _lane(said: str, steps: range, keeps: bool, narrow: bool) -> Part:
-    """The steps of one of the two ways, and how many rows each computes."""
-    counts = [_count(1 if keeps else n) for n in steps]
-    tables = [_step(n, keeps, narrow) for n in steps]
-    shown = grid([tables, counts], gap=(16 if narrow else 43, 8))
-    return column(label(said, BODY, bold=True, align="start"), shown, gap=6, align="left")
+def _lines(first: list[Part], second: list[Part], pairs: list[tuple[int, int]]) -> Join:
+    """Lines from tokens of the first layer to tokens of the second, as one path: fewer bytes."""
+
+    def marks() -> list[ET.Element]:
+        each = [line(first[j], second[i], gap=3, way="h")()[0] for j, i in pairs]
+        each[0].set("d", "".join(str(mark.get("d")) for mark in each))
+        return each[:1]
+
+    return marks
 
 
-def _count(rows: int) -> Part:
-    return label(f"{rows} each", NAME, bold=True)
+def _pair(layer: int, i: int, causal: bool) -> Part:
+    """A token's key and value in a layer."""
+    again = i == NEW or (layer == 2 and not causal)
+    hues = ("k", "v")
+    return cells(1, 2, lambda _, c: hues[c], 15, shade=lambda *_: LIT if again else PALE)
 
 
-def _step(n: int, keeps: bool, narrow: bool) -> Part:
-    """The n tokens so far; what this step computes has the full colour."""
-
-    def table(hue: str) -> Part:
-        old = LIT if not keeps else None if hue == "q" else PALE  # earlier queries are not needed
-        shade = lambda i, j: LIT if i == n - 1 else old  # noqa: E731
-        return cells(n, 2 if narrow else 3, hue, 14 if narrow else 15, shade=shade)
-
-    parts = [tensor(f"${hue}$", table(hue), hue=hue, gap=2) for hue in "qkv"]
-    return stand(row(*([] if narrow else [_names(n)]), *parts, gap=8), 0)
-
-
-def _names(n: int) -> Part:
-    said = (
-        note(TOKENS[t], "ink" if t == n - 1 else "soft", bold=t == n - 1, align="end")
-        for t in range(n)
-    )
-    return column(*said, gap=0, pitch=15, align="right")
+def _fate(i: int, causal: bool) -> Part:
+    said = "new" if i == NEW else "kept" if causal else "changed"
+    return note(said, "ink", bold=said != "kept", align="start")
