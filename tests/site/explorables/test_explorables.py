@@ -66,8 +66,9 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
 
 def test_one_is_built_when_it_comes_near(show):
     page = show("softmax", "masking")
-    far = "document.querySelector('h1').style.height = '9000px'"
-    page.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {far} }})")
+    # From the first moment on: what is near when it is first looked at is built.
+    page.add_init_script("""const far = new CSSStyleSheet();
+      far.replaceSync('h1 { height: 9000px }'); document.adoptedStyleSheets = [far];""")
     page.reload()
     page.wait_for_timeout(300)
     built = page.locator("[data-ready]")
