@@ -81,6 +81,7 @@ def firefoxes():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Page, "emulate_media", lambda page, **asked: skip(next(iter(asked))))
+        patch.setattr(Page, "pdf", lambda *_, **__: skip("media"))
         patch.setattr(BrowserContext, "new_cdp_session", lambda *_: skip("new_cdp_session"))
         patch.setenv("NODE_OPTIONS", f"--require {json.dumps(str(SHIM))}")
         with sync_playwright() as playwright:

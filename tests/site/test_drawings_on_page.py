@@ -67,7 +67,9 @@ def faces():
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_nothing_touches(font, new_page):
+def test_nothing_touches(font, new_page, pytestconfig):
+    if pytestconfig.getoption("firefox"):
+        pytest.skip("Firefox gives a word a box as high as its font, higher than its letters")
     page, svgs = new_page(), []
     for name, state in EVERY:
         made = drawing(name, **state)

@@ -157,10 +157,14 @@ def test_jupyterlab_s_styles_change_nothing(show):
 @pytest.mark.parametrize("width", [390, 1000])
 def test_each_looks_alone_as_it_does_among_others(show, width):
     """What they share stands in each of them: the last one's must not undo what the first says."""
+    # Where a scroll bar takes room, it does on a short page, too.
+    scrolls = dict(content="html { overflow-y: scroll }")
     together = show(*GIVEN, width=width)
+    together.add_style_tag(**scrolls)
     together.wait_for_timeout(200)
     for name in GIVEN:
         alone = show(name, width=width)
+        alone.add_style_tag(**scrolls)
         alone.wait_for_timeout(200)
         looks = [
             page.locator(f'[data-explorable="{name}"]').evaluate(f"e => ({LOOK_OF})(e)")
