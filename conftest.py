@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-LIMIT_SECONDS = 300  # of processor time; on a busy machine the longest took 202
+LIMIT_SECONDS = 400  # of processor time; on a busy machine the longest took 236
 limit_seconds = float(os.environ.get("NOTEBOOK_SECONDS", LIMIT_SECONDS))  # tools/elsewhere.py's
 _seconds: defaultdict[str, float] = defaultdict(float)
 _processor_seconds: defaultdict[str, float] = defaultdict(float)
