@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from built_site import HTML, MOTIONS, THEMES, Log, site_pages
-from firefox import firefox, firefoxes
+from firefox import firefox, firefoxes, in_firefox
 from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.measure import FLAGS, chromium, driver_lacks
@@ -62,10 +62,6 @@ def pytest_collection_modifyitems(config, items):
             left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-
-
-def in_firefox(config):
-    return config.getoption("firefox", False)  # where pytest began elsewhere, it has no such option
 
 
 @pytest.fixture(scope="session")

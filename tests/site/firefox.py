@@ -35,6 +35,10 @@ LACKS = {
 }
 
 
+def in_firefox(config):
+    return config.getoption("firefox", False)  # where pytest began elsewhere, it has no such option
+
+
 def firefox():
     """The browser: $FIREFOX, or firefox-esr if it is installed; None if there is none."""
     return os.environ.get("FIREFOX") or shutil.which("firefox-esr")

@@ -15,9 +15,8 @@ from tools.site.measure import FIRST_PAGE
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()
 # All that are no chapters, and chapters with most of the course's explorables and instruments.
-FEW = {*PAGES} - {*chapter_pages()} | {
-    f"book/{slug}.html" for slug in ("equation", "flash", "intro", "kvcache", "llm", "maps")
-}
+SLUGS = "equation flash intro kvcache llm maps multihead your_sentence"
+FEW = {*PAGES} - {*chapter_pages()} | {f"book/{slug}.html" for slug in SLUGS.split()}
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
 OF_COLOUR = ["color-contrast", "link-in-text-block"]  # the rules to which dark mode matters
 OF_WIDTH = ["scrollable-region-focusable", "target-size", "meta-viewport", "css-orientation-lock"]

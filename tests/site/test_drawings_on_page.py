@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from built_site import QUIET, Log
+from firefox import in_firefox
 from small_book import REPOSITORY, build, make_book
 
 from attention_src.figures.drawings import drawing
@@ -68,7 +69,7 @@ def faces():
 
 @pytest.mark.parametrize("font", FONTS)
 def test_nothing_touches(font, new_page, pytestconfig):
-    if pytestconfig.getoption("firefox"):
+    if in_firefox(pytestconfig):
         pytest.skip("Firefox gives a word a box as high as its font, higher than its letters")
     page, svgs = new_page(), []
     for name, state in EVERY:

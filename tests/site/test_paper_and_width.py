@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from built_site import OPEN_FOLDS, chapter_pages
+from firefox import in_firefox
 
 from tools.site.measure import FIRST_PAGE
 
@@ -72,11 +73,12 @@ LINES = """() => {
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
-def test_a_line_of_prose_holds_65_to_75_characters(page, open_page):
+def test_a_line_of_prose_holds_65_to_75_characters(page, open_page, pytestconfig):
     opened = open_page(page, width=1440)
     counts = opened.evaluate(LINES)
     assert 65 <= sum(counts) / len(counts) <= 75
-    assert min(counts) > 60 and max(counts) < 78
+    least = 60 if in_firefox(pytestconfig) else 62  # 60.5 seen there
+    assert min(counts) > least and max(counts) < 78
 
 
 @pytest.mark.parametrize("width, room", [(1440, 880), (1920, 960)])
