@@ -1,7 +1,9 @@
 """Pages with an explorable that reads a model, and visits that must say nothing."""
 
+import re
 from contextlib import contextmanager
 
+from hosts import host
 from marks import STEADY
 
 from attention_src.explorables import explorable_html
@@ -51,3 +53,14 @@ def wait(page, condition):
         f"() => {{ const s = JSON.parse(document.querySelector('[data-ready]').dataset.state);"
         f" return {condition}; }}"
     )
+
+
+def fetch(page, name):
+    """Fetch the model for an explorable, and let it read the first sentence.
+
+    The model is there before that, but what it then still asks for would be counted as the next
+    page's.
+    """
+    shown = host(page, name)
+    shown.get_by_role("button", name="Your own sentence: fetch 28 MB").click()
+    shown.get_by_role("status").get_by_text(re.compile(r"^\d+ ms$")).wait_for()

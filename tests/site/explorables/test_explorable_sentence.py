@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hosts import AXE, host, state
 from marks import OUTSIDE, SHIFT, STEADY, assert_still, box, marks, said
-from model_pages import visiting, wait, write_pages
+from model_pages import fetch, visiting, wait, write_pages
 
 from attention_src.explorables import explorable_html, sentence, sentence72
 from attention_src.models.minilm import MiniLM
@@ -43,9 +43,9 @@ def visit(new_page, served):
         yield go
 
 
-def fetch(page, name=NAME):
-    host(page, name).get_by_role("button", name="Your own sentence: fetch 28 MB").click()
-    wait(page, "s.live")
+def weights_of(page):
+    """The files of weights that the page asked for."""
+    return {url for url in page.asked if url.endswith(".bin")}
 
 
 def read(page, text, n):
@@ -114,7 +114,7 @@ TYPED = (("To be or not to be, that is the question", 13), ("Crème brûlée, 50
 @pytest.mark.parametrize("width", [390, 688])
 def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
     page = visit(width=width)
-    fetch(page)
+    fetch(page, NAME)
     field = host(page, NAME).get_by_label("Your sentence")
     assert field.evaluate("e => document.activeElement === e")
     for text, n in TYPED:
@@ -130,7 +130,7 @@ def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
 
 def test_the_word_that_is_picked_stays_where_it_still_stands(visit, model):
     page = visit(width=688)
-    fetch(page)
+    fetch(page, NAME)
     text = sentence.TEXT.replace("hungry", "sweet")
     host(page, NAME).get_by_label("Your sentence").fill(text)
     wait(page, "s.tokens.includes('sweet')")
@@ -158,18 +158,22 @@ def test_stop_the_cache_and_the_large_one(visit, served):
     assert page.get_by_role("button", name="Your own sentence").is_visible()
     assert not state(page, NAME)["live"]
     page.unroute("**/*.bin")
-    fetch(page)
+    page.asked.clear()
+    fetch(page, NAME)
+    kept = weights_of(page)
+    assert kept
     for again, name in (("index", NAME), ("large", "sentence72")):
         page.goto(f"{served}/{again}.html")
         page.wait_for_selector("[data-ready]")
         page.asked.clear()
         fetch(page, name)
-        assert {url.rsplit(".", 1)[1] for url in page.asked} <= {"js", "json"}, "what is kept"
+        assert not weights_of(page) & kept, "the browser has them"
+        assert name != NAME or not weights_of(page), "the same sentence has the same words"
 
 
 def test_what_is_wrong_is_said(visit):
     page = visit(width=390)
-    fetch(page)
+    fetch(page, NAME)
     field, status = (
         host(page, NAME).get_by_label("Your sentence"),
         host(page, NAME).get_by_role("status"),
@@ -201,7 +205,7 @@ def test_axe_finds_nothing_once_the_model_is_there(new_page, served, theme):
         content="@media (prefers-color-scheme: dark)"
         " { body { background: #141618; color: #dfe2e6 } }"
     )
-    fetch(page)
+    fetch(page, NAME)
     page.evaluate(AXE.read_text("utf-8"))
     result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]] == []

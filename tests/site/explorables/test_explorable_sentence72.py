@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hosts import AXE, host, state
 from marks import OUTSIDE, SHIFT, STEADY, assert_still, marks, said, shade
-from model_pages import visiting, wait, write_pages
+from model_pages import fetch, visiting, wait, write_pages
 
 from attention_src.explorables import sentence72
 from attention_src.models.minilm import MiniLM
@@ -49,11 +49,6 @@ def served(tmp_path_factory):
 def visit(new_page, served):
     with visiting(new_page, served) as go:
         yield go
-
-
-def fetch(page):
-    host(page, NAME).get_by_role("button", name="Your own sentence").click()
-    wait(page, "s.live")
 
 
 def read(page, text, n):
@@ -135,7 +130,7 @@ TYPED = (("To be or not to be, that is the question", 13), ("Crème brûlée, 50
 @pytest.mark.parametrize("width", [390, 960])
 def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
     page = visit(width=width)
-    fetch(page)
+    fetch(page, NAME)
     assert (
         host(page, NAME).get_by_label("Your sentence").evaluate("e => document.activeElement === e")
     )
@@ -163,7 +158,7 @@ def turn(model, text, head, by):
 def test_a_silent_head(visit, model):
     text = PLAIN[4]
     page = visit(width=960)
-    fetch(page)
+    fetch(page, NAME)
     read(page, text, 14)
     for _ in range(7):
         page.get_by_role("slider", name="Head").press("ArrowLeft")
@@ -235,11 +230,11 @@ def test_stop_and_a_second_visit(visit, served, browser):
     assert page.get_by_role("button", name="Your own sentence").is_visible()
     assert not state(page, NAME)["live"]
     page.unroute("**/*.bin")
-    fetch(page)
+    fetch(page, NAME)
     page.reload()
     page.wait_for_selector("[data-ready]")
     page.asked.clear()
-    fetch(page)
+    fetch(page, NAME)
     assert {url.rsplit(".", 1)[1] for url in page.asked} <= {"js", "json"}, "kept by the browser"
     assert all(url.startswith(served) for url in page.asked)
 
@@ -251,7 +246,7 @@ OLDER = "caches.open('minilm').then(s => s.put('/minilm-older/0.bin', new Respon
 def test_a_later_version_keeps_the_weights_that_are_the_same_and_deletes_others(visit, served):
     page = visit(width=688)
     page.evaluate(OLDER)
-    fetch(page)
+    fetch(page, NAME)
     names = [url.rsplit("/", 1)[1] for url in page.evaluate(STORED)]
     manifest = json.loads((weights.ready() / "manifest.json").read_text("utf-8"))
     at_start = {one["name"] for one in [*manifest["chunks"], manifest["vocabulary"]]}
@@ -260,7 +255,7 @@ def test_a_later_version_keeps_the_weights_that_are_the_same_and_deletes_others(
     page.goto(f"{served}/later.html")
     page.wait_for_selector("[data-ready]")
     page.asked.clear()
-    fetch(page)
+    fetch(page, NAME)
     assert page.asked and {url.rsplit(".", 1)[1] for url in page.asked} == {"js", "json"}
     later = [url.rsplit("/", 1)[1] for url in page.evaluate(STORED)]
     assert set(names) <= set(later) <= at_start | blocks and len(set(later)) == len(later)
@@ -268,7 +263,7 @@ def test_a_later_version_keeps_the_weights_that_are_the_same_and_deletes_others(
 
 def test_what_is_wrong_is_said(visit):
     page = visit(width=960)
-    fetch(page)
+    fetch(page, NAME)
     long = "word " * 30
     read(page, long, 16)
     assert "Read up to" in host(page, NAME).get_by_role("status").text_content()
@@ -293,7 +288,7 @@ def test_axe_finds_nothing_once_the_model_is_there(new_page, served, theme):
         content="@media (prefers-color-scheme: dark)"
         " { body { background: #141618; color: #dfe2e6 } }"
     )
-    fetch(page)
+    fetch(page, NAME)
     page.evaluate(AXE.read_text("utf-8"))
     result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]] == []
