@@ -132,14 +132,14 @@ colab:
 breaks: .venv/all
 	@$(BIN)/python -m tools.break_tests --jobs 2
 
-# weekly: 200 new examples a property, instead of the same 40, every notebook in Colab's versions, and each
-# cell of the pages after those alone that it needs.
+# weekly: what is marked so in tests, which make test leaves out: every notebook in Colab's versions, every
+# page where make test tries some, what takes a minute; and 200 new examples a property, not the same 40.
 weekly: .venv/all book
 	@$(BIN)/python -m tools.run_tests --hypothesis-profile=weekly
 
 # firefox: run weekly; every test of the site that Firefox can be driven through, where make test has a few.
 firefox: .venv/all book
-	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox tests/site
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox --hypothesis-profile=weekly tests/site
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

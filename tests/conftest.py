@@ -49,6 +49,15 @@ settings.register_profile("weekly", max_examples=200, **slow)
 settings.load_profile("course")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is marked as weekly, except in the weekly run."""
+    if config.getoption("--hypothesis-profile", None) == "weekly":
+        return
+    left_out = [item for item in items if item.get_closest_marker("weekly")]
+    items[:] = [item for item in items if item not in set(left_out)]
+    config.hook.pytest_deselected(items=left_out)
+
+
 @pytest.fixture
 def untyped():
     """Without the run's type checks: what a user who passes something wrong really meets."""

@@ -13,6 +13,7 @@ PER_CALL = 64  # bytes: less than one entry of any cache, with its key
 PROCESS = 4096  # KiB for all together: what torch's own caches of small shapes may take
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
 def test_a_run_over_many_shapes_leaves_nothing_behind():
     # In a process of its own, without the test run's type checks, which keep what they have seen.

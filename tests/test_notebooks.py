@@ -150,7 +150,7 @@ def test_only_timings_are_kept_from_comparison():
 @pytest.mark.parametrize(
     ("clock", "fails", "processes"),
     [
-        ("thread_time", True, []),
+        pytest.param("thread_time", True, [], marks=pytest.mark.weekly),
         ("thread_time", True, ["-n", "2", "--dist", "loadfile"]),
         ("monotonic", False, []),
     ],

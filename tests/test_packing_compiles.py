@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 CODE = """
 import torch
@@ -58,6 +60,7 @@ print("done")
 """
 
 
+@pytest.mark.weekly
 def test_a_packing_from_outside_compiles_into_one_graph():
     # In a process of its own: torch.compile cannot trace through the test run's type checks.
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, cwd=ROOT)

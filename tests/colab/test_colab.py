@@ -4,9 +4,8 @@ A notebook runs from its first cell to its last in a fresh environment that has 
 nothing of the course. Its own set-up cell installs the package with pip from the public address,
 which git redirects to this repository.
 
-A few notebooks do, which together need every model, and none; of the others, what they import is
-tried. nbval runs them all, with newer versions; once a week all run here, and in Colab's own image
-(`make colab`).
+The first notebook does; of the others, what they import is tried. nbval runs them all, with newer
+versions; once a week all run here, and in Colab's own image (`make colab`).
 """
 
 import ast
@@ -19,28 +18,11 @@ from tools.book import Book
 from tools.freshness import REPOSITORY
 
 CHAPTERS = Book(REPOSITORY).chapters
+EACH = [
+    pytest.param(chapter, id=chapter.slug, marks=pytest.mark.weekly if i else ())
+    for i, chapter in enumerate(CHAPTERS)
+]
 OURS = ("attention_src", "jaxtyping", "wadler_lindig")
-
-
-def pytest_generate_tests(metafunc):
-    if "chapter" in metafunc.fixturenames:
-        weekly = metafunc.config.getoption("--hypothesis-profile", None) == "weekly"
-        chapters = CHAPTERS if weekly else few()
-        metafunc.parametrize("chapter", chapters, ids=lambda chapter: chapter.slug)
-
-
-def few():
-    """Chapters that together need every model and nothing: the quickest for what they need."""
-    chosen, met = [], set()
-    for chapter in sorted(CHAPTERS, key=lambda c: c.front["running_seconds"] / len(needs(c))):
-        if needs(chapter) - met:
-            chosen.append(chapter)
-        met |= needs(chapter)
-    return chosen
-
-
-def needs(chapter):
-    return set(chapter.front.get("needs") or ["nothing"])
 
 
 def code_cells(chapter):
@@ -57,6 +39,7 @@ def bare(colab):
     return colab
 
 
+@pytest.mark.parametrize("chapter", EACH)
 def test_the_notebook_installs_the_course_and_runs_to_its_end(chapter, bare, tmp_path):
     notebook = nbformat.read(chapter.notebook, as_version=4)
     for cell in notebook.cells:

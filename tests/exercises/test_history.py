@@ -37,6 +37,7 @@ def test_each_row_of_the_timeline_is_dated_by_its_own_paper():
     assert months == sorted(months)
 
 
+@pytest.mark.weekly
 def test_a_smaller_learning_rate_gives_what_the_table_says():
     """A row of "The vector or the patience?", run again with the page's own cells."""
     torch = pytest.importorskip("torch")

@@ -56,6 +56,7 @@ print("done")
 """
 
 
+@pytest.mark.weekly
 def test_compiles_into_one_graph():
     # In a process of its own: torch.compile cannot trace through the test run's type checks.
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, cwd=ROOT)

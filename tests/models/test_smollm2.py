@@ -111,8 +111,11 @@ def test_nll_is_what_transformers_loses(reference):
 
 @pytest.mark.parametrize(
     ("dtype", "n", "low", "high"),
-    # float16 is slow on a CPU, hence few tokens.
-    [(torch.bfloat16, 61, 1e-3, 0.1), (torch.float16, 4, 1e-5, 0.02)],
+    # Both are slow on many CPUs.
+    [
+        (torch.bfloat16, 17, 1e-3, 0.1),
+        pytest.param(torch.float16, 4, 1e-5, 0.02, marks=pytest.mark.weekly),
+    ],
 )
 def test_narrow_weights_are_close(reference, dtype, n, low, high):
     weights_file()

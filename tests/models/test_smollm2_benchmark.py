@@ -23,6 +23,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.weekly
 def test_a_trial_runs_to_its_end_and_keeps_nothing(monkeypatch, capsys, tmp_path):
     """On the first three layers of both models, which are not loaded again."""
     ours, theirs = shallow(), llama()

@@ -127,6 +127,7 @@ def test_bad_input_is_refused():
         list(table(shallow(), [], n=3))
 
 
+@pytest.mark.weekly
 def test_mistakes_differ_by_orders_of_magnitude():
     wrong = {
         "no scale": ("dot_scores", unscaled),

@@ -9,17 +9,15 @@ from tools.book import Book
 from tools.freshness import REPOSITORY
 from tools.runhere.needed import needed
 
-CHAPTERS = [chapter for chapter in Book(REPOSITORY).chapters if sources(chapter)]
 FEW = ("retrieval", "equation", "rope")  # the quickest
+CHAPTERS = [
+    pytest.param(chapter, id=chapter.slug, marks=() if chapter.slug in FEW else pytest.mark.weekly)
+    for chapter in Book(REPOSITORY).chapters
+    if sources(chapter)
+]
 
 
-def pytest_generate_tests(metafunc):
-    if "chapter" in metafunc.fixturenames:
-        weekly = metafunc.config.getoption("--hypothesis-profile", None) == "weekly"
-        chapters = [c for c in CHAPTERS if weekly or c.slug in FEW]
-        metafunc.parametrize("chapter", chapters, ids=lambda chapter: chapter.slug)
-
-
+@pytest.mark.parametrize("chapter", CHAPTERS)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs each way in a process that branches off")
 def test_with_what_it_needs_a_cell_prints_what_it_prints_after_all_above(chapter):
     codes = sources(chapter)

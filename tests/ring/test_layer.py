@@ -78,6 +78,7 @@ def test_the_others_name_the_lost_rank(way):
     assert "RuntimeError: ring attention: rank 2 lost its neighbour, rank 1 or 0" in errors[2]
 
 
+@pytest.mark.weekly
 def test_demonstration():
     done = torchrun(2, "-m", "attention_src.ring", "--tokens", "64", "--causal")
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,5 +1,7 @@
 """The site under test: where it was built, its pages, and what no page of it may do."""
 
+import pytest
+
 from tools.book import Book
 from tools.site.measure import HTML
 
@@ -22,9 +24,9 @@ QUIET = """async () => {
 }"""
 
 
-def weekly(config):
-    """Whether this is the run that tries every page, where others try some."""
-    return config.getoption("--hypothesis-profile", None) == "weekly"
+def some(pages, few):
+    """Parameters of a test: few of the pages, and once a week the others too."""
+    return [page if page in few else pytest.param(page, marks=pytest.mark.weekly) for page in pages]
 
 
 def site_pages():

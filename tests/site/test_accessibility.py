@@ -8,7 +8,7 @@ in what many pages share: it tries those that are unlike each other, once a week
 from pathlib import Path
 
 import pytest
-from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages, weekly
+from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages, some
 
 from tools.site.measure import FIRST_PAGE
 
@@ -138,12 +138,7 @@ def not_by_tab(page, i):
     return page.evaluate("i => window.controls[i].outerHTML.slice(0, 120)", i)
 
 
-def pytest_generate_tests(metafunc):
-    if "page" in metafunc.fixturenames:
-        all_pages = weekly(metafunc.config)
-        metafunc.parametrize("page", [page for page in PAGES if all_pages or page in FEW])
-
-
+@pytest.mark.parametrize("page", some(PAGES, FEW))
 def test_on_a_phone_and_on_a_desk(page, open_page):
     opened = open_page(page, **PHONE)
     for _ in range(2):

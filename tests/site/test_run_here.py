@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from built_site import HTML, OPEN_FOLDS, QUIET, ROOT, chapter_pages, weekly
+from built_site import HTML, OPEN_FOLDS, QUIET, ROOT, chapter_pages, some
 from PIL import Image
 from run_here import AS_TEXT, chapter_of, comparable, exercises, stored
 from test_accessibility import (
@@ -32,8 +32,9 @@ CHAPTERS = [
     page for page in chapter_pages() if any(cell.runs for cell in needs.cells(chapter_of(page)))
 ]
 LESSONS = {f"{chapter.docname}.html" for chapter in lessons(Book(ROOT))}
-# Whose exercises are tried in the page on each run; once a week all, and outside the page always.
-FEW = {f"book/{slug}.html" for slug in ("equation", "kvcache", "llm", "retrieval", "softmax")}
+# Which are run in the page each time; once a week all are, and outside the page always.
+QUICK = ("equation", "kvcache", "linear", "llm", "multihead", "retrieval", "rope")
+FEW = {f"book/{slug}.html" for slug in QUICK}
 ALIKE = 0.5  # copies differ by up to 0.35, mostly by less than 0.1; other figures by 1 and more
 SECONDS = 600_000  # milliseconds; a busy machine is not a bug
 # Runs all cells but the first and gives what each printed. From inside the page, since a click from
@@ -117,8 +118,8 @@ def opened(open_page):
     return visit
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_cells_print_what_is_stored(page, opened, pytestconfig):
+@pytest.mark.parametrize("page", some(CHAPTERS, FEW))
+def test_cells_print_what_is_stored(page, opened):
     cells = opened(page)
     expected = stored(page)
     assert cells.sources == [source.rstrip() for source, _ in expected]
@@ -130,7 +131,7 @@ def test_cells_print_what_is_stored(page, opened, pytestconfig):
             )
     assert not differ, "\n\n".join(differ)
     check_figures(cells)
-    if page in LESSONS and (page in FEW or weekly(pytestconfig)):
+    if page in LESSONS:
         check_exercises(page, cells)
 
 
