@@ -47,6 +47,7 @@ precision of the case's inputs: float16, float32, or float64 for everything else
 
 import contextlib
 import copy
+import functools
 import inspect
 import warnings
 import weakref
@@ -162,8 +163,12 @@ class Check(Asked):
 
         Returns: the cases, in the order in which they are tried
         """
-        drawn = drawn_cases(self.draw, self.drawn, tuple(self._inputs)) if self.draw else []
-        return self.cases + drawn
+        return self.cases + self._drawn_cases
+
+    @functools.cached_property
+    def _drawn_cases(self) -> list[Case]:
+        """Drawn once, so that their right answers are known from then on."""
+        return drawn_cases(self.draw, self.drawn, tuple(self._inputs)) if self.draw else []
 
     def _run(self, f: Callable) -> Result:
         cases = self.all_cases()
