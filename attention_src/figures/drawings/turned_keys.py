@@ -19,8 +19,8 @@ from attention_src.figures.drawing import (
 )
 
 ALT = (
-    "Turned by the last two axes, the first text's keys are its own. Turned by all axes, each column "
-    "is from a different text."
+    "Turned by the last two axes, the first text's keys are its own. Turned by all axes, each "
+    "column is from a different text."
 )
 N = 4  # texts, tokens of each, and numbers of a key
 STRENGTHS = (1.0, 0.4, 0.2, 0.1)  # a text's colour
