@@ -91,14 +91,6 @@ function planeMarks(view, plane) {
       text(`tick1${tick}`, [x0 - 7, b + 4], fixed(tick, 0), "soft", 11, "end"),
     );
   }
-  const corner = y + side - 4;
-  if (!small) {
-    marks.push(
-      text("d", [x + side - 34, corner], "d", "soft", 12, "end"),
-      text("d-k", [x + side - 34, corner + 3], "k", "soft", 9, "start"),
-      text("d-2", [x + side, corner], "= 2", "soft", 12, "end"),
-    );
-  }
   const length = Math.hypot(...q);
   const foot = q.map((value) => (length ? (value * rows[i].dots[lit]) / length ** 2 : 0));
   if (length) {
@@ -190,7 +182,7 @@ function origin({ names, keys, queries, rows, i, lit, all }, spots) {
       `= ${fixed(dot, 2)}`,
     ],
     [
-      "or: along q",
+      `${names[lit]} along q`,
       `${fixed(length ? dot / length : 0, 2)} (drawn thick)`,
       `× ${fixed(length, 2)} (length of q)`,
       `= ${fixed(dot, 2)}`,
@@ -213,7 +205,7 @@ function columns(view) {
   const short = shorter(narrow);
   const side = narrow ? Math.min(224, width - 122) : Math.min(0.35 * width, 300);
   const [x, y] = narrow ? [0, 250] : [side + 8, 0];
-  const tight = width < 330;
+  const tight = width < 400; // digits stand close
   const label = narrow ? 47 : 56;
   const step = (width - x - label - (narrow ? Math.min(0.32 * width, 128) : 140)) / 4;
   const bar = Math.min(0.68 * step, 44);
@@ -238,7 +230,8 @@ function columns(view) {
     );
   const name = (key, height, words, colour) =>
     text(`step-${key}`, [x + label - 4, height], words, colour, narrow ? 12 : 13, "end");
-  const stack = end + (step - bar) / 2 + (narrow ? 4 : 14);
+  const stack = end + (step - bar) / 2 + (tight ? 13 : narrow ? 4 : 14);
+  const small = tight ? 11 : narrow ? 12 : 13;
   const marks = [
     rect("lit", [left(lit) - (step - bar) / 2 + 1, y, step - 2, parts + 20 - y], "surface", 1, {
       rx: 4,
@@ -246,6 +239,7 @@ function columns(view) {
     base("score", scores, end + 6),
     base("weight", weights, end + 6),
     base("part", parts, stack + bar + 4),
+    name("bars", scores, "score"),
     name("dot", digits, "q · k", "soft"),
     name("score", digits + 17, "÷ √2"),
     name("weight", weights + 15, "softmax", "p"),
@@ -295,14 +289,14 @@ function columns(view) {
         [middle, parts + 16],
         short(fixed(row.parts[j], places)),
         "v",
-        narrow ? 12 : 13,
+        small,
       ),
-      text(`sign${j}`, [sign, parts + 16], j < 3 ? "+" : "=", "soft", 12),
+      text(`sign${j}`, [sign, parts + 16], j < 3 ? "+" : "=", "soft", Math.min(small, 12)),
       rect(`stack${i}${j}`, [stack, level, bar, part], "v-fill", 1, {
         stroke: "var(--ae-bg)",
         "stroke-width": 0.75,
       }),
-      text(`share${i}${j}`, [stack + bar + 5, low], share, "v", tight ? 10 : 11, "start"),
+      text(`share${i}${j}`, [stack + bar + 5, low], share, "v", width < 330 ? 10 : 11, "start"),
     );
   });
   marks.push(
@@ -312,7 +306,7 @@ function columns(view) {
         [stack + bar / 2, parts + 16],
         fixed(row.output, places),
         "o",
-        narrow ? 12 : 13,
+        small,
       ),
     ),
     rect("answer", [stack, level, bar, parts - level], "none", 1, {

@@ -179,7 +179,9 @@ def test_the_area_of_scores_is_to_scale():
             for e in elements
             if e.get("width") == e.get("height") and e.tag.endswith("rect")
         )
-        assert squares[-1] / squares[0] == pytest.approx(score_area.LONG / score_area.SHORT)
+        short, limit, long = squares
+        assert long / short == pytest.approx(score_area.LONG / score_area.SHORT)
+        assert limit / long == pytest.approx(score_area.LIMIT / score_area.LONG, abs=1e-3)
 
 
 def test_turned_keys_come_from_the_texts_that_they_name():

@@ -4,17 +4,18 @@ import math
 
 from attention_src.figures.drawing import (
     NAME,
+    THIN,
     Drawing,
     Part,
     Scene,
     bar,
     both,
-    cells,
     column,
     grid,
     label,
     note,
 )
+from attention_src.figures.drawing.look import FILL, element
 
 ALT = (
     "A large square, the scores of 16,384 tokens, sticks out of a dashed one, which is 1 GiB. That "
@@ -39,9 +40,8 @@ def _arrange(narrow: bool) -> Scene:
     side = 256 if narrow else 320  # pixels for the longer text
     scale = side / LONG  # pixels for a token
     limit, short = LIMIT * scale, SHORT * scale
-    rim = cells(1, 1, "ink", limit, shade=lambda i, j: "ghost")
-    table = Part(side, side, [], [(0, 0, bar(side, "p", side, 0.3)), (0, 0, rim)])
-    table.inside.append((0, 0, bar(short, "p", short)))
+    table = Part(side, side, [], [(0, 0, bar(side, "ink", side, 0.15)), (0, 0, _rim(limit))])
+    table.inside.append((0, 0, bar(short, "ink", short)))
     for said, corner, colour in (
         (f"{LONG:,} tokens\n{_bytes(LONG, LONG)}", side, "ink"),
         ("1 GiB", limit, "ink"),
@@ -57,6 +57,20 @@ def _arrange(narrow: bool) -> Scene:
         [q if narrow else column(q, queries, gap=4), bar(WIDTH * scale, "q", side), table],
     ]
     return Scene(grid(lines, (7, 7)))
+
+
+def _rim(side: float) -> Part:
+    """A dashed square."""
+    square = element(
+        "rect",
+        width=side,
+        height=side,
+        fill="none",
+        stroke=FILL["ink"],
+        stroke_width=THIN,
+        stroke_dasharray="3 2",
+    )
+    return Part(side, side, [square])
 
 
 def _bytes(rows: int, cols: int) -> str:

@@ -8,6 +8,7 @@ from attention_src.figures.drawing import (
     Scene,
     arrow,
     both,
+    brace,
     cells,
     column,
     grid,
@@ -18,8 +19,8 @@ from attention_src.figures.drawing import (
 )
 
 ALT = (
-    "Turned by the last two axes, the first text's keys are its own. Turned by all axes, each of "
-    "their columns is from another text."
+    "Turned by the last two axes, the first text's keys are its own. Turned by all axes, each "
+    "column is from a different text."
 )
 N = 4  # texts, tokens of each, and numbers of a key
 STRENGTHS = (1.0, 0.4, 0.2, 0.1)  # a text's colour
@@ -45,9 +46,13 @@ def _arrange(narrow: bool) -> Scene:
     own = _result("k.swapaxes(−1, −2)[0]", "all from text 0", size, [0] * N)
     mixed = _result("k.T[0]", "a column of each text", size, range(N))
     if narrow:
-        results = row(own, mixed, gap=6)
-        return Scene(column(k, results, gap=44), [arrow(k, own, way="v"), arrow(k, mixed, way="v")])
-    return Scene(row(k, column(own, mixed, gap=22), gap=96), [arrow(k, own), arrow(k, mixed)])
+        tip, side, way = given.spot(given.w / 2, given.h + 12, 0, 0), "bottom", "v"
+        root = column(k, row(own, mixed, gap=6), gap=64)
+    else:
+        tip, side, way = given.spot(given.w + 12, given.h / 2, 0, 0), "right", ""
+        root = row(k, column(own, mixed, gap=22), gap=96)
+    both_from_all = [arrow(tip, own, way=way), arrow(tip, mixed, way=way)]
+    return Scene(root, [brace(given, side=side), *both_from_all])
 
 
 def _table(size: float, texts: Sequence[int]) -> Part:
