@@ -112,7 +112,7 @@ function draw(host, given, state, parts) {
     parts[key].input.setAttribute("aria-valuetext", whole(state[key]));
     parts[key].shown.textContent = whole(state[key]);
   }
-  parts.allLabel.textContent = state.texts === 1 ? "all of it" : `${whole(state.texts)} texts take`;
+  parts.allLabel.textContent = `${state.texts === 1 ? "all" : whole(state.texts)} texts take`;
   for (const [name, size] of Object.entries({ token, text, all, weights, memory })) {
     parts[name].textContent = bytes(size);
   }

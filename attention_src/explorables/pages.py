@@ -11,8 +11,9 @@ START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "
 QUESTION = "Three texts grow in one memory, and a fourth may come. How much of it is wasted?"
 TRIES: tuple[Line, ...] = (
     "Move the page size. Which size wastes least, and what does it cost?",
-    "Let one more text begin like A, and take a step: who gets a copy, and why?",
-    "Reserve each limit instead: 16 slots for A, C and D, 12 for B. Then end B. Does D find room?",
+    "Reserve each text’s limit instead, its greatest length: 16 slots, 12 for B. Then end B, and "
+    "let D begin like A. Does D find room?",
+    "Go back to pages. With D begun like A, take a step: who gets a copy, and why? (See below.)",
 )
 # In braces: what the script computes.
 WORDS: dict[str, Any] = {
