@@ -82,7 +82,7 @@ function planeMarks(plane, { heads, at }, { total, left }) {
       text(`number-y${n}`, [x0 - 9, spot(0, n)[1] + 4], fixed(n, 0), "soft", 12, "end"),
     ]),
     text("said-left", [plane.x + half / 2, half / 2 - 22], "error left", "soft", 12),
-    text("said-of", [plane.x + half / 2, half / 2 - 6], "0 leaves 100 %", "soft", 12),
+    text("said-of", [plane.x + half / 2, half / 2 - 6], "answering 0: 100 %", "soft", 12),
     bold(text("left", [plane.x + half / 2, half / 2 + 20], percent(left), "ink", 22)),
     text("needs", [right - 4, low - 6], "would need a minus", "soft", 12, "end"),
     disc("ring", ring, 9, "none", { stroke: "var(--ae-ink)", "stroke-width": 2 }),

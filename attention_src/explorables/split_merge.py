@@ -11,7 +11,7 @@ from attention_src.explorables.drawing import Explorable, Line, check_words, sti
 TOKENS = ("the", "river", "bank", "was", "steep")  # n = 5
 COLUMNS = 8  # d_model
 HEADS = (1, 2, 4, 8)  # each divides the columns
-START = {"heads": 2, "step": 2, "lit": 1}  # all sizes differ: 2 heads, 5 tokens, 4 columns each
+START = {"heads": 2, "step": 2, "lit": 0}  # all sizes differ: 2 heads, 5 tokens, 4 columns each
 
 QUESTION = "Why must a transpose follow the reshape into heads?"
 TRIES: tuple[Line, ...] = (
@@ -56,8 +56,8 @@ def make(
         start(words),
         picture,
         size,
-        "A table of 5 tokens and 8 columns cut into 2 heads. Rightly, head 1 has columns 4 to 7 of "
-        "every token; by a reshape alone, half of “bank”, “was” and “steep”.",
+        "A table of 5 tokens and 8 columns cut into 2 heads. Rightly, head 0 has columns 0 to 3 of "
+        "every token; by a reshape alone, “the”, “river” and half of “bank”.",
         "An interactive figure: choose the number of heads and follow the numbers through both "
         "ways. It needs JavaScript; here is its first state.",
         question,
