@@ -12,6 +12,7 @@ elements that draw nothing, and a browser lays out each of them. What is written
     a strut             KaTeX: an empty span as high as the formula. Here: the style sheet draws it
                         (.base::before), as high and as low as variables of the base say
     a short formula     KaTeX: one base inside the span katex-html. Here: one span with both classes
+    what is read aloud  KaTeX: MathML in a span that hides it. Here: MathML with the class of that
 
 All else stays as KaTeX wrote it: fractions, roots, limits, tables, and a subscript that stands
 below a superscript. The rules for what is new are in course.css, in its part on equations.
@@ -23,10 +24,12 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 from xml.etree import ElementTree
 
 # KaTeX's style sheet has no rule for these alone.
-_KINDS = set("mord mbin mrel mopen mclose mpunct minner mop text enclosing mtight".split())
+_KINDS = {"mord", "mbin", "mrel", "mopen", "mclose", "mpunct", "minner", "mop", "text"}
+_KINDS |= {"enclosing", "mtight"}
 # These choose a font or a colour, and neither a place nor a size.
 _LOOKS = {"mathnormal", "mathrm", "mathit", "mathbf", "mathbb"} | {f"math-{c}" for c in "qkvop"}
 # KaTeX's sizes 1 to 11, and the classes that take letters from one to another.
@@ -47,7 +50,12 @@ class Span:
 
 
 def lean(out: str, *, display: bool) -> str:
-    """What KaTeX wrote, its HTML with fewer elements. Its MathML stays as it is."""
+    """What KaTeX wrote, with fewer elements.
+
+    Args:
+        out: MathML and HTML, as KaTeX's renderToString returns them
+        display: whether the formula stands on a line of its own
+    """
     start = out.index('<span class="katex-html"')
     end = len(out) - len("</span>") * (1 + display)
     # Inside HTML an svg needs no namespace, and without it the parser gives plain names.
@@ -57,7 +65,8 @@ def lean(out: str, *, display: bool) -> str:
         base = whole.inside[0]
         if isinstance(base, Span) and base.classes == ["base"]:
             whole = Span("span", ["katex-html", "base"], base.style, whole.others, base.inside)
-    return out[:start] + write(whole) + out[end:]
+    mathml = out[:start].replace('<span class="katex-mathml"><math', '<math class="katex-mathml"')
+    return mathml.replace("</math></span>", "</math>") + write(whole) + out[end:]
 
 
 def read(element: ElementTree.Element) -> Span:
@@ -97,7 +106,7 @@ def rewrite(span: Span) -> Span:
     return span if "base" in span.classes else as_one(span)
 
 
-def is_inline(part: Span | str, also: Iterable[str] = ("script",)) -> bool:
+def is_inline(part: Span | str, also: Iterable[str] = ("script",)) -> TypeGuard[Span]:
     """Whether its classes choose no more than a look, a size, and what `also` names."""
     if isinstance(part, str) or part.tag != "span":
         return False
@@ -105,11 +114,18 @@ def is_inline(part: Span | str, also: Iterable[str] = ("script",)) -> bool:
     return others <= _KINDS | _LOOKS | set(also)
 
 
-def groups_only(part: Span | str) -> bool:
+def groups_only(part: Span | str) -> TypeGuard[Span]:
     """Whether it is an element that draws nothing and holds other elements."""
     if isinstance(part, str) or part.style or not part.classes or set(part.classes) - _KINDS:
         return False
     return any(isinstance(inner, Span) for inner in part.inside)
+
+
+def is_space(part: Span | str) -> TypeGuard[Span]:
+    """Whether it is an empty element with a margin."""
+    if isinstance(part, str) or part.inside or part.classes[:1] != ["mspace"]:
+        return False
+    return list(part.style) == ["margin-right"]
 
 
 def scale(span: Span) -> float:
@@ -123,18 +139,24 @@ def em(length: str) -> float:
     return float(length.removesuffix("em"))
 
 
+def first(span: Span) -> Span:
+    """The first of the elements in it."""
+    return next(part for part in span.inside if isinstance(part, Span))
+
+
 def script_alone(span: Span) -> Span | None:
     """If it is the table of one script: the letters of that script, to be moved up or down."""
     if span.classes[:1] != ["msupsub"]:
         return None
     # msupsub > vlist-t > vlist-r > vlist holds an item for each script.
-    items = span.inside[0].inside[0].inside[0].inside
-    if len(items) != 1:
+    column = first(first(first(span)))
+    if len(column.inside) != 1:
         return None
-    # The letters stand on the bottom of a strut, so this much below the item's top.
-    strut, letters = items[0].inside
-    down = em(strut.style["height"]) + em(items[0].style["top"])
-    margins = {side: em(items[0].style.get(side, "0em")) for side in _SIDES}
+    item = first(column)
+    strut, letters = (part for part in item.inside if isinstance(part, Span))
+    # The letters stand on the bottom of the strut.
+    down = em(strut.style["height"]) + em(item.style["top"])
+    margins = {side: em(item.style.get(side, "0em")) for side in _SIDES}
     # What was in em of the letters around the script is now in em of its own letters.
     moved = {name: length / scale(letters) for name, length in {"top": down, **margins}.items()}
     style = {name: f"{length:.4g}em" for name, length in moved.items() if length}
@@ -143,7 +165,8 @@ def script_alone(span: Span) -> Span | None:
 
 def leave_strut_to_css(base: Span) -> None:
     """Take the strut out of a base, and note in the base how high it was and how low."""
-    strut = base.inside.pop(0)
+    strut = first(base)
+    base.inside.remove(strut)
     names = {"height": "--tall", "vertical-align": "--low"}
     base.style |= {names[name]: value for name, value in strut.style.items()}
 
@@ -152,12 +175,11 @@ def with_margins(parts: Iterable[Span | str]) -> Iterator[Span | str]:
     """The parts, each space as a margin of the text before it, where that can have one."""
     before: Span | str = ""
     for part in parts:
-        space = isinstance(part, Span) and part.classes[:1] == ["mspace"] and not part.inside
-        if space and list(part.style) == ["margin-right"] and is_inline(before):
+        if is_space(part) and is_inline(before):
             add_margin(before, em(part.style["margin-right"]) / scale(before))
-            continue
-        yield before
-        before = part
+        else:
+            yield before
+            before = part
     yield before
 
 
