@@ -35,7 +35,6 @@ _LOOKS = {"mathnormal", "mathrm", "mathit", "mathbf", "mathbb"} | {f"math-{c}" f
 # KaTeX's sizes 1 to 11, and the classes that take letters from one to another.
 _SIZES = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.44, 1.728, 2.074, 2.488)
 _SIZED = re.compile(r"\bsizing reset-size(\d+) size(\d+)\b")
-_SIDES = ("margin-left", "margin-right")
 
 
 @dataclass
@@ -94,9 +93,10 @@ def write(part: Span | str) -> str:
 
 def rewrite(span: Span) -> Span:
     """The same with fewer elements, from the innermost outwards."""
-    span = script_alone(span) or span
     span.inside = [part if isinstance(part, str) else rewrite(part) for part in span.inside]
-    if not span.classes or not is_inline(span, {"base", "script"}):
+    if span.classes[:1] == ["msupsub"]:
+        return script_alone(span) or span
+    if not span.classes or not is_inline(span, {"base"}):
         return span  # rules of the style sheet ask for what stands just inside it
     if "base" in span.classes:
         leave_strut_to_css(span)
@@ -121,6 +121,13 @@ def groups_only(part: Span | str) -> TypeGuard[Span]:
     return any(isinstance(inner, Span) for inner in part.inside)
 
 
+def is_flat(part: Span | str) -> bool:
+    """Whether it is text in a line and holds nothing else, but perhaps other scripts."""
+    if isinstance(part, str):
+        return True
+    return is_inline(part, {"script", "mspace"}) and all(map(is_flat, part.inside))
+
+
 def is_space(part: Span | str) -> TypeGuard[Span]:
     """Whether it is an empty element with a margin."""
     if isinstance(part, str) or part.inside or part.classes[:1] != ["mspace"]:
@@ -139,28 +146,38 @@ def em(length: str) -> float:
     return float(length.removesuffix("em"))
 
 
+def in_em(number: float) -> str:
+    """A length such as 0.5em, finer than any pixel."""
+    return f"{number:.4g}em"
+
+
 def first(span: Span) -> Span:
     """The first of the elements in it."""
     return next(part for part in span.inside if isinstance(part, Span))
 
 
 def script_alone(span: Span) -> Span | None:
-    """If it is the table of one script: the letters of that script, to be moved up or down."""
-    if span.classes[:1] != ["msupsub"]:
-        return None
+    """If a table holds one script, and that is flat: its letters, to be moved up or down.
+
+    A table or a root in a script would take room in the line at the place from which it is moved.
+    """
     # msupsub > vlist-t > vlist-r > vlist holds an item for each script.
     column = first(first(first(span)))
     if len(column.inside) != 1:
         return None
     item = first(column)
     strut, letters = (part for part in item.inside if isinstance(part, Span))
-    # The letters stand on the bottom of the strut.
+    if not is_flat(letters):
+        return None
+    # The letters stand on the bottom of the strut. What was in em of the letters around the script
+    # is now in em of its own letters.
     down = em(strut.style["height"]) + em(item.style["top"])
-    margins = {side: em(item.style.get(side, "0em")) for side in _SIDES}
-    # What was in em of the letters around the script is now in em of its own letters.
-    moved = {name: length / scale(letters) for name, length in {"top": down, **margins}.items()}
-    style = {name: f"{length:.4g}em" for name, length in moved.items() if length}
-    return Span("span", ["script", *letters.classes], letters.style | style, {}, letters.inside)
+    style = {"top": in_em(down / scale(letters))}
+    if left := em(item.style.get("margin-left", "0em")):
+        style["margin-left"] = in_em(left / scale(letters))
+    script = Span("span", ["script", *letters.classes], letters.style | style, {}, letters.inside)
+    add_margin(script, em(item.style.get("margin-right", "0em")) / scale(letters))
+    return script
 
 
 def leave_strut_to_css(base: Span) -> None:
@@ -185,8 +202,8 @@ def with_margins(parts: Iterable[Span | str]) -> Iterator[Span | str]:
 
 def add_margin(span: Span, more: float) -> None:
     """Make its right margin wider, in em of its own letters."""
-    margin = em(span.style.get("margin-right", "0em")) + more
-    span.style["margin-right"] = f"{margin:.4g}em"
+    if more:
+        span.style["margin-right"] = in_em(em(span.style.get("margin-right", "0em")) + more)
 
 
 def without_kinds(part: Span | str) -> Span | str:
@@ -204,7 +221,6 @@ def as_one(span: Span) -> Span:
         return span
     if set(inner.style) - {"margin-right"}:
         return span
-    if margin := em(inner.style.get("margin-right", "0em")):
-        add_margin(span, margin)
+    add_margin(span, em(inner.style.get("margin-right", "0em")))
     span.classes, span.inside = [*span.classes, *inner.classes], inner.inside
     return span
