@@ -135,7 +135,6 @@ def test_no_text_is_lost_and_elements_are_fewer(tex, display, by_katex):
 
 def test_fonts_keep_characters_that_have_no_element_of_their_own():
     out = site_math.render("(x + 7)_8 < 5", display=False)
-    assert "+" not in site_fonts._LEAF.findall(out), "a text beside elements"
     everything, _ = site_fonts.characters([f"<p>Never. {out} Z</p>"])
     assert set("(x+7)8<5") <= set(everything) and not set("NZ.") & set(everything)
 
@@ -163,4 +162,5 @@ def test_letters_stand_where_katex_puts_them(new_page, tmp_path, by_katex):
         for (what, *one), (_, *other) in zip(before, after, strict=True):
             assert other == pytest.approx(one, abs=0.5), (formula, what)
     page.add_style_tag(content=".katex .script { position: static !important }")
-    assert page.evaluate(PLACES) != lean, "the places of scripts are seen"
+    script = 1  # the second letter of the first formula
+    assert abs(page.evaluate(PLACES)[0][script][2] - lean[0][script][2]) > 0.5

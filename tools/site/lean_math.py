@@ -14,8 +14,8 @@ elements that draw nothing, and a browser lays out each of them. What is written
     a short formula     KaTeX: one base inside the span katex-html. Here: one span with both classes
     what is read aloud  KaTeX: MathML in a span that hides it. Here: MathML with the class of that
 
-All else stays as KaTeX wrote it: fractions, roots, limits, tables, and a subscript that stands
-below a superscript. The rules for what is new are in course.css, in its part on equations.
+All else stays as KaTeX wrote it: fractions, roots, limits, tables, a script that holds one of
+these, and a subscript that stands below a superscript. The rules for what is new are in course.css, in its part on equations.
 """
 
 from __future__ import annotations
