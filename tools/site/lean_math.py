@@ -15,7 +15,8 @@ elements that draw nothing, and a browser lays out each of them. What is written
     what is read aloud  KaTeX: MathML in a span that hides it. Here: MathML with the class of that
 
 All else stays as KaTeX wrote it: fractions, roots, limits, tables, a script that holds one of
-these, and a subscript that stands below a superscript. The rules for what is new are in course.css, in its part on equations.
+these, and a subscript that stands below a superscript. The rules for what is new are in course.css,
+in its part on equations.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def rewrite(span: Span) -> Span:
 
 def is_inline(part: Span | str, also: Iterable[str] = ("script",)) -> TypeGuard[Span]:
     """Whether its classes choose no more than a look, a size, and what `also` names."""
-    if isinstance(part, str) or part.tag != "span":
+    if isinstance(part, str) or part.tag != "span" or part.others:
         return False
     others = set(_SIZED.sub("", " ".join(part.classes)).split())
     return others <= _KINDS | _LOOKS | set(also)
@@ -116,7 +117,7 @@ def is_inline(part: Span | str, also: Iterable[str] = ("script",)) -> TypeGuard[
 
 def groups_only(part: Span | str) -> TypeGuard[Span]:
     """Whether it is an element that draws nothing and holds other elements."""
-    if isinstance(part, str) or part.style or not part.classes or set(part.classes) - _KINDS:
+    if not is_inline(part, ()) or part.style or not part.classes or set(part.classes) - _KINDS:
         return False
     return any(isinstance(inner, Span) for inner in part.inside)
 
