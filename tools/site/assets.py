@@ -108,7 +108,7 @@ def choose(
     some = [name for mark, names in SOME_SCRIPTS.items() if mark in body for name in names]
     context["course_scripts"] = [*SCRIPTS, *dict.fromkeys(some)]
     context["later_scripts"] = [name for name in LEARNER if name not in some]
-    context["has_math"] = 'class="katex"' in body
+    context["has_math"] = 'class="katex-html' in body
 
 
 def page_texts(out: Path) -> list[str]:

@@ -9,7 +9,7 @@ import hashlib
 import html
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from fontTools import subset
@@ -21,7 +21,8 @@ OPTIONS = subset.Options(
     flavor="woff2", layout_features=["*"], hinting=False, name_IDs=NOTICES, name_languages=["*"]
 )
 _TAG = re.compile(r"<[^>]*>")
-# In KaTeX's HTML the characters stand in innermost spans, whose classes choose the font.
+_SPAN = re.compile(r"<(/?)span\b[^>]*>")
+# A character that is not upright stands in an innermost span, whose classes choose the font.
 _LEAF = re.compile(r'<span class="([^"]*)"[^>]*>([^<]+)')
 _IN_DRAWING = re.compile(r'<tspan[^>]* font-family="KaTeX_[^>]*>([^<]+)')
 # Classes that choose neither the upright nor the italic font of ordinary mathematics.
@@ -29,10 +30,22 @@ _SPECIAL = re.compile(r"\b(?:ams\w+|boldsymbol|math(?!normal|rm)\w+|text(?!rm)\w
 _ORDINARY = re.compile(r"KaTeX_(Main-Regular|Math-Italic|Size\d-Regular)")
 
 
+def formulas(page: str) -> Iterator[str]:
+    """The HTML of each equation, as far as it is to be seen."""
+    for start in re.finditer('<span class="katex-html', page):
+        depth = 0
+        for tag in _SPAN.finditer(page, start.start()):
+            depth += -1 if tag[1] else 1
+            if not depth:
+                yield page[start.start() : tag.end()]
+                break
+
+
 def characters(pages: Iterable[str]) -> tuple[str, str]:
     """The characters of these pages' equations and drawings: all, and those in special fonts."""
     everything, special = set(" "), set[str]()
     for page in pages:
+        everything |= set(html.unescape(_TAG.sub("", "".join(formulas(page)))))
         for classes, text in _LEAF.findall(page):
             chars = set(html.unescape(text))
             everything |= chars

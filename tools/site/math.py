@@ -25,6 +25,7 @@ from sphinx.util.math import get_node_equation_number
 from sphinxcontrib import katex
 
 from tools import macros
+from tools.site.lean_math import lean
 
 OPTIONS = {
     "macros": macros.KATEX,
@@ -92,16 +93,18 @@ def render(tex: str, *, display: bool, location: Any = None) -> str:
     try:
         out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
         read = _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
-        return _ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read))
+        return lean(_ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read)), display=display)
     except katex.KaTeXError as error:
         _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
         return f"<code>{html.escape(tex)}</code>"
 
 
 def visit_math(self: Any, node: nodes.Element) -> NoReturn:
-    """Inline: $...$"""
-    self.body.append(self.starttag(node, "span", "", CLASS="math"))
-    self.body.append(render(node.astext(), display=False, location=node) + "</span>")
+    """Inline: $...$, in one span instead of KaTeX's in Sphinx's."""
+    equation = render(node.astext(), display=False, location=node)
+    inside = equation.removeprefix('<span class="katex">').removesuffix("</span>")
+    self.body.append(self.starttag(node, "span", "", CLASS="math katex"))
+    self.body.append(inside + "</span>")
     raise nodes.SkipNode
 
 
