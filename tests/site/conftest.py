@@ -2,7 +2,7 @@
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
-    browser     one for each file: after 900 pages Chromium was seen to draw no more
+    browser     Chromium: one for each file, since after 900 pages it was seen to draw no more
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
 
@@ -77,7 +77,12 @@ def pages(site):
     return site_pages()
 
 
-@pytest.fixture(scope="module")
+def how_long(fixture_name, config):
+    """A browser is kept for a file; Firefox, which takes seconds to start, for all of them."""
+    return "session" if in_firefox(config) else "module"
+
+
+@pytest.fixture(scope=how_long)
 def browser(pytestconfig):
     other = in_firefox(pytestconfig)
     path = firefox() if other else chromium()
@@ -103,7 +108,7 @@ def chromiums(path):
         started.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope=how_long)
 def shared(browser, pytestconfig):
     """The context of all pages that need none of their own, and a session to erase what it keeps.
 
