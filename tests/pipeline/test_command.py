@@ -105,6 +105,17 @@ def test_setup_cells_are_folded_and_say_what_is_in_them(book):
     assert folded.metadata.jupyter == {"source_hidden": True}
 
 
+@pytest.mark.parametrize("has", ["caption: Two words.", "name: fig:tiny"])
+def test_a_cells_figure_without_name_or_caption_stops_with_file_and_line(has, book):
+    head = f"---\ntags: [hide-input]\nmystnb:\n  figure:\n    {has}\n---"
+    edit(book, ":tags: [hide-input]", head)
+    found = ask_sphinx(Book(book))
+    with pytest.raises(
+        ValueError, match=r"tiny\.md:\d+: a cell's figure needs a caption and a name"
+    ):
+        notebooks.build(Book(book), Book(book).chapters[0], found)
+
+
 def test_outputs_below_a_question_are_collapsed_up_to_the_next_heading(book):
     question = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
     edit(book, "# Tiny\n", f"# Tiny\n\n{question}\n")

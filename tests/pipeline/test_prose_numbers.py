@@ -206,7 +206,7 @@ def test_old_outputs_are_told(tmp_path, capsys):
     chapter = page(tmp_path, "Fine.")
     chapter.path.write_text(chapter.text.replace("rate", "pace"), encoding="utf-8")
     main([str(chapter.path)])
-    assert "its outputs are old" in capsys.readouterr().out
+    assert "its outputs are old: run python -m tools.notebook page" in capsys.readouterr().out
     chapter.notebook.unlink()
     main([str(chapter.path)])
     assert "its outputs are old" in capsys.readouterr().out

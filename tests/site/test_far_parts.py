@@ -75,3 +75,18 @@ def test_find_in_page_finds_what_is_far(open_page):
     assert page.evaluate("words => window.find(words, true, true)", words)
     settle(page)
     assert page.evaluate(PARTS)[-1] is True
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_hangs_out_of_its_part_is_seen_whole(width, open_page):
+    page = open_page(PAGE, width=width)
+    box = page.locator(".bd-article > section > section > .predict").first
+    box.evaluate("e => e.scrollIntoView({ block: 'center' })")
+    settle(page)
+    # A click hits what is painted, and nothing else.
+    edges = """e => {
+      const { left, right, top, height } = e.getBoundingClientRect();
+      const hit = x => e.contains(document.elementFromPoint(x, top + height / 2));
+      return [left + 1, right - 1].map(hit);
+    }"""
+    assert box.evaluate(edges) == [True, True]

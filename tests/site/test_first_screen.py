@@ -20,7 +20,7 @@ WORDS = 100
 LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
 REWRITTEN = [f"book/{slug}.html" for slug in LIST if slug and not slug.startswith("#")]
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
-PICTURE = "svg:not([aria-hidden=true]), [data-explorable]"
+PICTURE = "svg:not([aria-hidden=true], .strip *), [data-explorable]"  # the strip is on every page
 
 
 def first_screen(soup):
@@ -39,6 +39,7 @@ def first_screen(soup):
 
 def test_what_is_counted():
     page = """<article><h1>One two</h1><p class="question">A?</p><p class="time-line">3 min</p>
+    <div class="strip"><div><svg role="img"></svg></div></div>
     <p>Four words stand here.</p><details><summary>Not these</summary><p>Nor this.</p></details>
     <pre>x = 1</pre><svg aria-label="A"></svg><p>Below.</p></article>"""
     words, code = first_screen(BeautifulSoup(page, "html.parser"))

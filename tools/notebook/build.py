@@ -85,6 +85,10 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
     cells = [new_code_cell(cell.source, metadata=metadata)]
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws
+        if "name" not in figure or "caption" not in figure:
+            raise page.error(
+                line, "a cell's figure needs a caption and a name, such as fig:softmax"
+            )
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
         cells.append(new_markdown_cell(f"*Fig. {number}.* {caption}"))

@@ -33,7 +33,7 @@ class FiguresOfCells(SphinxTransform):
             return
         for cell in list(self.document.findall(nodes.container)):
             options = cell.get("cell_metadata", {}).get("mystnb", {}).get("figure")
-            if options:
+            if options and "name" in options and "caption" in options:  # else build.py says so
                 name = nodes.fully_normalize_name(options["name"])
                 figure = nodes.figure("", nodes.caption("", options["caption"]), names=[name])
                 self.document.note_explicit_target(figure, figure)

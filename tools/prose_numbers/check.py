@@ -72,7 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     count = 0
     for chapter in chapters:
         if computed.outputs_are_old(chapter):
-            print(f"{chapter.source}: its outputs are old: run python -m tools.notebook first")
+            command = f"python -m tools.notebook {chapter.slug}"
+            print(f"{chapter.source}: its outputs are old: run {command} first")
         for line in unfounded(chapter):
             print(line)
             count += 1
