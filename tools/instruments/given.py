@@ -17,7 +17,7 @@ from docutils import nodes
 from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 
-UNNAMED = "from a paper or a definition, not computed on this page"
+UNNAMED = "from a paper, a definition or runs of ours, not computed on this page"
 _PARTS = re.compile(r"(?P<number>[^<]*[^<\s])\s*<(?P<source>[^<>]+)>")
 
 
