@@ -10,6 +10,7 @@ Printed sentences may wrap, tables and code not.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from contextlib import suppress
@@ -74,8 +75,7 @@ def fill_cache(app: Sphinx) -> None:
     cache = get_cache(_cache_folder(app))
     cache.change_cache_limit(1000)
     stale = []
-    for chapter in Book(Path(app.srcdir)).chapters:
-        problem = why_stale(chapter)
+    for chapter, problem in _problems(app):
         if problem is None:
             bundle = CacheBundleIn(with_outputs(chapter), str(chapter.path))
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
@@ -91,7 +91,13 @@ def fill_cache(app: Sphinx) -> None:
 
 def stale_pages(app: Sphinx, *_: Any) -> list[str]:
     """Pages that Sphinx must read again, because their code will be executed."""
-    return [c.docname for c in Book(Path(app.srcdir)).chapters if why_stale(c)]
+    return [c.docname for c, problem in _problems(app) if problem]
+
+
+@functools.lru_cache(maxsize=1)  # the answer takes seconds, and is asked for twice in a build
+def _problems(app: Sphinx) -> list[tuple[Chapter, str | None]]:
+    """Each chapter, and why its notebook is stale if it is."""
+    return [(chapter, why_stale(chapter)) for chapter in Book(Path(app.srcdir)).chapters]
 
 
 def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
