@@ -10,7 +10,6 @@ Printed sentences may wrap, tables and code not.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from contextlib import suppress
@@ -31,6 +30,7 @@ from tools.book import Book, Chapter
 from tools.freshness import own_cells, why_stale
 
 COLUMNS = 80  # of a page
+STALE = "stale_chapters"  # of the app: what fill_cache found, for stale_pages
 _log = logging.getLogger(__name__)
 
 
@@ -74,30 +74,29 @@ def fill_cache(app: Sphinx) -> None:
         return
     cache = get_cache(_cache_folder(app))
     cache.change_cache_limit(1000)
-    stale = []
-    for chapter, problem in _problems(app):
+    stale = {}
+    for chapter in Book(Path(app.srcdir)).chapters:
+        problem = why_stale(chapter)
         if problem is None:
             bundle = CacheBundleIn(with_outputs(chapter), str(chapter.path))
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         else:
-            stale.append(problem)
+            stale[chapter.docname] = problem
             with suppress(KeyError):  # an earlier build may have cached it
                 cache.remove_cache(cache.match_cache_notebook(chapter.read()).pk)
+    setattr(app, STALE, list(stale))
     if stale and (os.environ.get("CI") or not can_execute()):
-        raise ExtensionError("\n".join(stale))
-    for problem in stale:
+        raise ExtensionError("\n".join(stale.values()))
+    for problem in stale.values():
         _log.info("%s (executed for this build)", problem)
 
 
 def stale_pages(app: Sphinx, *_: Any) -> list[str]:
     """Pages that Sphinx must read again, because their code will be executed."""
-    return [c.docname for c, problem in _problems(app) if problem]
-
-
-@functools.lru_cache(maxsize=1)  # the answer takes seconds, and is asked for twice in a build
-def _problems(app: Sphinx) -> list[tuple[Chapter, str | None]]:
-    """Each chapter, and why its notebook is stale if it is."""
-    return [(chapter, why_stale(chapter)) for chapter in Book(Path(app.srcdir)).chapters]
+    known = getattr(app, STALE, None)  # to ask again would take seconds
+    if known is None:
+        known = [c.docname for c in Book(Path(app.srcdir)).chapters if why_stale(c)]
+    return known
 
 
 def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
