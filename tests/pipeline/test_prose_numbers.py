@@ -68,6 +68,7 @@ PASS = [
     ("link target", "[a link](https://example.org/98/99.html) and <https://example.org/97>."),
     ("shape", "An array [99, 98] of [n, 97]; [..., 96, d]."),
     ("given", "It has {given}`2,048` tokens."),
+    ("given, by whom", "It has {given}`2,048 <a paper>` tokens."),
     ("numbered list", "8. eight\n9. nine"),
     ("comment", "% 99 todo\n\n<!-- 98 -->"),
     ("options", "```{exercise} Do\n:label: ex:99\n:minutes: 45\n\nDo it.\n```"),

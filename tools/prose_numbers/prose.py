@@ -130,7 +130,7 @@ def _inline(match: re.Match[str]) -> str:
         return _results(match[0])
     if match["role"]:
         title = _TITLE_OF_ROLE.match(match["body"])
-        if title:
+        if title and match["role"] != "given":  # what stands there is who says so
             return "  " + title[1] + _blank_text(match[0][len(title[1]) + 2 :])
         if match["role"] in _KEPT_ROLES:
             return match[0]
