@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +24,11 @@ class SourceError(ValueError):
 
     def __init__(self, path: str, line: int, message: str):
         super().__init__(f"{path}:{line}: {message}")
+
+
+@functools.cache  # a build asks for each chapter's cells a dozen times
+def _cells(text: str, path: Path) -> nbformat.NotebookNode:
+    return read_myst_markdown_notebook(text, add_source_map=True, path=path)
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Chapter:
 
     def read(self) -> nbformat.NotebookNode:
         """The source as cells without outputs; metadata.source_map holds their lines."""
-        return read_myst_markdown_notebook(self.text, add_source_map=True, path=self.path)
+        return copy.deepcopy(_cells(self.text, self.path))
 
     @cached_property
     def code(self) -> list[str]:

@@ -49,23 +49,29 @@ def _meaning(file: Path) -> bytes:
 
 
 @functools.cache  # most chapters reach the same files
-def _parsed(text: str, file: Path) -> tuple[bytes, frozenset[str]]:
-    """What counts in a Python file with this text, and the modules that it imports."""
-    tree = _without_words(ast.parse(text))
-    return _written(tree).encode(), _imported(tree, file)
+def _parsed(text: str, file: Path) -> tuple[bytes, list[Path]]:
+    """What counts in a Python file with this text, and the files that it imports."""
+    tree = ast.parse(text)
+    _leave_out_words(tree)
+    return _written(tree).encode(), _files(_imported(tree, file))
 
 
-def _without_words(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings and without the imports inside functions."""
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-        if isinstance(node, _FUNCTIONS):
-            for inside in ast.walk(node):
-                body = getattr(inside, "body", None)
-                if isinstance(body, list):
-                    body[:] = [x for x in body if not isinstance(x, _IMPORTS)]
-    return tree
+def _leave_out_words(node: ast.AST, *, inside: bool = False) -> None:
+    """Take out docstrings, and imports inside functions (`inside` one already)."""
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        del node.body[0]
+    inside = inside or isinstance(node, _FUNCTIONS)
+    body = getattr(node, "body", None)
+    if inside and isinstance(body, list):
+        body[:] = [x for x in body if not isinstance(x, _IMPORTS)]
+    for part in _blocks(node):
+        _leave_out_words(part, inside=inside)
+
+
+def _blocks(node: ast.AST) -> Iterable[ast.AST]:
+    """The statements of a block, and the parts of a statement that hold blocks."""
+    holders = (ast.stmt, ast.ExceptHandler, ast.match_case)
+    return (part for part in ast.iter_child_nodes(node) if isinstance(part, holders))
 
 
 def _written(node: Any) -> str:
@@ -121,8 +127,9 @@ def reached_files(code: list[str]) -> list[Path]:
         if file in found:
             continue
         found.add(file)
-        todo += _files(_parsed(file.read_text(encoding="utf-8"), file)[1])
-    beside = {f for file in found for f in file.parent.iterdir() if f.is_file()}
+        todo += _parsed(file.read_text(encoding="utf-8"), file)[1]
+    folders = {file.parent for file in found}
+    beside = {f for folder in folders for f in folder.iterdir() if f.is_file()}
     data = {f for f in beside if f.suffix != ".py"}
     data = {f for f in data if f.parent != bundling.HERE or f.stem in scripts}
     return sorted(found | data)
@@ -133,10 +140,13 @@ def plain(cell: str) -> str:
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 
 
-def _imported(tree: ast.Module, file: Path | None) -> frozenset[str]:
+def _imported(tree: ast.Module, file: Path | None) -> set[str]:
     """The names of the package that a piece of source code imports."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        todo += _blocks(node)
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -148,7 +158,7 @@ def _imported(tree: ast.Module, file: Path | None) -> frozenset[str]:
                 parents = place[: len(place) - node.level + 1]
                 base = ".".join([*parents, *filter(None, [base])])
             names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in names if name.split(".")[0] == PACKAGE)
+    return {name for name in names if name.split(".")[0] == PACKAGE}
 
 
 def _files(names: Iterable[str]) -> list[Path]:

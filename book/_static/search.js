@@ -1,8 +1,8 @@
 // Search results show the sentence in which the word stands. Sphinx would cut a window out of the
 // page's text, buttons, code of equations and answers included.
 (() => {
-  const noise = ".headerlink, .time-line, .exercise-cost, .katex-html, .veil, .predict-form, .quiz-why"
-    + ", button, noscript, script, style, svg, nav";
+  const noise = ".headerlink, .time-line, .exercise-cost, .katex-html[aria-hidden], .veil, .predict-form"
+    + ", .quiz-why, button, noscript, script, style, svg, nav";
   const blocks = "p, li, dt, dd, td, th, pre, figcaption, summary, h1, h2, h3, h4";
   const most = 240;
 

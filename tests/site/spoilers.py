@@ -18,7 +18,8 @@ def text_of(element, without=frozenset()):
     """What an element says: without drawings and some classes, and each equation once."""
     if isinstance(element, NavigableString):
         return str(element)
-    if element.name in LEFT_OUT or {"katex-html", *without} & set(element.get("class", ())):
+    twice = "aria-hidden" in element.attrs and "katex-html" in element.get("class", ())
+    if twice or element.name in LEFT_OUT or without & set(element.get("class", ())):
         return ""
     if element.name == "msup":  # 10⁴ is not 104
         return "^".join(text_of(child, without) for child in element.children)

@@ -71,7 +71,7 @@ EQUATIONS_AS_TEXT = """() => {
   const widths = all.map((e, i) => Math.max(sizes[i].width, e.scrollWidth));
   all.forEach((e, i) => {
     const box = document.createElement('span');
-    box.textContent = e.querySelector('.katex-mathml').textContent;
+    box.textContent = (e.querySelector('.katex-mathml') ?? e).textContent;
     box.style = 'display: inline-block; overflow: hidden; white-space: nowrap; '
       + `width: ${widths[i]}px; height: ${sizes[i].height}px`;
     e.replaceWith(box);

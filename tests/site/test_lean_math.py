@@ -133,6 +133,18 @@ def test_no_text_is_lost_and_elements_are_fewer(tex, display, by_katex):
     assert len(BeautifulSoup(out, "html.parser").select(".katex > math.katex-mathml")) == 1
 
 
+@pytest.mark.parametrize("tex, said", [("n = 3", "n=3"), (r"\Q", "Q"), (r"0.5 \le a, b", "0.5≤a,b")])
+def test_letters_in_a_row_are_read_as_they_are_shown(tex, said):
+    out = BeautifulSoup(site_math.render(tex, display=False), "html.parser")
+    assert not out.select("math, [aria-hidden]") and out.get_text() == said
+
+
+@pytest.mark.parametrize("tex", ["x_i", "x^2", r"\sqrt{d}", r"\frac12", r"\hat{x}"])
+def test_where_places_matter_mathml_is_read(tex):
+    out = BeautifulSoup(site_math.render(tex, display=False), "html.parser")
+    assert len(out.select(".katex > math")) == len(out.select(".katex-html[aria-hidden]")) == 1
+
+
 def test_fonts_keep_characters_that_have_no_element_of_their_own():
     out = site_math.render("(x + 7)_8 < 5", display=False)
     everything, _ = site_fonts.characters([f"<p>Never. {out} Z</p>"])

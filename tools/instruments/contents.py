@@ -47,7 +47,7 @@ def _prediction(page: str, box: Tag) -> dict[str, str]:
     question = box.select_one(".predict-question")
     assert question is not None
     copy = BeautifulSoup(str(question), "html.parser")
-    for shape in copy.select(".katex-html"):
+    for shape in copy.select(".katex-html[aria-hidden]"):
         shape.decompose()
     for script in box.find_all("noscript"):
         script.decompose()

@@ -12,7 +12,9 @@ elements that draw nothing, and a browser lays out each of them. What is written
     a strut             KaTeX: an empty span as high as the formula. Here: the style sheet draws it
                         (.base::before), as high and as low as variables of the base say
     a short formula     KaTeX: one base inside the span katex-html. Here: one span with both classes
-    what is read aloud  KaTeX: MathML in a span that hides it. Here: MathML with the class of that
+    what is read aloud  KaTeX: MathML in a span that hides it. Here: MathML with the class of that,
+                        and none for letters and signs in a row, such as n = 3: these are read aloud
+                        as they are shown, and their katex-html has no aria-hidden
 
 All else stays as KaTeX wrote it: fractions, roots, limits, tables, a script that holds one of
 these, and a subscript that stands below a superscript. The rules for what is new are in course.css,
@@ -35,6 +37,9 @@ _KINDS |= {"enclosing", "mtight"}
 _LOOKS = {"mathnormal", "mathrm", "mathit", "mathbf", "mathbb"} | {f"math-{c}" for c in "qkvop"}
 # KaTeX's sizes 1 to 11, and the classes that take letters from one to another.
 _SIZES = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.44, 1.728, 2.074, 2.488)
+_TAG = re.compile(r"<(\w+)")
+# What MathML writes for letters and signs that stand in a row.
+_IN_A_ROW = {"span", "math", "mrow", "mi", "mn", "mo", "mtext"}
 _SIZED = re.compile(r"\bsizing reset-size(\d+) size(\d+)\b")
 
 
@@ -65,6 +70,9 @@ def lean(out: str, *, display: bool) -> str:
         base = whole.inside[0]
         if isinstance(base, Span) and base.classes == ["base"]:
             whole = Span("span", ["katex-html", "base"], base.style, whole.others, base.inside)
+    if not display and set(_TAG.findall(out[:start])) <= _IN_A_ROW:
+        del whole.others["aria-hidden"]
+        return out[: out.index(">") + 1] + write(whole) + out[end:]
     mathml = out[:start].replace('<span class="katex-mathml"><math', '<math class="katex-mathml"')
     return mathml.replace("</math></span>", "</math>") + write(whole) + out[end:]
 
