@@ -146,8 +146,12 @@ function panel(given, { heads, step, lit }, way, { x, y, across, tall }) {
   if (inHeads) {
     const mark = row("is-", tops.heads, -0.5, "start", "is", "soft");
     mark[2].y = tops.heads - 8;
+    // Names beside both heads would be read as those of the nearer one.
+    const whose = row("is-whose", tops.heads, -0.5, "start", `head ${lit}`, "soft");
+    whose[2].y = tops.heads - 22;
     marks.push(
       mark,
+      whose,
       ...starts.map((at, i) => {
         const token = tokens[Math.floor(at / columns)];
         const word = row("is", tops.heads, i, "start", token, "ink");

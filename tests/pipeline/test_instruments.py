@@ -82,13 +82,14 @@ def test_what_a_page_offers():
     html = """<h1>One<a class="headerlink" href="#">#</a></h1>
     <div class="exercise" id="ex:a"><p class="admonition-title">Exercise 1 (Try)</p></div>
     <div class="predict" data-label="pr:a" id="pr-a"><div class="predict-question"><p>Why
-    <span class="katex"><math>p</math><span class="katex-html">p</span></span>?</p></div>
+    <span class="katex"><math>p</math><span class="katex-html" aria-hidden="true">p</span></span>
+    <span class="katex"><span class="katex-html">q</span></span>?</p></div>
     <b id="x">c</b><noscript>d</noscript></div>"""
     found = contents.chapter("book/one", html)
     assert found["title"] == "One"
     assert found["exercises"] == [{"id": "ex:a", "title": "Exercise 1 (Try)"}]
     (question,) = found["predictions"]
-    assert question["label"] == "pr:a" and question["text"] == "Why p?"
+    assert question["label"] == "pr:a" and question["text"] == "Why p q?"
     assert "noscript" not in question["html"] and "id=" not in question["html"]
     assert "katex-html" in question["html"], "it comes back as it was shown"
 

@@ -30,7 +30,7 @@ _EXPS = [math.exp(score) for score in _SCORES]
 LOOKS = (WEIGHTS, [e / sum(_EXPS) for e in _EXPS])  # each head's weights for "bank"
 FOUND = [looks.index(max(looks)) for looks in LOOKS]  # the token that each head finds
 SMALL = 11.2  # the names' type, in pixels: as high as the rows
-SECOND = 0.5  # the strength of what head 1 found, where both stand side by side
+SECOND = 0.5  # the strength of what head 1 found, beside that of head 0
 
 
 def multihead() -> Drawing:
@@ -69,12 +69,18 @@ def _arrange(narrow: bool) -> Scene:
 
 
 def _table(
-    name: str | Part, hue: str, width: int, size: float, shape: str = "", lit: int = BANK
+    name: str | Part,
+    hue: str,
+    width: int,
+    size: float,
+    shape: str = "",
+    lit: int = BANK,
+    start: int = 0,
 ) -> Part:
-    """The numbers of all tokens, those of one of them lit."""
+    """The numbers of all tokens, those of one of them lit; `start`: its place in what is joined."""
 
     def shade(i: int, j: int) -> float:
-        return PALE if i != lit else SECOND if hue == "o" and j >= WIDTH else LIT
+        return PALE if i != lit else SECOND if hue == "o" and start + j >= WIDTH else LIT
 
     return tensor(name, cells(N, width, hue, size, shade=shade), shape, hue)
 
@@ -95,7 +101,8 @@ def _head(h: int, size: float, narrow: bool) -> tuple[Part, Part, Part, Part]:
     k, v = (_table(f"${name.upper()}$", name, WIDTH, size, lit=FOUND[h]) for name in "kv")
     square = cells(N, N, "p", size, shade=lambda i, j: LOOKS[h][j] if i == BANK else PALE)
     p = tensor("$P$", square, hue="p")
-    o = _table("$O$", "o", WIDTH, size, "" if narrow else f"{N} × {WIDTH}")
+    shape = "" if narrow else f"{N} × {WIDTH}"
+    o = _table("$O$", "o", WIDTH, size, shape, start=h * WIDTH)
     three = row(q, k, v, gap=7 if narrow else 5)
     inner = column(three, p, o, gap=34) if narrow else row(row(three, p, gap=50), o, gap=22)
     title = ("\n" if narrow else " ").join((f"head {h}", f"finds “{TOKENS[FOUND[h]]}”"))
