@@ -133,7 +133,9 @@ def test_no_text_is_lost_and_elements_are_fewer(tex, display, by_katex):
     assert len(BeautifulSoup(out, "html.parser").select(".katex > math.katex-mathml")) == 1
 
 
-@pytest.mark.parametrize("tex, said", [("n = 3", "n=3"), (r"\Q", "Q"), (r"0.5 \le a, b", "0.5≤a,b")])
+@pytest.mark.parametrize(
+    "tex, said", [("n = 3", "n=3"), (r"\Q", "Q"), (r"0.5 \le a, b", "0.5≤a,b")]
+)
 def test_letters_in_a_row_are_read_as_they_are_shown(tex, said):
     out = BeautifulSoup(site_math.render(tex, display=False), "html.parser")
     assert not out.select("math, [aria-hidden]") and out.get_text() == said

@@ -1,9 +1,9 @@
 """Sphinx extension: code whose spans are only those that have a colour of their own.
 
-Names, numbers, operators and punctuation are most of a cell's tokens. With an element for each, a chapter is
-a third larger than it needs to be, and slower on a phone. So are a span around each word of code in
-a sentence, which would keep it on one line (course.css lets it break), and one before each cell's
-code, which keeps an empty first line.
+Names, numbers, operators and punctuation are most of a cell's tokens. With an element for each, a
+chapter is a third larger than it needs to be, and slower on a phone. Left out, too: a span around
+each word of code in a sentence, which would keep it on one line (course.css lets it break), and one
+before each cell's code, which keeps an empty first line.
 """
 
 from __future__ import annotations
