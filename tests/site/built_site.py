@@ -3,6 +3,7 @@
 import pytest
 
 from tools.book import Book
+from tools.budget import rules
 from tools.site.measure import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
@@ -40,6 +41,10 @@ def site_pages():
 def book_pages():
     """The pages of _toc.yml, in its order."""
     return [f"{page.docname}.html" for page in Book(ROOT).pages]
+
+
+# What has been rewritten is held to more than the other pages.
+REWRITTEN = [f"book/{slug}.html" for slug in rules.REWRITTEN]
 
 
 def chapter_pages():

@@ -4,12 +4,11 @@ Also what the first "Run here" of a page gives, and cells tagged `setup`, which 
 """
 
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import HTML, chapter_pages
+from built_site import HTML, REWRITTEN, chapter_pages
 from run_here import chapter_of, stored
 from test_run_here import Cells
 
@@ -17,8 +16,6 @@ from tools.as_read import same_text
 from tools.site.measure import FIRST_PAGE
 
 WORDS = 100
-LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
-REWRITTEN = [f"book/{slug}.html" for slug in LIST if slug and not slug.startswith("#")]
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 PICTURE = "svg:not([aria-hidden=true], .strip *), [data-explorable]"  # the strip is on every page
 

@@ -1,17 +1,14 @@
 """A page on paper, on a desk and on a narrow phone: nothing is cut off without a sign."""
 
 import re
-from pathlib import Path
 
 import pytest
-from built_site import OPEN_FOLDS, chapter_pages
+from built_site import OPEN_FOLDS, REWRITTEN, chapter_pages
 from firefox import in_firefox
 
 from tools.site.measure import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
-LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
-REWRITTEN = [f"book/{slug}.html" for slug in LIST if not slug.startswith("#")]
 BOXES = "article :is(pre, .scroll-x, .pst-scrollable-table-container)"
 # Boxes in which something is cut off, by their first words.
 CUT = f"""() => [...document.querySelectorAll({BOXES!r})]

@@ -5,11 +5,10 @@ A chapter is 10,000 words with its code and equations, which alone take about 80
 
 import base64
 import os
-from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from built_site import HTML, book_pages
+from built_site import HTML, REWRITTEN, book_pages
 
 from tools.site.measure import FIRST_PAGE, visits
 from tools.site.server import serving
@@ -17,8 +16,6 @@ from tools.site.server import serving
 BOOK = book_pages()
 FIRST_VISIT, NEXT_PAGE = 300_000, 100_000
 ELEMENTS = 5_600  # scripts add 400 to 500, and 6,000 is the goal
-LIST = Path(__file__).with_name("rewritten.txt").read_text("utf-8").splitlines()
-REWRITTEN = [f"book/{slug}.html" for slug in LIST if slug and not slug.startswith("#")]
 
 
 @pytest.fixture(scope="module")
