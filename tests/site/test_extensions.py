@@ -13,8 +13,6 @@ from built_site import wrong_mathml
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
-from pygments import highlight
-from pygments.lexers import PythonLexer
 from sphinx.errors import ExtensionError
 
 from tools import macros
@@ -23,7 +21,6 @@ from tools.site import cells as site_cells
 from tools.site import figures as site_figures
 from tools.site import fonts as site_fonts
 from tools.site import math as site_math
-from tools.site.code import Formatter
 from tools.site.server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,15 +146,6 @@ def test_what_draws_nothing_is_left_out():
     ground = '<path d="M0 0H9" style="fill: none"/>'
     seen = '<use href="#a"/><path d="M0 0H9" style="fill: none; stroke: red"/>'
     assert site_figures.without_blanks(space + ground + seen) == "<defs></defs>" + seen
-
-
-# ---- Code
-
-
-def test_only_what_has_a_colour_has_an_element():
-    out = highlight('s = f"{x:.2f} m" + n[1] if x else 2.5', PythonLexer(), Formatter())
-    found = [(e["class"], e.get_text()) for e in BeautifulSoup(out, "html.parser")("span")[1:]]
-    assert found == [(["s"], 'f"{'), (["s"], ':.2f} m"'), (["k"], "if"), (["k"], "else")]
 
 
 # ---- Styles

@@ -22,7 +22,7 @@ from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
 
 ALT = (
     "Five tokens are projected for two heads. “bank” attends to “river” in one and to "
-    "“steep” in the other; the outputs are joined and mixed."
+    "“steep” in the other; both outputs are mixed."
 )
 N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
 _SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
