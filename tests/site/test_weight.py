@@ -19,8 +19,8 @@ ELEMENTS = 5_600  # scripts add 400 to 500, and 6,000 is the goal
 
 
 @pytest.fixture(scope="module")
-def context(shared):
-    return shared[0]
+def context(shared, browser):
+    return shared[0] if shared else browser.new_context()
 
 
 @pytest.fixture(scope="module")
