@@ -257,6 +257,7 @@ function columns(view) {
     text("top", [left(0) - 13, parts - tall.part + 5], `${top}`, "soft", 11, "end"),
     text("zero", [left(0) - 13, parts + 2], "0", "soft", 11, "end"),
   ];
+  const beside = width < 330 ? 4 : 5;
   let level = parts;
   let low = parts + 16;
   names.forEach((thing, j) => {
@@ -296,7 +297,7 @@ function columns(view) {
         stroke: "var(--ae-bg)",
         "stroke-width": 0.75,
       }),
-      text(`share${i}${j}`, [stack + bar + 5, low], share, "v", width < 330 ? 10 : 11, "start"),
+      text(`share${i}${j}`, [stack + bar + beside, low], share, "v", width < 330 ? 10 : 11, "start"),
     );
   });
   marks.push(
