@@ -8,7 +8,9 @@ python -m tools.notebook --check         write nothing; fail if a notebook would
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -162,20 +164,22 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
         print(f"notebooks/{slug}.ipynb has no chapter in _toc.yml: delete it")
         failed = True
     found = labels.load(book)
-    for chapter in chapters:
-        if options.slugs and chapter.slug not in options.slugs:
-            continue
-        try:
-            news = update(book, chapter, found, check=options.check)
-        except ValueError as wrong:
-            print(wrong)
-            failed = True
-            continue
-        except CellExecutionError as wrong:
-            print(f"{chapter.source}: {wrong}")
-            failed = True
-            continue
-        if news:
-            print(news, flush=True)
-            failed = failed or options.check
+    wanted = [c for c in chapters if not options.slugs or c.slug in options.slugs]
+    # A thread for each core: what computes is a notebook's kernel, a process of its own.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tried = [pool.submit(update, book, c, found, check=options.check) for c in wanted]
+        for chapter, made in zip(wanted, tried, strict=True):
+            try:
+                news = made.result()
+            except ValueError as wrong:
+                print(wrong)
+                failed = True
+                continue
+            except CellExecutionError as wrong:
+                print(f"{chapter.source}: {wrong}")
+                failed = True
+                continue
+            if news:
+                print(news, flush=True)
+                failed = failed or options.check
     return 1 if failed else 0
