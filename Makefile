@@ -14,7 +14,7 @@ PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help book serve test lab notebooks check gpu bench static
+.PHONY: help book serve test test-all lab notebooks check gpu bench static
 .PHONY: elsewhere newest lowest colab breaks weekly firefox clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
@@ -22,7 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would c
 help:
 	@echo "make book       build the site into _build/html"
 	@echo "make serve      build it and serve it on http://127.0.0.1:$(PORT)"
-	@echo "make test       run every test, notebook and browser check"
+	@echo "make test       run notebooks, fast tests and a look at the site: ten minutes on two cores"
+	@echo "make test-all   run everything, in both browsers: half an hour"
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make notebooks  write notebooks/ from book/, running only what changed"
 	@echo "make check      lint, types, import rules, links, numbers in prose: under a minute"
@@ -63,11 +64,14 @@ serve: book
 	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
 # A process for each core: more threads in NumPy and torch would only wait for each other.
-test notebooks elsewhere newest: export OPENBLAS_NUM_THREADS = 1
-test notebooks elsewhere newest: export OMP_NUM_THREADS = 1
+test test-all notebooks elsewhere newest: export OPENBLAS_NUM_THREADS = 1
+test test-all notebooks elsewhere newest: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
 	@$(BIN)/python -m tools.run_tests
+
+test-all: .venv/all book
+	@$(BIN)/python -m tools.run_tests --all
 
 lab: .venv/all
 	@# JupyterLab shows stored figures only in notebooks that this user trusts.
@@ -132,12 +136,12 @@ colab:
 breaks: .venv/all
 	@$(BIN)/python -m tools.break_tests --jobs 2
 
-# weekly: what is marked so in tests, which make test leaves out: every notebook in Colab's versions, every
-# page where make test tries some, what takes a minute; and 200 new examples a property, not the same 40.
+# weekly: what is marked so in tests, which make test-all leaves out: every notebook in Colab's versions, every
+# page where make test-all tries some, what takes a minute; and 200 new examples a property, not the same 40.
 weekly: .venv/all book
-	@$(BIN)/python -m tools.run_tests --hypothesis-profile=weekly
+	@$(BIN)/python -m tools.run_tests --all --hypothesis-profile=weekly
 
-# firefox: run weekly; every test of the site that Firefox can be driven through, where make test has a few.
+# firefox: run weekly; every test of the site that Firefox can be driven through, where make test-all has a few.
 firefox: .venv/all book
 	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox --hypothesis-profile=weekly tests/site
 

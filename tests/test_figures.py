@@ -43,6 +43,7 @@ print(to_svg(fig, "two panels"))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes():
     first, second = (
         subprocess.run([sys.executable, "-c", DRAW], capture_output=True, check=True).stdout

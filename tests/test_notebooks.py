@@ -6,7 +6,6 @@ that are not text.
 
 import configparser
 import json
-import os
 import re
 import subprocess
 import sys
@@ -39,6 +38,7 @@ def outputs(chapter):
     return [output for cell in code_cells(chapter) for output in cell.outputs]
 
 
+@pytest.mark.slow
 def test_committed_notebooks_are_what_the_chapters_give(capsys):
     status = notebooks.main(["--check"])
     assert status == 0, capsys.readouterr().out
@@ -146,34 +146,47 @@ def test_only_timings_are_kept_from_comparison():
         assert re.sub(rule["regex"], rule["replace"], other) == other
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows does not count children's time")
-@pytest.mark.parametrize(
-    ("clock", "fails", "processes"),
-    [
-        pytest.param("thread_time", True, [], marks=pytest.mark.weekly),
-        ("thread_time", True, ["-n", "2", "--dist", "loadfile"]),
-        ("monotonic", False, []),
-    ],
-)
-def test_a_notebook_that_computes_too_long_fails_the_run(tmp_path, clock, fails, processes):
-    """Here the limit is 4 s and a kernel computes for 5, or sleeps for 5."""
-    source = (ROOT / "conftest.py").read_text("utf-8")
-    assert "LIMIT_SECONDS = 400 " in source
-    text = source.replace("LIMIT_SECONDS = 400", "LIMIT_SECONDS = 4")
+SLOW = """
+import time
+import pytest
+
+def test_quick():
+    pass
+
+def test_long():
+    end = time.{clock}() + 0.5
+    while time.{clock}() < end:
+        {what}
+
+@pytest.mark.slow
+def test_marked():
+    assert False
+"""
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "two"])
+@pytest.mark.parametrize("clock", ["thread_time", "monotonic"])
+def test_what_computes_long_fails_a_fast_run(tmp_path, clock, processes):
+    """Limits are smaller here, and one computes or sleeps for longer."""
+    computes = clock == "thread_time"
+    what = "pass" if computes else "time.sleep(0.1)"
+    text = (ROOT / "conftest.py").read_text("utf-8")
+    limits = '{"test": 2.0, "cell": 5.0, "notebook": 20.0}'
+    assert limits in text
+    # A kernel's start counts with its first cell, so cells get what it takes as well.
+    text = text.replace(limits, '{"test": 0.2, "cell": 3.0, "notebook": 4.0}')
     (tmp_path / "conftest.py").write_text(text, "utf-8")
-    cell = f"import time\nwhile time.{clock}() < end:\n    "
-    cell += "pass" if fails else "time.sleep(0.1)"
-    notebook = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_code_cell(f"import time; end = time.{clock}() + 5", execution_count=1),
-            nbformat.v4.new_code_cell(cell, execution_count=2),
-        ],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-    )
-    nbformat.write(notebook, tmp_path / "tiny.ipynb")
-    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env"]
-    command += [*processes, "tiny.ipynb"]
-    environment = {k: v for k, v in os.environ.items() if k != "NOTEBOOK_SECONDS"}  # elsewhere.py
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
-    assert ran.returncode == fails and ("s of processor time is over 4 s" in ran.stdout) == fails
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n", "utf-8")
+    (tmp_path / "test_some.py").write_text(SLOW.format(clock=clock, what=what), "utf-8")
+    begin = f"import time; end = time.{clock}() + 5"
+    cells = [begin, f"while time.{clock}() < end:\n    {what}"]
+    cells = [nbformat.v4.new_code_cell(x, execution_count=i) for i, x in enumerate(cells, 1)]
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), tmp_path / "a.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "--fast", "--nbval", "--nbval-current-env"]
+    ran = subprocess.run([*command, *processes], cwd=tmp_path, capture_output=True, text=True)
+    assert "4 passed, 1 deselected" in ran.stdout, ran.stdout + ran.stderr
+    named = re.findall(r"^TOO SLOW (\S+):.*a (\w+) may take", ran.stdout, re.M)
+    cell, test = ("a.ipynb::Cell", "cell"), ("test_some.py::test_long", "test")
+    assert named == ([cell, ("a.ipynb", "notebook"), test] if computes else [])
+    assert ran.returncode == computes

@@ -97,6 +97,7 @@ def test_the_sdist_has_all_that_a_wheel_is_built_from(built):
     assert {"pyproject.toml", "README.md", "LICENSE"} <= built.sdist
 
 
+@pytest.mark.slow
 def test_every_module_is_imported_from_the_wheel(built):
     pytest.importorskip("torch")
     run(built, IMPORT_ALL)
@@ -106,6 +107,7 @@ def test_the_wheel_draws_and_reads_what_it_brings(built):
     run(built, READ_ALL)
 
 
+@pytest.mark.slow
 def test_the_wheel_writes_a_sentence(built):
     try:
         install.folder("smollm2")

@@ -25,11 +25,10 @@ import platform
 import re
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tools.run_tests import NOTEBOOKS, counts, outcome
+from tools.run_tests import NOTEBOOKS, run_pytest
 
 # Less than AVX2, AVX2, AVX2 beside the most careful oneMKL, AVX-512 without what came after 2017.
 PROCESSORS = {
@@ -61,7 +60,7 @@ PROCESSORS = {
 NEEDS = {"Sandybridge": "avx", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
 # These compute no numbers, or compute them in a browser.
 ELSE = ("site", "pipeline", "colab")
-COMMAND = "-m pytest -q -n 2 --dist loadfile --no-loadscope-reorder"
+COMMAND = "-q -n 2 --dist loadfile --no-loadscope-reorder"
 FILES = "tests/sanitize.cfg notebooks tests"
 PROBE = """
 import numpy, torch
@@ -124,13 +123,8 @@ def chosen(environment: dict[str, str]) -> str:
 def run(environment: dict[str, str], extra: list[str]) -> Counter[str]:
     """Passed, failed and skipped tests of one run."""
     ignored = [f"--ignore=tests/{folder}" for folder in ELSE]
-    environment = environment | {"NOTEBOOK_SECONDS": "900"}  # an old processor is slower
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        words = f"{COMMAND} --junitxml={report} {NOTEBOOKS} {FILES}".split()
-        command = [sys.executable, *words, *ignored, *extra]
-        status = subprocess.run(command, env=environment).returncode
-        return outcome(status, counts(report))
+    words = f"{COMMAND} {NOTEBOOKS} {FILES}".split()
+    return run_pytest([*words, *ignored, *extra], environment)
 
 
 if __name__ == "__main__":

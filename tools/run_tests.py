@@ -1,50 +1,76 @@
-"""Run every test: notebooks and package, then the site in Chromium, then some of it in Firefox.
+"""Run the tests: the fast ones, or all.
 
-    python -m tools.run_tests [options of pytest]
+    python -m tools.run_tests [options of pytest]          what make test runs: ten minutes
+    python -m tools.run_tests --all [options of pytest]    what make test-all runs: the rest as well
+
+The fast ones are every notebook, every test that is not marked as slow, and one file that looks at
+the whole site in Chromium. conftest.py (--fast) fails what takes long there. The rest are the
+tests marked as slow, all others of the site in Chromium, and some of them in Firefox, the scripts,
+which are what browsers differ in: tests/site/in_firefox.txt lists those.
 
 Each part has a process for each core, two to four: more would only wait for each other, or for
-memory. In the first a whole file goes to a process, because a notebook's cells must stay in one
-kernel; in the second tests/site/conftest.py says which tests share one. The first is apart
-because a browser no longer answers once other tests have run event loops in its process. What runs
-in Firefox is listed in tests/site/in_firefox.txt: the scripts, which are what browsers differ in.
-The parts with a browser stop after ten failures: each may have waited for minutes.
+memory. Where notebooks are, a whole file goes to a process, because a notebook's cells must stay in
+one kernel; tests/site/conftest.py says which tests of the site share one. The site is apart because
+a browser no longer answers once other tests have run event loops in its process. The parts with a
+browser stop after ten failures: each may have waited for minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
-SITE = "tests/site"
+SITE, SMOKE = "tests/site", "tests/site/test_smoke.py"
 NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-sanitize-with"
 PROCESSES = min(4, max(2, os.cpu_count() or 2))
-RUNS = (
-    f"-n {PROCESSES} --dist loadfile --no-loadscope-reorder --ignore={SITE} "
-    f"{NOTEBOOKS} tests/sanitize.cfg notebooks tests",
-    f"-n {PROCESSES} --dist loadscope --maxfail=10 {SITE}",
-    f"-n {PROCESSES} --dist loadscope --maxfail=10 --firefox @{SITE}/in_firefox.txt",
-)
+BY_FILE = f"-n {PROCESSES} --dist loadfile --no-loadscope-reorder --ignore={SITE}"
+IN_BROWSER = f"-n {PROCESSES} --dist loadscope --maxfail=10"
+FAST = {
+    "notebooks and tests": f"{BY_FILE} --fast {NOTEBOOKS} tests/sanitize.cfg notebooks tests",
+    "a look at the site": f"--maxfail=10 {SMOKE}",
+}
+REST = {
+    "slow tests": f"{BY_FILE} -m slow tests",
+    "the site in Chromium": f"{IN_BROWSER} --ignore={SMOKE} {SITE}",
+    "the site in Firefox": f"{IN_BROWSER} --firefox @{SITE}/in_firefox.txt",
+}
 
 
 # Lines of the Makefile would stop where the first part fails, and print a sum each.
 def main(arguments: list[str] | None = None) -> int:
-    """Run all parts, also if the first fails, and print the sum in the last line."""
-    extra = sys.argv[1:] if arguments is None else arguments
+    """Run all parts, also if the first fails; say what each took, and the sum in the last line."""
+    parser = argparse.ArgumentParser(description="Run the fast tests, or all.", add_help=False)
+    parser.add_argument("--all", action="store_true", help="the rest as well")
+    options, extra = parser.parse_known_args(arguments)
     total: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        for run in RUNS:
-            command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *run.split()]
-            status = subprocess.run([*command, *extra]).returncode
-            total += outcome(status, counts(report))
-            report.unlink(missing_ok=True)
+    said = []
+    for name, words in (FAST | REST if options.all else FAST).items():
+        begin = time.monotonic()
+        found = run_pytest([*words.split(), *extra])
+        seconds = time.monotonic() - begin
+        said.append(
+            f"{name}: {found['passed']} passed, {found['failed']} failed in {seconds:.0f} s"
+        )
+        total += found
+    print(*said, sep="\n")
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return int(total["failed"] > 0)
+
+
+def run_pytest(words: list[str], environment: dict[str, str] | None = None) -> Counter[str]:
+    """Passed, failed and skipped tests of one call of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *words]
+        status = subprocess.run(command, env=environment).returncode
+        return outcome(status, counts(report))
 
 
 def outcome(status: int, found: Counter[str]) -> Counter[str]:

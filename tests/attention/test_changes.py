@@ -38,6 +38,7 @@ def given_options(draw, H, n_q, n_k, seed):
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_every_impl_is_the_reference(data):
     draw = data.draw

@@ -39,6 +39,7 @@ def bare(colab):
     return colab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", EACH)
 def test_the_notebook_installs_the_course_and_runs_to_its_end(chapter, bare, tmp_path):
     notebook = nbformat.read(chapter.notebook, as_version=4)
@@ -64,6 +65,7 @@ def imports(chapter):
     return {ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)}
 
 
+@pytest.mark.slow
 def test_the_set_up_brings_what_any_notebook_imports(bare):
     bare.run("-c", code_cells(CHAPTERS[0])[0].source)
     wanted = sorted(set().union(*map(imports, CHAPTERS)))

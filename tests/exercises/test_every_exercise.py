@@ -64,15 +64,22 @@ def test_the_solution_of_the_page_passes_and_a_stub_does_not(chapter, check):
     assert check(stub).status == "not started"
 
 
-@named(Check)
-def test_each_mistake_is_recognised_in_a_named_case(chapter, check):
-    for mistake in check.mistakes:
-        done = (check._attempt(mistake.wrong, case) for case in check.cases)
-        assert any(outcome.error is None for outcome in done), f"{mistake.name} never runs"
-        message = check(mistake.wrong).message
-        assert f"Likely cause ({mistake.name})" in message
-        case = int(message.split(", in case ")[1].split(" of ")[0])
-        assert case <= len(check.cases), f"{mistake.name}: only a drawn case shows it"
+def mistakes():
+    """Parameters: a check, and one of its mistakes."""
+    for chapter, _, check in FOUND:
+        for mistake in check.mistakes if isinstance(check, Check) else ():
+            name = f"{chapter}-{IMPORTED_AS[check]}-{mistake.name}"
+            yield pytest.param(check, mistake, id=name)
+
+
+@pytest.mark.parametrize(("check", "mistake"), list(mistakes()))
+def test_each_mistake_is_recognised_in_a_named_case(check, mistake):
+    done = (check._attempt(mistake.wrong, case) for case in check.cases)
+    assert any(outcome.error is None for outcome in done), "it never runs"
+    message = check(mistake.wrong).message
+    assert f"Likely cause ({mistake.name})" in message
+    case = int(message.split(", in case ")[1].split(" of ")[0])
+    assert case <= len(check.cases), "only a drawn case shows it"
 
 
 @named(Check, TestCheck)

@@ -54,6 +54,7 @@ def words(svg):
     return ["".join(text.itertext()) for text in texts]
 
 
+@pytest.mark.slow
 def test_the_same_bytes():
     why = "if the drawings are meant to change, look at them, then: python tests/figures/hashes.py"
     assert TABLE.read_text("utf-8") == table(), why
@@ -106,6 +107,7 @@ def test_the_alt_text_says_the_point_without_colours(name, state):
         assert ET.fromstring(svg).get("aria-label") == made.alt
 
 
+@pytest.mark.slow
 def test_two_arrangements_not_a_scaled_copy():
     for name, state in EVERY:
         made = drawing(name, **state)

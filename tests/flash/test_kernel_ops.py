@@ -31,6 +31,7 @@ def problem(size=(5, 7, 16, 24, 2, 1), dtype=torch.float32, batch=1):
     return on_device(*arguments(size, dtype, batch=batch))
 
 
+@pytest.mark.slow
 def test_opcheck():
     q, k, v, do, dlse = problem()
     lengths = torch.tensor([3], dtype=torch.int32, device=DEVICE)

@@ -51,6 +51,7 @@ def problems(draw):
     )
 
 
+@pytest.mark.slow
 @settings(phases=(Phase.generate,), max_examples=settings.default.max_examples // 2)
 @given(problems())
 def test_any_problem(problem):
@@ -77,6 +78,7 @@ def assert_equal(actual, expected):
     assert all(torch.equal(a, e) for a, e in zip(actual, expected, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES[:1] if INTERPRETED else DTYPES, ids=str)
 def test_layouts_do_not_change_a_bit(poisoned, dtype):
     q, k, v, do, dlse = on_device(*arguments((33, 37, 16, 24, 2, 1), dtype, batch=1))
@@ -138,6 +140,7 @@ def test_lengths_beyond_the_keys_count_as_all_of_them_or_none(poisoned):
     assert_equal(actual, expected)
 
 
+@pytest.mark.slow
 @needs_interpreter  # whose blocks are known here: 16 and 32
 @pytest.mark.filterwarnings("ignore:All-NaN")
 def test_hidden_blocks_are_not_read(poisoned):

@@ -79,6 +79,7 @@ def test_every_impl_is_the_oracle(case):
         assert_close([alone], right[:1], sizes[:1], units=16, context=impl)
 
 
+@pytest.mark.slow
 @needs_interpreter
 def test_the_kernel_is_reached_with_every_argument():
     *tensors, dlse = arguments((5, 19, 16, 24, 2, 1), torch.float32)

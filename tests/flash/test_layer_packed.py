@@ -87,6 +87,7 @@ def changes(dtype):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     lengths=LENGTHS,

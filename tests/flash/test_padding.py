@@ -31,6 +31,7 @@ def test_numbers_in_the_padding_reach_nothing(impl, with_lse, where, number):
     _same_as_without(impl, with_lse, where, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["k", "v"])
 def test_the_kernel_does_not_read_the_padding(where):
     _same_as_without("triton", True, where, float("nan"))

@@ -109,6 +109,7 @@ def extra_bytes(function, *inputs, **options):
     return peak - sum(x.nbytes for x in answers), answers
 
 
+@pytest.mark.slow
 def test_extra_memory_does_not_grow():
     forward, backward = [], []
     for n in (512, 2048, 8192):

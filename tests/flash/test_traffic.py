@@ -21,6 +21,7 @@ def closed(n_q, n_k, d, *, sram_bytes, dtype_bytes=2, method):
     return dtype_bytes * (2 * n_k * d + n_q * (d + 2) + rounds * n_q * (3 * d + 4))
 
 
+@pytest.mark.slow
 @given(SIZES, SIZES, st.integers(1, 40), st.integers(1, 8), st.integers(0, 20_000))
 def test_the_walk_is_the_closed_form(n_q, n_k, d, dtype_bytes, more):
     sram_bytes = 4 * d * dtype_bytes + more

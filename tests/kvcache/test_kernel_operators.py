@@ -111,6 +111,7 @@ def far_apart(folder, x, axis):
     return huge
 
 
+@pytest.mark.slow
 @names
 def test_offsets_of_64_bits(name, tmp_path):
     q, k, v, lengths = random_problem(2, 2, 1, 35, 16, 32, (35, 34), torch.float16)

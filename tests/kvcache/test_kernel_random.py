@@ -1,6 +1,7 @@
 """Hypothesis on the decode operators: ragged lengths, groups, widths, pages, strides and splits."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +72,7 @@ def check(o, q, k, v, lengths):
         assert_within_budget(o, right, plain(q, k.to(q.dtype), v.to(q.dtype), lengths))
 
 
+@pytest.mark.slow
 @given(problems(), st.sampled_from(STRIDES), st.sampled_from(STRIDES))
 def test_contiguous(problem, strides_k, strides_v):
     q, k, v, lengths, n_splits = problem
@@ -80,6 +82,7 @@ def test_contiguous(problem, strides_k, strides_v):
     check(decode_contiguous(q, k, v, lengths, SCALE, n_splits), q, k, v, lengths)
 
 
+@pytest.mark.slow
 @given(
     problems(),
     st.sampled_from((1, 2, 3, 7, 8, 16, 32, 64)),
@@ -124,6 +127,7 @@ def test_paged(problem, page_size, n_pages, strides_k, strides_v, seed):
         assert (o == 0).all()
 
 
+@pytest.mark.slow
 @given(
     problems(widths_v=st.integers(1, 20).map(lambda half: 2 * half)),
     st.sampled_from(STRIDES),

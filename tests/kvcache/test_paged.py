@@ -239,3 +239,6 @@ def test_sequences_are_checked(untyped):
             with pytest.raises(ValueError, match="sequences"):
                 ask(bad)
     assert cache.n_free_pages == 2
+
+
+TestPages.pytestmark = [pytest.mark.slow]

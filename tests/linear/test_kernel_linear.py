@@ -117,6 +117,7 @@ def test_gates(poisoned, kind, size, dtype):
     check(kind, arguments(kind, size, dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @PER_MECHANISM
 @given(

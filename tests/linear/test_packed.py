@@ -64,6 +64,7 @@ def test_each_sequence_is_as_if_alone(name, lengths, form, chunk, seed):
     check(name, lengths, dict(form=form, chunk=chunk), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["decay", "gated", "delta"])  # one for each way to a kernel
 def test_by_the_kernels(name):
     close = dict(rtol=1e-4, atol=1e-4)

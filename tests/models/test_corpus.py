@@ -27,6 +27,7 @@ def test_texts_are_plain_connected_prose(name):
     assert len(sentences) == len(set(sentences))
 
 
+@pytest.mark.slow
 def test_they_are_long_enough_for_every_experiment():
     tokenizer = smollm2_support.tokenizer()
     lengths = [len(tokenizer.encode(load_text(name))) for name in TEXTS]

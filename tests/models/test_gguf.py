@@ -179,6 +179,7 @@ def test_what_is_released_is_read_again(read):
         file.release()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how much is in memory")
 def test_released_memory_is_given_back():
     def resident_kb():

@@ -72,6 +72,7 @@ def test_bad_input(model):
         embed_without_each(model, TEXT, np.zeros(3))
 
 
+@pytest.mark.slow
 def test_sentences_are_what_their_experiments_need(model):
     def tokens(text):
         return model.trace(text).tokens[1:-1]

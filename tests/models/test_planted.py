@@ -58,6 +58,7 @@ def test_induction_shares_its_weight_among_several_matches():
     np.testing.assert_allclose(p[-1, [2, 4, 6]], 1 / 3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_guesses_are_right_and_need_both_heads_of_the_circuit():
     circuit = [MODEL.find("previous"), MODEL.find("induction")]
     for tokens in REPEATED:
@@ -66,6 +67,7 @@ def test_guesses_are_right_and_need_both_heads_of_the_circuit():
             assert copies(tokens, MODEL.run(tokens, ablate=[head])) == 0
 
 
+@pytest.mark.slow
 def test_the_flat_head_that_matters():
     at = MODEL.find("mean")
     for tokens in REFRAINS:
@@ -77,6 +79,7 @@ def test_the_flat_head_that_matters():
         assert (without.nll[4::2] > whole.nll[4::2] + 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["sink", "echo", "idle", "late"])
 def test_heads_that_do_nothing(role):
     for tokens in REPEATED + REFRAINS:
@@ -105,6 +108,7 @@ def test_echo_and_late_write_much_and_sink_nothing():
     assert np.abs(trace.outputs[MODEL.find("echo")][1:, SCRATCH]).sum() > 1
 
 
+@pytest.mark.slow
 def test_the_steady_head_writes_the_same_everywhere():
     at = MODEL.find("steady")
     written = [run(tokens).outputs[at] for tokens in REPEATED + REFRAINS]
@@ -116,6 +120,7 @@ def test_the_steady_head_writes_the_same_everywhere():
         np.testing.assert_allclose(patched.logits, run(tokens).logits, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_of_two_twins_is_enough():
     model = PlantedModel.load(twin=True)
     both = [model.find("previous"), model.find("twin")]

@@ -23,6 +23,7 @@ def loss(trace):
     return trace.nll[len(trace.tokens) // 2 + 1 :].mean()
 
 
+@pytest.mark.slow
 def test_zero_ablation_finds_constants_too_and_mean_ablation_does_not():
     texts = [repeated(7, seed) for seed in range(10)]
     by_zero, by_mean = (ablation(MODEL, texts, loss, by=by).mean(0) for by in ("zero", "mean"))

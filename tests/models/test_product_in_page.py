@@ -11,6 +11,8 @@ from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import embed_without_each
 from tools.modelinpage import weights
 
+pytestmark = pytest.mark.slow
+
 HERE = ROOT / "tools" / "runhere" / "product"
 WASM = "/home/pyodide/product.wasm"
 SENTENCE = "The cat sat on the mat"

@@ -85,6 +85,7 @@ def test_equals_transformers(reference, impl):
     assert perplexity(logits, ids) == pytest.approx(perplexity(reference, ids), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_kernel_equals_the_dense_pass():
     pytest.importorskip("triton")
     logits = shallow().logits(text_ids(5), impl="triton")
@@ -93,6 +94,7 @@ def test_the_kernel_equals_the_dense_pass():
     assert agreement(logits, dense) == 1
 
 
+@pytest.mark.slow
 def test_pairs_of_the_wrong_rotation_would_be_seen(monkeypatch):
     """GGUF's own order of q's and k's rows, as a reader that forgot to reorder would leave it."""
     monkeypatch.setattr(smollm2_weights, "half_split", lambda rows, n_heads: rows)
@@ -109,6 +111,7 @@ def test_nll_is_what_transformers_loses(reference):
     torch.testing.assert_close(model().nll(ids), expected, atol=3e-4, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "n", "low", "high"),
     # Both are slow on many CPUs.
@@ -438,6 +441,7 @@ def test_what_cannot_be_traced(ids, options, message, untyped):
         model().trace(ids, **options)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_off_or_altered(tmp_path):
     with weights_file().open("rb") as file:
         header = file.read(4_000_000)  # the metadata, the list of tensors, and some of these
@@ -471,6 +475,7 @@ model.generate("alone", 2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("weights", ["float", "int4"])
 def test_loading_takes_little_more_than_the_weights_and_no_network(weights):

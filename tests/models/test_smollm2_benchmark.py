@@ -12,6 +12,8 @@ from benchmarks import smollm2 as benchmark
 from benchmarks import smollm2_parts as parts
 from benchmarks import smollm2_peers as peers
 
+pytestmark = pytest.mark.slow
+
 RESULTS = Path(benchmark.__file__).parent / "results" / "cpu-smollm2.json"
 ECHO = """
 import json, sys

@@ -148,6 +148,7 @@ def test_every_implementation_reads_codes(cache, most, impl):
     assert 1e-4 < error(logits[70:], shallow().logits(ids)[70:]) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["contiguous", "windowed(64,4)", "paged(5)", "int8"])
 def test_the_kernels_read_every_cache_but_int4(cache):
     """The last token by itself, so that the kernel that decodes sees the cache's own storage."""
@@ -160,6 +161,7 @@ def test_the_kernels_read_every_cache_but_int4(cache):
         shallow().logits(text_ids(1), caches=make("int4"), impl="triton")
 
 
+@pytest.mark.slow
 def test_our_cache_continues_as_transformers_cache_does():
     ids, network = text_ids(40), llama()
     with torch.no_grad():
@@ -199,6 +201,7 @@ def test_a_window_that_holds_everything_changes_nothing():
     torch.testing.assert_close(logits, shallow().logits(text_ids(N)), **CLOSE)
 
 
+@pytest.mark.slow
 def test_fewer_bits_are_less_exact():
     """160 tokens, so that 4 bits have had whole groups to quantise."""
     ids = text_ids(160)

@@ -34,6 +34,7 @@ def loaded(monkeypatch):
     torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_it_continues_a_text():
     """In a process of its own, with the whole model."""
     weights_file()

@@ -44,6 +44,7 @@ def alone():
 # One text.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["def fibonacci(n):\n", chat_prompt("Why is the sky blue?")])
 def test_greedy_is_transformers_greedy(prompt):
     ids = model().encode(prompt)
@@ -159,6 +160,7 @@ def test_the_stop_token_itself_is_not_shown(by_id):
     assert model().generate(FRANCE, 2, stop=None) == " Paris."
 
 
+@pytest.mark.slow
 def test_an_answer_ends_by_itself():
     """The model's own stop token is <|im_end|>; without stop tokens it would be shown."""
     say = "Answer with one word: what is the capital of Italy?"

@@ -17,6 +17,8 @@ from attention_src.models.smollm2.learner.checks import PartError
 from attention_src.models.smollm2.learner.defaults import OURS as DEFAULTS
 from attention_src.models.smollm2.learner.dispatch import COARSER
 
+pytestmark = pytest.mark.slow
+
 N = 25
 PROMPT = "The capital of France is"
 

@@ -11,6 +11,8 @@ from smollm2_support import CLOSE, model, text_ids, weights_file
 from attention_src.models.formats.gguf_blocks import BLOCKS
 from attention_src.models.smollm2.in_numpy import blocks
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(blocks.__file__).parents[4] / "tools" / "modelinpage" / "blocks"
 WASM = "/home/pyodide/blocks.wasm"
 N = 9  # tokens

@@ -11,6 +11,8 @@ from attention_src.models.smollm2 import SmolLM2, int4
 from attention_src.models.smollm2 import model as smollm2_model
 from attention_src.models.smollm2.operations import project
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 2.0**-8  # of bfloat16
 
 

@@ -189,6 +189,7 @@ def test_coarse_parts_do_the_work_of_finer_ones():
     assert said["attention_backward"].endswith("not used: a forward pass has no gradients")
 
 
+@pytest.mark.slow
 def test_the_report_compares_with_ours():
     right = report(on(model(), attention=plain_attention), max_new_tokens=4, seconds=1e4)
     assert right.text == right.ours and right.in_time and right.difference < 2e-3

@@ -277,6 +277,7 @@ def test_a_character_is_handed_on_whole_and_at_once(text):
         assert step == text[: (ends <= i).sum()]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20))
 def test_pieces_join_to_the_text(text):
     pieces, _, _ = streamed(list(text.encode()))

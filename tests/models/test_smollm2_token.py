@@ -37,6 +37,7 @@ def token_by_token(lm, ids, n, **options):
     return torch.cat(rows), caches
 
 
+@pytest.mark.slow
 def test_it_equals_the_forward_pass(packed):
     """But for rounding: bfloat16 rounds other numbers there. The storage doubles on the way."""
     ids = text_ids(60)
@@ -54,6 +55,7 @@ def test_it_equals_the_forward_pass(packed):
             assert (a.float() - b.float()).norm() < 0.02 * b.float().norm()
 
 
+@pytest.mark.slow
 def test_it_is_nearly_the_float_model(packed):
     ids = text_ids(180)
     logits, _ = token_by_token(packed, ids, 20)
@@ -71,6 +73,7 @@ def test_it_follows_positions(packed):
     assert (got - expected).norm() < 0.05 * expected.norm() < (near - expected).norm()
 
 
+@pytest.mark.slow
 def test_two_threads_do_not_disturb_each_other(packed):
     texts = [text_ids(40), text_ids(40, "bread")]
     alone = [token_by_token(packed, ids, 8)[0] for ids in texts]
@@ -190,6 +193,7 @@ def anew(monkeypatch):
     token._import_loops.cache_clear()
 
 
+@pytest.mark.slow
 def test_without_numba_the_forward_pass_is_taken(packed, compiled, anew, monkeypatch):
     monkeypatch.setattr(token, "has_numba", lambda: False)
     monkeypatch.setattr(smollm2_model, "load_weights", lambda *_, packed: model().weights)
@@ -199,6 +203,7 @@ def test_without_numba_the_forward_pass_is_taken(packed, compiled, anew, monkeyp
     assert not compiled and logits.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_loading_floats_says_nothing_of_numba(monkeypatch):
     monkeypatch.setattr(token, "has_numba", lambda: False)
@@ -232,6 +237,7 @@ def test_a_numba_installed_later_is_found(anew, monkeypatch):
     assert token.compiled_loops() is not None
 
 
+@pytest.mark.slow
 def test_a_replaced_matrix_is_multiplied_by(packed, compiled, monkeypatch):
     """By the forward pass, whichever it is and though the others stay packed."""
     ids, layer = text_ids(3), packed.weights.layers[7]

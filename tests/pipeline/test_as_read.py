@@ -135,6 +135,7 @@ CELL = 'print("mean", {number}, "{word}")'
 SHOW = "from IPython.display import display; display({{'image/svg+xml': '''{svg}'''}}, raw=True)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "word", "moved", "passes"),
     [

@@ -136,6 +136,7 @@ def built(root, **pages):
     return ran.stderr, {name: BeautifulSoup(text, "html.parser") for name, text in html.items()}
 
 
+@pytest.mark.slow
 def test_on_the_site_a_claim_is_the_anchor_of_its_cell(tmp_path):
     said, soups = built(
         tmp_path,
@@ -155,6 +156,7 @@ def test_on_the_site_a_claim_is_the_anchor_of_its_cell(tmp_path):
     assert shown.a["href"] == "chapter.html"
 
 
+@pytest.mark.slow
 def test_the_ledger_lists_all_claims_and_what_they_can_be_filtered_by(tmp_path):
     pages = {"chapter": CELL + CLAIM, "documents": CELL + OTHER}
     pages = {name: f"# {name}\n\n{text}" for name, text in pages.items()}

@@ -67,6 +67,7 @@ def stored(book):
     return nbformat.read(book / "notebooks/tiny.ipynb", as_version=4)
 
 
+@pytest.mark.slow
 def test_a_notebook_is_executed_and_valid(book):
     notebook = stored(book)
     nbformat.validate(notebook)

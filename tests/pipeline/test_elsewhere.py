@@ -14,6 +14,7 @@ SAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", elsewhere.PROCESSORS)
 def test_the_libraries_choose_as_on_that_processor(name):
     if not elsewhere.can_pretend(name):

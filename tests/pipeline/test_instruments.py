@@ -55,12 +55,14 @@ def printed(tmp_path_factory):
     return re.sub(r"\x1b\[[\d;]*m", "", ran.stdout + ran.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_a_warning_with_its_file(name, printed):
     lines = [line for line in printed.splitlines() if f"book/{name}.md" in line]
     assert any(MISTAKES[name][1] in line for line in lines), lines
 
 
+@pytest.mark.slow
 def test_what_is_right_gives_no_warning(printed):
     assert "book/good.md" not in printed
 

@@ -129,6 +129,7 @@ def test_a_run_gives_what_numpy_gives(model):
             np.testing.assert_allclose(numbers, expected.ravel(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_head_may_bring_its_mean_instead(model):
     means = mean_outputs(model, PLAIN)
     given = [[PLAIN[4], [[h, means[divmod(h, 12)].tolist()] for h in (2, 69)]]]

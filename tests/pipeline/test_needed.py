@@ -17,6 +17,7 @@ CHAPTERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", CHAPTERS)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs each way in a process that branches off")
 def test_with_what_it_needs_a_cell_prints_what_it_prints_after_all_above(chapter):

@@ -30,6 +30,7 @@ def test_left_out():
 """
 
 
+@pytest.mark.slow
 def test_counts_of_a_run(tmp_path):
     (tmp_path / "test_some.py").write_text(TESTS)
     report = tmp_path / "report.xml"

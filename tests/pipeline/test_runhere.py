@@ -63,6 +63,7 @@ def test_what_is_in_the_cache_needs_no_network(tmp_path, from_nowhere):
     assert pyodide.ready(tmp_path) == tmp_path / pyodide.version()
 
 
+@pytest.mark.slow
 def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
     root = make_book(tmp_path / "book")
     code = (
@@ -109,6 +110,7 @@ def test_the_course_zip_holds_what_needs_numpy_alone():
     assert "blas.py" in files, "MiniLM's press looks for it"
 
 
+@pytest.mark.slow
 def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
     zipfile.ZipFile(io.BytesIO(course.archive(REPOSITORY))).extractall(tmp_path)
     names = sorted(course.numpy_modules(REPOSITORY))

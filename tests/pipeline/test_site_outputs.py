@@ -78,23 +78,27 @@ def notebook(made):
     return (made / "notebooks/cases.ipynb").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_stored_outputs_are_shown(page):
     assert "stored, not computed" in page
     assert "computed once" not in page
 
 
+@pytest.mark.slow
 def test_tags_and_solutions_survive(page):
     assert "tag_hide-input" in page
     solution = page[page.index("inside the solution") - 20_000 :]
     assert "Solution to" in solution
 
 
+@pytest.mark.slow
 def test_the_quiz_is_native(page):
     assert page.count('<details class="quiz-option quiz-wrong">') == 2
     assert page.count('<details class="quiz-option quiz-right">') == 2
     assert 'id="question-1"' in page and 'id="question-2"' in page
 
 
+@pytest.mark.slow
 def test_numbers_in_notebook_and_page_agree(notebook, page):
     equations = re.findall(r'<span class="eqno">\((\d+)\)', page)
     assert equations and equations == re.findall(r"\\tag\{(\d+)\}", notebook)
@@ -102,6 +106,7 @@ def test_numbers_in_notebook_and_page_agree(notebook, page):
         assert text in re.sub(r"<[^>]+>", "", page) and text in notebook
 
 
+@pytest.mark.slow
 def test_links_of_the_notebook_lead_to_anchors_of_the_page(notebook, page):
     anchors = set(re.findall(r"/book/cases\.html#([^)\"\\]+)\)", notebook))
     assert len(anchors) > 5
@@ -137,6 +142,7 @@ def test_a_stale_chapter_stops_ci_and_where_nothing_can_be_executed(made, tmp_pa
         fill_cache(root)
 
 
+@pytest.mark.slow
 def test_a_change_reaches_the_page(made, page):
     """Rebuilt in the same folder, as an author does. Without CI a stale chapter is executed."""
     replace(made / "notebooks/cases.ipynb", "stored, not", "changed, not")

@@ -32,6 +32,7 @@ def torchrun(n_ranks, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_rings_of_2_3_and_4_ranks(tmp_path):
     done = torchrun(4, WORKER, "answers", tmp_path / "found.json")
     assert done.returncode == 0, done.stderr[-3000:]
@@ -49,12 +50,14 @@ def test_rings_of_2_3_and_4_ranks(tmp_path):
         assert "rank 0: [1, 1, 6, 4" in text and "rank 1: [1, 1, 4, 4" in text
 
 
+@pytest.mark.slow
 def test_a_dead_rank_ends_the_job():
     done = torchrun(2, WORKER, "dies", "none")
     assert done.returncode != 0
     assert "exitcode  : 3" in done.stderr and "rank      : 1" in done.stderr, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["dies", "dies_in_backward"])
 def test_the_others_name_the_lost_rank(way):
     # Without torchrun, which would end them before they print.
@@ -105,6 +108,7 @@ def one_rank(tmp_path):
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_a_ring_of_one(one_rank):
     q, k, v = (torch.randn(1, 2, 6, 4, dtype=torch.float64) for _ in range(3))
     leaves = [x.requires_grad_() for x in (q, k, v)]

@@ -31,10 +31,12 @@ def sleeps():
     time.sleep(60)
 
 
+@pytest.mark.slow
 def test_answers_come_rank_by_rank():
     assert on_ranks(rank_and_size, 3) == [[0, 3, 1], [1, 3, 1], [2, 3, 1]]
 
 
+@pytest.mark.slow
 def test_a_failure_ends_all_and_is_shown():
     with pytest.raises(RuntimeError, match="number two"):
         on_ranks(fails_on_the_second, 2)

@@ -109,6 +109,7 @@ def rotations(draw):
     return inputs, torch.from_numpy(positions), options
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 2)
 @given(rotations())
 def test_any_shape_and_strides(rotation):

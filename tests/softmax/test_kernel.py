@@ -153,6 +153,7 @@ def test_fully_masked_rows_and_nan(poisoned, dtype, n):
     assert dx[4].isfinite().all()
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_any_shape_strides_and_hidden_scores(data):
     dtype = data.draw(st.sampled_from(DTYPES))

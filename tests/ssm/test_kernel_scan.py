@@ -84,6 +84,7 @@ def test_the_oracle_is_the_reference():
     np.testing.assert_allclose(exact[1], last, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 3)
 @given(
     size=st.tuples(st.integers(1, 2), st.integers(0, 9), st.integers(1, 3), st.integers(1, 3)),
@@ -136,6 +137,7 @@ def test_layer_uses_it():
     torch.testing.assert_close(selective_scan(x, dt, A, B, C, impl="triton"), expected)
 
 
+@pytest.mark.slow
 def test_operator_rules():
     given = arguments(1, 3, 1, 2, torch.float32)
     torch.library.opcheck(selective_scan_forward, [a.requires_grad_() for a in given])

@@ -59,6 +59,7 @@ def test_gates(poisoned, dtype, size):
     check(arguments(size, dtype))
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 5)
 @given(
     size=st.tuples(

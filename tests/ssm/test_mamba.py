@@ -31,6 +31,7 @@ def test_mamba_block_starts_as_the_paper_says():
     torch.testing.assert_close(form(u), block(u))
 
 
+@pytest.mark.slow
 def test_a_mamba_block_learns_to_remember():
     # Say the first token again at the end, past a row of distractors that share its alphabet.
     torch.manual_seed(0)

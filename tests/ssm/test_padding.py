@@ -136,6 +136,7 @@ def test_each_sequence_is_as_if_alone(function, options, lengths, seed):
     check_packed(function, options, lengths, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "options"), KERNELS)
 def test_packed_rows_by_the_kernels(function, options):
     check_packed(function, options, [3, 0, 6], torch.float32)

@@ -37,6 +37,7 @@ def test_without_a_gpu_nothing_is_measured_or_recorded(run, monkeypatch):
     assert recorded() == before
 
 
+@pytest.mark.slow
 @needs_interpreter
 def test_smoke_runs_every_script_and_measures_nothing(run):
     before = recorded()

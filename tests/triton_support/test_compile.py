@@ -55,6 +55,7 @@ def test_every_topic_dtype_and_chip_is_there():
     assert {row["d"] for row in TABLE["rows"] if row["topic"] == "flash"} == {64, 128}
 
 
+@pytest.mark.slow
 def test_the_table_describes_the_launches_of_today(report):
     """In its digests too, so that what it says of compiled code still holds."""
     described = report["described"]

@@ -26,11 +26,13 @@ def broken():
     raise KeyError("no such chip")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_interpreted_here_is_compiled_there():
     found = where_triton_compiles(compiled_double, double_kernel)
     assert found == dict(capability=90, spilled=0, some=True)
 
 
+@pytest.mark.slow
 def test_a_failure_is_told():
     with pytest.raises(RuntimeError, match=r"(?s)broken failed .*no such chip"):
         where_triton_compiles(broken)

@@ -9,11 +9,13 @@ from triton_support.toy import afresh
 ASK = "from attention_src.triton_support.launch import INTERPRETED; print(INTERPRETED)"
 
 
+@pytest.mark.slow
 def test_without_a_wish_the_machine_decides_before_anyone_else_imports_triton():
     done = afresh("import attention_src.softmax.layer, triton\n" + ASK)
     assert done.stdout.strip() == str(not torch.cuda.is_available()), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU this order is harmless")
 def test_triton_imported_too_early_is_an_error():
     done = afresh("import triton\n" + ASK)
@@ -22,11 +24,13 @@ def test_triton_imported_too_early_is_an_error():
     assert "Set TRITON_INTERPRET=1 before Python starts" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_the_user_asks_for_is_honoured_in_any_order():
     done = afresh("import triton\n" + ASK, TRITON_INTERPRET="1")
     assert done.stdout.strip() == "True", done.stderr
 
 
+@pytest.mark.slow
 def test_without_triton_the_other_implementations_work():
     done = afresh(
         "import sys, torch\n"

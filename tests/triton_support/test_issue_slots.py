@@ -52,6 +52,7 @@ def test_a_result_is_waited_for_by_its_scoreboard():
 WGMMA = "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR12], R24, gsb0"
 
 
+@pytest.mark.slow
 def test_matrix_units_are_never_faster_than_their_peak():
     products = ["HGMMA.64x128x16.F32.BF16 R24, gdesc[UR12], R24"] * 7 + [WGMMA]
     busy = 8 * 2 * 64 * 128 * 16 / 4096

@@ -1,5 +1,7 @@
 """A plan gives a compiled kernel the arguments that Triton itself would give it."""
 
+import pytest
+
 from triton_support.toy import afresh
 
 CODE = """
@@ -28,6 +30,7 @@ print("same", first[:3])
 """
 
 
+@pytest.mark.slow
 def test_a_compiled_kernel_gets_the_same_arguments_from_a_plan():
     answer = afresh(CODE, TRITON_INTERPRET="0")
     assert answer.stdout.strip() == "same (3, 1, 1)", answer.stderr

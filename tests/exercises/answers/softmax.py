@@ -81,9 +81,9 @@ def bisect(too_cold, low=-20.0, high=20.0, steps=100):
 
 def on_a_grid(scores, bits):
     low, high = -12.0, 16.0
-    for _ in range(6):
-        grid = np.linspace(low, high, 100)
-        i = np.clip(np.searchsorted([bits_at(scores, np.exp(u)) for u in grid], bits), 1, 99)
+    for _ in range(10):
+        grid = np.linspace(low, high, 20)
+        i = np.clip(np.searchsorted([bits_at(scores, np.exp(u)) for u in grid], bits), 1, 19)
         low, high = grid[i - 1], grid[i]
     return np.exp((low + high) / 2)
 
