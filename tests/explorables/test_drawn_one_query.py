@@ -86,7 +86,8 @@ def assert_plane(now, drawn, expected):
     a, b = (drawn[f"from0{row}"]["words"][2:].split(" × ") for row in (1, 2))
     products = [read(x)[0] * read(y)[0] for x, y in (a, b)]
     assert_shown(drawn["from03"]["words"][2:], sum(products))
-    assert drawn["from00"]["words"] == f"q · {one_query.THINGS[lit]}"
+    name = "q₁q₂q₃"[2 * i : 2 * i + 2] if now["all"] else "q"
+    assert drawn["from00"]["words"] == f"{name} · {one_query.THINGS[lit]}"
     assert drawn["from03"]["words"] == drawn["from13"]["words"]
 
 
