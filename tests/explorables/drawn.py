@@ -1,4 +1,4 @@
-"""What a script says and draws of a state, in Node: its pure functions, as a page would show them."""
+"""What the pure functions of a script say and draw, run in Node: as a page would show it."""
 
 import json
 import re
@@ -31,8 +31,9 @@ const [{ sentence }, { picture }] = [$NAME, $PICTURE];
 const drawn = (state, width) =>
   (first ? picture(given, state, width) : picture(state, width, given)).marks.map(shown);
 const shown = ([key, , all, words = ""]) => {
-  const written = Object.entries({ opacity: 1, ...all }).map(([k, value]) => [k, $scene.plain(value)]);
-  return [key, { words: `${words}`, "data-key": key, ...Object.fromEntries(written) }];
+  const written = { words: `${words}`, "data-key": key };
+  for (const [k, value] of Object.entries({ opacity: 1, ...all })) written[k] = $scene.plain(value);
+  return [key, written];
 };
 process.stdout.write(JSON.stringify(states.map((state) => ({
   now: { ...state, ...KEPT },

@@ -1,4 +1,4 @@
-"""What "split_merge" says and draws: the code that it shows is run, and the cells are what it gives."""
+"""What "split_merge" says and draws: its code is run, and the cells are what that gives."""
 
 import numpy as np
 import pytest
