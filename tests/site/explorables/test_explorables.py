@@ -224,8 +224,9 @@ def axe(page):
     return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
 
 
-@pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    "pages, width", [(LIGHT_PAGES, 390), (DARK_PAGES, 1280)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing(show, pages, width):
     page = show(*GIVEN, width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
