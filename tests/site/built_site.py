@@ -76,6 +76,25 @@ def come_near(page):
     page.evaluate("scrollTo(0, 0)")
 
 
+# A button of each explorable that changes its state. "retrieval" and "kvcache" have none that does.
+BUTTONS = {
+    "softmax": "All +1",
+    "masking": "padding",
+    "sentence": "L0H2",
+    "scaling": "Next query",
+    "gradient": "1 step",
+    "flash": "To the end",
+    "rope": "Both +1",
+    "linear": "All",
+    "cache_fills": "Next token",
+    "difference": "two heads",
+    "induction": "previous",
+    "one_query": "all three guests",
+    "pages": "End A",
+    "sentence72": "weight",
+    "split_merge": "merge",
+}
+
 # Firefox says this of a formula that it draws while its second half is still on the way, and of no
 # other: wrong_mathml holds for every page.
 HALF_A_FORMULA = "Incorrect number of children for <m"

@@ -1,10 +1,16 @@
 """What tests of explorables that are pictures of marks share: the marks, as the page shows them."""
 
-import re
+import json
+import sys
 from datetime import datetime, timedelta
+from pathlib import Path
 
-import numpy as np
-from hosts import host
+from hosts import host, state
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "explorables"))
+from drawn import box, figures, numbers, numbers_in, points, shade
+
+__all__ = ["box", "numbers", "numbers_in", "points", "shade"]
 
 READ = """e => Object.fromEntries([...e.querySelectorAll("[data-key]")].map(mark => [
   mark.dataset.key, { words: mark.textContent, ...Object.fromEntries(
@@ -57,40 +63,39 @@ def marks_under_way(page, name, button):
     return marks(page, name)
 
 
-def numbers(mark, *names):
-    """Attributes of a mark as numbers."""
-    return np.array([float(mark[name]) for name in names])
-
-
-def points(mark):
-    """The points of a line [n, 2]."""
-    return np.array(re.findall(r"-?[\d.]+", mark["d"]), float).reshape(-1, 2)
-
-
-def box(mark):
-    """x, y, width, height of a rectangle."""
-    return numbers(mark, "x", "y", "width", "height")
-
-
-def shade(mark):
-    return float(mark.get("fill-opacity", 1)) * float(mark.get("opacity", 1))
-
-
 def said(page, name):
     return host(page, name).locator(".ae-sentence").text_content()
 
 
-def numbers_in(words):
-    """The numbers in words, in order."""
-    return [int(digits) for digits in re.findall(r"\d+", words)]
+def rounded(now):
+    """Browsers differ in the last digit of Math.exp."""
+    return json.loads(json.dumps(now), parse_float=lambda digits: round(float(digits), 9))
 
 
-def assert_still(page, name):
-    """Nothing jumped, nothing is outside, and the figure takes the room that was kept for it."""
-    assert page.evaluate(SHIFT) == 0
+def assert_shows(page, name):
+    """The page shows what the script's pure functions make of its state and its width.
+
+    That these are right is what tests/explorables/test_drawn_*.py compare with NumPy.
+    """
+    now = state(page, name)
+    wide = host(page, name).locator(".ae-scene").evaluate("e => e.clientWidth")
+    [one] = figures(name, [now], [wide])
+    assert rounded(now) == rounded({key: one.now[key] for key in now})
+    assert marks(page, name) == one.seen[0]
+    assert said(page, name) == one.said
+
+
+def assert_inside(page, name):
+    """Nothing is outside, and the figure takes the room that was kept for it."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     live = host(page, name).locator(".ae-live")
     reserved = live.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
     height = live.bounding_box()["height"]
     assert abs(height - reserved) < 0.1, f"{height} px, {reserved} kept"
     assert page.evaluate(OUTSIDE) == []
+
+
+def assert_still(page, name):
+    """And nothing has jumped."""
+    assert page.evaluate(SHIFT) == 0
+    assert_inside(page, name)

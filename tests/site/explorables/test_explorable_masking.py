@@ -159,8 +159,7 @@ def test_the_sentence_follows_the_row_one_points_at(show):
     assert said == f"“cat” looks at my {p[0]:.2f}, cat {p[1]:.2f}."
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
 def test_on_the_masking_page(open_page, theme, width):
     page = open_page("book/masking.html", theme=theme, width=width)
     come_near(page)

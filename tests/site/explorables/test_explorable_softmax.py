@@ -148,8 +148,7 @@ def test_score_and_temperature_by_mouse(show):
     assert_softmax_is_right(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("theme, width", [("light", 390), ("dark", 1280)])
 def test_on_the_softmax_page(open_page, theme, width):
     page = open_page("book/softmax.html", theme=theme, width=width)
     come_near(page)

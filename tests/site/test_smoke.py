@@ -1,0 +1,77 @@
+"""The site in a minute: each page opens in silence, and one of each kind of thing on it works.
+
+Of the files with a browser make test runs this one; the others look closer at the same.
+"""
+
+import pytest
+from built_site import BUTTONS
+from run_here import exercises, stored
+from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
+from test_learner import predict
+from test_run_here import Cells
+
+from attention_src.explorables import NAMES
+from tools.as_read import same_text
+from tools.site.measure import FIRST_PAGE
+
+PAGE = "book/softmax.html"
+TASK = next(task for task in exercises(PAGE) if task.label == "ex:softmax-implement")
+
+
+def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
+    """open_page's log finds any error, any message and any request to another host."""
+    page, met = open_page(FIRST_PAGE), set()
+    for path in pages:
+        page.goto(f"{site}/{path}")
+        for name in page.locator("[data-explorable]").evaluate_all(
+            "all => all.map(e => e.dataset.explorable)"
+        ):
+            assert press(page, name), f"{path}: {name} does not answer"
+            met.add(name)
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert met == {*NAMES}
+
+
+def press(page, name):
+    """Mount an explorable, press one thing, and give whether that changed its state."""
+    box = page.locator(f'[data-explorable="{name}"]')
+    box.scroll_into_view_if_needed()
+    box.and_(page.locator("[data-ready]")).wait_for()
+    before = box.get_attribute("data-state")
+    if name in BUTTONS:
+        box.get_by_text(BUTTONS[name], exact=True).click()
+    else:
+        box.locator("select, input").first.press("ArrowDown")
+    return box.get_attribute("data-state") != before
+
+
+def test_a_cell_prints_what_is_stored_an_exercise_passes_and_code_survives(open_page):
+    page = open_page(PAGE)
+    cells = Cells(page)
+    source, text = next(cell for cell in stored(PAGE) if cell[1])
+    assert same_text(text, cells.press(cells.at(source)))
+    cells.write(cells.at(TASK.stub), TASK.wrong)
+    assert "passed" not in cells.press(cells.at(TASK.check))
+    cells.write(cells.at(TASK.stub), TASK.solution)
+    assert "passed" in cells.press(cells.at(TASK.check))
+    page.reload()
+    field = Cells(page).at(TASK.stub).locator("textarea")
+    assert field.input_value() == TASK.solution
+
+
+def test_a_veil_lifts(open_page):
+    page = open_page(PAGE)
+    label = page.locator(".veil").first.get_attribute("data-veil").split()[0]
+    hidden = page.locator(f'.veil[data-veil="{label}"] > :not(.veil-note)').last
+    seen = "e => e.checkVisibility({ visibilityProperty: true })"
+    assert not hidden.evaluate(seen)
+    predict(page, label, 0, "Sure")
+    assert hidden.evaluate(seen)
+
+
+@pytest.mark.parametrize("path", [FIRST_PAGE, PAGE])
+def test_axe_finds_nothing(path, open_page):
+    page = open_page(path)
+    page.evaluate(FEW_TOKENS)
+    page.evaluate(EQUATIONS_AS_TEXT)
+    assert not violations(page)
