@@ -14,6 +14,8 @@
     "not started": "Not started",
   };
   const RUN = "Run here";
+  const FILL_IN = "Fill in, then press again.";
+  const isBlank = (code) => /raise NotImplementedError|=\s*\.\.\.\s*([,)#\n]|$)/.test(code);
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
   let worker, job, asked, pending;
@@ -82,6 +84,8 @@
 
   function execute(cell, write) {
     const code = cell.code();
+    const stub = isAnswer(cell) && cell.ran !== code ? cell.given : "";
+    cell.ran = code;
     return new Promise((resolve) => {
       job = {
         write,
@@ -97,12 +101,15 @@
           resolve(result);
         },
       };
-      worker.postMessage({ code, name: `cell ${cell.number}`, kept: window.course?.load().kept ?? {} });
+      worker.postMessage({ code, name: `cell ${cell.number}`, kept: window.course?.load().kept ?? {}, stub });
     });
   }
 
-  // Whether a check belongs to the cell that keeps what passes it: it is run again before that.
-  const isOf = (check, cell) => cell?.keeps && check.exercise === cell.exercise;
+  // A cell of an exercise that the reader fills in. It is run before each check of it, and both before what
+  // passed is kept, whatever ran before.
+  const isAnswer = (cell) => cell.exercise && !cell.checks && !cell.keeps;
+  const isOf = (cell, asks) =>
+    asks?.exercise === cell.exercise && (isAnswer(cell) ? asks?.checks || asks?.keeps : cell.checks && asks?.keeps);
 
   // What Python's worker is asked that is no code; it is heard until it is done.
   function question(message, hear) {
@@ -149,18 +156,23 @@
 
   // Those of the cells above that must run, so that this code finds all as if each had run in turn. Python
   // tells from the code that is in them now, the reader's own included, and from what it ran before; if it
-  // cannot, all run. A cell that keeps has its check run each time, and is left out itself; those that need
-  // MiniLM run only before one that needs it too; what the reader had to stop is not entered again.
+  // cannot, all run. A cell that keeps is left out; those that need MiniLM run only before one that needs it
+  // too; what the reader had to stop is not entered again.
   async function needs(above, code, asks) {
     const codes = [...above.map((cell) => cell.code()), code];
+    const given = [...above.map((cell) => cell.given), asks?.given ?? code];
     const { needed } = await new Promise((done) => {
       job = { done };
-      worker.postMessage({ needed: codes });
+      worker.postMessage({ needed: codes, given });
     });
     job = undefined;
     return above.filter((cell, i) => isOf(cell, asks) || (needed?.includes(i) ?? !cell.checks))
-      .filter((cell) => !cell.keeps && (!cell.minilm || asks?.minilm) && cell.endless !== cell.code());
+      .filter((cell) => !cell.keeps && (!cell.minilm || asks?.minilm))
+      .filter((cell) => bars(cell, asks) || cell.endless !== cell.code());
   }
+
+  // Whether nothing goes on after an error of that cell: what a model writes on, or a check judges.
+  const bars = (cell, asks) => !asks || isOf(cell, asks);
 
   // Python, in which has run what a code needs, of a cell or of none; false if it was stopped meanwhile.
   async function readyFor(code, above, mine, say, note, asks) {
@@ -175,8 +187,12 @@
       if (mine !== era) return false;
       const one = first.length === 1;
       say(one ? "Running 1 cell above …" : `Running ${first.length} cells above: ${i + 1} of ${first.length} …`);
-      const { error, stopped } = await execute(cell, () => {});
-      if (error && !stopped) note(`Cell ${cell.number}, further up, raised an error.\n`);
+      if (cell.endless === cell.code()) throw { cell, text: "It had to be stopped." };
+      const said = [];
+      const { error, stopped, text } = await execute(cell, (part) => part.kind === "error" && said.push(part.text));
+      if (!error || stopped) continue;
+      if (bars(cell, asks)) throw { cell, text: text ?? said.join("") };
+      note(`Cell ${cell.number}, further up, raised an error.\n`);
     }
     return mine === era;
   }
@@ -191,7 +207,11 @@
       const mark = (pending = {});
       const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
       const turn = queue.then(async () => {
-        if (!(await readyFor(code, above, mine, say, say)) || mark.halted) throw "Stopped.";
+        const ready = await readyFor(code, above, mine, say, say).catch((problem) => {
+          if (!problem.cell) throw problem;
+          throw `Cell ${problem.cell.number}, further up, raised an error. ${problem.text.trim().split("\n").pop()}`;
+        });
+        if (!ready || mark.halted) throw "Stopped.";
         await question(message, hear);
       });
       queue = turn.catch(() => {});
@@ -206,18 +226,40 @@
   async function perform(cell, mine) {
     const say = (text) => (cell.status.textContent = text);
     const above = cells.slice(0, cell.number - 1);
-    if (!(await readyFor(cell.code(), above, mine, say, cell.note, cell))) return say("Stopped.");
+    try {
+      if (!(await readyFor(cell.code(), above, mine, say, cell.note, cell))) return say("Stopped.");
+    } catch (problem) {
+      if (!problem.cell) throw problem;
+      return refuse(cell, problem);
+    }
     say("Running …");
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });
     if (result.stopped) return say("Stopped. The cells above run again when they are needed.");
-    say(FOUND[result.status] ?? (result.error ? "An error." : "Done."));
+    say(FOUND[result.status] ?? (result.error ? "An error." : isBlank(cell.code()) ? FILL_IN : "Done."));
     cell.judge(result);
+    if (result.error) cell.fault = cell;
   }
+
+  // Of an answer that does not run nothing is judged and nothing kept: what it says is shown instead.
+  function refuse(cell, { cell: answer, text }) {
+    const not = cell.keeps ? "kept" : "judged";
+    cell.write({ kind: "err", text: `Cell ${answer.number}, further up, raised an error: nothing is ${not}.\n` });
+    cell.write({ kind: "error", text });
+    cell.status.textContent = "An error.";
+    cell.judge({ error: true });
+    cell.fault = answer;
+  }
+
+  // An error is about the code that raised it: it goes when that is changed.
+  const edited = (cell) => {
+    for (const one of cells) if (one.fault === cell && !one.busy) one.wipe();
+  };
 
   function press(cell) {
     if (cell.busy) return;
     cell.begin();
+    cell.fault = undefined;
     const mine = era;
     const turn = queue.then(() => (mine === era ? perform(cell, mine) : undefined));
     queue = turn.catch((problem) => (cell.status.textContent = String(problem))).then(cell.end);
@@ -239,14 +281,14 @@
     bar.className = "run-bar";
     const go = runButton(bar, RUN, cell);
     cell.name = (text) => nameButton(go, text, cell);
+    cell.edited = () => edited(cell);
     const open = (code) => openEditor(cell, code, () => press(cell), stop);
     go.addEventListener("click", () => {
-      const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given);
       const first = !cell.field;
       if (first) open(given);
-      if (!first || !blank) return press(cell);
+      if (!first || !isBlank(given)) return press(cell);
       cell.field.focus();
-      cell.status.textContent = "Fill in, then press again.";
+      cell.status.textContent = FILL_IN;
     });
     box.querySelector(".cell_input").append(bar);
     cells.push(cell);
