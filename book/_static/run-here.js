@@ -14,11 +14,12 @@
     "not started": "Not started",
   };
   const RUN = "Run here";
+  const PATIENCE = 2000; // ms until a stop that is not answered ends Python
   const FILL_IN = "Fill in, then press again.";
   const isBlank = (code) => /raise NotImplementedError|=\s*\.\.\.\s*([,)#\n]|$)/.test(code);
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
-  let worker, job, asked, pending;
+  let worker, job, asked;
   let fetched; // whether the browser has MiniLM
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
@@ -33,13 +34,16 @@
     try { sessionStorage.setItem(VISIT, address); } catch { /* blocked or full */ }
   };
 
+  const online = (why) => (navigator.onLine ? why : "This device is offline.");
+
   function start() {
     if (worker) return worker.ready;
     if (location.protocol === "file:")
       return Promise.reject("Python cannot start in a page opened as a file. Serve the site: make serve");
-    const mine = new Worker(new URL(address, base), { type: "module" });
+    const name = hadPython() ? "" : "tells";
+    const mine = new Worker(new URL(address, base), { type: "module", name });
     mine.ready = new Promise((resolve, reject) => {
-      const fail = (why) => reject(`Python could not be loaded. ${why ?? ""}`);
+      const fail = (why) => reject(`Python could not be loaded. ${online(why ?? "")}`);
       mine.giveUp = reject;
       mine.onerror = (event) => fail(event.message);
       mine.onmessage = ({ data }) => {
@@ -49,6 +53,7 @@
           label();
           resolve();
         } else if (data.failed) fail(data.failed);
+        else if (data.share) mine.told?.(data.share);
         else if (data.model) asked?.hear(data);
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
@@ -128,7 +133,7 @@
     const { error } = await question({ model: "minilm", folder }, ({ done, total }) => {
       if (total) say(`Fetching MiniLM: ${Math.round(done / 1e6)} of ${mb} MB`);
     });
-    if (error) throw `MiniLM could not be fetched. ${error}`;
+    if (error) throw `MiniLM could not be fetched. ${online(error)}`;
     fetched = mine.minilm = true;
     label();
     const list = listOf(folder);
@@ -174,17 +179,24 @@
   // Whether nothing goes on after an error of that cell: what a model writes on, or a check judges.
   const bars = (cell, asks) => !asks || isOf(cell, asks);
 
+  async function pythonRuns(say) {
+    const starting = "Starting Python …";
+    say(worker?.runs ? "" : hadPython() ? starting : `Loading Python (${mb} MB, once) …`);
+    const ready = start();
+    if (worker && !worker.runs)
+      worker.told = (share) => say(share < 1 ? `Loading Python: ${Math.round(share * mb)} of ${mb} MB` : starting);
+    await ready;
+  }
+
   // Python, in which has run what a code needs, of a cell or of none; false if it was stopped meanwhile.
-  async function readyFor(code, above, mine, say, note, asks) {
-    const loading = hadPython() ? "Starting Python …" : `Loading Python (${mb} MB, once) …`;
-    say(worker?.runs ? "" : loading);
-    await start();
-    if (mine !== era) return false;
+  async function readyFor(code, above, over, say, note, asks) {
+    await pythonRuns((words) => over() || say(words));
+    if (over()) return false;
     if (asks?.minilm) await haveMiniLM(asks.minilm, say);
     say("");
     const first = await needs(above, code, asks);
     for (const [i, cell] of first.entries()) {
-      if (mine !== era) return false;
+      if (over()) return false;
       const one = first.length === 1;
       say(one ? "Running 1 cell above …" : `Running ${first.length} cells above: ${i + 1} of ${first.length} …`);
       if (cell.endless === cell.code()) throw { cell, text: "It had to be stopped." };
@@ -194,32 +206,39 @@
       if (bars(cell, asks)) throw { cell, text: text ?? said.join("") };
       note(`Cell ${cell.number}, further up, raised an error.\n`);
     }
-    return mine === era;
+    return !over();
   }
 
   // For a model that writes (writes.js): when the cells above a place have run that its code needs, its
-  // worker is asked, and heard until it is done.
+  // worker is asked, and heard until it is done, or until halt() is called.
   window.pagePython = {
     mb,
     ask(place, message, hear, say) {
       const code = message.own;
       const mine = era;
-      const mark = (pending = {});
+      let begun, ended, halted, leave;
+      const over = () => mine !== era || halted;
+      const left = new Promise((_, reject) => (leave = () => reject("Stopped.")));
       const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
       const turn = queue.then(async () => {
-        const ready = await readyFor(code, above, mine, say, say).catch((problem) => {
+        begun = true;
+        const ready = !over() && await readyFor(code, above, over, say, say).catch((problem) => {
           if (!problem.cell) throw problem;
           throw `Cell ${problem.cell.number}, further up, raised an error. ${problem.text.trim().split("\n").pop()}`;
         });
-        if (!ready || mark.halted) throw "Stopped.";
+        if (!ready) throw "Stopped.";
         await question(message, hear);
       });
-      queue = turn.catch(() => {});
-      return turn;
-    },
-    halt() {
-      if (asked) worker.postMessage({ model: "halt" });
-      else pending.halted = true; // Python is still loading
+      queue = turn.catch(() => {}).then(() => (ended = true));
+      // Before its turn, and while Python is loading, nothing has to be ended. What does not end by
+      // itself, a loop for example, ends with its Python.
+      const halt = () => {
+        halted = true;
+        if (!begun || !worker?.runs) return leave();
+        if (asked) worker.postMessage({ model: "halt" });
+        setTimeout(() => ended || stop(), PATIENCE);
+      };
+      return { halt, done: Promise.race([turn, left]) };
     },
   };
 
@@ -227,7 +246,7 @@
     const say = (text) => (cell.status.textContent = text);
     const above = cells.slice(0, cell.number - 1);
     try {
-      if (!(await readyFor(cell.code(), above, mine, say, cell.note, cell))) return say("Stopped.");
+      if (!(await readyFor(cell.code(), above, () => mine !== era, say, cell.note, cell))) return say("Stopped.");
     } catch (problem) {
       if (!problem.cell) throw problem;
       return refuse(cell, problem);

@@ -1,13 +1,16 @@
 // Python of one page. In: {code, name, kept, stub}; kept: the functions that the reader kept, by name, each
-// with its code; stub: the chapter's code of an answer that was changed, of which nothing of before stays. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
-// as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
-// {needed: the code of each cell above, and of one more; given: the chapter's own code of each} is answered by
-// {done, needed}: which of them must run before that one, by their numbers (needed.py). One code or question at a time: the page waits for {done}.
+// with its code; stub: the chapter's code of an answer that was changed, of which nothing of before stays.
+// Out: {share} of what is fetched, then {ready} or {failed}; then for each code {kind, text} as it prints,
+// {kind: "figure", svgs} as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error,
+// status} at its end. {needed: the code of each cell above, and of one more; given: the chapter's own code of
+// each} is answered by {done, needed}: which of them must run before that one, by their numbers (needed.py).
+// One code or question at a time: the page waits for {done}.
 // {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
-const course = new URL(new URL(import.meta.url).searchParams.get("course"), here).href;
+const options = new URL(import.meta.url).searchParams; // course: its zip; bytes: all that is fetched
+const course = new URL(options.get("course"), here).href;
 const LIMIT = 20000; // characters that one run may print
 const FOLDER = "/home/pyodide/my_attention";
 
@@ -148,10 +151,29 @@ function answered(python, ...codes) {
   }
 }
 
+// A worker named "tells" says how much has come. Another leaves answers as they are, since a browser keeps
+// compiled code for those alone.
+const plain = fetch;
+if (self.name === "tells") {
+  let bytes = 0;
+  const transform = (part, way) => {
+    postMessage({ share: Math.min((bytes += part.length) / options.get("bytes"), 1) });
+    way.enqueue(part);
+  };
+  self.fetch = async (...asked) => {
+    const answer = await plain(...asked);
+    return new Response(answer.body.pipeThrough(new TransformStream({ transform })), answer);
+  };
+}
+
 const loading = load();
+const loaded = (message) => {
+  self.fetch = plain;
+  postMessage(message);
+};
 loading.then(
-  () => postMessage({ ready: true }),
-  (error) => postMessage({ failed: error.message || String(error) }),
+  () => loaded({ ready: true }),
+  (error) => loaded({ failed: error.message || String(error) }),
 );
 
 let model;
