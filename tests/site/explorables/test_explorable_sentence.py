@@ -141,6 +141,7 @@ def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit, model, width)
     shown = host(page, NAME)
     field, status = shown.get_by_label("Your sentence"), shown.get_by_role("status")
     page.route("**/*.bin", lambda route: None)  # an answer that never comes
+    field.press("Control+End")
     field.press_sequentially("W")
     status.get_by_text("of 28 MB").wait_for()
     field.press("Enter")
