@@ -18,7 +18,9 @@ from attention_src.explorables.sentence72 import in_base64, name_of, shares
 TEXT = "The horse ate the apple because it was hungry"
 FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
-TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
+TRIES: tuple[Line, ...] = (
+    "Change “hungry” to “sweet”: the first key fetches the model. Who is “it” now?",
+)
 NOTE = (
     "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; "
     "[CLS] and [SEP] are marks around every text, “##” begins the rest of a word that is read in "

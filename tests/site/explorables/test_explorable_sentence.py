@@ -130,9 +130,7 @@ def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
     assert_still(page, NAME)
 
 
-LONG = (
-    "Nevertheless, extraordinarily uncharacteristic misunderstandings " * 2
-)
+LONG = "Nevertheless, extraordinarily uncharacteristic misunderstandings " * 2
 
 
 @pytest.mark.parametrize("width", [390, 688])
