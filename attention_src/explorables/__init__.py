@@ -22,7 +22,8 @@ Each is one self-contained HTML output: style, script, and a picture with a sent
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
 read: plain ES modules and native controls, together a tenth of the size of a chart library. A
 browser test compares their numbers with those of `attention_src`. They need no network but for one
-thing: on the course's site, the two sentences fetch their model when a reader presses the button.
+thing: on the course's site, the two sentences fetch their model when a reader presses the button or
+begins to type.
 
 The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
 scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
@@ -82,7 +83,8 @@ def explorable(name: str, **given: Any) -> None:
 def explorable_html(name: str, **given: Any) -> str:
     """The HTML of an explorable: the same bytes on each run.
 
-    It loads nothing by itself. Where the site has told it of a model, a reader's press loads that.
+    It loads nothing by itself. Where the site has told it of a model, a reader's press or key loads
+    that.
 
     Args:
         name, given: as for `explorable`

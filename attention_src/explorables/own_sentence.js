@@ -1,24 +1,37 @@
-// A line to type a sentence into, for explorables that bring MiniLM. The model is fetched with a
-// press, and not before.
+// A field to type a sentence into, for explorables that bring MiniLM. The model is fetched with a
+// press or with the first key, and not before.
 
 import { h } from "./dom.js";
 import { workerAt } from "./sentence72_model.js";
 
+const LISTS = "minilm-lists"; // as in run-here.js
 const PAUSE = 250; // ms after the last key before the model runs
 export const MOST = 16; // tokens: more do not fit into a picture
 
-// words: what the line holds at first. change(live) is called when the model is there or gone;
+// Whether this browser keeps all of the model: the list of its files is kept with them.
+async function isHere(folder) {
+  const list = await globalThis.caches?.match(new URL(`${folder}manifest.json`, document.baseURI), { cacheName: LISTS });
+  if (!list) return false;
+  const { chunks, vocabulary } = await list.json();
+  const kept = (await (await caches.open("minilm")).keys()).map(({ url }) => url.split("/").pop());
+  return [...chunks, vocabulary].every(({ name }) => kept.includes(name));
+}
+
+// words: what the field holds at first. change(live) is called when the model is there or gone;
 // read(ask), when there is a sentence to read: ask(silent) gives what the model makes of it, and
 // read gives { found, show }. show() is called if no newer sentence came in the meantime.
 export function ownSentence(host, words, { change, read }) {
   const { model: folder, mb } = host.dataset;
-  let model, timer;
+  let model, timer, live;
+  let begun = false; // by a press or a key; after a stop or an error a key alone begins nothing
   let newest = 0;
 
-  const field = h("input", {
-    ...{ type: "text", value: words, maxlength: 120, spellcheck: "false", disabled: "" },
-    ...{ autocomplete: "off", "aria-label": `Your sentence, at most ${MOST} tokens`, oninput: later },
-  });
+  // Of several lines, so that all of the sentence is seen; it is one line all the same.
+  const field = h("textarea", {
+    ...{ rows: 3, maxlength: 120, spellcheck: "false", autocomplete: "off", oninput: typed, onkeydown: enter },
+    ...{ "aria-label": `Your sentence, at most ${MOST} tokens` },
+  }, words);
+  field.disabled = !folder;
   const go = h("button", { type: "submit" }, `Your own sentence: fetch ${mb} MB`);
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Fetched" });
   const stop = h("button", { type: "button", onclick: () => halt("") }, "Stop");
@@ -27,19 +40,22 @@ export function ownSentence(host, words, { change, read }) {
   const ways = h("span", { class: "ae-ways" }, go, status, bar, stop);
   const form = h("form", { class: "ae-controls ae-own", onsubmit: begin }, field, ways);
   if (!folder) status.textContent = "On the course’s site: a sentence of your own.";
+  else isHere(folder).then((here) => here && (go.textContent = "Your own sentence: the model is here"));
   offer(false);
 
   function offer(fetching) {
     [go.hidden, bar.hidden, stop.hidden] = [!folder || Boolean(model), !fetching, !fetching];
   }
-  function turn(live) {
-    field.disabled = !live;
-    if (live) field.focus();
+  function turn(on) {
+    const away = form.contains(document.activeElement) && document.activeElement !== field;
+    live = on;
+    if (on && away) field.focus();
     offer(false);
-    change(live);
+    change(on);
   }
   async function fetchModel() {
     if (model) return;
+    begun = true;
     try {
       model = workerAt(new URL(folder, document.baseURI).href);
       offer(true);
@@ -50,8 +66,9 @@ export function ownSentence(host, words, { change, read }) {
       turn(true);
       await again();
     } catch (error) {
-      const served = location.protocol === "file:" ? "open the page with make serve" : "";
-      halt(`Not fetched: ${served || error.message}.`);
+      const away = !navigator.onLine && "this device is offline";
+      const served = location.protocol === "file:" && "open the page with make serve";
+      halt(`Not fetched: ${served || away || error.message}.`);
     }
   }
   function halt(why) {
@@ -60,9 +77,14 @@ export function ownSentence(host, words, { change, read }) {
     status.textContent = why;
     turn(false);
   }
-  function later() {
+  function typed() {
+    if (field.value.includes("\n")) field.value = field.value.replaceAll("\n", " "); // it was pasted
     clearTimeout(timer);
-    timer = setTimeout(again, PAUSE);
+    if (live) timer = setTimeout(again, PAUSE);
+    else if (!begun) fetchModel(); // it is read when the model is there
+  }
+  function enter(event) {
+    if (event.key === "Enter" && !event.isComposing) event.preventDefault(form.requestSubmit());
   }
 
   // Read the sentence. A newer question wins.

@@ -41,6 +41,14 @@ export function said(view, { head, query }, name) {
   return `From ${quoted(view.tokens[query])}, ${name} gives ${to(one)}${then}. ${over}`;
 }
 
+// The line above the picture: what the picked word does under the head.
+export function finding(view, { head, query }, name) {
+  const p = row(view, head, query);
+  const best = p.indexOf(Math.max(...p));
+  const [from, to] = [query, best].map((i) => quoted(short(view.tokens[i])));
+  return `In one head of a real model, ${name}, ${from} gives ${percent(p[best])} of its weight to ${to}.`;
+}
+
 // Where everything stands, from left to right: words that look, lines, words looked at, bars.
 function layout(width, n) {
   const [names, lines] = isNarrow(width) ? [70, 62] : [92, Math.round(0.34 * width)];
@@ -101,6 +109,10 @@ function build(host, given) {
   let view = unpack(given);
   const state = fresh(view);
   const names = given.heads.map(label);
+  // Words of a chapter's own stay.
+  const body = host.querySelector(".ae-body");
+  const line = body.querySelector(".ae-question span");
+  const follows = line.textContent === finding(view, state, names[state.head]);
 
   const parts = stage("Words, and the words at which one head looks from each");
   const own = ownSentence(host, given.text, { change: (live) => draw(0, { live }), read });
@@ -140,6 +152,10 @@ function build(host, given) {
     parts.show(drawn, ms);
     heads.press(state.head);
     parts.said.textContent = said(view, state, names[state.head]);
+    if (follows) {
+      line.textContent = finding(view, state, names[state.head]);
+      body.setAttribute("aria-label", line.textContent);
+    }
     frame(rows, drawn.reach, state.query, parts.said.textContent);
     parts.speak(parts.said.textContent);
     const weights = row(view, state.head, state.query);

@@ -18,10 +18,14 @@ from attention_src.explorables.sentence72 import in_base64, name_of, shares
 TEXT = "The horse ate the apple because it was hungry"
 FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
-TRIES: tuple[Line, ...] = ("Fetch the model, and change “hungry” to “sweet”. Who is “it” now?",)
+TRIES: tuple[Line, ...] = (
+    "Change “hungry” to “sweet”: the first key fetches the model. Who is “it” now?",
+)
 NOTE = (
     "L3H1 is head 1 of layer 3 of all-MiniLM-L6-v2, in float16. A word’s weights add up to 1; "
-    "[CLS] and [SEP] are marks around every text. Sentence and head are chosen to be clear."
+    "[CLS] and [SEP] are marks around every text, “##” begins the rest of a word that is read in "
+    "pieces, and [UNK] is a sign that the model does not know. Sentence and head are chosen to be "
+    "clear."
 )
 
 
@@ -45,7 +49,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         f"{said(tokens, weights[0], query, name_of(HEADS[0]))} An interactive figure: pick a word "
         "and a head, and let the model read your own sentence. It needs JavaScript; here is its "
         "first state.",
-        question or finding(tokens, weights[0]),
+        question or finding(tokens, weights[0], query, name_of(HEADS[0])),
         (*tries, NOTE),
     )
 
@@ -112,18 +116,18 @@ def _quoted(token: str) -> str:
     return token if token.startswith("[") else f"“{token}”"
 
 
-def finding(tokens: Sequence[str], weights: Float[np.ndarray, "n n"]) -> str:
-    """The line above the picture.
+def finding(tokens: Sequence[str], weights: Float[np.ndarray, "n n"], query: int, name: str) -> str:
+    """The line above the picture, about a word under a head.
 
     Args:
-        tokens, weights: as for `said`
-    Returns: a sentence
+        tokens, weights, query, name: as for `said`
+    Returns: a sentence; sentence.js says the same
     """
-    query = strongest(weights)
     best = weights[query].argmax()
+    one, two = (_quoted(t if len(t) < 10 else f"{t[:8]}…") for t in (tokens[query], tokens[best]))
     return (
-        f"In one head of a real model, {name_of(HEADS[0])}, “{tokens[query]}” gives "
-        f"{weights[query, best]:.0%} of its weight to “{tokens[best]}”."
+        f"In one head of a real model, {name}, {one} gives {weights[query, best]:.0%} of its "
+        f"weight to {two}."
     ).replace("%", " %")
 
 

@@ -36,14 +36,20 @@ TRIES: tuple[Line, ...] = (
     "Press “size of what it adds”. What becomes of the first column, [CLS]?",
     "With a sentence of your own: silence L0H2, which looks one word back. Which head steps in?",
 )
+# What is counted below the picture, of whatever sentence is there.
+QUESTION = (
+    "How many of 72 heads look mostly at [CLS], a mark before every text? And how many take most "
+    "of what they add from there?"
+)
 # What is measured, and by which model.
 NOTE = (
     "A row of weights p adds up to 1; the size of what is added is p‖v W_O‖, where v has its "
     "bias (Kobayashi et al., 2020): lengths, so terms may still cancel. Full violet is 1, full "
     "green 2 or more. A share is of one word’s row, averaged over the words; rows of [CLS] and "
     "[SEP], the marks around every text, are left out. The model is all-MiniLM-L6-v2: 6 layers "
-    "of 12 heads, pieces of words in lower case, weights in float16; the sentence’s vector is "
-    "the mean of its tokens’. A head’s mean is taken over 24 plain sentences."
+    "of 12 heads, pieces of words in lower case (“##” begins the rest of a word, [UNK] is a sign "
+    "that it does not know), weights in float16; the sentence’s vector is the mean of its tokens’. "
+    "A head’s mean is taken over 24 plain sentences."
 )
 
 
@@ -51,7 +57,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
     """The recorded sentence, with one head enlarged.
 
     Args:
-        question: the line above the picture; by default, what is found in the recorded sentence
+        question: the line above the picture; by default, one that each sentence answers
         tries: what to try, a line each
     Returns: what the page is made from
     """
@@ -65,7 +71,7 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         f"{name_of(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "
         "the model read your own sentence. It needs JavaScript; here is its first state.",
-        question or finding(tokens, weights, added),
+        question or QUESTION,
         (*tries, NOTE),
     )
 
@@ -167,21 +173,6 @@ def on_cls(tokens: Sequence[str], x: np.ndarray) -> int:
     Returns: 0 to 72
     """
     return sum(shares(tokens, rows)["[CLS]"] > 0.5 for rows in x)
-
-
-def finding(tokens: Sequence[str], weights: np.ndarray, added: np.ndarray) -> str:
-    """The line above the picture.
-
-    Args:
-        tokens, weights, added: as for `said`
-    Returns: a sentence or two
-    """
-    few = on_cls(tokens, added)
-    takes = "None takes" if few == 0 else "One takes" if few == 1 else f"{few} take"
-    return (
-        f"“{TEXT}”: {on_cls(tokens, weights)} of 72 heads look mostly at [CLS], a mark before "
-        f"every text. {takes} most of what it adds from there."
-    )
 
 
 def record() -> None:

@@ -154,6 +154,12 @@
       judge,
       code: () => field.value,
       note: (text) => write({ kind: "err", text }),
+      wipe() {
+        clear();
+        settle();
+        window.hideStored(cell);
+        status.textContent = "";
+      },
       begin() {
         cell.busy = true;
         go.setAttribute("aria-disabled", "true");
@@ -187,6 +193,7 @@
       changed();
       // What was said was about other code.
       if (!cell.busy) status.textContent = "";
+      cell.edited();
       kept?.keep(field.value, told);
     });
     halt.addEventListener("click", () => {
@@ -197,10 +204,7 @@
       field.focus();
       field.select();
       insert(given);
-      clear();
-      settle();
-      window.hideStored(cell);
-      status.textContent = "";
+      cell.wipe();
       go.focus();
     });
   };

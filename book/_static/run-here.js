@@ -14,9 +14,12 @@
     "not started": "Not started",
   };
   const RUN = "Run here";
+  const PATIENCE = 2000; // ms until a stop that is not answered ends Python
+  const FILL_IN = "Fill in, then press again.";
+  const isBlank = (code) => /raise NotImplementedError|=\s*\.\.\.\s*([,)#\n]|$)/.test(code);
   const cells = [];
   const { typed } = window.course ?? {}; // what the reader wrote; absent if its script did not arrive
-  let worker, job, asked, pending;
+  let worker, job, asked;
   let fetched; // whether the browser has MiniLM
   let queue = Promise.resolve(); // one cell at a time
   let era = 0; // a stop ends everything that was asked for before it
@@ -31,13 +34,16 @@
     try { sessionStorage.setItem(VISIT, address); } catch { /* blocked or full */ }
   };
 
+  const online = (why) => (navigator.onLine ? why : "This device is offline.");
+
   function start() {
     if (worker) return worker.ready;
     if (location.protocol === "file:")
       return Promise.reject("Python cannot start in a page opened as a file. Serve the site: make serve");
-    const mine = new Worker(new URL(address, base), { type: "module" });
+    const name = hadPython() ? "" : "tells";
+    const mine = new Worker(new URL(address, base), { type: "module", name });
     mine.ready = new Promise((resolve, reject) => {
-      const fail = (why) => reject(`Python could not be loaded. ${why ?? ""}`);
+      const fail = (why) => reject(`Python could not be loaded. ${online(why ?? "")}`);
       mine.giveUp = reject;
       mine.onerror = (event) => fail(event.message);
       mine.onmessage = ({ data }) => {
@@ -47,6 +53,7 @@
           label();
           resolve();
         } else if (data.failed) fail(data.failed);
+        else if (data.share) mine.told?.(data.share);
         else if (data.model) asked?.hear(data);
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
@@ -82,6 +89,8 @@
 
   function execute(cell, write) {
     const code = cell.code();
+    const stub = isAnswer(cell) && cell.ran !== code ? cell.given : "";
+    cell.ran = code;
     return new Promise((resolve) => {
       job = {
         write,
@@ -97,12 +106,15 @@
           resolve(result);
         },
       };
-      worker.postMessage({ code, name: `cell ${cell.number}`, kept: window.course?.load().kept ?? {} });
+      worker.postMessage({ code, name: `cell ${cell.number}`, kept: window.course?.load().kept ?? {}, stub });
     });
   }
 
-  // Whether a check belongs to the cell that keeps what passes it: it is run again before that.
-  const isOf = (check, cell) => cell?.keeps && check.exercise === cell.exercise;
+  // A cell of an exercise that the reader fills in. It is run before each check of it, and both before what
+  // passed is kept, whatever ran before.
+  const isAnswer = (cell) => cell.exercise && !cell.checks && !cell.keeps;
+  const isOf = (cell, asks) =>
+    asks?.exercise === cell.exercise && (isAnswer(cell) ? asks?.checks || asks?.keeps : cell.checks && asks?.keeps);
 
   // What Python's worker is asked that is no code; it is heard until it is done.
   function question(message, hear) {
@@ -121,7 +133,7 @@
     const { error } = await question({ model: "minilm", folder }, ({ done, total }) => {
       if (total) say(`Fetching MiniLM: ${Math.round(done / 1e6)} of ${mb} MB`);
     });
-    if (error) throw `MiniLM could not be fetched. ${error}`;
+    if (error) throw `MiniLM could not be fetched. ${online(error)}`;
     fetched = mine.minilm = true;
     label();
     const list = listOf(folder);
@@ -149,75 +161,124 @@
 
   // Those of the cells above that must run, so that this code finds all as if each had run in turn. Python
   // tells from the code that is in them now, the reader's own included, and from what it ran before; if it
-  // cannot, all run. A cell that keeps has its check run each time, and is left out itself; those that need
-  // MiniLM run only before one that needs it too; what the reader had to stop is not entered again.
+  // cannot, all run. A cell that keeps is left out; those that need MiniLM run only before one that needs it
+  // too; what the reader had to stop is not entered again.
   async function needs(above, code, asks) {
     const codes = [...above.map((cell) => cell.code()), code];
+    const given = [...above.map((cell) => cell.given), asks?.given ?? code];
     const { needed } = await new Promise((done) => {
       job = { done };
-      worker.postMessage({ needed: codes });
+      worker.postMessage({ needed: codes, given });
     });
     job = undefined;
     return above.filter((cell, i) => isOf(cell, asks) || (needed?.includes(i) ?? !cell.checks))
-      .filter((cell) => !cell.keeps && (!cell.minilm || asks?.minilm) && cell.endless !== cell.code());
+      .filter((cell) => !cell.keeps && (!cell.minilm || asks?.minilm))
+      .filter((cell) => bars(cell, asks) || cell.endless !== cell.code());
+  }
+
+  // Whether nothing goes on after an error of that cell: what a model writes on, or a check judges.
+  const bars = (cell, asks) => !asks || isOf(cell, asks);
+
+  async function pythonRuns(say) {
+    const starting = "Starting Python …";
+    say(worker?.runs ? "" : hadPython() ? starting : `Loading Python (${mb} MB, once) …`);
+    const ready = start();
+    if (worker && !worker.runs)
+      worker.told = (share) => say(share < 1 ? `Loading Python: ${Math.round(share * mb)} of ${mb} MB` : starting);
+    await ready;
   }
 
   // Python, in which has run what a code needs, of a cell or of none; false if it was stopped meanwhile.
-  async function readyFor(code, above, mine, say, note, asks) {
-    const loading = hadPython() ? "Starting Python …" : `Loading Python (${mb} MB, once) …`;
-    say(worker?.runs ? "" : loading);
-    await start();
-    if (mine !== era) return false;
+  async function readyFor(code, above, over, say, note, asks) {
+    await pythonRuns((words) => over() || say(words));
+    if (over()) return false;
     if (asks?.minilm) await haveMiniLM(asks.minilm, say);
     say("");
     const first = await needs(above, code, asks);
     for (const [i, cell] of first.entries()) {
-      if (mine !== era) return false;
+      if (over()) return false;
       const one = first.length === 1;
       say(one ? "Running 1 cell above …" : `Running ${first.length} cells above: ${i + 1} of ${first.length} …`);
-      const { error, stopped } = await execute(cell, () => {});
-      if (error && !stopped) note(`Cell ${cell.number}, further up, raised an error.\n`);
+      if (cell.endless === cell.code()) throw { cell, text: "It had to be stopped." };
+      const said = [];
+      const { error, stopped, text } = await execute(cell, (part) => part.kind === "error" && said.push(part.text));
+      if (!error || stopped) continue;
+      if (bars(cell, asks)) throw { cell, text: text ?? said.join("") };
+      note(`Cell ${cell.number}, further up, raised an error.\n`);
     }
-    return mine === era;
+    return !over();
   }
 
   // For a model that writes (writes.js): when the cells above a place have run that its code needs, its
-  // worker is asked, and heard until it is done.
+  // worker is asked, and heard until it is done, or until halt() is called.
   window.pagePython = {
     mb,
     ask(place, message, hear, say) {
       const code = message.own;
       const mine = era;
-      const mark = (pending = {});
+      let begun, ended, halted, leave;
+      const over = () => mine !== era || halted;
+      const left = new Promise((_, reject) => (leave = () => reject("Stopped.")));
       const above = cells.filter(({ box }) => box.compareDocumentPosition(place) & 4); // 4: it follows
       const turn = queue.then(async () => {
-        if (!(await readyFor(code, above, mine, say, say)) || mark.halted) throw "Stopped.";
+        begun = true;
+        const ready = !over() && await readyFor(code, above, over, say, say).catch((problem) => {
+          if (!problem.cell) throw problem;
+          throw `Cell ${problem.cell.number}, further up, raised an error. ${problem.text.trim().split("\n").pop()}`;
+        });
+        if (!ready) throw "Stopped.";
         await question(message, hear);
       });
-      queue = turn.catch(() => {});
-      return turn;
-    },
-    halt() {
-      if (asked) worker.postMessage({ model: "halt" });
-      else pending.halted = true; // Python is still loading
+      queue = turn.catch(() => {}).then(() => (ended = true));
+      // Before its turn, and while Python is loading, nothing has to be ended. What does not end by
+      // itself, a loop for example, ends with its Python.
+      const halt = () => {
+        halted = true;
+        if (!begun || !worker?.runs) return leave();
+        if (asked) worker.postMessage({ model: "halt" });
+        setTimeout(() => ended || stop(), PATIENCE);
+      };
+      return { halt, done: Promise.race([turn, left]) };
     },
   };
 
   async function perform(cell, mine) {
     const say = (text) => (cell.status.textContent = text);
     const above = cells.slice(0, cell.number - 1);
-    if (!(await readyFor(cell.code(), above, mine, say, cell.note, cell))) return say("Stopped.");
+    try {
+      if (!(await readyFor(cell.code(), above, () => mine !== era, say, cell.note, cell))) return say("Stopped.");
+    } catch (problem) {
+      if (!problem.cell) throw problem;
+      return refuse(cell, problem);
+    }
     say("Running …");
     const result = await execute(cell, cell.write);
     if (result.fatal) cell.write({ kind: "error", text: `${result.text}\n${LOST}` });
     if (result.stopped) return say("Stopped. The cells above run again when they are needed.");
-    say(FOUND[result.status] ?? (result.error ? "An error." : "Done."));
+    say(FOUND[result.status] ?? (result.error ? "An error." : isBlank(cell.code()) ? FILL_IN : "Done."));
     cell.judge(result);
+    if (result.error) cell.fault = cell;
   }
+
+  // Of an answer that does not run nothing is judged and nothing kept: what it says is shown instead.
+  function refuse(cell, { cell: answer, text }) {
+    const not = cell.keeps ? "kept" : "judged";
+    cell.write({ kind: "err", text: `Cell ${answer.number}, further up, raised an error: nothing is ${not}.\n` });
+    cell.write({ kind: "error", text });
+    cell.status.textContent = "An error.";
+    cell.judge({ error: true });
+    cell.fault = answer;
+  }
+
+  // An error is about the code that raised it: it goes when that is changed.
+  const edited = (cell) => {
+    for (const one of cells) if (one.fault === cell && !one.busy) one.wipe();
+  };
 
   function press(cell) {
     if (cell.busy) return;
     cell.begin();
+    cell.fault = undefined;
     const mine = era;
     const turn = queue.then(() => (mine === era ? perform(cell, mine) : undefined));
     queue = turn.catch((problem) => (cell.status.textContent = String(problem))).then(cell.end);
@@ -239,14 +300,14 @@
     bar.className = "run-bar";
     const go = runButton(bar, RUN, cell);
     cell.name = (text) => nameButton(go, text, cell);
+    cell.edited = () => edited(cell);
     const open = (code) => openEditor(cell, code, () => press(cell), stop);
     go.addEventListener("click", () => {
-      const blank = /raise NotImplementedError|=\s*\.\.\.\s*[,)\n]/.test(given);
       const first = !cell.field;
       if (first) open(given);
-      if (!first || !blank) return press(cell);
+      if (!first || !isBlank(given)) return press(cell);
       cell.field.focus();
-      cell.status.textContent = "Fill in, then press again.";
+      cell.status.textContent = FILL_IN;
     });
     box.querySelector(".cell_input").append(bar);
     cells.push(cell);

@@ -12,20 +12,41 @@
     const status = box.querySelector("[role=status]");
     const text = box.querySelector(".model-text");
     const label = "Write";
-    let count, since;
+    let count, since, asking, failed;
+    let [slow, none] = ["", ""]; // the model without its product; a reader without functions
     go.textContent = `${label}: fetch ${Number(mb) + Number(window.pagePython.mb)} MB, once`;
     go.disabled = false;
 
-    const say = (words) => (status.textContent = words.trim());
+    const say = (words) => {
+      failed = false;
+      status.textContent = words.trim();
+    };
+    // An error is about the code that raised it: it goes when a cell is changed.
+    const fail = (words) => {
+      say(words);
+      failed = true;
+    };
+    document.addEventListener("input", ({ target }) => {
+      if (failed && target.matches(".run-code")) say("");
+    });
+    const warn = () => (box.querySelector(".model-warning").textContent = `${slow} ${none}`.trim());
     const rate = () => (count > 1 ? `, ${(((count - 1) * 1000) / (performance.now() - since)).toFixed(1)} a second` : "");
     const hear = {
       fetching({ done, total }) {
         bar.hidden = false;
         bar.value = done / total;
+        // All forms of the page share the model.
+        if (done === total)
+          for (const each of document.querySelectorAll(".model-ways button:first-child")) each.textContent = label;
         say(`${Math.round(done / 1e6)} of ${mb} MB`);
       },
       warning({ text: words }) {
-        box.querySelector(".model-warning").textContent = words;
+        slow = words;
+        warn();
+      },
+      note({ text: words }) {
+        none = words;
+        warn();
       },
       token({ text: piece }) {
         if (!count) since = performance.now(); // of the first token, which reads the prompt as well
@@ -35,7 +56,7 @@
         say(`${count} tokens${rate()}`);
       },
       done({ error, halted }) {
-        if (error) say(error);
+        if (error) fail(error);
         else say(`${halted ? "Stopped" : "Done"}: ${count} tokens${rate()}.`);
       },
     };
@@ -45,6 +66,8 @@
       if (!stop.hidden) return;
       if (!prompt.value.trim()) return say("Type a beginning first.");
       count = 0;
+      none = "";
+      warn();
       say("");
       text.replaceChildren(Object.assign(document.createElement("b"), { textContent: prompt.value }));
       [go.hidden, stop.hidden] = [true, false];
@@ -52,16 +75,15 @@
       const folder = new URL(model, document.baseURI).href;
       const question = { model: "write", folder, prompt: prompt.value, most: MOST, own: yours.checked ? own : "" };
       try {
-        await window.pagePython.ask(box, question, (data) => hear[data.model](data), say);
-        // All forms of the page share the model.
-        for (const each of document.querySelectorAll(".model-ways button:first-child")) each.textContent = label;
+        asking = window.pagePython.ask(box, question, (data) => hear[data.model](data), say);
+        await asking.done;
       } catch (problem) {
-        say(String(problem.message ?? problem));
+        fail(String(problem.message ?? problem));
       }
       [go.hidden, stop.hidden, bar.hidden] = [false, true, true];
       go.focus();
     });
-    stop.addEventListener("click", () => window.pagePython.halt());
+    stop.addEventListener("click", () => asking.halt());
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll(".model-writes").forEach(start));
 })();

@@ -18,12 +18,15 @@ from attention_src.exercises.keep import parts
 
 found = parts()
 print("yours:", ", ".join(found) or "nothing")"""
+BLANKS = "a = ...  # bits\nb = ...  # bits\nc = ...\nd = ...  # a share\ne = ...  # a whole number"
+LADDER = "from attention_src.exercises.history import check_budget\n\ncheck_budget(a, b, c, d, e)"
 CHAPTER = f"""\
 (ch:{{0}})=
 # {{0}}
 
 ```{{{{code-cell}}}} ipython3
 HEADS = -3
+d = 0.72
 ```
 
 ```{{{{code-cell}}}} ipython3
@@ -49,6 +52,22 @@ def mine(x, n_heads):
 
 ```{{{{code-cell}}}} ipython3
 {KEEP}
+```
+
+````{{{{exercise}}}} Bits
+:label: ex:{{0}}-bits
+:difficulty: 1
+:minutes: 5
+
+Count.
+````
+
+```{{{{code-cell}}}} ipython3
+{BLANKS}
+```
+
+```{{{{code-cell}}}} ipython3
+{LADDER}
 ```
 
 ## What to keep
@@ -97,12 +116,6 @@ def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_p
     assert not stored.is_visible() and "✓ Passed" in page.locator(".exercise").inner_text()
     assert cells.press(cells.at(LIST)) == "yours: split_heads", "on the same page"
 
-    # A cell that was changed in the meantime, and does not run: the function's own lines are kept.
-    before = kept(page)
-    cells.write(cells.at(STUB), f"raise ValueError\n{MINE}\n# other lines")
-    assert cells.press(keep).endswith("split_heads: kept in this browser")
-    assert kept(page) == before
-
     cells = visit("llm", page=page)
     assert cells.press(cells.at(LIST)) == "yours: split_heads"
     change_course(page)
@@ -115,6 +128,56 @@ def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_p
     check_progress_page(page, tmp_path)
     cells = visit("one", page=page)
     assert not cells.at(KEEP).locator(".cell_output").is_visible(), "as imported"
+
+
+TYPO = MINE.replace("def mine(x, n_heads):", "def mine(x, n_heads)")
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["fresh", "after one that is right"])
+def test_an_answer_that_does_not_run_is_neither_judged_nor_kept(visit, first):
+    cells = visit("one")
+    stub, check, keep = (cells.at(code) for code in (STUB, CHECK, KEEP))
+    if not first:
+        cells.write(stub, MINE)
+        assert "passed" in cells.press(check)
+    for wrong, words in (
+        (TYPO, "SyntaxError: expected ':'"),
+        (f"raise ValueError('mine')\n{MINE}", "ValueError: mine"),
+    ):
+        cells.write(stub, wrong)
+        for cell, done in ((check, "judged"), (keep, "kept"), (check, "judged")):
+            said = cells.press(cell)
+            assert f"raised an error: nothing is {done}." in said and words in said
+            assert cells.status(cell) == "An error."
+            assert "assed" not in said + cell.locator(".run-label").inner_text()
+        assert kept(cells.page) == {}
+    # It says no more than it is true for.
+    assert cells.press(stub).endswith(words)
+    stub.locator("textarea").press("End")
+    cells.page.keyboard.type(" ")
+    for cell in (stub, check, keep):
+        assert not cell.locator(".run-yours").is_visible() and cells.status(cell) == ""
+    cells.write(stub, MINE)
+    assert cells.press(keep) == "split_heads: kept in this browser"
+    # What a cell no longer makes is not there any more.
+    cells.write(stub, MINE.replace("def mine", "def other"))
+    assert "NameError: name 'mine' is not defined" in cells.press(check)
+
+
+def test_a_ladder_is_judged_by_what_stands_in_it(visit):
+    cells = visit("one")
+    blanks, check = cells.at(BLANKS), cells.at(LADDER)
+    blanks.locator(".run-button").first.click()
+    assert cells.status(blanks) == "Fill in, then press again."
+    assert cells.press(blanks) == "" and cells.status(blanks) == "Fill in, then press again."
+    assert "not started" in cells.press(check), "the chapter's own d is no answer"
+    cells.write(blanks, BLANKS.replace("d = ...", "d = 0.72."))
+    assert "SyntaxError" in cells.press(check) and "rungs hold" not in cells.result(check)
+    cells.write(blanks, BLANKS.replace("d = ...", "d = 0.72"))
+    assert "1 of 5 rungs hold" in cells.press(check)
+    assert cells.press(blanks) == "" and cells.status(blanks) == "Fill in, then press again."
+    cells.write(blanks, "a, b, c, d, e = 4.7, 37.6, 11, 0.72, 384")
+    assert cells.press(blanks) == "" and cells.status(blanks) == "Done."
 
 
 def change_course(page):

@@ -1,6 +1,7 @@
 """A model that writes in the page: on the cells' functions, token by token, stopped at any."""
 
 import re
+import time
 from functools import partial
 
 import numpy as np
@@ -33,7 +34,15 @@ def grouped(q, k, v, mask):
 three = dict(grouped_attention=grouped)
 ```
 
+```{{code-cell}} ipython3
+mine = {{}}
+```
+
 ```{{writes}} three
+:prompt: {PROMPT}
+```
+
+```{{writes}} mine
 :prompt: {PROMPT}
 ```
 
@@ -61,12 +70,16 @@ def expected():
 
 
 def press(page):
-    page.locator(".model-writes").get_by_role("button", name="Write").click()
+    form(page).get_by_role("button", name="Write").click()
+
+
+def form(page):
+    return page.locator(".model-writes").first
 
 
 def status(page, words):
     """Wait for such a status, and give it; another end of the work is an error."""
-    said = page.locator(".model-writes [role=status]")
+    said = form(page).locator("[role=status]")
     ends = re.compile(f"{words}|^(?!Loading|Running|[0-9]).")
     page.wait_for_function(
         """([box, words]) => new RegExp(words).test(box.textContent)""",
@@ -79,13 +92,13 @@ def status(page, words):
 
 
 def written(page):
-    return page.locator(".model-text").text_content()
+    return form(page).locator(".model-text").text_content()
 
 
 def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
     page = visit()
     assert not [url for url in page.asked if "/py/" in url or "smollm2" in url], "before a press"
-    button = page.locator(".model-writes").get_by_role("button", name="Write")
+    button = form(page).get_by_role("button", name="Write")
     said = re.fullmatch(r"Write: fetch (\d+) MB, once", button.text_content())
     assert 104 < int(said[1]) < 112
     press(page)
@@ -94,7 +107,7 @@ def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
     n_tokens = int(re.match(r"Stopped: (\d+) tokens", status(page, "^Stopped:"))[1])
     assert 12 <= n_tokens < 100, "it did not go on"
     assert written(page).startswith(PROMPT + expected())
-    assert page.locator(".model-writes .model-warning").text_content() == "", "on the product"
+    assert form(page).locator(".model-warning").text_content() == "", "on the product"
     assert violations(page) == []
 
     # A function of the reader's that is wrong is named; it is in a cell, which then runs again.
@@ -104,6 +117,36 @@ def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
     cell.locator("textarea").fill(code.replace("keepdims=True) @ v", "keepdims=True) @ v[..., :7]"))
     press(page)
     assert "parts['grouped_attention'] (grouped) returned" in status(page, "^parts")
+    # With one that does not run nothing is written, again and again, until the cell is changed.
+    cell.locator("textarea").fill(code.replace("mask):", "mask)"))
+    assert form(page).locator("[role=status]").text_content() == "", "that was about other code"
+    for _ in range(2):
+        press(page)
+        said = "^Cell 1, further up, raised an error. SyntaxError: expected ':'$"
+        status(page, said)
+        assert written(page) == PROMPT
+    cell.locator("textarea").fill(code)
+    assert form(page).locator("[role=status]").text_content() == ""
+
+    # In an endless loop nothing is heard: the stop starts another Python, and what was typed stays.
+    endless = code.replace("    s = np", "    while True: pass\n    s = np")
+    cell.locator("textarea").fill(endless)
+    press(page)
+    page.wait_for_timeout(3000)
+    since = time.monotonic()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    status(page, "^Stopped.$")
+    assert time.monotonic() - since < 20, "two seconds, and a busy machine"
+    assert cell.locator("textarea").input_value() == endless
+    assert form(page).get_by_label("The text begins").input_value() == PROMPT
+    cell.locator("textarea").fill(code)
+
+    # Where nothing is kept, it says so.
+    other = page.locator(".model-writes").nth(1)
+    other.get_by_role("button", name="Write").click()
+    other.get_by_text("mine is empty, so the model writes on the course’s").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    other.get_by_text("Stopped:").wait_for()
 
     # On the course's functions it goes on as if nothing had been; nothing is fetched again.
     page.asked.clear()
@@ -153,5 +196,5 @@ def test_without_weights_or_python_there_is_no_form(built, new_page, tmp_path):
         for name in ("weights", "python"):
             page = new_page()
             page.goto(f"{base}/book/{name}.html", wait_until="load")
-            assert page.locator(".model-writes").count() == 1
-            assert not page.locator(".model-writes").is_visible()
+            assert page.locator(".model-writes").count() == 2
+            assert not page.locator(".model-writes:visible").count()

@@ -33,7 +33,9 @@ def write(out: Path) -> tuple[str, int]:
     for old in folder.glob("*.zip"):
         old.unlink()
     (folder / name).write_bytes(zipped)
-    return f"py/{made.name}/worker.js?course=../{name}", pyodide.weight(made) + len(zipped)
+    heard = pyodide.told(made) + len(zipped)
+    address = f"py/{made.name}/worker.js?course=../{name}&amp;bytes={heard}"
+    return address, pyodide.weight(made) + len(zipped)
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:

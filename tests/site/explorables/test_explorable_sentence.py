@@ -73,6 +73,9 @@ def assert_right(page, tokens, p):
             if (width := lines.get(f"line{i}-{j}")) is not None:
                 assert width == pytest.approx(0.5 + 6 * p[head, i, j], abs=0.2501)
     assert said(page, NAME) == sentence.said(tokens, p[head], query, NAMES[head])
+    found = sentence.finding(tokens, p[head], query, NAMES[head])
+    assert host(page, NAME).locator(".ae-question").text_content() == found
+    assert host(page, NAME).locator(".ae-body").get_attribute("aria-label") == found
 
 
 def test_what_was_recorded_is_what_the_model_gives(model):
@@ -82,7 +85,7 @@ def test_what_was_recorded_is_what_the_model_gives(model):
     np.testing.assert_allclose(found[1], p, atol=1e-5)
     assert [sentence72.name_of(head) for head in sentence.HEADS] == NAMES
     # What the page says above the picture.
-    assert sentence.finding(tokens, p[0]) == (
+    assert sentence.finding(tokens, p[0], tokens.index("it"), NAMES[0]) == (
         "In one head of a real model, L3H1, “it” gives 77 % of its weight to “horse”."
     )
     row = p[0, tokens.index("it")]
@@ -103,7 +106,6 @@ def test_before_the_press_each_head_and_word_is_right_and_nothing_is_fetched(vis
         assert_right(page, tokens, p)
     assert tokens[state(page, NAME)["query"]] == "it", "once round"
     assert word.get_attribute("aria-valuetext") == said(page, NAME)
-    assert host(page, NAME).get_by_label("Your sentence").is_disabled()
     assert_still(page, NAME)
     assert [url.rsplit("/", 1)[1] for url in page.asked] == ["index.html"]
 
@@ -126,6 +128,53 @@ def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
     host(page, NAME).get_by_role("button", name="L1H8").click()
     assert_right(page, tokens, p)
     assert_still(page, NAME)
+
+
+LONG = "Nevertheless, extraordinarily uncharacteristic misunderstandings " * 2
+
+
+@pytest.mark.parametrize("width", [390, 688])
+def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit, model, width):
+    page = visit(width=width)
+    shown = host(page, NAME)
+    field, status = shown.get_by_label("Your sentence"), shown.get_by_role("status")
+    page.route("**/*.bin", lambda route: None)  # an answer that never comes
+    field.press("Control+End")
+    field.press_sequentially("W")
+    status.get_by_text("of 28 MB").wait_for()
+    field.press("Enter")
+    assert field.input_value() == sentence.TEXT + "W", "it is one line"
+    shown.get_by_role("button", name="Stop").click()
+    field.press("Backspace")
+    assert field.input_value() == sentence.TEXT, "what was typed stays"
+    assert shown.get_by_role("button", name="Your own sentence").is_visible(), "it was stopped"
+    page.unroute("**/*.bin")
+    fetch(page, NAME)
+    read(page, "Why?", 4)
+    tokens, p = truth(model, "Why?")
+    assert_right(page, tokens, p)
+
+    # After a reload it is here, as the button says, and a key begins.
+    page.reload()
+    page.wait_for_selector("[data-ready]")
+    page.asked.clear()
+    shown.get_by_role("button", name="Your own sentence: the model is here").wait_for()
+    assert page.asked == []
+    read(page, "Why?", 4)
+    assert field.evaluate("e => document.activeElement === e")
+    field.fill(LONG[:120])
+    assert field.evaluate("e => e.scrollHeight <= e.clientHeight"), "all of it is seen"
+    assert_still(page, NAME)
+
+
+def test_offline_is_said(new_page, served):
+    page = new_page(width=688)
+    page.goto(f"{served}/index.html")
+    page.wait_for_selector("[data-ready]")
+    page.context.set_offline(True)
+    host(page, NAME).get_by_label("Your sentence").press_sequentially("W")
+    host(page, NAME).get_by_text("Not fetched: this device is offline.").wait_for()
+    page.context.set_offline(False)
 
 
 def test_the_word_that_is_picked_stays_where_it_still_stands(visit, model):

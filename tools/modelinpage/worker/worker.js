@@ -13,11 +13,16 @@ let whole = {}; // the last sentence, with all heads
 async function open(folder, progress) {
   const answer = await fetch(new URL("manifest.json", folder));
   if (!answer.ok) throw new Error(`manifest.json: ${answer.status}`);
+  const list = answer.clone();
   const manifest = await answer.json();
   model = await load(manifest, (one, told) => file(folder, one, told), progress);
   await tidy(manifest).catch(() => {}); // what stays only takes room
+  await keepList(list).catch(() => {}); // no room, or no such store
   return { ready: true };
 }
+
+// The list of the files, so that a page sees that all of them are here without a request.
+const keepList = async (list) => (await caches.open("minilm-lists")).put(list.url, list);
 
 // As many words as fit.
 function read(text, most) {

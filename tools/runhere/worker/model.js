@@ -1,7 +1,8 @@
 // A language model in the page's Python. Its file is fetched straight into Python's memory; then it
 // writes, token by token, on the course's functions or on those of the page's cells.
 // In: {model: "write", folder, prompt, most, own} and, at any time, {model: "halt"}. Out: {model} as
-// "fetching" {done, total}, "warning" {text}, "token" {text}, and at the end "done" {error, halted}.
+// "fetching" {done, total}, "warning" {text}, "note" {text}, "token" {text}, and at the end "done" {error,
+// halted}.
 
 const PRODUCT = "/home/pyodide/blocks.wasm";
 const PYTHON = `
@@ -29,7 +30,12 @@ def _begin(prompt, most, own):
     from attention_src.models.smollm2.in_numpy import own as parts, write
     if own and not isinstance(_cells.get(own), dict):
         raise NameError(f"no dict of functions named {own}: did its cell raise an error?")
-    _next = write.write(_model, prompt, most, parts.on(_cells[own]) if own else None).__next__
+    mine = _cells[own] if own else {}
+    _next = write.write(_model, prompt, most, parts.on(mine) if mine else None).__next__
+    if mine or not own:
+        return ""
+    return (f"{own} is empty, so the model writes on the course’s functions. What you keep at the end "
+            "of an exercise gets there.")
 
 def _in_words(f, *given):
     try:
@@ -109,6 +115,10 @@ async function load(folder, signal) {
   for (const { url } of (await store?.keys()) || []) if (!known.has(url)) await store.delete(url);
 }
 
+function offline(error) {
+  throw navigator.onLine ? error : new Error("This device is offline.");
+}
+
 const rest = () => new Promise((resolve) => setTimeout(resolve)); // a halt may come in
 
 export async function write({ folder, prompt, most, own }) {
@@ -116,8 +126,9 @@ export async function write({ folder, prompt, most, own }) {
   const { signal } = halting;
   const end = { model: "done" };
   try {
-    if (loaded !== folder) await load(folder, signal);
-    call("_begin", prompt, most, own);
+    if (loaded !== folder) await load(folder, signal).catch(offline);
+    const note = call("_begin", prompt, most, own);
+    if (note) postMessage({ model: "note", text: note });
     for (let text; (text = call("_next")) !== undefined && text !== null; await rest()) {
       postMessage({ model: "token", text });
       if (signal.aborted) break;

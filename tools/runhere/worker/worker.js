@@ -1,18 +1,21 @@
-// Python of one page. In: {code, name, kept}; kept: the functions that the reader kept, by name, each with
-// its code. Out: {ready} or {failed}; then for each code {kind, text} as it prints, {kind: "figure", svgs}
-// as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error, status} at its end.
-// {needed: the code of each cell above, and of one more} is answered by {done, needed}: which of them must run
-// before that one, by their numbers (needed.py). One code or question at a time: the page waits for {done}.
+// Python of one page. In: {code, name, kept, stub}; kept: the functions that the reader kept, by name, each
+// with its code; stub: the chapter's code of an answer that was changed, of which nothing of before stays.
+// Out: {share} of what is fetched, then {ready} or {failed}; then for each code {kind, text} as it prints,
+// {kind: "figure", svgs} as it draws, {kind: "keep", part, text} for a function to be kept, and {done, error,
+// status} at its end. {needed: the code of each cell above, and of one more; given: the chapter's own code of
+// each} is answered by {done, needed}: which of them must run before that one, by their numbers (needed.py).
+// One code or question at a time: the page waits for {done}.
 // {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
-const course = new URL(new URL(import.meta.url).searchParams.get("course"), here).href;
+const options = new URL(import.meta.url).searchParams; // course: its zip; bytes: all that is fetched
+const course = new URL(options.get("course"), here).href;
 const LIMIT = 20000; // characters that one run may print
 const FOLDER = "/home/pyodide/my_attention";
 
 const HELPER = `
-import linecache, os, sys, traceback
+import ast, linecache, os, sys, traceback
 import numpy
 from pyodide.code import eval_code
 
@@ -33,18 +36,37 @@ def _file(name, code):
     version = texts.index(code) + 1
     return name if version == 1 else f"{name}, version {version}"
 
-def _needed(codes):
+def _read(code, given):
+    # What does not parse stands for what the chapter has there. It never ran, so it runs, and says why.
+    try:
+        ast.parse(code)
+        return code
+    except SyntaxError:
+        return f"{given}\\n# Something else that does not parse."
+
+def _needed(codes, given):
     from needed import needed
-    *above, code = codes
+    *above, code = map(_read, codes, given)
     return needed(above, code, _ran)
 
-def _run(code, name):
+def _forget(stub):
+    # The names that an answer is to make: its new code may make others, or none.
+    for node in ast.parse(stub).body:
+        blank = isinstance(node, ast.Assign) and getattr(node.value, "value", None) is ...
+        for name in [t.id for t in node.targets] if blank else [getattr(node, "name", "")]:
+            if name in _cells:
+                del _cells[name]
+                _ran.append(f"del {name}")
+
+def _run(code, name, stub):
+    _forget(stub)
     _ran.append(code)
     name = _file(name, code)
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
         value = eval_code(code, _cells, filename=name)
     except BaseException as error:
+        _ran[-1] += "\\n# It raised an error."  # hence it is run again where it is needed
         tb = error.__traceback__
         while tb and not tb.tb_frame.f_code.co_filename.startswith("cell "):
             tb = tb.tb_next
@@ -113,26 +135,45 @@ function layOut(FS, kept) {
 }
 
 // Undefined if that cannot be said, as of code that is nested too deep.
-function answered(python, codes) {
+function answered(python, ...codes) {
   const ask = python.globals.get("_needed");
-  const given = python.toPy(codes);
+  const given = codes.map((each) => python.toPy(each));
   try {
-    const found = ask(given);
+    const found = ask(...given);
     const numbers = found.toJs();
     found.destroy();
     return numbers;
   } catch {
     return undefined;
   } finally {
-    given.destroy();
+    for (const each of given) each.destroy();
     ask.destroy();
   }
 }
 
+// A worker named "tells" says how much has come. Another leaves answers as they are, since a browser keeps
+// compiled code for those alone.
+const plain = fetch;
+if (self.name === "tells") {
+  let bytes = 0;
+  const transform = (part, way) => {
+    postMessage({ share: Math.min((bytes += part.length) / options.get("bytes"), 1) });
+    way.enqueue(part);
+  };
+  self.fetch = async (...asked) => {
+    const answer = await plain(...asked);
+    return new Response(answer.body.pipeThrough(new TransformStream({ transform })), answer);
+  };
+}
+
 const loading = load();
+const loaded = (message) => {
+  self.fetch = plain;
+  postMessage(message);
+};
 loading.then(
-  () => postMessage({ ready: true }),
-  (error) => postMessage({ failed: error.message || String(error) }),
+  () => loaded({ ready: true }),
+  (error) => loaded({ failed: error.message || String(error) }),
 );
 
 let model;
@@ -150,14 +191,14 @@ async function answer(data) {
 
 onmessage = async ({ data }) => {
   if (data.model) return answer(data).catch(({ message }) => postMessage({ model: "done", error: message }));
-  const { code, name, kept } = data;
+  const { code, name, kept, stub } = data;
   const python = await loading;
-  if (data.needed) return postMessage({ done: true, needed: answered(python, data.needed) });
+  if (data.needed) return postMessage({ done: true, needed: answered(python, data.needed, data.given) });
   const run = python.globals.get("_run");
   printed = 0;
   layOut(python.FS, kept);
   try {
-    const result = run(code, name);
+    const result = run(code, name, stub);
     const [text, error, status] = result.toJs();
     result.destroy();
     run.destroy();
