@@ -91,7 +91,7 @@ BUTTONS = {
     "induction": "previous",
     "one_query": "all three guests",
     "pages": "End A",
-    "sentence72": "weight",
+    "sentence72": "size of what it adds",
     "split_merge": "merge",
 }
 

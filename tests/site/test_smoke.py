@@ -4,7 +4,7 @@ Of the files with a browser make test runs this one; the others look closer at t
 """
 
 import pytest
-from built_site import BUTTONS
+from built_site import BUTTONS, OPEN_FOLDS
 from run_here import exercises, stored
 from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
 from test_learner import predict
@@ -14,6 +14,7 @@ from attention_src.explorables import NAMES
 from tools.as_read import same_text
 from tools.site.measure import FIRST_PAGE
 
+LIFT = "document.querySelectorAll('.veil').forEach(veil => veil.classList.add('lifted'))"
 PAGE = "book/softmax.html"
 TASK = next(task for task in exercises(PAGE) if task.label == "ex:softmax-implement")
 
@@ -23,6 +24,8 @@ def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
     page, met = open_page(FIRST_PAGE), set()
     for path in pages:
         page.goto(f"{site}/{path}")
+        page.evaluate(OPEN_FOLDS)
+        page.evaluate(LIFT)
         for name in page.locator("[data-explorable]").evaluate_all(
             "all => all.map(e => e.dataset.explorable)"
         ):

@@ -22,7 +22,7 @@ from attention_src.explorables import content, difference, explorable_html
 def test_changes_are_announced_once_the_reader_pauses(show, name):
     page = show(name)
     spoken = host(page, name).locator('[aria-live="polite"]')
-    buttons = {**BUTTONS, "retrieval": "Reset", "kvcache": "Start over"}
+    buttons = BUTTONS | {"retrieval": "Reset", "kvcache": "Start over", "sentence72": "weight"}
     host(page, name).get_by_text(buttons[name], exact=True).click()
     page.wait_for_timeout(600)
     words = {
