@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try notebooks with each seed, record those that passed, and print the sum in the last line."""
+    """Try notebooks with each seed, record what passed, and print the sum in the last line."""
     digests = stored_digests()
     parser = argparse.ArgumentParser(prog="python -m tools.jitter", description=__doc__)
     parser.add_argument("slugs", nargs="*", metavar="chapter", help="all if none is named")
@@ -77,7 +77,7 @@ def tried(slugs: list[str], seeds: list[int]) -> list[Run]:
 
 def run(seed: int, slugs: list[str]) -> Run:
     """Run notebooks on one imaginary processor; if that cannot be done, all have failed."""
-    path = os.pathsep.join([str(HERE / "start"), str(ROOT)])
+    path = os.pathsep.join([str(HERE / "start"), str(HERE.parents[1])])
     environment = os.environ | {"PYTHONPATH": path, "JITTER_SEED": str(seed)}
     print(f"Seed {seed}: {' '.join(slugs)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -31,9 +31,9 @@ class Rewrite(ast.NodeTransformer):
         return self._call(node, "@", [node.left, node.right], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        said = ast.unparse(node.func)
-        if said.startswith("np."):
-            return self._call(node, said[3:], node.args, node.keywords)
+        package, _, name = ast.unparse(node.func).partition("np.")
+        if not package and name in noise.NAMES:
+            return self._call(node, name, node.args, node.keywords)
         if isinstance(node.func, ast.Attribute):
             arguments = [node.func.value, *node.args]
             return self._call(node, f".{node.func.attr}", arguments, node.keywords)
@@ -69,7 +69,7 @@ def install() -> None:
         change(module)
 
     builtins.__jitter__ = noise.in_numpy  # type: ignore[attr-defined]
-    loader.get_code, loader.exec_module = rewritten, executed  # type: ignore[method-assign]
+    loader.get_code, loader.exec_module = rewritten, executed  # type: ignore
 
 
 def change(module: Any) -> None:

@@ -26,12 +26,11 @@ from typing import Any
 
 SEED = int(os.environ.get("JITTER_SEED", 0))
 # NumPy's functions and .methods, by what happens to them.
-PRODUCTS = set("@ matmul dot .dot".split())
-SUMS = set("sum mean .sum .mean".split())
-ROUNDED = set(
-    "exp exp2 expm1 log log2 log10 log1p logaddexp sin cos tan tanh arccos arctan2 "
-    "std var .std .var linalg.norm linalg.solve linalg.inv polyfit corrcoef".split()
-)
+PRODUCTS = {"@", "matmul", "dot", ".dot"}
+SUMS = {"sum", "mean", ".sum", ".mean"}
+_ROUNDED = """exp exp2 expm1 log log2 log10 log1p logaddexp sin cos tan tanh arccos arctan2
+    std var .std .var linalg.norm linalg.solve linalg.inv polyfit corrcoef"""
+ROUNDED = set(_ROUNDED.split())
 NAMES = PRODUCTS | SUMS | ROUNDED | {"einsum"}
 
 
@@ -92,10 +91,7 @@ def in_numpy(name: str) -> Callable:
     """What stands for a function of NumPy, for a .method, or for @."""
     import numpy as np
 
-    if name.startswith("."):
-        f = lambda x, *others, **options: getattr(x, name[1:])(*others, **options)
-    else:
-        f = operator.matmul if name == "@" else operator.attrgetter(name)(np)
+    f = operator.matmul if name == "@" else _method(name) or operator.attrgetter(name)(np)
 
     def noisy(*arguments: Any, **options: Any) -> Any:
         arrays = [x for x in arguments if isinstance(x, (np.ndarray, np.generic))]
@@ -114,6 +110,13 @@ def in_numpy(name: str) -> Callable:
         return f(*arguments, **options)
 
     return noisy
+
+
+def _method(name: str) -> Callable | None:
+    """The function of an array that its .method is; None if this is no method's name."""
+    if not name.startswith("."):
+        return None
+    return lambda x, *others, **options: getattr(x, name[1:])(*others, **options)
 
 
 def _is_rounded(x: Any) -> bool:

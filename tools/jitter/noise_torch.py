@@ -11,24 +11,28 @@ from tools.jitter import noise
 
 # What each operator multiplies with; addmm is mm and a sum.
 PRODUCTS = dict(mm="mm", bmm="bmm", mv="mv", dot="dot", addmm="mm", addmv="mv", baddbmm="bmm")
-ROUNDED = set(
-    "exp exp2 expm1 log log2 log1p sin cos tanh erf sigmoid silu gelu softplus elu std var var_mean "
-    "norm linalg_vector_norm _softmax _log_softmax log_sigmoid_forward nll_loss_forward "
-    "native_layer_norm _fused_rms_norm _linalg_svd _linalg_eigh linalg_lstsq "
-    "_scaled_dot_product_flash_attention_for_cpu".split()
-)  # and all *_backward*
+_ROUNDED = """exp exp2 expm1 log log2 log1p sin cos tanh erf sigmoid silu gelu softplus elu std var
+    var_mean norm linalg_vector_norm _softmax _log_softmax log_sigmoid_forward nll_loss_forward
+    native_layer_norm _fused_rms_norm _linalg_svd _linalg_eigh linalg_lstsq
+    _scaled_dot_product_flash_attention_for_cpu"""
+ROUNDED = set(_ROUNDED.split())  # and all *_backward*
 
 
 def enter(torch: Any) -> None:
     """Change what this thread computes with torch from now on."""
+    mode(torch).__enter__()
+
+
+def mode(torch: Any) -> Any:
+    """A mode of torch in which each operator is `noisy`."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     # Not in a class statement: there torch would look whether to compile it, and import triton.
-    mode = type("Noise", (TorchDispatchMode,), {})
-    mode.__torch_dispatch__ = lambda self, f, types, arguments=(), options=None: noisy(
+    kind: Any = type("Noise", (TorchDispatchMode,), {})
+    kind.__torch_dispatch__ = lambda self, f, types, arguments=(), options=None: noisy(
         torch, f, arguments, options or {}
     )
-    mode().__enter__()
+    return kind()
 
 
 def noisy(torch: Any, f: Any, arguments: Any, options: dict[str, Any]) -> Any:
@@ -39,7 +43,12 @@ def noisy(torch: Any, f: Any, arguments: Any, options: dict[str, Any]) -> Any:
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
     if name in PRODUCTS and not options and all(x.is_cpu for x in tensors):
         return _product(torch, PRODUCTS[name], *arguments)
-    if name in ("sum", "mean") and not options and _is_rounded(torch, arguments[0]):
+    if (
+        name in ("sum", "mean")
+        and not options
+        and arguments[0].ndim
+        and _is_rounded(torch, arguments[0])
+    ):
         return _sum(torch, *arguments, mean=name == "mean")
     y = f(*arguments, **options)
     if name.rstrip("_") in ROUNDED or "_backward" in name:
@@ -65,8 +74,6 @@ def _product(torch: Any, name: str, *arguments: Any) -> Any:
 
 
 def _sum(torch: Any, x: Any, axes: Any = None, *others: Any, mean: bool) -> Any:
-    """torch's sum or mean of a tensor."""
-    axes = axes or range(x.ndim)
-    if not x.numel() or not x.ndim:
-        return (torch.mean if mean else torch.sum)(x, axes, *others)
+    """torch's sum or mean of a tensor that has axes."""
+    axes = axes or tuple(range(x.ndim))
     return noise.total(lambda x: torch.sum(x, axes, *others), x, axes, mean)
