@@ -1,6 +1,7 @@
 """make jitter finds what rounding turns, and nothing else; what passed is not tried again."""
 
 import ast
+import builtins
 import contextlib
 import io
 import json
@@ -202,14 +203,31 @@ CODES = (
 )
 
 
-def test_a_magnified_number_is_found_and_a_stable_one_is_not(tmp_path, monkeypatch):
-    cells, names = [], {}
+def printed(code, names):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(install.rewrite(ast.parse(code)), "cell", "exec"), names)
+    return said.getvalue()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_magnified_number_turns_and_a_stable_one_does_not(number, seed, monkeypatch):
+    monkeypatch.setattr(builtins, "__jitter__", noise.in_numpy, raising=False)
+    found = []
+    for chosen in (0, number):
+        seed(chosen)
+        names = {}
+        found.append([printed(code, names) for code in CODES])
+    assert found[0][0] == found[1][0] and found[0][1] != found[1][1]
+
+
+@pytest.mark.weekly
+def test_a_run_of_a_notebook_finds_the_same(tmp_path, monkeypatch):
+    cells, names = [], {"__jitter__": noise.in_numpy}
     for count, code in enumerate(CODES, 1):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(code, names)
+        said = printed(code, names)
         cell = nbformat.v4.new_code_cell(code, execution_count=count)
-        cell.outputs = [nbformat.v4.new_output("stream", text=said.getvalue())]
+        cell.outputs = [nbformat.v4.new_output("stream", text=said)]
         cells.append(cell)
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
@@ -222,4 +240,3 @@ def test_a_magnified_number_is_found_and_a_stable_one_is_not(tmp_path, monkeypat
     found = jitter.run(1, ["tiny"])
     assert found.counts == Counter(passed=1, failed=1)
     assert found.failed == list(found.moved) == ["tiny.ipynb Cell 1"]
-    assert jitter.run(0, ["tiny"]) == (Counter(passed=2), {}, [])
