@@ -15,7 +15,7 @@ PORT ?= 8000
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test test-all lab notebooks check gpu bench static
-.PHONY: elsewhere newest lowest colab breaks weekly firefox clean
+.PHONY: elsewhere jitter newest lowest colab breaks weekly firefox clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
@@ -30,6 +30,7 @@ help:
 	@echo "make gpu        on a machine with a GPU: test the kernels compiled for it, then measure them"
 	@echo "make bench      the measurements alone"
 	@echo "make elsewhere  run notebooks and numerical tests as on four other processors"
+	@echo "make jitter     run notebooks with other roundings, as on processors that do not exist"
 	@echo "make firefox    run the site's tests in Firefox too, all of them"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
@@ -64,8 +65,8 @@ serve: book
 	@$(BIN)/python -m tools.site.server _build/html $(PORT)
 
 # A process for each core: more threads in NumPy and torch would only wait for each other.
-test test-all notebooks elsewhere newest: export OPENBLAS_NUM_THREADS = 1
-test test-all notebooks elsewhere newest: export OMP_NUM_THREADS = 1
+test test-all notebooks elsewhere jitter newest: export OPENBLAS_NUM_THREADS = 1
+test test-all notebooks elsewhere jitter newest: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
 	@$(BIN)/python -m tools.run_tests
@@ -106,6 +107,12 @@ static: .venv/all
 # CPUS="Haswell Zen" tries those alone.
 elsewhere: .venv/all
 	@$(BIN)/python -m tools.elsewhere $(CPUS)
+
+# Run weekly, with new seeds: each is an imaginary processor. ONLY=--changed tries what has not passed as
+# it is, ONLY="flash rope" those chapters.
+SEEDS ?= 1,2,3
+jitter: .venv/all
+	@$(BIN)/python -m tools.jitter --seeds $(SEEDS) $(ONLY)
 
 # Run weekly. newest: the newest release of every dependency. Notebooks are run but their outputs are
 # not compared, because a new version may print differently.

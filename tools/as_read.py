@@ -27,7 +27,7 @@ import pytest
 
 POINTS, LEVELS = 0.3, 2
 # No part of a word (float16, L3H5, 1.7B) and no version (2.13.0). NumPy writes 1e-05 as 1.e-05.
-_NUMBER = re.compile(
+NUMBER = re.compile(
     r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+|\.(?=[eE]))?(?:[eE][-+]?\d+)?"
     r"(?!\w|\.\w)(?: ?%| to (?=\d+ ?%))?"  # in "99 to 100 %" both are percentages
 )
@@ -88,8 +88,8 @@ def same(stored: str, found: str) -> bool:
 
 def same_text(stored: str, found: str) -> bool:
     """Whether two texts differ at most in the last digits of rounded numbers."""
-    numbers = list(zip(_NUMBER.findall(stored), _NUMBER.findall(found), strict=False))
-    words, new_words = _NUMBER.split(stored), _NUMBER.split(found)
+    numbers = list(zip(NUMBER.findall(stored), NUMBER.findall(found), strict=False))
+    words, new_words = NUMBER.split(stored), NUMBER.split(found)
     if len(words) != len(new_words) or not all(_same_number(*pair) for pair in numbers):
         return False
     # 9.99 beside 10.00 in a table: a number that grew takes a space from its column.
@@ -108,9 +108,14 @@ def _same_number(stored: str, found: str) -> bool:
     rounded = all(re.search(r"[.eE%]|to", text) for text in (stored, found))
     if not rounded or _form(stored) != _form(found):
         return False
-    old, new = (Decimal(re.sub("[, %to]", "", x).replace("−", "-")) for x in (stored, found))
+    old, new = value(stored), value(found)
     unit = min(Decimal(1).scaleb(int(x.as_tuple().exponent)) for x in (old, new))
     return abs(old - new) <= unit
+
+
+def value(number: str) -> Decimal:
+    """What a printed number says."""
+    return Decimal(re.sub("[, %to]", "", number).replace("−", "-"))
 
 
 def _form(number: str) -> tuple[int, bool, bool]:
