@@ -17,7 +17,7 @@ import torch
 
 from attention_src.triton_support import interpreter
 from benchmarks.goals import TOPICS, all_goals, count, judge
-from benchmarks.record import format_table, kept, provenance, save
+from benchmarks.record import MEASURED, format_table, kept, provenance, save
 from benchmarks.running import Bench
 
 
@@ -54,7 +54,7 @@ def main() -> int:
         judged = judge(goals, results, source["chip"])
         print(f"\nGoals\n{format_table(judged)}\n\n{count(judged)}")
         if not options.topics:
-            print(f"kept in {save('goals', judged, source)}")
+            print(f"kept in {save('goals', judged, source, MEASURED)}")
     failed = [row for rows in results.values() for row in rows if row["impl"] == "triton"]
     return int(any(row["error"] for row in failed))
 
@@ -73,7 +73,7 @@ def _run(topic: str, bench: Bench, source: dict) -> list[dict]:
         print(f"\n{topic}: tried at tiny sizes, not measured\n{format_table(tried)}")
     else:
         print(f"\n{topic}\n{format_table(rows)}")
-        print(f"kept in {save(topic, rows, source)}")
+        print(f"kept in {save(topic, rows, source, MEASURED)}")
     return rows
 
 

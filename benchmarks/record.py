@@ -14,8 +14,11 @@ from typing import Any
 
 import torch
 
+from attention_src.costs.measured import FOLDER as MEASURED
+
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "benchmarks" / "results"  # of a CPU, and of the compiled code
+RESULT_FILES = (":!benchmarks/results", ":!attention_src/costs/measured/*.json")  # no sources
 UNKNOWN = "unknown"
 
 
@@ -30,11 +33,7 @@ def provenance() -> dict[str, Any]:
     """
     copied = os.environ.get("BENCHMARK_COMMIT")
     commit = copied or _output("git", "rev-parse", "HEAD")
-    changes = (
-        None
-        if copied
-        else _output("git", "status", "--porcelain", "--", ".", ":!benchmarks/results")
-    )
+    changes = None if copied else _output("git", "status", "--porcelain", "--", ".", *RESULT_FILES)
     return dict(
         date_utc=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
         chip=torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -81,7 +80,7 @@ def short_name(chip: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", chip.lower()).strip("-")
 
 
-def kept(chip: str, folder: Path = RESULTS) -> dict[str, list[dict]]:
+def kept(chip: str, folder: Path = MEASURED) -> dict[str, list[dict]]:
     """The rows that were kept for a chip.
 
     Args:

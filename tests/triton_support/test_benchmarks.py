@@ -14,7 +14,8 @@ from benchmarks.topics import flash, kvcache, softmax
 
 
 def recorded():
-    return {path: path.read_bytes() for path in record.RESULTS.glob("*")}
+    folders = record.RESULTS, record.MEASURED
+    return {path: path.read_bytes() for folder in folders for path in folder.glob("*.json")}
 
 
 @pytest.fixture
@@ -174,15 +175,19 @@ def test_a_changed_tree_is_dirty_and_results_do_not_count(tmp_path, monkeypatch)
         copied.setenv("BENCHMARK_COMMIT", "abc")
         assert record.provenance()["commit"] == "abc" and record.provenance()["dirty"] == "unknown"
     (tmp_path / "benchmarks" / "results").mkdir(parents=True)
+    measured = tmp_path / "attention_src" / "costs" / "measured"
+    measured.mkdir(parents=True)
+    (measured / "__init__.py").write_text("1")
     (tmp_path / "benchmarks" / "flash.py").write_text("1")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "all")
     first = record.provenance()
     assert first["commit"] == git(tmp_path, "rev-parse", "HEAD") and first["dirty"] is False
-    (tmp_path / "benchmarks" / "results" / "h200-flash.json").write_text("{}")
+    (tmp_path / "benchmarks" / "results" / "cpu-launch.json").write_text("{}")
+    (measured / "h200-flash.json").write_text("{}")
     assert record.provenance()["dirty"] is False
-    (tmp_path / "benchmarks" / "flash.py").write_text("2")
+    (measured / "__init__.py").write_text("2")
     second = record.provenance()
     assert second["dirty"] is True and second["sources_sha256"] != first["sources_sha256"]
 

@@ -7,6 +7,7 @@ import pytest
 from kernel_support import needs_interpreter
 
 import benchmarks.__main__ as command
+from attention_src.costs.measured import measured
 from benchmarks import goals, record
 from benchmarks.goals import Goal, all_goals, count, judge
 from benchmarks.running import Bench
@@ -137,6 +138,38 @@ def test_kept_results_are_judged_without_a_gpu(monkeypatch, capsys):
     verdicts = [line.split()[-1] for line in table.splitlines()[1:]]
     assert set(verdicts) == {"met", "missed"}
     assert counts == f"flash: {verdicts.count('met')} of {len(verdicts)} met\n"
+
+
+def test_the_readme_says_what_was_foretold_and_what_came():
+    readme = (record.ROOT / "README.md").read_text(encoding="utf-8")
+    pairs = []
+    for impl, launch, causal in (
+        ("triton", "flash_forward full", False),
+        ("triton", "flash_forward causal", True),
+        ("flex", "FlexAttention full", False),
+    ):
+        at = dict(direction="forward", d=128, n=16384, causal=causal, impl=impl)
+        came = measured("flash").value("tflop_per_s", **at)
+        pairs += [f"{came:.0f}", f"{goals.hot_loop_speed(launch, 128):.0f}"]
+    assert "makes {} TFLOP/s forward for {} foretold".format(*pairs[:2]) in readme
+    assert "mask {} for {}, but FlexAttention makes {} for {}".format(*pairs[2:]) in readme
+
+
+def test_the_readme_says_how_near_each_kernel_is_to_a_copy():
+    readme = (record.ROOT / "README.md").read_text(encoding="utf-8")
+
+    def percent(topic, keep=lambda row: True):
+        rows = [row for row in measured(topic).rows if row["impl"] == "triton" and keep(row)]
+        return [100 * row["of_copy"] for row in rows]
+
+    rope, (forward, backward) = percent("rope"), percent("ssm")
+    softmax = int(min(percent("softmax", lambda row: row["n"] <= 16384)))
+    cache = int(min(percent("kvcache", lambda row: row["cache"] != "int8")))
+    assert f"at {int(min(rope))} to {max(rope):.0f} % of a copy's speed" in readme
+    assert (
+        f"16,384 numbers at {softmax} % or more, decoding over a 16-bit cache at {cache}" in readme
+    )
+    assert f"({forward:.0f} % of a copy's speed forward, {backward:.1f} % backward)" in readme
 
 
 def test_only_the_files_of_that_chip_are_kept(tmp_path):
