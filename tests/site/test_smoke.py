@@ -42,7 +42,7 @@ def press(page, name):
     box.and_(page.locator("[data-ready]")).wait_for()
     before = box.get_attribute("data-state")
     if name in BUTTONS:
-        box.get_by_text(BUTTONS[name], exact=True).click()
+        box.get_by_role("button", name=BUTTONS[name], exact=True).click()
     else:
         box.locator("select, input").first.press("ArrowDown")
     return box.get_attribute("data-state") != before
