@@ -24,11 +24,13 @@ def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
     page, met = open_page(FIRST_PAGE), set()
     for path in pages:
         page.goto(f"{site}/{path}")
-        page.evaluate(OPEN_FOLDS)
-        page.evaluate(LIFT)
-        for name in page.locator("[data-explorable]").evaluate_all(
+        here = page.locator("[data-explorable]").evaluate_all(
             "all => all.map(e => e.dataset.explorable)"
-        ):
+        )
+        if here:  # one may stand in a fold or below a veil
+            page.evaluate(OPEN_FOLDS)
+            page.evaluate(LIFT)
+        for name in here:
             assert press(page, name), f"{path}: {name} does not answer"
             met.add(name)
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
@@ -42,7 +44,7 @@ def press(page, name):
     box.and_(page.locator("[data-ready]")).wait_for()
     before = box.get_attribute("data-state")
     if name in BUTTONS:
-        box.get_by_text(BUTTONS[name], exact=True).click()
+        box.get_by_role("button", name=BUTTONS[name], exact=True).click()
     else:
         box.locator("select, input").first.press("ArrowDown")
     return box.get_attribute("data-state") != before
