@@ -15,7 +15,7 @@ PORT ?= 8000
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test lab notebooks check gpu bench static
-.PHONY: elsewhere newest lowest colab breaks weekly firefox clean
+.PHONY: elsewhere newest lowest colab breaks weekly firefox webkit clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
@@ -30,6 +30,7 @@ help:
 	@echo "make bench      the measurements alone"
 	@echo "make elsewhere  run notebooks and numerical tests as on four other processors"
 	@echo "make firefox    run the site's tests in Firefox too, all of them"
+	@echo "make webkit     open the site in WebKitGTK, run a cell, an exercise and both models"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
 
@@ -140,6 +141,10 @@ weekly: .venv/all book
 # firefox: run weekly; every test of the site that Firefox can be driven through, where make test has a few.
 firefox: .venv/all book
 	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox --hypothesis-profile=weekly tests/site
+
+# webkit: run weekly; the engine of Safari, as Debian has it (apt install webkit2gtk-driver xvfb).
+webkit: .venv/all book
+	@$(BIN)/python -m pytest -s tests/site/webkit.py
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
