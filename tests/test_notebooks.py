@@ -16,7 +16,7 @@ import pytest
 
 from attention_src import timing
 from attention_src.exercises.keep import PARTS
-from tools.book import Book
+from tools.book import VERSION, Book
 from tools.freshness import own_cells
 from tools.notebook import build as notebooks
 
@@ -66,6 +66,19 @@ def test_nothing_is_hidden_from_nbval(chapter):
 def test_the_setup_cell_is_silent_where_all_is_there(chapter):
     (setup,) = (c for c in code_cells(chapter) if "generated" in c.metadata.get("tags", []))
     assert setup.outputs == []
+
+
+@each_notebook
+def test_badge_and_setup_cell_name_the_release_and_no_branch(chapter):
+    badge, setup = read(chapter).cells[:2]
+    assert re.findall(r"/blob/([^/]+)/", badge.source) == [f"v{VERSION}"]
+    assert re.findall(r"\bgit\+[^@\"]+@?([^\"]*)\"", setup.source) == [f"v{VERSION}"]
+    assert f'if installed != "{VERSION}":' in setup.source
+
+
+def test_the_citation_names_the_release():
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall("^version: (.*)$", cited, re.M) == [VERSION]
 
 
 @each_notebook

@@ -31,6 +31,23 @@ def test_pins_can_be_installed_on_the_oldest_python():
     assert list(too_new(pins, importlib.metadata.metadata)) == []
 
 
+def pins_of(*files):
+    """Every pin of these files: the version by the name, as pip compares names."""
+    text = "".join((ROOT / file).read_text(encoding="utf-8") for file in files)
+    found = re.findall(r"^([\w.-]+)==([\w.]+)(.*)$", text, re.M)
+    return {re.sub(r"[-_.]+", "-", name).lower(): (version, rest) for name, version, rest in found}
+
+
+def test_the_wheels_of_jupyter_book_have_a_hash_and_the_pinned_version():
+    """Else pip would replace the wheel that it has just compared with its hash."""
+    wheels = pins_of("jupyter-book-wheels.txt")
+    pins = pins_of("constraints.txt", "requirements-book.txt")
+    assert {"jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme"} <= wheels.keys()
+    for name, (version, rest) in wheels.items():
+        assert re.fullmatch(r" --hash=sha256:[0-9a-f]{64}", rest), name
+        assert pins[name][0] == version, name
+
+
 def test_a_pin_for_newer_patch_releases_is_found():
     about = {"Version": "4.1.1", "Requires-Python": ">=3.11.5"}
     assert list(too_new([("soupsieve", "4.1.1")], lambda name: about)) == [

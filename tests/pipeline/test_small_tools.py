@@ -10,7 +10,7 @@ from pygments.lexers import PythonLexer
 from tiny import make_book
 
 from tools import break_tests, check_address
-from tools.book import Book
+from tools.book import VERSION, Book
 from tools.instruments import quiz
 from tools.notebook import setup_cell
 from tools.site.code import Formatter
@@ -54,8 +54,25 @@ def book(tmp_path_factory):
 def test_addresses_follow_from_one_line(book):
     assert book.repository.endswith(book.owner_and_name)
     (chapter,) = book.chapters
-    assert book.colab(chapter).endswith(f"{book.owner_and_name}/blob/main/notebooks/tiny.ipynb")
-    assert f"git+{book.repository}@main" in setup_cell.first_code(book, chapter)
+    at = f"{book.owner_and_name}/blob/v{VERSION}/notebooks/tiny.ipynb"
+    assert book.colab(chapter).endswith(at)
+    assert f'"git+{book.repository}@v{VERSION}"' in setup_cell.first_code(book, chapter)
+
+
+@pytest.mark.parametrize("there", [VERSION, "0.0.1", None])
+def test_the_setup_cell_replaces_another_release(there, book, monkeypatch, capsys):
+    """It installs what it names, unless just that is there: from a release or from a checkout."""
+    asked = []
+    found = [SimpleNamespace(version=there)] if there else []
+    monkeypatch.setattr("importlib.metadata.distributions", lambda name: found)
+    monkeypatch.setattr("subprocess.run", lambda command, check: asked.append(command[-1]))
+    exec(setup_cell.first_code(book, book.chapters[0]), {})
+    said = capsys.readouterr().out
+    if there == VERSION:
+        assert not asked and not said
+    else:
+        assert asked == [f"git+{book.repository}@v{VERSION}"]
+        assert said.rstrip().endswith(f"release {VERSION} (so far: {there or 'none'})")
 
 
 def test_the_setup_cell_leaves_torch_and_numpy_alone(book):
@@ -76,16 +93,24 @@ def test_the_setup_cell_brings_triton_where_it_is_needed(book):
     assert re.search(r'if sys.platform == "linux" and .*"triton==[\d.]+"\)$', code, re.DOTALL)
 
 
-@pytest.mark.parametrize("name, status", [("{}", 0), ("someone/else", 1)])
-def test_check_address(name, status, book, capsys):
-    assert check_address.main([name.format(book.owner_and_name)], book.root) == status
+@pytest.mark.parametrize(
+    "name, tag, said",
+    [
+        ("{}", f"v{VERSION}", ""),
+        ("someone/else", f"v{VERSION}", "set repository.url to https://github.com/someone/else"),
+        ("{}", "v0.0.1", f"makes the tag v{VERSION}, not v0.0.1"),
+        ("{}", "main", f"makes the tag v{VERSION}, not main"),
+    ],
+)
+def test_check_address(name, tag, said, book, capsys):
+    status = check_address.main([name.format(book.owner_and_name), tag], book.root)
     out = capsys.readouterr().out
-    assert ("set repository.url to https://github.com/someone/else" in out) == bool(status)
+    assert status == bool(said) and (said in out if said else not out.strip())
 
 
 def test_check_address_wants_owner_and_name(book, capsys):
     with pytest.raises(SystemExit):
-        check_address.main(["else"], book.root)
+        check_address.main(["else", "v1"], book.root)
     assert "OWNER/REPO" in capsys.readouterr().err
 
 

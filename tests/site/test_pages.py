@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
 from spoilers import open_prose, spoilers
 
-from tools.book import Book
+from tools.book import VERSION, Book
 from tools.minutes.course import lessons, time_line
 
 PAGES = site_pages()
@@ -211,7 +211,7 @@ def test_colab_and_download(page, soups):
     chapter = next(p for p in Book(ROOT).chapters if f"{p.docname}.html" == page)
     links = [a["href"] for a in soups[page].select(".article-header-buttons a")]
     assert Book(ROOT).colab(chapter) in links
-    assert Book(ROOT).colab(chapter).endswith(f"/blob/main/notebooks/{chapter.slug}.ipynb")
+    assert Book(ROOT).colab(chapter).endswith(f"/blob/v{VERSION}/notebooks/{chapter.slug}.ipynb")
     download = next(href for href in links if href.endswith(".ipynb") and "://" not in href)
     served = (HTML / page).parent.joinpath(download).resolve()
     assert json.loads(served.read_text("utf-8")) == json.loads(chapter.notebook.read_text("utf-8"))

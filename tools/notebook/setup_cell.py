@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tools.book import Book, Chapter
+from tools.book import VERSION, Book, Chapter
 from tools.minutes.course import time_line
 
 _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
@@ -15,6 +15,7 @@ _PACKAGE = """\
 # @title Set-up: installs what is missing, as on Colab. torch and numpy are left alone.
 import subprocess
 import sys
+from importlib.metadata import distributions
 from importlib.util import find_spec
 
 
@@ -25,11 +26,14 @@ def run(*arguments):
 wanted = {{
     "wadler_lindig": "{wadler_lindig}",
     "jaxtyping": "{jaxtyping}",
-    "attention_src": "git+{repository}@{branch}",
 }}
 missing = [source for name, source in wanted.items() if find_spec(name) is None]
+# This notebook and its checks belong to one release of the course's package.
+installed = next((each.version for each in distributions(name="attention_src")), "none")
+if installed != "{version}":
+    print(f"Installing the course's package: release {version} (so far: {{installed}})")
+    missing.append("git+{repository}@{release}")
 if missing:
-    print("Installing the course's package (a few seconds)")
     run("pip", "install", "--quiet", "--no-deps", *missing)
 """
 _MODEL = """\
@@ -64,7 +68,8 @@ def first_code(book: Book, chapter: Chapter) -> str:
         if name not in allowed:
             raise ValueError(f"{chapter.source}: needs: {name!r} is not one of {allowed}")
     pins = {name: _pin(name) for name in ("jaxtyping", "wadler_lindig")}
-    code = _PACKAGE.format(repository=book.repository, branch=book.branch, **pins)
+    course = {"repository": book.repository, "release": book.release, "version": VERSION}
+    code = _PACKAGE.format(**course, **pins)
     if "triton" in needs:
         code += _TRITON.format(triton=_pin("triton"))
     models = [name for name in needs if name in _MODELS]

@@ -53,7 +53,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         if not path.is_file():
             self.send_error(404)
             return
-        body = path.read_bytes()
+        body = self.body(path)
         self.send_response(200)
         self.send_header("Content-Type", self.guess_type(str(path)))
         self.send_header("Cache-Control", "max-age=600")
@@ -65,19 +65,22 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def body(self, path: Path) -> bytes:
+        return path.read_bytes()
+
     def log_message(self, *args: Any) -> None:
         """Log nothing: the caller prints what matters."""
 
 
 @contextmanager
-def serving(folder: str | Path, port: int = 0) -> Iterator[str]:
+def serving(folder: str | Path, port: int = 0, answer: type[Handler] = Handler) -> Iterator[str]:
     """Serve `folder` on 127.0.0.1 in a thread; yields the base address. Port 0 picks a free one."""
     folder = Path(folder)
     if not (folder / "index.html").is_file():
         raise ValueError(f"folder={str(folder)!r} holds no index.html: run make book first")
 
     def handler(*args: Any) -> Handler:
-        return Handler(*args, directory=str(folder))
+        return answer(*args, directory=str(folder))
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
