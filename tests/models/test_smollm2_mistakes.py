@@ -7,12 +7,12 @@ from smollm2_support import model, shallow, text_ids
 
 from attention_src.attention.reference import attention
 from attention_src.models.smollm2 import SmolLM2
-from attention_src.models.smollm2.experiments.learner_report import PROMPT
+from attention_src.models.smollm2.experiments import corpus_ids
 from attention_src.models.smollm2.experiments.mistakes import REFERENCES, Row, table
 from attention_src.models.smollm2.learner.defaults import OURS
 from attention_src.models.smollm2.learner.dispatch import Parts
 
-SHORT = dict(n=9, text="tide_mill", prompt="Once upon", max_new_tokens=3)
+SHORT = dict(n=9, text="tide_mill", max_new_tokens=3)
 
 
 def unscaled(q, k):
@@ -49,7 +49,7 @@ def alone(part, f, whole):
     """Perplexity and text of one mistake, by a model of its own."""
     own = SmolLM2(whole.config, whole.weights, whole.tokenizer, Parts({part: f}))
     nll = own.nll(text_ids(SHORT["n"]))
-    return float(nll.mean().exp()), own.generate(SHORT["prompt"], 3, stop=None)
+    return float(nll.mean().exp()), own.generate(own.decode(text_ids(SHORT["n"])), 3, stop=None)
 
 
 def test_right_parts_make_no_difference():
@@ -91,7 +91,7 @@ def test_what_fails_says_why_and_disturbs_nobody():
     assert huge.perplexity is None and "our" not in huge.note and "infinite" in huge.note
     assert later.perplexity == pytest.approx(right.perplexity, rel=1e-4)
     assert later.text == "" and "NaN" in later.note
-    assert right.text == shallow().generate("Once upon", 12, stop=None)
+    assert right.text == shallow().generate(shallow().decode(text_ids(SHORT["n"])), 12, stop=None)
     only = list(table(shallow(), wrong[:1], **SHORT))
     assert [row.mistake for row in only] == ["shape"]
 
@@ -103,7 +103,7 @@ def test_the_cache_shows_in_tokens_that_come_one_by_one():
         shallow().config, shallow().weights, shallow().tokenizer, Parts({wrong[0][1]: wrong[0][3]})
     )
     caches, ids = own.new_caches(max_tokens=9), text_ids(9)
-    logits = torch.cat([own.logits(piece, caches=caches) for piece in ids.split([4, *[1] * 5])])
+    logits = torch.cat([own.logits(piece, caches=caches) for piece in ids.split([4, 4, 1])])
     nll = torch.nn.functional.cross_entropy(logits[:-1], ids[1:])
     assert row.perplexity == pytest.approx(float(nll.exp()), rel=1e-3) and row.note == ""
 
@@ -140,7 +140,8 @@ def test_mistakes_differ_by_orders_of_magnitude():
     found = {row.mistake: row for row in rows}
     right = found["nothing"]
     assert steps == [", ".join(found)] and right.note == "no difference"
-    assert 10 < right.perplexity < 150 and right.text == model().generate(PROMPT, 8)
+    passage = model().decode(corpus_ids(model(), 32, "rivers"))
+    assert 10 < right.perplexity < 150 and right.text == model().generate(passage, 8, stop=None)
     for leak in ("leak", "no mask"):  # it looks like success, until the model writes
         assert found[leak].perplexity < right.perplexity / 2
     assert found["no scale"].perplexity > 5 * right.perplexity
