@@ -225,7 +225,8 @@ def test_minilm_reads_a_sentence(visit):
     box = there.one("[data-explorable][data-ready]")
     there.press(there.ask("a[0].querySelector('.ae-own button')", box))
     status(there, box, r"^\d+ ms$")
-    there.write(there.ask("a[0].querySelector('.ae-own input')", box), "My lazy parrot reads tea leaves")
+    field = there.ask("a[0].querySelector('.ae-own input')", box)
+    there.write(field, "My lazy parrot reads tea leaves")
     there.wait("JSON.parse(a[0].dataset.state).tokens.includes('tea')", box)
     print("MiniLM:", status(there, box, r"^\d+ ms$"))
 
