@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { workerAt } from "./sentence72_model.js";
 
 const LISTS = "minilm-lists"; // as in run-here.js
+const HERE = "Your own sentence: the model is here";
 const PAUSE = 250; // ms after the last key before the model runs
 export const MOST = 16; // tokens: more do not fit into a picture
 
@@ -40,17 +41,17 @@ export function ownSentence(host, words, { change, read }) {
   const ways = h("span", { class: "ae-ways" }, go, status, bar, stop);
   const form = h("form", { class: "ae-controls ae-own", onsubmit: begin }, field, ways);
   if (!folder) status.textContent = "On the course’s site: a sentence of your own.";
-  else isHere(folder).then((here) => here && (go.textContent = "Your own sentence: the model is here"));
+  else isHere(folder).then((here) => here && (go.textContent = HERE), () => {}); // or it cannot be known
   offer(false);
 
   function offer(fetching) {
     [go.hidden, bar.hidden, stop.hidden] = [!folder || Boolean(model), !fetching, !fetching];
   }
   function turn(on) {
-    const away = form.contains(document.activeElement) && document.activeElement !== field;
+    const stopped = document.activeElement === stop;
     live = on;
-    if (on && away) field.focus();
     offer(false);
+    if (stopped) (on ? field : go).focus(); // who typed, or went elsewhere, is left there
     change(on);
   }
   async function fetchModel() {
@@ -58,7 +59,9 @@ export function ownSentence(host, words, { change, read }) {
     begun = true;
     try {
       model = workerAt(new URL(folder, document.baseURI).href);
+      const pressed = document.activeElement === go;
       offer(true);
+      if (pressed) stop.focus();
       await model.load(({ done, total }) => {
         bar.value = done / total;
         status.textContent = `${Math.round(done / 1e6)} of ${mb} MB`;

@@ -80,7 +80,7 @@ def form(page):
 def status(page, words):
     """Wait for such a status, and give it; another end of the work is an error."""
     said = form(page).locator("[role=status]")
-    ends = re.compile(f"{words}|^(?!Loading|Running|[0-9]).")
+    ends = re.compile(f"{words}|^(?!Loading|Starting|Running|[0-9]).")
     page.wait_for_function(
         """([box, words]) => new RegExp(words).test(box.textContent)""",
         arg=[said.element_handle(), ends.pattern],
@@ -150,7 +150,7 @@ def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
 
     # On the course's functions it goes on as if nothing had been; nothing is fetched again.
     page.asked.clear()
-    page.get_by_role("checkbox").uncheck()
+    form(page).get_by_role("checkbox").uncheck()
     press(page)
     status(page, r"^\d\d tokens")
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -170,7 +170,7 @@ def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, built):
     status(page, "^Stopped: 0 tokens")
     page.context.unroute(f"**/{held}")
     page.asked.clear()
-    page.get_by_label("The text begins").fill("Once upon a time")
+    form(page).get_by_label("The text begins").fill("Once upon a time")
     press(page)
     status(page, r"^\d+ tokens")
     page.get_by_role("button", name="Stop", exact=True).click()
