@@ -1,4 +1,4 @@
-"""Functions in several processes, and what the system counts at their sockets."""
+"""Functions in processes that torchrun starts, and what the system counts at their sockets."""
 
 import socket
 import sys

@@ -41,7 +41,7 @@ def train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Recall((MIXERS[mixer] if isinstance(mixer, str) else mixer)(), d_k)
-    adam = torch.optim.Adam(model.parameters(), rate, fused=True)
+    adam = torch.optim.Adam(model.parameters(), rate)
     schedule = OneCycleLR(adam, rate, total_steps=steps)
     for _ in range(steps):
         again = bool(rng.integers(2)) if twice is None else twice
