@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,10 @@ def table(
     n = check_size(n, "n", at_least=4)
     n_new = check_size(max_new_tokens, "max_new_tokens", at_least=1)
     run = _Run(model, corpus_ids(model, n, text), n_new)
-    for cached, group in groupby(wrong, key=lambda row: row[1] == "append_and_read"):
-        while batch := list(islice(group, BATCH)):
-            say(progress, ", ".join(mistake for _, _, mistake, _ in batch))
-            yield from run.rows(batch, cached)
+    wrong = iter(wrong)
+    while batch := list(islice(wrong, BATCH)):
+        say(progress, ", ".join(mistake for _, _, mistake, _ in batch))
+        yield from run.rows(batch)
 
 
 class _Listening(SideBySide):
@@ -134,15 +134,18 @@ class _Run:
         assert right is not None
         self.right = right
 
-    def rows(self, batch: list[Wrong], cached: bool) -> Iterator[Row]:
+    def rows(self, batch: list[Wrong]) -> Iterator[Row]:
         variants = [Parts({part: f}) for _, part, _, f in batch]
         notes = self._stopped(variants)
         running = [b for b in range(len(batch)) if b not in notes]
         same = {b for b in running if self.sound.same(variants[b])}
         nll, texts = dict.fromkeys(same, self.right), dict.fromkeys(same, self.text)
-        if alive := [b for b in running if b not in same]:
+        differ = [b for b in running if b not in same]
+        cached = [b for b in differ if "append_and_read" in variants[b].own]
+        at_once = [b for b in differ if b not in cached]
+        for alive in filter(None, (at_once, cached)):
             side = SideBySide([variants[b] for b in alive])
-            found, wrote = self._read(side, cached)
+            found, wrote = self._read(side, alive is cached)
             nll |= {b: x for b, x in zip(alive, found, strict=True) if x is not None}
             texts |= dict(zip(alive, wrote, strict=True))
             notes |= {alive[i]: note for i, note in side.failed.items()}

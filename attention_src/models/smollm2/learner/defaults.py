@@ -26,7 +26,9 @@ def project(
         w_q, w_k, w_v: [d_model, H d] and twice [d_model, H_kv d]
     Returns: [..., n, H d] and twice [..., n, H_kv d]
     """
-    return x @ w_q, x @ w_k, x @ w_v
+    rows = x.reshape(-1, x.shape[-1])  # one large product, even for several texts
+    q, k, v = ((rows @ w).reshape(*x.shape[:-1], -1) for w in (w_q, w_k, w_v))
+    return q, k, v
 
 
 def rotate(x: Any, positions: Any, base: float) -> Float[np.ndarray, "*batch n d"]:
