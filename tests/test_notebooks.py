@@ -177,29 +177,32 @@ def test_marked():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "two"])
 @pytest.mark.parametrize("clock", ["thread_time", "monotonic"])
 def test_what_computes_long_fails_a_fast_run(tmp_path, clock, processes):
-    """Limits are smaller here, and one computes or sleeps for longer."""
+    """Limits are smaller here, and two cells and a test compute or sleep for longer."""
     computes = clock == "thread_time"
     what = "pass" if computes else "time.sleep(0.1)"
     text = (ROOT / "conftest.py").read_text("utf-8")
-    limits = '{"test": 2.0, "cell": 5.0, "notebook": 20.0}'
+    limits = '{"test": 2.0, "setup": 10.0, "cell": 5.0, "slow cell": 20.0, "notebook": 60.0}'
     assert limits in text
-    # A kernel's start counts with its first cell, so cells get what it takes as well.
-    text = text.replace(limits, '{"test": 0.2, "cell": 3.0, "notebook": 4.0}')
-    (tmp_path / "conftest.py").write_text(text, "utf-8")
+    smaller = '{"test": 0.2, "setup": 60, "cell": 1.0, "slow cell": 20.0, "notebook": 2.0}'
+    (tmp_path / "conftest.py").write_text(text.replace(limits, smaller), "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n", "utf-8")
     (tmp_path / "test_some.py").write_text(SLOW.format(clock=clock, what=what), "utf-8")
-    begin = f"import time; end = time.{clock}() + 5"
-    cells = [begin, f"while time.{clock}() < end:\n    {what}"]
-    cells = [nbformat.v4.new_code_cell(x, execution_count=i) for i, x in enumerate(cells, 1)]
+    work = f"import time; end = time.{clock}() + 1.5\nwhile time.{clock}() < end:\n    {what}"
+    cells = [
+        nbformat.v4.new_code_cell(work, execution_count=i, metadata={"tags": tags})
+        for i, tags in enumerate(([], ["slow"]), 1)
+    ]
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), tmp_path / "a.ipynb")
     command = [sys.executable, "-m", "pytest", "-q", "--fast", "--nbval", "--nbval-current-env"]
     ran = subprocess.run([*command, *processes], cwd=tmp_path, capture_output=True, text=True)
-    assert "4 passed, 1 deselected" in ran.stdout, ran.stdout + ran.stderr
-    named = re.findall(r"^TOO SLOW (\S+):.*a (\w+) may take", ran.stdout, re.M)
-    cell, test = ("a.ipynb::Cell", "cell"), ("test_some.py::test_long", "test")
-    assert named == ([cell, ("a.ipynb", "notebook"), test] if computes else [])
+    assert "4 passed" in ran.stdout, ran.stdout + ran.stderr  # the marked one would fail
+    named = re.findall(r"^TOO SLOW (.+): .*, a (\w+) may take", ran.stdout, re.M)
+    expected = [("a.ipynb", "notebook"), ("a.ipynb::Cell 0", "cell")]
+    expected += [("test_some.py::test_long", "test")]
+    assert named == (expected if computes else [])
     assert ran.returncode == computes
