@@ -4,10 +4,9 @@
     python -m tools.run_tests --all [options of pytest]    what make test-all runs: the rest as well
 
 The fast ones are every notebook, every test that is not marked as slow, and one file that looks at
-the whole site in Chromium. conftest.py (--fast) fails what takes long there. The rest are other
-roundings for notebooks that changed (tools/jitter), the tests marked as slow, all others of the
-site in Chromium, and some of them in Firefox, the scripts, which are what browsers differ in:
-tests/site/in_firefox.txt lists those.
+the whole site in Chromium. conftest.py (--fast) fails what takes long there. The rest are the
+tests marked as slow, all others of the site in Chromium, and some of them in Firefox, the scripts,
+which are what browsers differ in: tests/site/in_firefox.txt lists those.
 
 Each part has a process for each core, two to four: more would only wait for each other, or for
 memory. Where notebooks are, a whole file goes to a process, because a notebook's cells must stay in
@@ -37,9 +36,7 @@ FAST = {
     "notebooks and tests": f"{BY_FILE} --fast {NOTEBOOKS} tests/sanitize.cfg notebooks tests",
     "a look at the site": f"--maxfail=10 {SMOKE}",
 }
-JITTER = "changed notebooks with other roundings"
 REST = {
-    JITTER: "",  # not by pytest
     "slow tests": f"{BY_FILE} -m slow tests",
     "the site in Chromium": f"{IN_BROWSER} --ignore={SMOKE} {SITE}",
     "the site in Firefox": f"{IN_BROWSER} --firefox @{SITE}/in_firefox.txt",
@@ -56,19 +53,15 @@ def main(arguments: list[str] | None = None) -> int:
     said = []
     for name, words in (FAST | REST if options.all else FAST).items():
         begin = time.monotonic()
-        found = run_jitter() if name == JITTER else run_pytest([*words.split(), *extra])
+        found = run_pytest([*words.split(), *extra])
         seconds = time.monotonic() - begin
-        said.append(f"{name}: {seconds:.0f} s, {found['passed']} passed, {found['failed']} failed")
+        said.append(
+            f"{name}: {found['passed']} passed, {found['failed']} failed in {seconds:.0f} s"
+        )
         total += found
     print(*said, sep="\n")
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return int(total["failed"] > 0)
-
-
-def run_jitter() -> Counter[str]:
-    """One test, which passes if all notebooks do that have not passed as they are."""
-    command = [sys.executable, "-m", "tools.jitter", "--changed"]
-    return Counter(failed=1) if subprocess.run(command).returncode else Counter(passed=1)
 
 
 def run_pytest(words: list[str], environment: dict[str, str] | None = None) -> Counter[str]:
