@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ FAST = {
     "a look at the site": f"--maxfail=10 {SMOKE}",
 }
 REST = {
-    "slow tests": f"{BY_FILE} -m slow tests",
+    "slow tests": f"{BY_FILE} -m 'slow or weekly' tests",
     "the site in Chromium": f"{IN_BROWSER} --ignore={SMOKE} {SITE}",
     "the site in Firefox": f"{IN_BROWSER} --firefox @{SITE}/in_firefox.txt",
 }
@@ -53,11 +54,9 @@ def main(arguments: list[str] | None = None) -> int:
     said = []
     for name, words in (FAST | REST if options.all else FAST).items():
         begin = time.monotonic()
-        found = run_pytest([*words.split(), *extra])
+        found = run_pytest([*shlex.split(words), *extra])
         seconds = time.monotonic() - begin
-        said.append(
-            f"{name}: {found['passed']} passed, {found['failed']} failed in {seconds:.0f} s"
-        )
+        said.append(f"{name}: {seconds:.0f} s, {found['passed']} passed, {found['failed']} failed")
         total += found
     print(*said, sep="\n")
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
