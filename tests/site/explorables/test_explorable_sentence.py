@@ -168,13 +168,13 @@ def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit, model, width)
 
 
 def test_offline_is_said(new_page, served):
-    page = new_page(width=688)
+    # A context of its own, which has fetched nothing before and is offline for nobody else.
+    page = new_page(width=688, service_workers="block")
     page.goto(f"{served}/index.html")
     page.wait_for_selector("[data-ready]")
     page.context.set_offline(True)
     host(page, NAME).get_by_label("Your sentence").press_sequentially("W")
     host(page, NAME).get_by_text("Not fetched: this device is offline.").wait_for()
-    page.context.set_offline(False)
 
 
 def test_the_word_that_is_picked_stays_where_it_still_stands(visit, model):
