@@ -37,6 +37,7 @@ def arguments(name, dtype=torch.float32):
 names = pytest.mark.parametrize("name", OPERATORS)
 
 
+@pytest.mark.slow
 @names
 def test_opcheck(name):
     operator, values = arguments(name)

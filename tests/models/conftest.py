@@ -5,6 +5,6 @@ import smollm2_support
 
 
 @pytest.fixture(autouse=True)
-def loaded(request):
+def shared_model(request):
     if getattr(request.module, "model", None) is smollm2_support.model:
         smollm2_support.model()

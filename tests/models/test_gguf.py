@@ -155,6 +155,7 @@ def test_some_rows_are_those_of_the_whole(read, block):
     np.testing.assert_array_equal(tensor.rows(at), tensor.dequantize()[at])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["token_embd", "output_norm", "blk.0.attn_q", "blk.29.ffn_down"])
 def test_the_real_file_equals_the_gguf_package(name):
     quants = pytest.importorskip("gguf.quants")

@@ -83,6 +83,7 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
     assert not (root / "_build/html/_static/py").exists()
 
 
+@pytest.mark.slow
 def test_the_course_zip_holds_what_needs_numpy_alone():
     names = course.numpy_modules(REPOSITORY)
     draws = "figures.drawings.equation"

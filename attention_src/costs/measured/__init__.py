@@ -27,6 +27,7 @@ class Measured(NamedTuple):
         Args:
             field: its name, such as "ms"
             **labels: what the row is called, such as impl="triton", n=4096
+        Returns: that number, in the unit that its name says
         Raises:
             ValueError: not exactly one row has these labels, or it has no such number
         """
