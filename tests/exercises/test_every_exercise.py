@@ -17,12 +17,18 @@ from attention_src.exercises.engine import Check, DesignCheck, Ladder, TestCheck
 from attention_src.exercises.engine.variants import Variant
 
 KINDS = Check, DesignCheck, TestCheck, Ladder
+# Its solution reads 16 pairs with a model; a square tile of a long block is large.
+SLOW = {"maps-check_luck", "gpu-check_tile-square tiles"}
+
+
+def parameter(*values, name):
+    return pytest.param(*values, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
 
 
 def named(*kinds):
     """Parameters: chapter and check, of these kinds."""
     pairs = [
-        pytest.param(chapter, check, id=f"{chapter}-{IMPORTED_AS[check]}")
+        parameter(chapter, check, name=f"{chapter}-{IMPORTED_AS[check]}")
         for chapter, _, check in FOUND
         if isinstance(check, kinds)
     ]
@@ -33,7 +39,7 @@ def each(table):
     """Parameters: a check, one of its answers, and the words that a message must hold."""
     for chapter, _, check in FOUND:
         for name, answer, words in listed(chapter, table, check):
-            yield pytest.param(check, answer, words, id=f"{chapter}-{check.__name__}-{name}")
+            yield parameter(check, answer, words, name=f"{chapter}-{check.__name__}-{name}")
 
 
 @pytest.mark.parametrize(("chapter", "name", "check"), FOUND, ids=lambda value: str(value)[:40])

@@ -58,6 +58,7 @@ SIZES = [
     (65, 31, 80, 16, 1, 1),
     (16, 127, 16, 96, 1, 1),
 ]
+LONG = pytest.param(33, 97, marks=pytest.mark.slow)
 RULES = [
     dict(),
     dict(causal=True),
@@ -132,7 +133,7 @@ def test_probe_in_half_precision(poisoned, n_q, n_k):
         )
 
 
-@pytest.mark.parametrize("n_q, n_k", [(17, 17), (33, 97), (50, 31)])
+@pytest.mark.parametrize("n_q, n_k", [(17, 17), LONG, (50, 31)])
 def test_probe_of_outputs_and_gradients(poisoned, n_q, n_k):
     """With identities among the columns, o and dv contain p, and dq and dk contain ds.
 
