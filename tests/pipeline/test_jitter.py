@@ -140,8 +140,8 @@ def course(tmp_path, monkeypatch):
     """A course of two notebooks, of which one has passed; what a run finds is in `results`."""
     (tmp_path / "notebooks").mkdir()
     for slug in ("flash", "rope"):
-        text = json.dumps({"metadata": {"attention_digest": f"{slug}-new"}})
-        (tmp_path / "notebooks" / f"{slug}.ipynb").write_text(text)
+        (tmp_path / "notebooks" / f"{slug}.ipynb").write_text(json.dumps(f"{slug}-new"))
+    monkeypatch.setattr(jitter, "digest", lambda notebook: notebook)
     monkeypatch.setattr(jitter, "ROOT", tmp_path)
     monkeypatch.setattr(jitter, "PASSED", tmp_path / "passed.json")
     jitter.PASSED.write_text('{"flash": "flash-new", "rope": "rope-old"}')
@@ -153,6 +153,24 @@ def course(tmp_path, monkeypatch):
 
     monkeypatch.setattr(jitter, "run", run)
     return tried, results
+
+
+def test_a_digest_is_of_code_and_of_what_is_printed():
+    def notebook(code="print(1)", output=None, prose="One."):
+        printed = {"output_type": "stream", "text": ["1\n"]} if output is None else output
+        cells = [
+            {"cell_type": "markdown", "source": prose},
+            {"cell_type": "code", "source": code, "outputs": [printed]},
+        ]
+        return jitter.digest({"cells": cells})
+
+    same = [notebook(), notebook(prose="Two."), notebook(output={"text": "1\n"})]
+    assert len(set(same)) == 1
+    shown = {"data": {"text/plain": "2", "image/png": "iVBO"}}
+    other = {notebook(code="print(2)"), notebook(output={"text": "2\n"}), notebook(output=shown)}
+    assert len(other - set(same)) == 3
+    shown["data"]["image/png"] = "AAAA"  # a picture is not compared
+    assert notebook(output=shown) in other
 
 
 MOVED = {"rope.ipynb Cell 1": [("0.10", "0.11")]}

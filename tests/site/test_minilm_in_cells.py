@@ -187,8 +187,8 @@ def test_a_press_runs_what_the_cell_needs_and_counts(visit):
 def test_explorable_and_cells_share_what_was_fetched_and_stop_keeps_what_came(visit):
     page = visit(width=390)
     page.get_by_role("button", name="Your own sentence").click()
-    answer = page.locator("[data-explorable=sentence72] [role=status]", has_text=re.compile(r" ms$"))
-    answer.wait_for(timeout=SECONDS)
+    status = page.locator("[data-explorable=sentence72] [role=status]")
+    status.filter(has_text=re.compile(r" ms$")).wait_for(timeout=SECONDS)
     first = set(of_minilm(page))
     assert first < all_files()
     held = sorted(all_files() - first)[0]

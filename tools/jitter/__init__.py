@@ -9,8 +9,8 @@ printed digit, something magnifies it, and some reader's machine prints another 
 it would for nbval; a number that moves within nbval's tolerance is listed, and its notebook tried
 with six more seeds (`__main__`, `moves`).
 
-Which notebooks passed is kept in passed.json, by the digest of what they compute, so `--changed`
-tries those alone that have not passed as they are.
+Which notebooks passed is kept in passed.json, by the digest of their code and of what they print,
+so `--changed` tries those alone that have not passed as they are.
 
 Not reached: numba's loops and the C product of in_numpy/blocks.py; what the tokeniser computes;
 NumPy's powers, square roots and divisions, which all processors round alike; its cumsum, which runs

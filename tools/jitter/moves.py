@@ -38,8 +38,13 @@ def _noting(item: pytest.Item, compare: Callable[..., bool]) -> Callable[..., bo
 
 def _texts(outputs: list[dict], item: Any) -> list[str]:
     """What the outputs of a cell say, without what is not compared."""
-    texts = [o.get("text") or o.get("data", {}).get("text/plain") or "" for o in outputs]
-    return [item.sanitize(text) for text in texts]
+    return [item.sanitize(text_of(output)) for output in outputs]
+
+
+def text_of(output: dict) -> str:
+    """What stands in an output as text: as one string, as nbformat reads a file's lines."""
+    text = output.get("text") or output.get("data", {}).get("text/plain") or ""
+    return "".join(text)
 
 
 def different(stored: list[str], found: list[str]) -> list[Line]:
