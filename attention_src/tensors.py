@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from attention_src.kinds import check_dense
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+_KERNEL = 'impl is "triton", whose kernels have {}; it should be "{}"'
 
 
 def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
@@ -79,9 +81,53 @@ def kernel_takes(x: Tensor) -> bool:
 
     Args:
         x: a tensor of any dtype
-    Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
+    Returns: True if x is on a GPU, its dtype is one of KERNEL_DTYPES, and not `is_transformed`
     """
-    return x.is_cuda and x.dtype in KERNEL_DTYPES
+    return x.is_cuda and x.dtype in KERNEL_DTYPES and not is_transformed()
+
+
+def is_transformed() -> bool:
+    """Whether torch.func (vmap, grad, jvp, hessian) or a forward derivative is under way.
+
+    Returns: False under torch.compile, which traces through neither question
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def check_kernel_derivatives(other: str) -> None:
+    """Check that no derivative is asked of a kernel that it lacks: a forward one would be 0.
+
+    Args:
+        other: the impl to choose instead
+    Raises:
+        RuntimeError: under torch.func.grad, torch.func.jvp and the like; vmap alone is fine
+    """
+    if not is_transformed():
+        return
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    mapped = all(level.key() == torch._C._functorch.TransformType.Vmap for level in levels)
+    if forward_ad._current_level >= 0 or not mapped:
+        missing = "no derivatives by torch.func (grad, jvp, hessian) and no forward ones"
+        raise RuntimeError(_KERNEL.format(missing, other))
+
+
+def differentiate_no_further(operator: Any, other: str) -> None:
+    """Let an operator that computes gradients refuse a derivative of its own.
+
+    Args:
+        operator: of torch.library
+        other: the impl to choose instead
+    Raises:
+        RuntimeError: not here, but where that derivative is asked for
+    """
+
+    def refuse(ctx: Any, *gradients: Any) -> None:
+        missing = "first derivatives only, no second ones (create_graph=True)"
+        raise RuntimeError(_KERNEL.format(missing, other))
+
+    operator.register_autograd(refuse)
 
 
 def without_autocast(function: Callable) -> Any:
