@@ -11,6 +11,7 @@ does.
 """
 
 import importlib.util
+import math
 from typing import Any
 
 import torch
@@ -178,7 +179,10 @@ def attend(
         check_kernel_derivatives("dense")
         window, sinks, lookahead = reach
         rule = (bool(options.causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
-        o, lse = flash_forward(q, k, v, lengths, *rule)
+        o, lse_log2 = flash_forward(q, k, v, lengths, *rule)
+        if sink_logits is None and not with_lse:
+            return o, None
+        lse = lse_log2 * math.log(2)
     return (o, lse) if sink_logits is None else _with_sink(o, lse, sink_logits)
 
 
