@@ -107,7 +107,8 @@ def _prepare(
     m_safe = safe_maximum(x, axis)
     fully_masked = np.moveaxis((x == -np.inf).all(axis=axis, keepdims=True), axis, -1)
     with np.errstate(invalid="ignore"):
-        z = np.moveaxis(x - m_safe, axis, -1) / divide_by
+        z = np.where(x == m_safe, 0, x - m_safe)  # because inf - inf is NaN
+        z = np.moveaxis(z, axis, -1) / divide_by
     # The threshold is at most 1 below the maximum, so every score below -2 has weight 0. Clipping
     # there keeps -inf and huge scores out of the sums.
     return np.maximum(z, -2), fully_masked, dtype

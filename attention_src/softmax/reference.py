@@ -92,7 +92,7 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Args:
         x: [..., n_k]  scores
         axis: the axis to sum over
-    Returns: [...]  lse; −inf for a fully masked or empty row
+    Returns: [...]  lse; −inf for a fully masked or empty row, inf where a score is inf
     Raises:
         ValueError: x does not hold real numbers
     Cost: n_k exponentials per row.

@@ -362,7 +362,7 @@ def test_derivatives_beyond_the_first():
     torch.testing.assert_close(torch.func.hessian(loss)(q), right)
     q.requires_grad_()
     (dq,) = torch.autograd.grad(loss(q), q, create_graph=True)
-    with pytest.raises(RuntimeError, match='"sdpa".*has first derivatives only.*"dense"'):
+    with pytest.raises(RuntimeError, match=r'"sdpa".*has first derivatives only.*"dense"'):
         dq.sum().backward()
 
 
