@@ -51,6 +51,7 @@ class KVCache(Cache):
         self._v.write(v)
         self._k.n += k.shape[2]  # only now, because writing v may fail too
         self._v.n += v.shape[2]
+        self._fix(k, v)
 
     def reserve(self, n: int) -> None:
         """Make room for n more tokens of every sequence, for a caller that writes them itself.
@@ -122,6 +123,9 @@ class KVCache(Cache):
         if self._viewed[0] is not k or self._viewed[1] is not v:  # the first time, or it doubled
             self._viewed, self._bits = (k, v), (_bits(k), _bits(v))
         return self._bits
+
+    def _parts(self) -> tuple[Growing, ...]:
+        return self._k, self._v
 
     @property
     def nbytes(self) -> int:

@@ -1,7 +1,7 @@
 """The paged cache: sequences spread over pages of one storage, shared until they differ."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -71,6 +71,19 @@ class PagedKVCache(Cache):
         self._take_pages(copies, new_pages)
         self._write(k.detach(), v.detach(), starts, counts)
         self._lengths = [start + count for start, count in zip(starts, counts, strict=True)]
+
+    def undo(self, n: int) -> Callable[[], None]:
+        """As `Cache.undo`, of the pool too: which page is whose, not what is in free slots."""
+        restore, pool = super().undo(n), self._pool
+        tables, before = [list(table) for table in self._tables], dict(pool.__dict__)
+        before |= dict(users=list(pool.users), free=list(pool.free))
+
+        def restore_all() -> None:
+            restore()
+            self._tables = tables
+            pool.__dict__.update(before)
+
+        return restore_all
 
     def fork(self, sequences: Sequence[int] | None = None) -> "PagedKVCache":
         """Another cache that starts with the same tokens, in the same pages.
