@@ -203,6 +203,8 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
             f"and {list(lengths.shape)}; they should be [n_pages, H_kv, page_size, d], "
             "[B, max_pages] and [B]"
         )
+    if table.size == 0:  # lists without numbers are floats
+        table = table.astype(int)
     page_size = pages.shape[2]
     longest = int(lengths.max(initial=0))
     if pages_for(longest, page_size) > table.shape[1]:
