@@ -11,10 +11,11 @@ from attention_src.attention.layer import attention_weights
 from attention_src.flash.layer import IMPLS
 from attention_src.kvcache.cache_base import Cache, restored_on_error
 from attention_src.multihead.layer_attend import attend, check_cache, check_no_gradients
-from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
+from attention_src.multihead.layer_checks import check_head_sizes
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.rope.scaling_by_parts import latent_scaling
 from attention_src.shapes import check_flags, check_impl, check_size
+from attention_src.tensors import check_tokens
 
 
 class MultiHeadLatentAttention(nn.Module):
