@@ -95,6 +95,21 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         raise ValueError(f"{name} is {reprlib.repr(x)}; it should be {what}") from None
 
 
+def whole_numbers(x: Tensor, name: str) -> Tensor:
+    """A tensor of whole numbers as int64: of the unsigned ones torch compares only uint8.
+
+    Args:
+        x: int or uint of any size; if it is empty, of any dtype, as an empty list has no own
+        name: of the argument
+    Returns: int64, x itself if it already is
+    Raises:
+        ValueError: not whole numbers
+    """
+    if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
+        raise ValueError(f"{name} has dtype {x.dtype}; it should hold whole numbers")
+    return x.to(torch.int64)
+
+
 def compute_dtype(x: Tensor) -> torch.dtype:
     """The dtype to compute in.
 

@@ -203,8 +203,10 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
             f"and {list(lengths.shape)}; they should be [n_pages, H_kv, page_size, d], "
             "[B, max_pages] and [B]"
         )
-    if table.size == 0:  # lists without numbers are floats
-        table = table.astype(int)
+    # Empty lists are floats, and NumPy takes no uint64 as an index.
+    table, lengths = (
+        x.astype(np.int64) if x.size == 0 or x.dtype.kind == "u" else x for x in (table, lengths)
+    )
     page_size = pages.shape[2]
     longest = int(lengths.max(initial=0))
     if pages_for(longest, page_size) > table.shape[1]:

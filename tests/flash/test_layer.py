@@ -243,6 +243,20 @@ def test_gradients_are_not_differentiable_again():
         dq.sum().backward()
 
 
+@needs_interpreter
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled", "triton"])
+def test_lengths_may_have_any_whole_dtype(impl, untyped):
+    q, k, v = make_qkv(3, 5, d_k=16, d_v=16, dtype=torch.float32)
+    right = flash_attention(q, k, v, key_lengths=[5, 2], impl=impl)
+    kinds = (torch.uint16, torch.uint32, torch.uint64, torch.int8)
+    for dtype in kinds:
+        lengths = torch.tensor([5, 2], dtype=dtype)
+        for x in (lengths, lengths.numpy())[: 1 if impl == "triton" else 2]:
+            assert torch.equal(flash_attention(q, k, v, key_lengths=x, impl=impl), right)
+        with pytest.raises(ValueError, match=r"key_lengths is \[5, 6\]; each should be between"):
+            flash_attention(q, k, v, key_lengths=torch.tensor([5, 6]).to(dtype), impl=impl)
+
+
 def test_the_length_check_is_a_proper_operator():
     for dtype in (torch.int64, torch.int32):  # int32 is copied too: no output aliases an input
         lengths = torch.tensor([3, 0, 7], dtype=dtype)

@@ -241,6 +241,16 @@ def test_no_sequences(n):
     assert read_paged(torch.zeros(4, 2, 2, 3), [[]], [0]).shape == (1, 2, 0, 3)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int16"])
+def test_lengths_may_have_any_whole_dtype(dtype):
+    k, v = tokens(0, 2, 3)
+    lengths, cache = torch.tensor([3, 1], dtype=getattr(torch, dtype)), PagedKVCache(2, 8)
+    cache.append(k, v, lengths=lengths)
+    table = cache.block_table.clamp(min=0).numpy().astype(dtype)
+    read = read_paged(cache.k_pages, table, lengths.numpy())
+    assert torch.equal(torch.from_numpy(read), cache.read()[0])
+
+
 def test_lengths_are_checked(untyped):
     cache = PagedKVCache(2, 3)
     for bad in ([2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab", 1):

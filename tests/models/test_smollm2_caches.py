@@ -264,6 +264,13 @@ def test_caches_of_another_model_or_batch():
         shallow().logits(text_ids(3).repeat(2, 1), caches=caches)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64], ids=str)
+def test_ids_may_have_any_whole_dtype(dtype):
+    ids = torch.tensor([5, 17, 255])
+    for given in (ids.to(dtype), ids.to(dtype).numpy()):
+        assert torch.equal(shallow().logits(given), shallow().logits(ids))
+
+
 def test_caches_out_of_step_are_refused():
     caches = shallow().new_caches()
     shallow().logits([1, 2, 3], caches=caches)
