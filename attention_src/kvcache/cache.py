@@ -51,7 +51,6 @@ class KVCache(Cache):
         self._v.write(v)
         self._k.n += k.shape[2]  # only now, because writing v may fail too
         self._v.n += v.shape[2]
-        self._fix(k, v)
 
     def reserve(self, n: int) -> None:
         """Make room for n more tokens of every sequence, for a caller that writes them itself.

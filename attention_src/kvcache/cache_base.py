@@ -124,17 +124,12 @@ class Cache(ABC):
         return self.layout
 
     def _admit(self, k: Any, v: Any) -> tuple[Tensor, Tensor]:
-        """Check k and v, and return both detached; `_fix` follows when they are stored."""
+        """Check k and v, fix the layout, and return both detached."""
         if not self._fits(k, v):
-            self._check(k, v, self.layout)
+            self.batch, self.layout = self._check(k, v, self.layout)
         if k.requires_grad or v.requires_grad:
             return k.detach(), v.detach()
         return k, v
-
-    def _fix(self, k: Tensor, v: Tensor) -> None:
-        """Fix batch size and layout, with the first append."""
-        if self.layout is None:
-            self.batch, self.layout = self._check(k, v, None)
 
     def _fits(self, k: Any, v: Any) -> bool:
         """Whether k and v are as before: a quick test, as every layer runs it for every token."""

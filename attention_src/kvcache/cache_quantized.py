@@ -212,7 +212,6 @@ class QuantizedKVCache(Cache):
                 self._v.append(v[:, :, :n])
             self._new = k[:, :, n:].clone(), v[:, :, n:].clone()
             self._n = n_held
-            self._fix(k, v)
 
     def read(
         self,

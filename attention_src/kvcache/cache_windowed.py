@@ -55,19 +55,21 @@ class WindowedKVCache(Cache):
         if self._k is None or self._v is None:
             shape = (*k.shape[:2], self.sinks + self.window)
             self._k, self._v = k.new_empty(*shape, k.shape[-1]), v.new_empty(*shape, v.shape[-1])
-        positions = self._to_hold(k.shape[-2])
+        n_seen = self.n_seen + k.shape[-2]
+        positions = torch.arange(self.n_seen, n_seen)
+        positions = positions[(positions < self.sinks) | (n_seen - positions <= self.window)]
         new, slots = (positions - self.n_seen).to(k.device), self._slots(positions).to(k.device)
         self._k[:, :, slots] = k[:, :, new]
         self._v[:, :, slots] = v[:, :, new]
-        self._n_seen += k.shape[-2]
-        self._fix(k, v)
+        self._n_seen = n_seen
 
     def undo(self, n: int) -> Callable[[], None]:
         """As `Cache.undo`, with the tokens that the next n will overwrite."""
         restore = super().undo(n)
         if self._k is None or self._v is None:
             return restore
-        k, v, slots = self._k, self._v, self._slots(self._to_hold(n)).to(self._k.device)
+        k, v, n = self._k, self._v, min(n, self.sinks + self.window)
+        slots = self._slots(torch.arange(self.n_seen, self.n_seen + n)).to(k.device)
         old_k, old_v = k[:, :, slots], v[:, :, slots]  # copies
 
         def restore_all() -> None:
@@ -75,12 +77,6 @@ class WindowedKVCache(Cache):
             k[:, :, slots], v[:, :, slots] = old_k, old_v
 
         return restore_all
-
-    def _to_hold(self, n: int) -> Int[Tensor, "held"]:
-        """Positions of those of the next n tokens that are held after them."""
-        n_seen = self.n_seen + n
-        positions = torch.arange(self.n_seen, n_seen)
-        return positions[(positions < self.sinks) | (n_seen - positions <= self.window)]
 
     def _slots(self, positions: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
         """Index in the storage: sinks first, the other tokens around the ring."""

@@ -75,9 +75,9 @@ class MambaBlock(nn.Module):
             ValueError: another shape or dtype, or no tensor
         """
         check_tokens(u, "u", self.in_proj.weight.dtype, self.in_proj.in_features)
+        if u.shape[1] == 0:  # the convolution takes no tokens
+            return self.out_proj(self.in_proj(u).chunk(2, dim=-1)[0])
         x, z = self.in_proj(u).chunk(2, dim=-1)  # [B, n, d] each
-        if u.shape[1] == 0:  # which the convolution refuses
-            return self.out_proj(x)
         x = F.pad(x.mT, (self.conv_width - 1, 0))  # zeros before the first token: causal
         x = F.silu(self.conv(x)).mT  # [B, n, d]
         dt, B, C = self.x_proj(x).split(self.sizes, dim=-1)  # [B, n, rank], [B, n, N], [B, n, N]
