@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.shapes import (
     check_leading,
@@ -21,6 +22,7 @@ from attention_src.shapes import (
 )
 
 
+@own_errstate()
 def flash_attention(
     q: Any,
     k: Any,
@@ -80,6 +82,7 @@ def flash_attention(
     return o, lse
 
 
+@own_errstate()
 def flash_attention_backward(
     q: Any,
     k: Any,

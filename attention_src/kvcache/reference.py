@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from attention_src.attention.masks import padding_mask
 from attention_src.attention.reference import attention
+from attention_src.errstate import own_errstate
 from attention_src.kvcache.reference_quantization import (
     dequantize_asymmetric,
     dequantize_per_channel,
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 
+@own_errstate()
 def decode(
     q: Any, k: Any, v: Any, *, lengths: Any = None, scale: float | None = None
 ) -> Float[np.ndarray, "B H 1 d_v"]:
@@ -82,6 +84,7 @@ def decode(
     return attention(q, k, v, mask=mask, scale=scale)
 
 
+@own_errstate()
 def merge_partials(
     o_parts: Any, lse_parts: Any
 ) -> tuple[Float[np.ndarray, "*rows d_v"], Float[np.ndarray, "*rows"]]:
