@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from attention_src.kinds import check_dense
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+_KERNEL = 'impl is "triton", whose kernels have {}; it should be "{}"'
 
 
 def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
@@ -43,6 +45,35 @@ def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
             )
 
 
+def check_tokens(x: Any, name: str, dtype: torch.dtype, d_model: int) -> None:
+    """Check that tokens are a tensor of a module's dtype and width.
+
+    Under torch.autocast a layer before may have given another dtype, and the projections convert.
+
+    Args:
+        x: [B, n, d_model]
+        name: of the argument
+        dtype, d_model: of the module
+    Raises:
+        ValueError: names the argument, what it is and what it should be
+    """
+    if not isinstance(x, Tensor) or not (x.dtype == dtype or _is_cast(x, dtype)):
+        what = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} is {what}; it should be a tensor of this module's {dtype}")
+    check_dense(x, name)
+    if x.ndim != 3 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"{name} has shape {list(x.shape)}; it should be [B, n, d_model={d_model}]"
+        )
+
+
+def _is_cast(x: Tensor, dtype: torch.dtype) -> bool:
+    """Whether autocast converts x and parameters of this dtype; it leaves float64 as it is."""
+    device = x.device.type
+    active = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return active and x.dtype in KERNEL_DTYPES and dtype in KERNEL_DTYPES
+
+
 def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
     """torch.as_tensor with the usual ValueError.
 
@@ -64,6 +95,21 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         raise ValueError(f"{name} is {reprlib.repr(x)}; it should be {what}") from None
 
 
+def whole_numbers(x: Tensor, name: str) -> Tensor:
+    """A tensor of whole numbers as int64: of the unsigned ones torch compares only uint8.
+
+    Args:
+        x: int or uint of any size; if it is empty, of any dtype, as an empty list has no own
+        name: of the argument
+    Returns: int64, x itself if it already is
+    Raises:
+        ValueError: not whole numbers
+    """
+    if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
+        raise ValueError(f"{name} has dtype {x.dtype}; it should hold whole numbers")
+    return x.to(torch.int64)
+
+
 def compute_dtype(x: Tensor) -> torch.dtype:
     """The dtype to compute in.
 
@@ -79,9 +125,53 @@ def kernel_takes(x: Tensor) -> bool:
 
     Args:
         x: a tensor of any dtype
-    Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
+    Returns: True if x is on a GPU, its dtype is one of KERNEL_DTYPES, and not `is_transformed`
     """
-    return x.is_cuda and x.dtype in KERNEL_DTYPES
+    return x.is_cuda and x.dtype in KERNEL_DTYPES and not is_transformed()
+
+
+def is_transformed() -> bool:
+    """Whether torch.func (vmap, grad, jvp, hessian) or a forward derivative is under way.
+
+    Returns: False under torch.compile, which traces through neither question
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def check_kernel_derivatives(other: str) -> None:
+    """Check that no derivative is asked of a kernel that it lacks: a forward one would be 0.
+
+    Args:
+        other: the impl to choose instead
+    Raises:
+        RuntimeError: under torch.func.grad, torch.func.jvp and the like; vmap alone is fine
+    """
+    if not is_transformed():
+        return
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    mapped = all(level.key() == torch._C._functorch.TransformType.Vmap for level in levels)
+    if forward_ad._current_level >= 0 or not mapped:
+        missing = "no derivatives by torch.func (grad, jvp, hessian) and no forward ones"
+        raise RuntimeError(_KERNEL.format(missing, other))
+
+
+def differentiate_no_further(operator: Any, other: str) -> None:
+    """Let an operator that computes gradients refuse a derivative of its own.
+
+    Args:
+        operator: of torch.library
+        other: the impl to choose instead
+    Raises:
+        RuntimeError: not here, but where that derivative is asked for
+    """
+
+    def refuse(ctx: Any, *gradients: Any) -> None:
+        missing = "first derivatives only, no second ones (create_graph=True)"
+        raise RuntimeError(_KERNEL.format(missing, other))
+
+    operator.register_autograd(refuse)
 
 
 def without_autocast(function: Callable) -> Any:

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import check_groups, check_mask, check_size
 
 
+@own_errstate()
 def make_qkv(
     n_q: int = 7,
     n_k: int | None = None,
@@ -59,6 +61,7 @@ def make_qkv(
     return _cast(q, dtype), _cast(k, dtype), _cast(v, dtype)
 
 
+@own_errstate()
 def assert_within_budget(
     actual: Any, exact: Any, plain: Any, *, name: str = "o", times: float = 2
 ) -> None:
@@ -91,6 +94,7 @@ def assert_within_budget(
     )
 
 
+@own_errstate()
 def assert_sharp(actual: Any, exact: Any, *, rtol: float = 1e-5, name: str = "o") -> None:
     """Gate 3: for float32 and float64, the error is at most 1e-5 of the largest entry.
 
@@ -114,6 +118,7 @@ def assert_sharp(actual: Any, exact: Any, *, rtol: float = 1e-5, name: str = "o"
     assert error <= allowed, f"{name}: error {error:.3g} at {at} exceeds {allowed:.3g}"
 
 
+@own_errstate()
 def probe_mask(
     attend: Callable[[Any, Any, Any], Any],
     visible: Any,

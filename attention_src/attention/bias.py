@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.kinds import is_float
 from attention_src.shapes import check_size, shape
 
 
+@own_errstate()
 def alibi_slopes(n_heads: int) -> Float[np.ndarray, " H"]:
     """The slopes of ALiBi: a geometric row from one head to the next.
 

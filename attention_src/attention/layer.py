@@ -23,7 +23,7 @@ from attention_src.attention.layer_scores import (
 from attention_src.attention.score_modifiers import ScoreOptions
 from attention_src.shapes import check_heads, check_impl, check_scale, check_seed
 from attention_src.softmax.layer import softmax
-from attention_src.tensors import check_tensors, without_autocast
+from attention_src.tensors import check_tensors, is_transformed, without_autocast
 
 IMPLS = ("auto", "dense", "sdpa")
 
@@ -61,8 +61,8 @@ def attention(
         dropout: share of the weights that are set to 0; the others are divided by 1 - dropout
         seed: of dropout, on q's device; None = torch's own random numbers
         impl: "dense" (the equation step by step, in float32 at least), "sdpa" (torch's fused
-            function; no softcap, sinks or dropout) or "auto": "dense" with one of those three,
-            else "sdpa"
+            function, once differentiable; no softcap, sinks or dropout) or "auto": "dense" with
+            one of those three and under torch.func, else "sdpa"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; causal
@@ -103,10 +103,22 @@ def attend(
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
     scale = check_scale(options.scale, q.shape[-1])
-    if impl == "dense" or 0 in (*q.shape, *v.shape):  # empty input: use dense
-        p = dropped(_weights(q, k, options), dropout, seed)
-        o = torch.einsum("bhqk,bhkd->bhqd", stack_groups(p, v.shape[1]), v.to(p.dtype))
-        return o.reshape(*q.shape[:3], v.shape[-1]).to(q.dtype)
+    if impl == "auto":  # torch's fused function has few derivatives
+        impl = "dense" if is_transformed() else "sdpa"
+    o = None
+    if impl == "sdpa" and 0 not in (*q.shape, *v.shape):  # empty input: use dense
+        o = _fused(q, k, v, options, scale)
+    if o is not None:
+        return o
+    p = dropped(_weights(q, k, options), dropout, seed)
+    o = torch.einsum("bhqk,bhkd->bhqd", stack_groups(p, v.shape[1]), v.to(p.dtype))
+    return o.reshape(*q.shape[:3], v.shape[-1]).to(q.dtype)
+
+
+def _fused(
+    q: Tensor, k: Tensor, v: Tensor, options: ScoreOptions, scale: float
+) -> Float[Tensor, "B H n_q d_v"] | None:
+    """As `fused_attention`: None = use dense."""
     # If n_q = n_k, bottom-right is top-left, and torch's is_causal saves half of the work.
     plain = options.mask is None and options.bias is None
     square = options.causal and plain and q.shape[-2] == k.shape[-2]

@@ -3,14 +3,14 @@
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_src.attention.bias import Alibi
+from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
 from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
-from attention_src.tensors import as_tensor, check_tensors, compute_dtype
+from attention_src.tensors import as_tensor, check_tensors, compute_dtype, is_transformed
 
 
 def visible_keys(
@@ -159,20 +159,21 @@ def fused_attention(
     bias: Tensor | None,
     scale: float,
     is_causal: bool,
-) -> Tensor:
+) -> Tensor | None:
     """Torch's fused function, with our conventions.
 
     Its is_causal is top-left, and backends differ in what they return for a fully masked row. So
     any other mask is passed explicitly, and a fully masked row is made visible first and zeroed
-    afterwards. On a CPU, a row whose query holds a NaN may come out as 0: it is set to NaN, so
-    that NaN is not masked.
+    afterwards. On a CPU, see `is_trusted`.
 
     Args:
         q, k, v: as for `layer.attention`
         visible, bias: as `visible_keys` and `bias_tensor` return them
         scale: of the scores
         is_causal: causal with n_q = n_k, and neither visible nor bias is given
-    Returns: [B, H, n_q, d_v]  o
+    Returns: [B, H, n_q, d_v]  o; None = its answer cannot be trusted: use dense
+    Raises:
+        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
     """
     fully_masked = None
     if bias is not None:  # torch takes one tensor: the bias, with −inf where hidden
@@ -183,10 +184,35 @@ def fused_attention(
     elif visible is not None:
         fully_masked = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
         visible = visible | fully_masked
-    grouped = q.shape[1] != k.shape[1]
-    o = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=visible, is_causal=is_causal, scale=scale, enable_gqa=grouped
-    )
-    has_nan = q.detach().amax(dim=-1, keepdim=True).isnan()  # [B, H, n_q, 1]; amax keeps a NaN
-    o = o + torch.zeros_like(has_nan, dtype=o.dtype).masked_fill(has_nan, torch.nan)
+    o = torch_attention(q, k, v, visible, scale, is_causal)
+    if q.is_cpu and (torch.compiler.is_compiling() or is_transformed()):  # which cannot branch
+        o = _nan_where_lost(o, q, k)
+    elif q.is_cpu and not is_trusted(o, fully_masked):
+        return None
     return o if fully_masked is None else o.masked_fill(fully_masked, 0)
+
+
+def is_trusted(o: Tensor, fully_masked: Tensor | None = None) -> bool:
+    """Whether what torch's fused function computed on a CPU is the answer.
+
+    It takes a row without any score above −inf, NaN being none, for a fully masked one, and returns
+    0. It adds −inf to hidden scores, so that a NaN there is not hidden. So an answer with a row of
+    zeros or with a NaN may be wrong, whatever led to it.
+
+    Args:
+        o: [B, H, n_q, d_v]  what it returned
+        fully_masked: bool, broadcast to [B, H, n_q, 1]: the rows that are not looked at
+    Returns: False if a row is 0 or has a NaN
+    """
+    largest = o.detach().abs().amax(dim=-1, keepdim=True)  # amax keeps a NaN
+    fine = largest > 0
+    return bool((fine if fully_masked is None else fine | fully_masked).all())
+
+
+def _nan_where_lost(o: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """NaN in the rows that came out as 0 although their scores need not be finite."""
+    dtype = compute_dtype(q)
+    largest = k.detach().abs().amax(dim=-2)[..., None].to(dtype)  # [B, H_kv, d_k, 1]
+    bound = stack_groups(q.detach().abs().to(dtype), k.shape[1]) @ largest  # of |q·k|, in each row
+    lost = (o == 0).all(dim=-1, keepdim=True) & ~bound.reshape(*q.shape[:3], 1).isfinite()
+    return o.masked_fill(lost, torch.nan)

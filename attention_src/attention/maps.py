@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 
+
+@own_errstate()
 def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
     """How much words attend to the word at a fixed distance: -1 the previous one, +1 the next.
 
@@ -30,6 +33,7 @@ def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
     return np.asarray(p[..., i, i + offset].mean(axis=-1))
 
 
+@own_errstate()
 def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
     """How much words attend to one token: 0 for [CLS], -1 for [SEP].
 
@@ -48,6 +52,7 @@ def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
     return np.asarray(p[..., 1:-1, column].mean(axis=-1))
 
 
+@own_errstate()
 def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
     """How much a word that occurs more than once attends to its other occurrences.
 
@@ -71,6 +76,7 @@ def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
     return np.asarray(p[..., pairs[:, 0], pairs[:, 1]].mean(axis=-1))
 
 
+@own_errstate()
 def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
     """Trace attention back through all layers to the input; the residual path counts as half.
 
@@ -93,6 +99,7 @@ def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
     return rollout
 
 
+@own_errstate()
 def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
     """What each key adds to the output: its weight times the length of its projected value.
 

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from attention_src.attention.bias import Alibi
 from attention_src.attention.masks import causal_mask
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
+from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     check_leading,
     check_mask,
@@ -26,6 +27,7 @@ from attention_src.shapes import (
 from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
 
 
+@own_errstate()
 def attention(
     q: Any,
     k: Any,
@@ -69,6 +71,7 @@ def attention(
     return attend64(q, k, v, options).astype(dtype)
 
 
+@own_errstate()
 def attention_weights(
     q: Any,
     k: Any,
@@ -98,6 +101,7 @@ def attention_weights(
     return _weights(_scores(q, k, None, options), sink_logits).astype(dtype)
 
 
+@own_errstate()
 def attention_lse(
     q: Any,
     k: Any,
@@ -126,6 +130,7 @@ def attention_lse(
     return log_sum_exp64(_with_sink(_scores(q, k, None, options), sink_logits)).astype(dtype)
 
 
+@own_errstate()
 def attention_backward(
     q: Any,
     k: Any,
@@ -182,6 +187,7 @@ def attention_backward(
     return _like(dq, q), _like(dk, k), _like(dv, v)
 
 
+@own_errstate()
 def attend64(
     q: Float[np.ndarray, "*batch_q n_q d_k"],
     k: Float[np.ndarray, "*batch_k n_k d_k"],

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.errstate import own_errstate
 from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_scores, any_shape
@@ -15,7 +16,6 @@ INF = np.inf
 
 P, V = np.array([0.1, 0.2, 0.3, 0.4]), np.array([1.0, 2.0, 3.0, 4.0])  # the last key is hidden
 LEADS = np.arange(1.0, 1000.0)  # of the hidden key, over scores of 0 and -1
-LOW, LOWER = np.exp(-LEADS), np.exp(-1 - LEADS)
 
 
 def _first(gone: np.ndarray) -> int:
@@ -29,10 +29,12 @@ def _share(dtype: type) -> np.ndarray:
     return np.asarray(e[2] / e.sum(axis=0))
 
 
-IS_1, IS_1_IN_FLOAT64 = (_first(_share(dtype) == 1) for dtype in (np.float32, np.float64))
-ROUNDED_TO_1 = _first((1 / (1 + LOW + LOWER)).astype(np.float32) == 1)
-BOTH_ARE_0, ONE_IS_0 = (_first(low.astype(np.float32) == 0) for low in (LOW, LOWER))
-LOSES_DIGITS = _first(np.finfo(np.float32).tiny > LOW)
+with own_errstate():  # some of these are below all numbers
+    LOW, LOWER = np.exp(-LEADS), np.exp(-1 - LEADS)
+    IS_1, IS_1_IN_FLOAT64 = (_first(_share(dtype) == 1) for dtype in (np.float32, np.float64))
+    ROUNDED_TO_1 = _first((1 / (1 + LOW + LOWER)).astype(np.float32) == 1)
+    BOTH_ARE_0, ONE_IS_0 = (_first(low.astype(np.float32) == 0) for low in (LOW, LOWER))
+    LOSES_DIGITS = _first(np.finfo(np.float32).tiny > LOW)
 
 # fmt: off
 check_odds = Ladder("odds", [

@@ -299,7 +299,7 @@ check_log_sum_exp = Ladder("log_sum_exp", [
         40 / 3: "You weighted by lse. Weight by exp(lse).",
         10 * (1 - BLOCK_A) + 20 * BLOCK_A: "You swapped the two weights.",
     }, hint="Block A holds exp(2) / (exp(2) + exp(1)) of the whole weight."),
-    Rung("f", "log p of the second key, scores 0 and -1000", -1000 - np.logaddexp(0, -1000), {
+    Rung("f", "log p of the second key, scores 0 and -1000", -1000 - math.log1p(math.exp(-1000)), {
         -math.inf: "The weight underflows to 0, its logarithm need not.",
         0: "This is the first key's.",
         1000: "A weight is below 1, so its logarithm is negative.",

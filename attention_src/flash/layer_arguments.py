@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.score_modifiers import check_bias
 from attention_src.shapes import check_shape
-from attention_src.tensors import as_tensor, compute_dtype
+from attention_src.tensors import as_tensor, compute_dtype, whole_numbers
 
 
 def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -47,10 +47,7 @@ def check_lengths(key_lengths: Any, q: Tensor, k: Tensor) -> Tensor:
     """
     lengths = as_tensor(key_lengths, "key_lengths", "a list of whole numbers, [B]")
     check_shape(lengths, "key_lengths", "[B]", q.shape[:1])
-    whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
-    if not whole and lengths.numel():
-        raise ValueError(f"key_lengths has dtype {lengths.dtype}; it should hold whole numbers")
-    return _in_range(lengths, k.shape[-2]).to(q.device)
+    return _in_range(whole_numbers(lengths, "key_lengths"), k.shape[-2]).to(q.device)
 
 
 def clear_padding(x: Tensor, lengths: Tensor) -> Tensor:

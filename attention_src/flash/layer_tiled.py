@@ -148,11 +148,13 @@ class _TiledBackward(torch.autograd.Function):
         dlse = dlse[..., None].masked_fill(lse == -torch.inf, 0)  # fully masked: no gradient
         for i in blocks(visibility.n_q, BLOCK_Q):
             q_i, o_i, do_i, lse_i, dlse_i = (stack(x, i, k) for x in (q, o, do, lse, dlse))
+            # With a score of inf, p is NaN.
+            lse_i = _finite(lse_i.masked_fill(lse_i == torch.inf, torch.nan))
             delta = (o_i * do_i).sum(dim=-1, keepdim=True) - dlse_i  # [B, H_kv, rows, 1]
             dq_i = torch.zeros_like(q_i)
             for j in visibility.key_blocks(i, BLOCK_K, padded=key_lengths is not None):
                 s, slope = tile_scores(q_i, k, i, j, rule)
-                p = torch.exp(s - _finite(lse_i))  # [B, H_kv, rows, BLOCK_K]
+                p = torch.exp(s - lse_i)  # [B, H_kv, rows, BLOCK_K]
                 ds = p * (do_i @ tile(v, j).mT - delta)  # [B, H_kv, rows, BLOCK_K]
                 if dbias is not None:
                     part = bias_tile(dbias, i, j)  # a view: summed over what was broadcast
@@ -215,5 +217,5 @@ def _apply(function: type[torch.autograd.Function], *inputs: Any) -> Any:
 
 
 def _finite(m: Tensor) -> Tensor:
-    """m with 0 for −inf: in a row with no visible key yet, −inf − (−inf) would be NaN."""
-    return m.masked_fill(m == -torch.inf, 0)
+    """m with 0 for −inf, where no key is visible yet, and for inf: inf − inf would be NaN."""
+    return m.masked_fill(m.isinf(), 0)

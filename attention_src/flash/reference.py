@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.shapes import (
     check_leading,
@@ -21,6 +22,7 @@ from attention_src.shapes import (
 )
 
 
+@own_errstate()
 def flash_attention(
     q: Any,
     k: Any,
@@ -80,6 +82,7 @@ def flash_attention(
     return o, lse
 
 
+@own_errstate()
 def flash_attention_backward(
     q: Any,
     k: Any,
@@ -129,7 +132,8 @@ def flash_attention_backward(
     dq, dk, dv = (np.zeros(x.shape) for x in (q, k, v))
     for i in blocks(n_q, block_q):
         do_i = _tile(do, i)  # [..., block_q, d_v]
-        lse_i = _finite(lse[..., i, None].astype(np.float64))  # [..., block_q, 1]
+        lse_i = lse[..., i, None].astype(np.float64)  # [..., block_q, 1]
+        lse_i = np.where(lse_i == np.inf, np.nan, _finite(lse_i))  # with a score of inf, p is NaN
         delta = (_tile(o, i) * do_i).sum(axis=-1, keepdims=True)  # [..., block_q, 1]
         for j in visibility.key_blocks(i, block_k):
             p = np.exp(_scores(q, k, i, j, visibility, scale) - lse_i)  # [..., block_q, block_k]
@@ -161,8 +165,8 @@ def _tile(x: np.ndarray, rows: slice) -> np.ndarray:
 
 
 def _finite(m: np.ndarray) -> np.ndarray:
-    """m with 0 for −inf: in a row with no visible key yet, −inf − (−inf) would be NaN."""
-    return np.where(m == -np.inf, 0, m)
+    """m with 0 for −inf, where no key is visible yet, and for inf: inf − inf would be NaN."""
+    return np.where(np.isinf(m), 0, m)
 
 
 def _add(total: np.ndarray, rows: slice, tile: np.ndarray) -> None:

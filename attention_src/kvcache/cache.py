@@ -123,6 +123,9 @@ class KVCache(Cache):
             self._viewed, self._bits = (k, v), (_bits(k), _bits(v))
         return self._bits
 
+    def _parts(self) -> tuple[Growing, ...]:
+        return self._k, self._v
+
     @property
     def nbytes(self) -> int:
         """Bytes of the held tokens."""

@@ -1,6 +1,8 @@
 """What all caches share: the interface, the checks of appended tensors, and a growing tensor."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,6 +93,28 @@ class Cache(ABC):
         device = self._known_layout().device
         return torch.full((self.batch or 0,), len(self), dtype=torch.int32, device=device)
 
+    def undo(self, n: int) -> Callable[[], None]:
+        """What makes the cache again what it is now, after an append.
+
+        Args:
+            n: the most tokens that will be appended to a sequence
+        Returns: call it to take them back
+        """
+        before = dict(self.__dict__)
+        parts = [(part, dict(part.__dict__)) for part in self._parts()]  # rows behind n may change
+
+        def restore() -> None:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            for part, its in parts:
+                part.__dict__.update(its)
+
+        return restore
+
+    def _parts(self) -> "tuple[Growing, ...]":
+        """The growing tensors that an append writes to."""
+        return ()
+
     def _known_layout(self) -> Layout:
         if self.layout is None:
             raise ValueError(
@@ -141,6 +165,26 @@ class Cache(ABC):
         if self.batch not in (None, len(k)):
             raise ValueError(f"k and v have B={len(k)}, but the cache holds B={self.batch}")
         return len(k), new
+
+
+@contextmanager
+def restored_on_error(caches: Sequence[Cache], n: int) -> Iterator[None]:
+    """Leave caches as they were if what follows raises an error: it may try again.
+
+    Args:
+        caches: to which tokens will be appended
+        n: at most how many for each sequence
+    Yields: nothing
+    Raises:
+        Exception: that error, when all is as it was
+    """
+    undo = [cache.undo(n) for cache in caches]
+    try:
+        yield
+    except Exception:
+        for restore in undo:
+            restore()
+        raise
 
 
 class Growing:

@@ -1,14 +1,14 @@
 """The paged cache: sequences spread over pages of one storage, shared until they differ."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int32
 from torch import Tensor
 
-from attention_src.kvcache.cache_base import Cache, bytes_of
+from attention_src.kvcache.cache_base import Cache, bytes_of, restored_on_error
 from attention_src.kvcache.cache_pool import OutOfPages, PagePool
 from attention_src.kvcache.reference import pages_for
 from attention_src.shapes import check_size
@@ -41,6 +41,7 @@ class PagedKVCache(Cache):
         self._pool = PagePool(self.page_size, self.n_pages)
         self._tables: list[list[int]] = []  # the pages of each sequence, in order
         self._lengths: list[int] = []
+        self._n_of_none = 0  # what all lengths would be if B were not 0
         self._table: Tensor | None = None  # the tables as a tensor, made on demand
 
     def append(
@@ -65,12 +66,26 @@ class PagedKVCache(Cache):
         starts = self._lengths or [0] * batch
         counts = _check_lengths(lengths, batch, k.shape[-2])
         copies, new_pages = self._plan(tables, starts, counts)
-        self._pool.allocate(layout)
-        # Nothing can fail from here on, so the cache may change.
-        self.batch, self.layout, self._tables = batch, layout, tables
-        self._take_pages(copies, new_pages)
-        self._write(k.detach(), v.detach(), starts, counts)
-        self._lengths = [start + count for start, count in zip(starts, counts, strict=True)]
+        with restored_on_error([self], k.shape[-2]):
+            self._pool.allocate(layout)
+            self.batch, self.layout, self._tables = batch, layout, tables
+            self._take_pages(copies, new_pages)
+            self._lengths = [start + count for start, count in zip(starts, counts, strict=True)]
+            self._n_of_none += 0 if batch else k.shape[-2]
+            self._write(k.detach(), v.detach(), starts, counts)
+
+    def undo(self, n: int) -> Callable[[], None]:
+        """As `Cache.undo`, of the pool too: which page is whose, not what is in free slots."""
+        restore, pool = super().undo(n), self._pool
+        tables, before = [list(table) for table in self._tables], dict(pool.__dict__)
+        before |= dict(users=list(pool.users), free=list(pool.free))
+
+        def restore_all() -> None:
+            restore()
+            self._tables = tables
+            pool.__dict__.update(before)
+
+        return restore_all
 
     def fork(self, sequences: Sequence[int] | None = None) -> "PagedKVCache":
         """Another cache that starts with the same tokens, in the same pages.
@@ -106,7 +121,7 @@ class PagedKVCache(Cache):
             for page in self._tables[b]:
                 self._pool.release(page)
             self._tables[b], self._lengths[b] = [], 0
-        self._table = None
+        self._n_of_none, self._table = 0, None
 
     def read(
         self,
@@ -124,7 +139,7 @@ class PagedKVCache(Cache):
         return read[0], read[1]
 
     def __len__(self) -> int:
-        return max(self._lengths, default=0)
+        return max(self._lengths, default=self._n_of_none)
 
     @property
     def lengths(self) -> Int32[Tensor, "B"]:
@@ -200,12 +215,12 @@ class PagedKVCache(Cache):
             self._tables[b][-1] = self._pool.copy(self._tables[b][-1])
         for table, n in zip(self._tables, new_pages, strict=True):
             table.extend(self._pool.take() for _ in range(n))
-        if copies or any(new_pages):
+        if copies or any(new_pages) or not self._tables:
             self._table = None
 
     def _write(self, k: Tensor, v: Tensor, starts: list[int], counts: list[int]) -> None:
         """Write the first counts[b] tokens of sequence b after its starts[b] tokens."""
-        start, count = torch.tensor([starts, counts])
+        start, count = torch.tensor([starts, counts], dtype=torch.int64)  # of B = 0 too
         b = torch.arange(len(counts)).repeat_interleave(count)  # [T]  sequence of each new token
         token = torch.arange(len(b)) - (count.cumsum(0) - count)[b]  # its index in k and v
         position = start[b] + token  # its position in the sequence
@@ -217,7 +232,7 @@ class PagedKVCache(Cache):
 
     def _cpu_table(self) -> Int32[Tensor, "B max_pages"]:
         if self._table is None:
-            width = max(map(len, self._tables), default=0)
+            width = pages_for(len(self), self.page_size)
             rows = [table + [-1] * (width - len(table)) for table in self._tables]
             self._table = torch.tensor(rows, dtype=torch.int32).reshape(len(rows), width)
         return self._table

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Float32, Int8, UInt8
 from torch import Tensor
 
-from attention_src.kvcache.cache_base import Cache, Growing, bytes_of
+from attention_src.kvcache.cache_base import Cache, Growing, bytes_of, restored_on_error
 from attention_src.kvcache.reference_quantization import SCHEMES, check_bits, quantized_tokens
 from attention_src.shapes import check_impl, check_size
 
@@ -202,14 +202,16 @@ class QuantizedKVCache(Cache):
     def append(self, k: Float[Tensor, "B H_kv n d_k"], v: Float[Tensor, "B H_kv n d_v"]) -> None:
         """As `Cache.append`."""
         k, v = self._admit(k, v)
-        self._n += k.shape[-2]
+        n_held = self._n + k.shape[-2]
         if self._new is not None:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self._new, (k, v), strict=True))
         n = quantized_tokens(k.shape[-2], self.group, self.residual)
-        if n or self._new is None:  # the first append fixes the shapes, even with n = 0
-            self._k.append(k[:, :, :n])
-            self._v.append(v[:, :, :n])
-        self._new = k[:, :, n:].clone(), v[:, :, n:].clone()
+        with restored_on_error([self], n):
+            if n or self._new is None:  # the first append fixes the shapes, even with n = 0
+                self._k.append(k[:, :, :n])
+                self._v.append(v[:, :, :n])
+            self._new = k[:, :, n:].clone(), v[:, :, n:].clone()
+            self._n = n_held
 
     def read(
         self,

@@ -1,5 +1,7 @@
 """A cache that keeps the last tokens and the first few, in a ring buffer."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -60,6 +62,21 @@ class WindowedKVCache(Cache):
         self._k[:, :, slots] = k[:, :, new]
         self._v[:, :, slots] = v[:, :, new]
         self._n_seen = n_seen
+
+    def undo(self, n: int) -> Callable[[], None]:
+        """As `Cache.undo`, with the tokens that the next n will overwrite."""
+        restore = super().undo(n)
+        if self._k is None or self._v is None:
+            return restore
+        k, v, n = self._k, self._v, min(n, self.sinks + self.window)
+        slots = self._slots(torch.arange(self.n_seen, self.n_seen + n)).to(k.device)
+        old_k, old_v = k[:, :, slots], v[:, :, slots]  # copies
+
+        def restore_all() -> None:
+            restore()
+            k[:, :, slots], v[:, :, slots] = old_k, old_v
+
+        return restore_all
 
     def _slots(self, positions: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
         """Index in the storage: sinks first, the other tokens around the ring."""

@@ -1,15 +1,14 @@
 """Decoding: one query per head attends to a cache, whatever kind of cache it is."""
 
-import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.attention.layer import attention, attention_lse
-from attention_src.attention.layer_scores import fused_attention
+from attention_src.attention.layer_fused import torch_attention
+from attention_src.attention.layer_scores import fused_attention, is_trusted
 from attention_src.kvcache.cache import (
     Cache,
     KVCache,
@@ -18,7 +17,14 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
-from attention_src.tensors import check_tensors, compute_dtype, kernel_takes, without_autocast
+from attention_src.tensors import (
+    check_kernel_derivatives,
+    check_tensors,
+    compute_dtype,
+    is_transformed,
+    kernel_takes,
+    without_autocast,
+)
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
@@ -70,18 +76,32 @@ def decode_attention(
     if cache.layout is None:
         return torch.zeros_like(q)
     if impl == "auto":
-        impl = "triton" if _prefers_kernel(q, cache) else "sdpa"
+        fused = "dense" if is_transformed() else "sdpa"
+        impl = "triton" if _prefers_kernel(q, cache) else fused
     if impl == "triton":
         return _triton(q, cache, scale)
     if impl == "tiled":
         return _tiled(q, cache, scale)
     k, v = cache.read()
     visible = _visible(cache, k.shape[-2])
-    if impl == "dense" or k.shape[-2] == 0:
-        return attention(q, k, v, mask=visible, scale=scale, impl=impl)
-    if visible is None and q.is_cpu and not math.isnan(q.sum().item()):
-        return _on_cpu(q, k, v, scale)  # no mask and no NaN, so nothing to correct afterwards
-    return fused_attention(q, k, v, visible, None, scale, is_causal=False)  # checked already
+    o = None
+    if impl == "sdpa" and k.shape[-2]:
+        o = _fused(q, k, v, visible, scale)
+    return attention(q, k, v, mask=visible, scale=scale, impl="dense") if o is None else o
+
+
+def _fused(
+    q: Float[Tensor, "B H one d_k"],
+    k: Float[Tensor, "B H_kv n d_k"],
+    v: Float[Tensor, "B H_kv n d_v"],
+    visible: Tensor | None,
+    scale: float,
+) -> Float[Tensor, "B H one d_v"] | None:
+    """torch's fused function on what was checked already; None = use dense."""
+    if visible is not None or not q.is_cpu or is_transformed():
+        return fused_attention(q, k, v, visible, None, scale, is_causal=False)
+    o = _on_cpu(q, k, v, scale)
+    return o if is_trusted(o) else None
 
 
 def _on_cpu(
@@ -97,9 +117,9 @@ def _on_cpu(
     """
     (B, H), H_kv = q.shape[:2], k.shape[1]
     if H_kv == H or q.element_size() > 2:
-        return F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=H_kv != H)
+        return torch_attention(q, k, v, None, scale)
     rows = q.reshape(B, H_kv, H // H_kv, -1)
-    return F.scaled_dot_product_attention(rows, k, v, scale=scale).reshape(B, H, 1, -1)
+    return torch_attention(rows, k, v, None, scale).reshape(B, H, 1, -1)
 
 
 def merge_partials(
@@ -228,6 +248,7 @@ def _triton(q: Tensor, cache: Any, scale: float) -> Tensor:
     """Run the kernel for this cache on its storage."""
     from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 
+    check_kernel_derivatives("dense")
     if isinstance(cache, PagedKVCache):
         pages = cache.k_pages, cache.v_pages
         return decode_paged(q, *pages, cache.block_table, cache.lengths, scale)

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from attention_src.attention.masks import padding_mask
 from attention_src.attention.reference import attention
+from attention_src.errstate import own_errstate
 from attention_src.kvcache.reference_quantization import (
     dequantize_asymmetric,
     dequantize_per_channel,
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 
+@own_errstate()
 def decode(
     q: Any, k: Any, v: Any, *, lengths: Any = None, scale: float | None = None
 ) -> Float[np.ndarray, "B H 1 d_v"]:
@@ -82,6 +84,7 @@ def decode(
     return attention(q, k, v, mask=mask, scale=scale)
 
 
+@own_errstate()
 def merge_partials(
     o_parts: Any, lse_parts: Any
 ) -> tuple[Float[np.ndarray, "*rows d_v"], Float[np.ndarray, "*rows"]]:
@@ -203,6 +206,10 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
             f"and {list(lengths.shape)}; they should be [n_pages, H_kv, page_size, d], "
             "[B, max_pages] and [B]"
         )
+    # Empty lists are floats, and NumPy takes no uint64 as an index.
+    table, lengths = (
+        x.astype(np.int64) if x.size == 0 or x.dtype.kind == "u" else x for x in (table, lengths)
+    )
     page_size = pages.shape[2]
     longest = int(lengths.max(initial=0))
     if pages_for(longest, page_size) > table.shape[1]:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Int8, UInt8
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import check_impl, check_size, real_array
 
 BITS = (4, 8)
 SCHEMES = ("per_token", "per_channel")
 
 
+@own_errstate()
 def quantize_symmetric(
     x: Any, bits: int = 8
 ) -> tuple[Int8[np.ndarray, "*rows d"], Float32[np.ndarray, "*rows 1"]]:
@@ -46,6 +48,7 @@ def quantize_symmetric(
         return np.clip(codes, -levels, levels).astype(np.int8), scale
 
 
+@own_errstate()
 def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d"]:
     """Turn codes of `quantize_symmetric` back into numbers.
 
@@ -59,6 +62,7 @@ def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d
     return np.asarray(codes).astype(np.float32) * np.asarray(scale, dtype=np.float32)
 
 
+@own_errstate()
 def quantize_asymmetric(
     x: Any, bits: int = 4, axis: int = -1
 ) -> tuple[UInt8[np.ndarray, "..."], Float32[np.ndarray, "..."], Float32[np.ndarray, "..."]]:
@@ -86,6 +90,7 @@ def quantize_asymmetric(
         return np.clip(codes, 0, levels).astype(np.uint8), scale, zero
 
 
+@own_errstate()
 def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "..."]:
     """Turn codes of `quantize_asymmetric` back into numbers.
 
@@ -100,6 +105,7 @@ def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarr
         return np.asarray(codes).astype(np.float32) * np.asarray(scale) + np.asarray(zero)
 
 
+@own_errstate()
 def quantize_per_channel(
     x: Any, bits: int = 4, group: int = 32
 ) -> tuple[
@@ -133,6 +139,7 @@ def quantize_per_channel(
     return codes.reshape(x.shape), scale.squeeze(-2), zero.squeeze(-2)
 
 
+@own_errstate()
 def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarray, "*rows n d"]:
     """Turn codes of `quantize_per_channel` back into numbers.
 
@@ -203,6 +210,7 @@ def quantized_tokens(n: int, group: int, residual: int) -> int:
     return max(0, n - residual) // group * group
 
 
+@own_errstate()
 def read_quantized(
     k: Any, v: Any, bits: int, *, scheme: str, group: int = 1, residual: int = 0
 ) -> tuple[Float[np.ndarray, "*rows n d_k"], Float[np.ndarray, "*rows n d_v"]]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.linear.checks import (
     check_decay,
     check_decay_values,
@@ -36,6 +37,7 @@ from attention_src.shapes import real_array
 __all__ = ["delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
 
 
+@own_errstate()
 def linear_attention(
     q: Any,
     k: Any,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.linear.checks import (
     check_form,
     check_log_gates,
@@ -23,6 +24,7 @@ from attention_src.linear.reference_parts import (
 from attention_src.shapes import check_shape, real_array
 
 
+@own_errstate()
 def delta_rule(
     q: Any,
     k: Any,
@@ -68,6 +70,7 @@ def delta_rule(
     return _delta((q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state)
 
 
+@own_errstate()
 def gated_delta_rule(
     q: Any,
     k: Any,
@@ -147,6 +150,7 @@ def _block(q, k, v, beta, log_gates, state: np.ndarray):
     return o, whole[..., None] * state + (k * to_end).swapaxes(-1, -2) @ added
 
 
+@own_errstate()
 def solve(
     lower: Float[np.ndarray, "*batch n n"], b: Float[np.ndarray, "*batch n d"]
 ) -> Float[np.ndarray, "*batch n d"]:

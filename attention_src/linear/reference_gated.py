@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.linear.checks import (
     check_form,
     check_log_gates,
@@ -24,6 +25,7 @@ from attention_src.linear.reference_parts import (
 from attention_src.shapes import check_shape, real_array
 
 
+@own_errstate()
 def gated_linear_attention(
     q: Any,
     k: Any,

@@ -13,10 +13,11 @@ from attention_src.multihead.layer_attend import (
     attend_with_weights,
     check_cache,
 )
-from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
+from attention_src.multihead.layer_checks import check_head_sizes
 from attention_src.multihead.layer_latent import MultiHeadLatentAttention
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.shapes import check_flags, check_groups, check_impl, check_size
+from attention_src.tensors import check_tokens
 
 __all__ = ["MultiHeadAttention", "MultiHeadLatentAttention", "Rotary"]
 

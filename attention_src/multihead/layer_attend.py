@@ -10,9 +10,9 @@ from attention_src.attention.layer import attention, attention_weights
 from attention_src.attention.masks import window_mask
 from attention_src.flash.layer import flash_attention
 from attention_src.kvcache.cache import WindowedKVCache
-from attention_src.kvcache.cache_base import Cache
+from attention_src.kvcache.cache_base import Cache, restored_on_error
 from attention_src.kvcache.layer import decode_attention
-from attention_src.shapes import check_mask
+from attention_src.shapes import check_mask, check_size
 from attention_src.tensors import as_tensor
 
 
@@ -76,7 +76,8 @@ def attend_with_cache(
     Args:
         q: [B, H, n, d_k]  queries of the new tokens, already rotated
         k, v: [B, H_kv, n, d_k] and [B, H_kv, n, d_v]  their keys, already rotated, and values
-        cache: from `kvcache.cache`, for this layer; afterwards it also holds the new tokens
+        cache: from `kvcache.cache`, for this layer; afterwards it also holds the new tokens, unless
+            an error is raised
         mask: bool, broadcast to [B, H, n, n_k], for the n_k keys in order of position; True = may
             attend
         window, sinks, impl, options: as for `attend`; they hold whatever the cache keeps
@@ -86,6 +87,23 @@ def attend_with_cache(
             mask is given, sequences have different lengths, or a windowed cache holds tokens; keys
             or values that require gradients
     """
+    check_cache(cache, causal=True, n=q.shape[-2])
+    with restored_on_error([cache], k.shape[-2]):
+        return _attend_appended(q, k, v, cache, mask, window, sinks, impl, options)
+
+
+def _attend_appended(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cache: Cache,
+    mask: Any,
+    window: int | None,
+    sinks: int,
+    impl: str,
+    options: dict[str, Any],
+) -> Tensor:
+    """As `attend_with_cache`, but with an error the cache may hold the new tokens."""
     check_no_gradients(k, v)
     plain = set(options) <= {"scale"}  # all that decode_attention takes
     own: dict[str, Any] = {}  # the window that the cache keeps
@@ -132,16 +150,17 @@ def attend_with_weights(
         ValueError: as those two; "tiled" or "triton" for a windowed cache
     Cost: O(n_q n_k) memory for p, and its scores are computed a second time.
     """
-    if cache is not None:
-        check_no_gradients(k, v)
-        k, v, visible = _append(k, v, cache, window, sinks)
-        causal = visible is None
-        if visible is not None:
-            mask, window, sinks = _and(mask, visible, q), None, 0
-    options |= dict(causal=causal)
-    o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
-    options.pop("dropout", None)
-    return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
+    with restored_on_error([] if cache is None else [cache], k.shape[-2]):
+        if cache is not None:
+            check_no_gradients(k, v)
+            k, v, visible = _append(k, v, cache, window, sinks)
+            causal = visible is None
+            if visible is not None:
+                mask, window, sinks = _and(mask, visible, q), None, 0
+        options |= dict(causal=causal)
+        o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
+        options.pop("dropout", None)
+        return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
 
 
 def check_no_gradients(k: Tensor, v: Tensor) -> None:
@@ -226,10 +245,11 @@ def _append_windowed(
     t = start + torch.arange(n, device=k.device)  # positions of the new tokens
     keys, values, j = k, v, t
     if start:
-        cached_k, cached_v = cache.read()
-        keys, values = torch.cat([cached_k, k], dim=-2), torch.cat([cached_v, v], dim=-2)
+        keys, values = cache.read()
         j = torch.cat([cache.positions.to(k.device), t])
-    cache.append(k, v)
+    cache.append(k, v)  # which checks them
+    if start:
+        keys, values = torch.cat([keys, k], dim=-2), torch.cat([values, v], dim=-2)
     t = t[:, None]
     visible = _near(t, j, cache.window, cache.sinks) & _near(t, j, window, sinks)
     return keys, values, visible  # [n, n_k]
@@ -238,4 +258,7 @@ def _append_windowed(
 def _near(t: Tensor, j: Tensor, window: int | None, sinks: int) -> Tensor:
     """As `masks.window_mask`, for tokens at positions t and keys at positions j."""
     visible = j <= t
-    return visible if window is None else visible & ((t - j < window) | (j < sinks))
+    if window is None:
+        return visible
+    window, sinks = check_size(window, "window", at_least=1), check_size(sinks, "sinks")
+    return visible & ((t - j < window) | (j < sinks))

@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from attention_src.attention.layer import attention_weights
 from attention_src.flash.layer import IMPLS
-from attention_src.kvcache.cache_base import Cache
+from attention_src.kvcache.cache_base import Cache, restored_on_error
 from attention_src.multihead.layer_attend import attend, check_cache, check_no_gradients
-from attention_src.multihead.layer_checks import check_head_sizes, check_tokens
+from attention_src.multihead.layer_checks import check_head_sizes
 from attention_src.multihead.layer_rotary import Rotary, positions_of, rotary_of
 from attention_src.rope.scaling_by_parts import latent_scaling
 from attention_src.shapes import check_flags, check_impl, check_size
+from attention_src.tensors import check_tokens
 
 
 class MultiHeadLatentAttention(nn.Module):
@@ -132,18 +133,19 @@ class MultiHeadLatentAttention(nn.Module):
             k_rope = self.k_rope_proj(x)[:, None]  # [B, 1, n, d_rope]
         if self.rope is not None:
             q_rope, k_rope = self.rope(q_rope, k_rope, positions_of(positions, x.shape[1], cache))
-        if cache is not None:
-            check_no_gradients(c, k_rope)
-            cache.append(c, k_rope if self.d_rope else c[..., :1])  # values cannot have width 0
-            c, k_rope = cache.read()  # [B, 1, n_k, d_latent], [B, 1, n_k, d_rope]
-            k_rope = k_rope[..., : self.d_rope]
-        options: dict[str, Any] = dict(mask=mask, causal=causal, scale=self.scale)
-        q, k, v = (self._absorbed if absorb else self._expanded)(q, q_rope, c, k_rope)
-        o = attend(q, k, v, impl=self.impl, **options)  # [B, H, n, d_v], or d_latent if absorbed
-        if absorb:
-            o = o @ self.v_up.weight.unflatten(0, (self.n_heads, self.d_v)).mT  # [B, H, n, d_v]
-        y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))
-        return (y, attention_weights(q, k, **options)) if return_weights else y
+        with restored_on_error([] if cache is None else [cache], x.shape[1]):
+            if cache is not None:
+                check_no_gradients(c, k_rope)
+                cache.append(c, k_rope if self.d_rope else c[..., :1])  # values have no width 0
+                c, k_rope = cache.read()  # [B, 1, n_k, d_latent], [B, 1, n_k, d_rope]
+                k_rope = k_rope[..., : self.d_rope]
+            options: dict[str, Any] = dict(mask=mask, causal=causal, scale=self.scale)
+            q, k, v = (self._absorbed if absorb else self._expanded)(q, q_rope, c, k_rope)
+            o = attend(q, k, v, impl=self.impl, **options)  # [B, H, n, d_v]; absorbed d_latent
+            if absorb:
+                o = o @ self.v_up.weight.unflatten(0, (self.n_heads, self.d_v)).mT  # [B, H, n, d_v]
+            y = self.o_proj(o.transpose(1, 2).flatten(start_dim=2))
+            return (y, attention_weights(q, k, **options)) if return_weights else y
 
     def _expanded(
         self, q: Tensor, q_rope: Tensor, c: Tensor, k_rope: Tensor

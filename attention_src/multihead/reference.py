@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from attention_src.attention.reference import attend64, attention
 from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     check_groups,
     check_leading,
@@ -70,6 +71,7 @@ def _merge(x: np.ndarray) -> Float[np.ndarray, "*batch n H_d"]:
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
 
 
+@own_errstate()
 def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*batch d"]:
     """Divide by the root mean square of the components, then scale each component.
 
@@ -100,6 +102,7 @@ def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*bat
     return (gain * x / np.sqrt(mean_square + eps)).astype(dtype)
 
 
+@own_errstate()
 def multihead_attention(
     x: Any,
     w_q: Any,
@@ -153,6 +156,7 @@ def multihead_attention(
     return (_merge(o) @ w["o"]).astype(dtype)
 
 
+@own_errstate()
 def multihead_attention_by_head(
     x: Any,
     w_q: Any,

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.attention.reference import attention
+from attention_src.errstate import own_errstate
 from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Scaling
@@ -13,6 +14,7 @@ from attention_src.rope.scaling_by_parts import latent_scaling
 from attention_src.shapes import check_flags, check_shape, check_size, real_array
 
 
+@own_errstate()
 def latent_attention(
     x: Any,
     w_q: Any,

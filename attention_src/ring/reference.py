@@ -6,10 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_src.attention.reference import attention, attention_lse
+from attention_src.errstate import own_errstate
 from attention_src.ring.placement import check_placement, order
 from attention_src.shapes import check_flags, check_leading, check_qkv, real_array
 
 
+@own_errstate()
 def ring_attention(
     q: Any,
     k: Any,
@@ -68,6 +70,7 @@ def ring_attention(
     return o.astype(dtype), lse.astype(dtype)
 
 
+@own_errstate()
 def join(
     o: Float[np.ndarray, "*batch n d_v"],
     lse: Float[np.ndarray, "*batch n"],

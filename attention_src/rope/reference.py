@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from attention_src.errstate import own_errstate
 from attention_src.rope.checks import check_precision, check_width
 from attention_src.rope.scaling import Scaling, amplitude, frequencies
 from attention_src.shapes import check_flags, real_array, shape
 
 
+@own_errstate()
 def rotate(
     x: Any,
     positions: Any,
@@ -53,6 +55,7 @@ def rotate(
     return _rotate(x, cos, sin, interleaved).astype(dtype)
 
 
+@own_errstate()
 def rotate_backward(
     dy: Any,
     positions: Any,
@@ -99,6 +102,7 @@ def half_split_order(d: int) -> Int[np.ndarray, "d"]:
     return np.arange(check_width(d)).reshape(-1, 2).T.reshape(-1)
 
 
+@own_errstate()
 def sinusoids(positions: Any, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "*batch n d"]:
     """The positions of the first Transformer: the same angles, but added to the input.
 

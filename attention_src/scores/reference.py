@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import check_leading, check_qkv, check_scale, real_array, shape
 
 
+@own_errstate()
 def dot(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """The dot product: large when query and key point the same way, and when they are long.
 
@@ -37,6 +39,7 @@ def dot(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     return _products(q, k).astype(dtype)
 
 
+@own_errstate()
 def scaled_dot(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """The dot product divided by sqrt(d): components of variance 1 give scores of variance 1.
 
@@ -56,6 +59,7 @@ def scaled_dot(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     return (check_scale(None, q.shape[-1]) * _products(q, k)).astype(dtype)
 
 
+@own_errstate()
 def cosine(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """The cosine of the angle between query and key: 1 parallel, 0 orthogonal, −1 opposite.
 
@@ -76,6 +80,7 @@ def cosine(q: Any, k: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     return np.clip(s, -1, 1).astype(dtype)  # rounding may exceed 1 by 2e-16
 
 
+@own_errstate()
 def bilinear(q: Any, k: Any, W: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """A learned matrix weighs each component of the query against each component of the key.
 
@@ -96,6 +101,7 @@ def bilinear(q: Any, k: Any, W: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     return _products(_products(q, W.T), k).astype(dtype)
 
 
+@own_errstate()
 def additive(q: Any, k: Any, W_q: Any, W_k: Any, w: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
     """A network with one hidden layer takes query and key together.
 

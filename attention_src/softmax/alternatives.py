@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import real_array
 from attention_src.softmax.reference_float64 import safe_maximum
 
 
+@own_errstate()
 def sigmoid_weights(x: Any) -> Float[np.ndarray, "..."]:
     """Weigh each key on its own: the weights need not sum to 1.
 
@@ -30,6 +32,7 @@ def sigmoid_weights(x: Any) -> Float[np.ndarray, "..."]:
     return (np.where(x >= 0, 1, e) / (1 + e)).astype(dtype)
 
 
+@own_errstate()
 def hardmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """All the weight on the largest score: the limit of softmax as the temperature goes to 0.
 
@@ -50,6 +53,7 @@ def hardmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     return np.where(np.isnan(x).any(axis=axis, keepdims=True), np.nan, p).astype(dtype)
 
 
+@own_errstate()
 def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """The point of the probability simplex nearest to x; it can have exact zeros.
 
@@ -74,6 +78,7 @@ def sparsemax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     return _finish(p, fully_masked, axis, dtype)
 
 
+@own_errstate()
 def entmax15(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """Halfway between softmax and sparsemax: exact zeros, and a smooth edge.
 
@@ -107,7 +112,8 @@ def _prepare(
     m_safe = safe_maximum(x, axis)
     fully_masked = np.moveaxis((x == -np.inf).all(axis=axis, keepdims=True), axis, -1)
     with np.errstate(invalid="ignore"):
-        z = np.moveaxis(x - m_safe, axis, -1) / divide_by
+        z = np.where(x == m_safe, 0, x - m_safe)  # because inf - inf is NaN
+        z = np.moveaxis(z, axis, -1) / divide_by
     # The threshold is at most 1 below the maximum, so every score below -2 has weight 0. Clipping
     # there keeps -inf and huge scores out of the sums.
     return np.maximum(z, -2), fully_masked, dtype

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import real_array
 from attention_src.softmax.alternatives import (
     entmax15,
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@own_errstate()
 def naive_softmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """Softmax as textbooks write it, in x's own dtype: it is here to show the overflow.
 
@@ -55,6 +57,7 @@ def naive_softmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     return e / e.sum(axis=axis, keepdims=True, dtype=dtype)
 
 
+@own_errstate()
 def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarray, "..."]:
     """Softmax that cannot overflow: subtract the row's maximum first.
 
@@ -84,6 +87,7 @@ def _check_temperature(temperature: float) -> None:
         )
 
 
+@own_errstate()
 def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """The natural log of softmax's denominator, without overflow.
 
@@ -92,7 +96,7 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Args:
         x: [..., n_k]  scores
         axis: the axis to sum over
-    Returns: [...]  lse; −inf for a fully masked or empty row
+    Returns: [...]  lse; −inf for a fully masked or empty row, inf where a score is inf
     Raises:
         ValueError: x does not hold real numbers
     Cost: n_k exponentials per row.
@@ -101,6 +105,7 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     return log_sum_exp64(x, axis).astype(dtype)
 
 
+@own_errstate()
 def online_max_and_sum(
     blocks: Iterable[Any],
 ) -> tuple[Float[np.ndarray, "*rows 1"], Float[np.ndarray, "*rows 1"]]:
@@ -142,6 +147,7 @@ def online_max_and_sum(
     return m, l
 
 
+@own_errstate()
 def online_softmax(blocks: Iterable[Any]) -> Float[np.ndarray, "*rows n_k"]:
     """Softmax of the concatenated blocks; maximum and sum are accumulated block by block.
 
@@ -165,6 +171,7 @@ def online_softmax(blocks: Iterable[Any]) -> Float[np.ndarray, "*rows n_k"]:
     return p.astype(np.result_type(*(dtype for _, dtype in arrays)))
 
 
+@own_errstate()
 def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
     """The derivative of each weight by each score, at weights p (temperature 1).
 
@@ -184,6 +191,7 @@ def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
     return J.astype(dtype)
 
 
+@own_errstate()
 def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
     """The gradient by the scores, from the gradient by the weights, without forming the Jacobian.
 
@@ -204,6 +212,7 @@ def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
     return softmax_backward64(p, dp).astype(dtype)
 
 
+@own_errstate()
 def entropy_bits(p: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     """How spread out the weights are, in bits: 0 for one-hot, log2(n_k) for uniform.
 

@@ -46,10 +46,11 @@ def log_sum_exp64(x: Float[np.ndarray, "..."], axis: int = -1) -> Float[np.ndarr
     Args:
         x: [..., n_k]  scores
         axis: the axis to sum over
-    Returns: [...]  lse; −inf for a fully masked or empty row
+    Returns: [...]  lse; −inf for a fully masked or empty row, inf where a score is inf
     """
     m = safe_maximum(x, axis)
-    with np.errstate(invalid="ignore", divide="ignore"):  # log(0) = -inf is a valid result
+    m = np.where(m == np.inf, 0, m)  # because inf - inf is NaN
+    with np.errstate(divide="ignore", over="ignore"):  # log(0) = -inf and exp(inf) are valid
         lse = m + np.log(np.exp(x - m).sum(axis=axis, keepdims=True))
     return np.asarray(lse.squeeze(axis=axis))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_src.shapes import check_impl, check_size
 from attention_src.ssm.layer import SCAN_FORMS, selective_scan
-from attention_src.tensors import compute_dtype, without_autocast
+from attention_src.tensors import check_tokens, compute_dtype, without_autocast
 
 
 class MambaBlock(nn.Module):
@@ -68,9 +68,15 @@ class MambaBlock(nn.Module):
         """Mix the tokens: token t sees tokens 0 to t.
 
         Args:
-            u: [B, n, d_model]
+            u: [B, n, d_model]  of this module's dtype; under torch.autocast also float16, bfloat16
+                or float32 where the module is one of these; n may be 0
         Returns: [B, n, d_model]
+        Raises:
+            ValueError: another shape or dtype, or no tensor
         """
+        check_tokens(u, "u", self.in_proj.weight.dtype, self.in_proj.in_features)
+        if u.shape[1] == 0:  # the convolution takes no tokens
+            return self.out_proj(self.in_proj(u).chunk(2, dim=-1)[0])
         x, z = self.in_proj(u).chunk(2, dim=-1)  # [B, n, d] each
         x = F.pad(x.mT, (self.conv_width - 1, 0))  # zeros before the first token: causal
         x = F.silu(self.conv(x)).mT  # [B, n, d]

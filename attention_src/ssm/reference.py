@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.linear.reference_parts import finish, start_state
 from attention_src.shapes import check_flags, check_impl, real_array
 from attention_src.ssm.checks import check_scan, check_steps
@@ -23,6 +24,7 @@ __all__ = ["associative_scan", "discretize", "selective_scan", "ssd", "ssm"]
 SCAN_FORMS = ("recurrent", "associative")
 
 
+@own_errstate()
 def selective_scan(
     x: Any,
     dt: Any,
@@ -95,6 +97,7 @@ def _associate(
     return y, states[..., -1, :, :] if x.shape[-2] else h
 
 
+@own_errstate()
 def associative_scan(
     a: Float[np.ndarray, "*batch n d N"], b: Float[np.ndarray, "*batch n d N"]
 ) -> tuple[Float[np.ndarray, "*batch n d N"], Float[np.ndarray, "*batch n d N"]]:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.linear.reference_parts import (
     decay_between,
     decay_from_start,
@@ -19,6 +20,7 @@ from attention_src.ssm.checks import check_ssd, check_steps
 FORMS = ("recurrent", "parallel", "chunkwise")
 
 
+@own_errstate()
 def ssd(
     x: Any,
     dt: Any,

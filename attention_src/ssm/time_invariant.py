@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.shapes import check_impl, check_shape, real_array
 from attention_src.ssm.checks import check_ssm, check_steps
 
 FORMS = ("recurrent", "convolution")
 
 
+@own_errstate()
 def discretize(
     dt: Any, A: Any, B: Any, *, method: str = "zoh"
 ) -> tuple[Float[np.ndarray, "*steps N"], Float[np.ndarray, "*steps N"]]:
@@ -46,6 +48,7 @@ def discretize(
     return A_bar, growth * dt[..., None] * B
 
 
+@own_errstate()
 def ssm(
     x: Any,
     dt: Any,
@@ -107,6 +110,7 @@ def _convolve(x: np.ndarray, A_bar: np.ndarray, B_bar: np.ndarray, C: np.ndarray
     return np.fft.irfft(spectrum, 2 * n, axis=-2)[..., :n, :]
 
 
+@own_errstate()
 def skip(x: np.ndarray, D: Any) -> np.ndarray | float:
     """The skip connection D x.
 

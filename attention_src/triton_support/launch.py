@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_src.errstate import own_errstate
 from attention_src.tensors import KERNEL_DTYPES, check_tensors
 from attention_src.triton_support import interpreter  # before triton: it decides how
 
@@ -70,7 +71,8 @@ class Launch:
         """
         if 0 in self.grid:
             return None
-        with on_device_of(next(x for x in self.arguments.values() if isinstance(x, Tensor))):
+        first = next(x for x in self.arguments.values() if isinstance(x, Tensor))
+        with on_device_of(first), own_errstate() if INTERPRETED else nullcontext():
             return self.kernel[self.grid](**self.arguments, **self.options())
 
 

@@ -21,7 +21,7 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     n = 4096
     q = o = torch.empty(4, 16, n, d, dtype=dtype, device="meta")
     k = v = torch.empty(4, 4, n, d, dtype=dtype, device="meta")
-    lse = lse_log2 = torch.empty(4, 16, n, device="meta")
+    rows = torch.empty(4, 16, n, device="meta")
     full, causal, windowed = (
         Inputs(q, k, v, None, visibility, d**-0.5)
         for visibility in (
@@ -32,13 +32,14 @@ def launches(dtype: torch.dtype, d: int, capability: int) -> dict[str, Launch]:
     )
     slopes = torch.empty(16, device="meta")
     changed = causal._replace(slopes=slopes, softcap=50.0)
-    by_dq = dict(o=o, lse=lse, do=o, dlse=lse, lse_log2=lse_log2, delta=lse_log2, dq=q)
-    by_dkdv = dict(do=o, lse_log2=lse_log2, delta=lse_log2, dk=k, dv=v)
+    padded = dict(lse_padded=rows, delta=rows)
+    by_dq = dict(o=o, lse_log2=rows, do=o, dlse_log2=rows, dq=q, **padded)
+    by_dkdv = dict(do=o, dk=k, dv=v, **padded)
     return {
-        "flash_forward full": forward_launch(full, o, lse, capability=capability),
-        "flash_forward causal": forward_launch(causal, o, lse, capability=capability),
-        "flash_forward windowed": forward_launch(windowed, o, lse, capability=capability),
-        "flash_forward changed": forward_launch(changed, o, lse, capability=capability),
+        "flash_forward full": forward_launch(full, o, rows, capability=capability),
+        "flash_forward causal": forward_launch(causal, o, rows, capability=capability),
+        "flash_forward windowed": forward_launch(windowed, o, rows, capability=capability),
+        "flash_forward changed": forward_launch(changed, o, rows, capability=capability),
         "flash_dq": dq_launch(causal, **by_dq, capability=capability),
         "flash_dq changed": dq_launch(changed, **by_dq, capability=capability),
         "flash_dkdv": dkdv_launch(causal, **by_dkdv, capability=capability),

@@ -139,6 +139,51 @@ def test_nan_keys_and_values_reach_every_row_that_sees_them():
                 assert not o[1].isnan().any() and not o[0, 0].isnan().any()
 
 
+def rows_without_a_score(n_q, n_k, dtype):
+    """q, k, v of which some rows' visible scores are all NaN or −inf, for many reasons."""
+    nan, inf = torch.nan, torch.inf
+    huge = 1e30  # squared, it is no float32
+    opposite = torch.tensor([inf, inf, -inf, 1])
+    for name, change in dict(
+        keys=lambda q, k: k.fill_(nan),
+        one_number=lambda q, k: k[..., 1].fill_(nan),
+        first_key=lambda q, k: k[:, :, 0].fill_(nan),
+        most_keys=lambda q, k: k[:, :, : n_k // 2 + 1].fill_(nan),
+        last_query=lambda q, k: q[:, :, -1, 2].fill_(nan),
+        infinite=lambda q, k: (q.copy_(opposite.expand_as(q)), k.fill_(1)),
+        too_large=lambda q, k: (q.fill_(huge), k.copy_(opposite.clamp(-huge, huge).expand_as(k))),
+        too_low=lambda q, k: (q.fill_(inf), k.fill_(-1)),
+        one_head=lambda q, k: k[0, 0].fill_(nan),
+    ).items():
+        q, k, v = make_qkv(n_q, n_k, 4, 4, n_heads=4, n_kv_heads=2, batch=2, dtype=dtype)
+        change(q, k)
+        yield name, q, k, v
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 3), (2, 5), (17, 17), (2, 513)], ids=str)
+@pytest.mark.parametrize("impl", ["auto", "sdpa"])
+def test_no_row_loses_its_nan(impl, sizes, dtype):
+    # torch's function on a CPU takes a row without a score above −inf for a fully masked one.
+    padding = torch.arange(sizes[1]) < sizes[1] // 2 + 1
+    for name, q, k, v in rows_without_a_score(*sizes, dtype):
+        for options in ({}, dict(causal=True), dict(mask=padding), dict(bias=torch.zeros(1, 1))):
+            if "bias" in options:
+                options["bias"] = options["bias"].to(dtype)
+            o, right = (attention(q, k, v, impl=x, **options) for x in (impl, "dense"))
+            tolerance = dict(atol=0.02 if dtype == torch.bfloat16 else 1e-5)
+            same = torch.isclose(o, right, equal_nan=True, **tolerance)
+            assert same.all(), (name, options)
+
+
+def test_no_row_loses_its_nan_under_vmap():
+    # Where nothing can branch; for torch.compile see flash/test_compiles.py.
+    q, k, v = make_qkv(3, 3, 4, 4, dtype=torch.float32)
+    k[0, 1] = torch.nan
+    (o,) = torch.func.vmap(lambda *x: attention(*x, impl="sdpa"))(q[None], k[None], v[None])
+    assert o[0, 1].isnan().all() and o.isnan().sum() == o[0, 1].numel()
+
+
 Q, K, V = (torch.ones(2, 6, 5, 4), torch.ones(2, 3, 7, 4), torch.ones(2, 3, 7, 8))
 BAD = [
     (lambda: attention(Q, K, V, impl="triton"), "impl is 'triton'.*'auto', 'dense', 'sdpa'"),

@@ -52,6 +52,12 @@ for impl in ("dense", "tiled", "triton"):
 same(flash_attention_with_lse, impl="tiled", **rule, **alibi | dict(bias=keys))
 same(attention, causal=True, **alibi)
 same(attention, causal=True, impl="sdpa", bias=keys)
+same(attention, impl="sdpa")
+nan = torch.where(torch.arange(3)[:, None, None] == 1, torch.nan, k.detach()[:, :, :7])
+torch.compiler.reset()
+for options in (dict(), dict(causal=True)):
+    o = torch.compile(attention, backend="eager", fullgraph=True)(q, nan, v[:, :, :7], **options)
+    assert o[:, 1].isnan().all() and not o[:, ::2].isnan().any()
 print("done")
 """
 

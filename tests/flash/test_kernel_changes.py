@@ -100,6 +100,16 @@ def test_a_softcap_of_logits_of_1e4(poisoned, dtype):
     assert_close(actual, *exact(*inputs, **options), units=64)
 
 
+@pytest.mark.parametrize("softcap", [2.6e5, 3e5])
+def test_large_scores_lose_nothing_on_the_way_back(poisoned, softcap):
+    """Near 3e5 a score is known to 0.03, so lse must not be rounded once more than the score."""
+    q, k, v, do, dlse = arguments((20, 20, 16, 16, 1, 1), torch.float32, batch=1)
+    inputs = torch.full_like(q, 512.0), 150 * k, v, do, torch.zeros_like(dlse)
+    right, _ = exact(*inputs, softcap=softcap)
+    assert np.abs(right[1]).max() > 1e5
+    assert_sharp(by_kernel(inputs, dict(softcap=softcap))[4], right[4], rtol=1e-5)
+
+
 def test_probe(poisoned):
     for rule in (
         dict(window=1, lookahead=1),

@@ -112,7 +112,7 @@ def test_refusals_of_the_rule():
 def test_refusals_of_gradients():
     q, k, v, do, dlse = problem(SIZE, batch=2)
     rule = (False, 0, 0, 0.25)
-    given = dict(o=do, lse=dlse, do=do, dlse=dlse)
+    given = dict(o=do, lse_log2=dlse, do=do, dlse_log2=dlse)
     for name in given:
         wrong = given | {name: given[name][:1]}
         message = rf"{name} has shape \[1, .*; it should be \[B, .* = \[2, 4, 17"
@@ -141,7 +141,7 @@ def test_tiles_fit_together(chip):
         tiles = [choose(dtype, d, chip, changed) for choose in chosen]
         assert all(min(t.block_q, t.block_k) >= 16 for t in tiles), "tl.dot takes no less"
         assert all(MAX_TILE_ROWS % side == 0 for t in tiles for side in (t.block_q, t.block_k))
-        # dkdv's programs read only those entries of lse_log2 and delta that dq's wrote.
+        # dkdv's programs read only those entries of lse_padded and delta that dq's wrote.
         assert tiles[1].block_q % tiles[2].block_q == 0
 
 

@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -193,6 +194,34 @@ def test_no_matrix_of_scores_and_no_copy_of_keys():
     assert of_keys.numel == heads * 64 * 64, "keys and values are cut into tiles, never repeated"
 
 
+@needs_interpreter
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("impl", ["tiled", "triton", "reference"])
+def test_an_infinite_score_has_an_infinite_lse(impl):
+    from attention_src.flash import reference
+
+    q, k, v = (x.abs() for x in make_qkv(20, n_heads=1, d_k=16, d_v=16, dtype=torch.float32))
+    k[0, 0, 3, 0] = torch.inf  # seen by rows 3 to 19 of one sequence
+
+    def results(impl):
+        leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+        if impl == "reference":
+            arrays = [x.numpy() for x in (q, k, v)]
+            o, lse = reference.flash_attention(*arrays, causal=True, block_q=8, block_k=2)
+            do = np.ones_like(o)
+            grads = reference.flash_attention_backward(*arrays, o, lse, do, causal=True, block_k=2)
+            return [torch.from_numpy(x).float() for x in (o, lse, *grads)]
+        with small_tiles(8, 2):
+            o, lse = flash_attention_with_lse(*leaves, causal=True, impl=impl)
+            return [o, lse, *torch.autograd.grad(o.sum(), leaves)]
+
+    found = results(impl)
+    assert (found[1][0, 0, 3:] == torch.inf).all() and found[1].isinf().sum() == 17
+    assert found[0].isnan().sum() == 17 * 16
+    for a, e in zip(found, results("dense"), strict=True):
+        torch.testing.assert_close(a, e, equal_nan=True, rtol=1e-4, atol=1e-4)
+
+
 def test_hidden_tiles_are_not_computed():
     inputs = make_qkv(64, batch=1, n_heads=1, dtype=torch.float64)
     counts = {}
@@ -212,6 +241,20 @@ def test_gradients_are_not_differentiable_again():
     (dq,) = torch.autograd.grad(o.square().sum(), q, create_graph=True)
     with pytest.raises(RuntimeError, match="has first derivatives only"):
         dq.sum().backward()
+
+
+@needs_interpreter
+@pytest.mark.parametrize("impl", ["dense", "sdpa", "tiled", "triton"])
+def test_lengths_may_have_any_whole_dtype(impl, untyped):
+    q, k, v = make_qkv(3, 5, d_k=16, d_v=16, dtype=torch.float32)
+    right = flash_attention(q, k, v, key_lengths=[5, 2], impl=impl)
+    kinds = (torch.uint16, torch.uint32, torch.uint64, torch.int8)
+    for dtype in kinds:
+        lengths = torch.tensor([5, 2], dtype=dtype)
+        for x in (lengths, lengths.numpy())[: 1 if impl == "triton" else 2]:
+            assert torch.equal(flash_attention(q, k, v, key_lengths=x, impl=impl), right)
+        with pytest.raises(ValueError, match=r"key_lengths is \[5, 6\]; each should be between"):
+            flash_attention(q, k, v, key_lengths=torch.tensor([5, 6]).to(dtype), impl=impl)
 
 
 def test_the_length_check_is_a_proper_operator():

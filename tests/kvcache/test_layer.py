@@ -336,6 +336,36 @@ def test_nan_in_a_query_stays_in_its_head(dtype):
     assert bad[1].all() and not bad[[0, 2, 3, 4, 5]].any()
 
 
+@every_cache
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_keys_that_are_nan_give_nan(make, dtype):
+    for H_kv in (1, 2):
+        for n in (1, 3, 40):  # 40 fill the window, so that all held keys are NaN
+            q, k, v = (torch.randn(2, H, n, 4).to(dtype) for H, n in ((2, 1), (H_kv, n), (H_kv, n)))
+            k[1] = torch.nan
+            cache = fill(make(), k, v)
+            for impl in ("auto", "sdpa"):
+                o = decode_attention(q, cache, impl=impl)
+                right = decode_attention(q, cache, impl="dense")
+                torch.testing.assert_close(o, right, equal_nan=True)
+                assert o[1].isnan().all() and not o[0].isnan().any()
+
+
+def test_derivatives_beyond_the_first():
+    q, k, v = make_qkv(1, 5, 4, 4, n_heads=2, dtype=torch.float64)
+    cache = fill(KVCache(), k, v)
+
+    def loss(q, impl="auto"):
+        return decode_attention(q, cache, impl=impl).square().sum()
+
+    right = torch.func.hessian(lambda q: loss(q, "dense"))(q)
+    torch.testing.assert_close(torch.func.hessian(loss)(q), right)
+    q.requires_grad_()
+    (dq,) = torch.autograd.grad(loss(q), q, create_graph=True)
+    with pytest.raises(RuntimeError, match=r'"sdpa".*has first derivatives only.*"dense"'):
+        dq.sum().backward()
+
+
 def test_auto_is_sdpa_on_a_cpu():
     q, k, v = make_qkv(1, 5, 4, dtype=torch.float32)
     for make in MAKERS.values():

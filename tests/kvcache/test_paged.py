@@ -223,6 +223,34 @@ def test_a_refused_first_append_settles_nothing():
     assert len(cache) == 1
 
 
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_no_sequences(n):
+    """Lists without numbers have no dtype of their own."""
+    cache = PagedKVCache(2, 4)
+    for seen in (n, 2 * n):
+        cache.append(*tokens(0, 0, n), lengths=None if seen == n else [])
+        assert len(cache) == cache.n_seen == seen and cache.n_free_pages == 4
+        assert [x.shape for x in cache.read()] == [(0, H_KV, seen, D_K), (0, H_KV, seen, D_V)]
+        assert cache.lengths.dtype == cache.block_table.dtype == torch.int32
+        assert cache.block_table.shape == (0, pages_for(seen, 2))
+    fork = cache.fork()
+    cache.free()
+    assert (len(cache), len(fork)) == (0, 2 * n)
+    with pytest.raises(ValueError, match="B=1, but the cache holds B=0"):
+        cache.append(*tokens(0, 1, 2))
+    assert read_paged(torch.zeros(4, 2, 2, 3), [[]], [0]).shape == (1, 2, 0, 3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int16"])
+def test_lengths_may_have_any_whole_dtype(dtype):
+    k, v = tokens(0, 2, 3)
+    lengths, cache = torch.tensor([3, 1], dtype=getattr(torch, dtype)), PagedKVCache(2, 8)
+    cache.append(k, v, lengths=lengths)
+    table = cache.block_table.clamp(min=0).numpy().astype(dtype)
+    read = read_paged(cache.k_pages, table, lengths.numpy())
+    assert torch.equal(torch.from_numpy(read), cache.read()[0])
+
+
 def test_lengths_are_checked(untyped):
     cache = PagedKVCache(2, 3)
     for bad in ([2, 0], [-1, 0], [1], [1, 1, 1], [0.5, 1], [True, 1], "ab", 1):

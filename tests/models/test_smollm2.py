@@ -385,6 +385,10 @@ def test_silent_heads_are_zeroed_columns_of_the_output_in_transformers(reference
         (torch.zeros(1, 2, 3, dtype=torch.int64), r"ids has shape \[1, 2, 3\]"),
         (7, r"ids has shape \[\]"),
         ([1.0, 2.0], "ids has dtype torch.float32; it should hold whole numbers"),
+        (
+            torch.tensor([1, 65000], dtype=torch.uint16),
+            "ids holds 65000; ids should be from 0 to 49151",
+        ),
         ([True, False], "ids has dtype torch.bool"),
         ([5, -1], "ids holds -1; ids should be from 0 to 49151"),
         ([5, 49152], "ids holds 49152; ids should be from 0 to 49151"),

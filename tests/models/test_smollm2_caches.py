@@ -17,6 +17,7 @@ from attention_src.kvcache.cache import (
     WindowedKVCache,
 )
 from attention_src.models.smollm2.caches import make_caches
+from attention_src.models.smollm2.trace import Probe
 
 N = 18
 ONE_BY_ONE = [1] * N
@@ -263,13 +264,40 @@ def test_caches_of_another_model_or_batch():
         shallow().logits(text_ids(3).repeat(2, 1), caches=caches)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64], ids=str)
+def test_ids_may_have_any_whole_dtype(dtype):
+    ids = torch.tensor([5, 17, 255])
+    for given in (ids.to(dtype), ids.to(dtype).numpy()):
+        assert torch.equal(shallow().logits(given), shallow().logits(ids))
+
+
 def test_caches_out_of_step_are_refused():
     caches = shallow().new_caches()
     shallow().logits([1, 2, 3], caches=caches)
-    with pytest.raises(ValueError, match="mask"):  # found when layer 0 already holds the new ones
-        shallow().logits([4, 5], caches=caches, mask=torch.ones(2, 9, dtype=torch.bool))
+    caches[0].append(*(x[:, :, :2] for x in caches[0].read()))
     with pytest.raises(ValueError, match="caches have seen 3 tokens in one layer and 5 in another"):
         shallow().logits([6], caches=caches)
+
+
+@pytest.mark.parametrize("cache", ["contiguous", "windowed(2,1)", "int8", "int4", "paged(2)"])
+def test_a_refused_call_leaves_all_layers_as_they_were(cache):
+    """In whichever layer the error is found."""
+
+    class Refusing(Probe):
+        def attended(self, l, *rest):
+            if l == 2:
+                raise ValueError("probe: not here")
+            return super().attended(l, *rest)
+
+    caches, right = make(cache), make(cache)
+    for ids in ([1, 2, 3], [4], [5, 6]):
+        n = caches[0].n_seen
+        for wrong in (dict(mask=torch.ones(2, 9, dtype=torch.bool)), dict(probe=Refusing())):
+            with pytest.raises(ValueError, match=r"mask|probe"):
+                shallow().logits(ids, caches=caches, **wrong)
+            assert {x.n_seen for x in caches} == {n}
+        expected = shallow().logits(ids, caches=right)
+        assert torch.equal(shallow().logits(ids, caches=caches), expected)
 
 
 def test_one_cache_for_all_layers_is_refused(untyped):

@@ -1,12 +1,16 @@
 """A module with a cache, token by token and in pieces, against one pass over the whole sequence."""
 
+from copy import deepcopy
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_src.attention.masks import padding_mask, window_mask
 from attention_src.kvcache.cache import KVCache, PagedKVCache, QuantizedKVCache, WindowedKVCache
-from attention_src.multihead.layer import MultiHeadAttention, Rotary
+from attention_src.multihead.layer import MultiHeadAttention, MultiHeadLatentAttention, Rotary
+from attention_src.multihead.layer_attend import attend_with_cache, attend_with_weights
 
 EXACT = dict(rtol=1e-10, atol=1e-12)
 
@@ -117,3 +121,98 @@ def test_rotation_is_applied_once_to_queries_and_keys_only():
     torch.testing.assert_close(rotated(x), plain(x), **EXACT)
     x = tokens(5)
     assert not torch.allclose(rotated(x), plain(x))
+
+
+CACHES = {
+    "contiguous": KVCache,
+    "windowed": lambda: WindowedKVCache(3, 1),
+    "paged": lambda: PagedKVCache(2, 32),
+    "int8": lambda: QuantizedKVCache(8),
+    "int4": lambda: QuantizedKVCache(4, group=2, residual=1),
+}
+
+
+def observed(cache):
+    """All that a caller can see of a cache."""
+    if cache.layout is None:
+        return [cache.n_seen, cache.batch, cache.nbytes, getattr(cache, "n_free_pages", None)]
+    own = [cache.batch, cache.layout, cache.n_seen, len(cache), cache.nbytes]
+    numbers = [*cache.read(), cache.lengths, cache.positions]
+    return [*own, getattr(cache, "n_free_pages", None), *(x.tolist() for x in numbers)]
+
+
+@pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
+@pytest.mark.parametrize("held", [0, 1, 5])
+def test_a_refused_call_leaves_the_cache_as_it_was(make_cache, held, untyped):
+    """Whatever is wrong, and with how many tokens, the call may be tried again."""
+    q, k, v = (torch.randn(2, H, held + 3, 8) for H in (4, 2, 2))
+    wrong = [
+        dict(mask=torch.ones(7, 7, dtype=torch.bool)),
+        dict(mask=torch.ones(1, 1)),
+        dict(impl="triton", mask=torch.ones(1, 1, dtype=torch.bool)),
+        dict(impl="flash"),
+        dict(scale=float("nan")),
+        dict(softcap=-1.0),
+        dict(dropout=2.0),
+        dict(window=0),
+        dict(window=2, sinks=-1),
+        dict(sink_logits=torch.ones(3)),
+        dict(q=lambda q: q[..., :7]),
+        dict(q=lambda q: q[:1]),
+        dict(q=lambda q: q[:, :3]),
+        dict(q=lambda q: q.double()),
+        dict(v=lambda v: v.double()),
+        dict(k=lambda k: k[:, :1]),
+    ]
+    for n in (1, 3):
+        new = [x[:, :, held : held + n] for x in (q, k, v)]
+        right = make_cache()
+        if held:
+            right.append(k[:, :, :held], v[:, :, :held])
+        cache, before = deepcopy(right), observed(right)
+        o = attend_with_cache(*new, right)
+        for case in wrong:
+            edits = [case.get(name, lambda x: x) for name in "qkv"]
+            given = [edit(x) for edit, x in zip(edits, new, strict=True)]
+            options = {name: x for name, x in case.items() if name not in "qkv"}
+            for call in (attend_with_cache, attend_with_weights):
+                with pytest.raises(ValueError):
+                    call(*given, cache, **options)
+                assert observed(cache) == before, (n, case, call.__name__)
+        assert torch.equal(attend_with_cache(*new, cache), o)
+        assert observed(cache) == observed(right)
+
+
+def test_a_refused_fork_leaves_the_pool_as_it_was():
+    q, k, v = (torch.randn(1, 2, 3, 8) for _ in range(3))
+    cache = PagedKVCache(4, 8)
+    cache.append(k, v)
+    forks = cache.fork([0, 0])
+    before = observed(cache), observed(forks)
+    new = [x[:, :, :1].expand(2, -1, -1, -1) for x in (q, k, v)]
+    with pytest.raises(ValueError, match="scale is inf"):
+        attend_with_cache(*new, forks, scale=float("inf"))  # both copy the page that they share
+    assert (observed(cache), observed(forks)) == before
+    attend_with_cache(*new, forks)
+    assert cache.n_free_pages == 8 - 3 and observed(cache)[-4:] == before[0][-4:]
+
+
+@pytest.mark.parametrize("latent", [False, True])
+@pytest.mark.parametrize("make_cache", CACHES.values(), ids=CACHES)
+def test_a_module_that_refuses_leaves_the_cache_as_it_was(make_cache, latent):
+    if latent and make_cache is CACHES["windowed"]:
+        return  # which drops tokens, so it is refused before
+    torch.manual_seed(0)
+    module = make() if not latent else MultiHeadLatentAttention(12, 4, d_latent=8).double()
+    x, cache, right = tokens(6), make_cache(), make_cache()
+    with torch.no_grad():
+        for part in (x[:, :2], x[:, 2:5], x[:, 5:]):
+            before = observed(cache)
+            for return_weights in (False, True):
+                for mask in (torch.ones(1, 1, 9, 9, dtype=torch.bool), torch.ones(1)):
+                    with pytest.raises(ValueError, match="mask"):
+                        options = dict(mask=mask, return_weights=return_weights)
+                        module(part, causal=True, cache=cache, **options)
+                    assert observed(cache) == before
+            expected = module(part, causal=True, cache=right)
+            assert torch.equal(module(part, causal=True, cache=cache), expected)

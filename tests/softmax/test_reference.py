@@ -121,6 +121,18 @@ def test_nan_stays_in_its_row():
     assert np.isnan(entropy_bits(softmax(x[:1]))).all()
 
 
+def test_an_infinite_score_takes_all():
+    x = np.array([[np.inf, 1.0], [-1e308, np.inf], [np.inf, np.inf], [np.inf, -np.inf], [1.0, 2.0]])
+    np.testing.assert_array_equal(log_sum_exp(x)[:4], [np.inf] * 4)
+    assert log_sum_exp(x)[4] == log_sum_exp(x[4]) == pytest.approx(2.313262)
+    assert np.isnan(log_sum_exp([np.inf, np.nan]))
+    for function in (reference.sparsemax, reference.entmax15, reference.hardmax):
+        for p in (function(x), function(x.T, axis=0).T):
+            np.testing.assert_allclose(p[:4], [[1, 0], [0, 1], [0.5, 0.5], [1, 0]], rtol=1e-15)
+            np.testing.assert_array_equal(p[4], function(x[4]))
+        assert np.isnan(function([np.inf, np.nan])).all()
+
+
 def test_inputs_are_left_as_they_are():
     x = np.array([3.0, 1.0, 2.0])
     for name in reference.__all__:

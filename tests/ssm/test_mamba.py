@@ -118,6 +118,33 @@ def test_compiles_as_one_graph(form, untyped):
     torch.testing.assert_close(compiled(u), block(u))
 
 
+@pytest.mark.parametrize("form", ["recurrent", "associative"])
+def test_no_tokens_and_no_sequences(form):
+    block = MambaBlock(8, N=4, form=form)
+    for B, n in ((2, 0), (0, 3), (0, 0), (1, 1)):
+        u = torch.ones(B, n, 8, requires_grad=True)
+        out = block(u)
+        assert out.shape == (B, n, 8)
+        assert torch.autograd.grad(out.sum(), u)[0].shape == u.shape
+
+
+def test_bad_tokens(untyped):
+    block, u = MambaBlock(8), torch.ones(2, 3, 8)
+    for wrong, message in (
+        (u[..., :7], r"u has shape \[2, 3, 7\]; it should be \[B, n, d_model=8\]"),
+        (u[0], r"u has shape \[3, 8\]"),
+        (u[..., :0, :7], r"u has shape \[2, 0, 7\]"),
+        (u.double(), "u is torch.float64; it should be a tensor of this module's torch.float32"),
+        (u.half(), "u is torch.float16"),
+        (u.long(), "u is torch.int64"),
+        (u.numpy(), "u is ndarray"),
+        (None, "u is NoneType"),
+        (u.to_sparse(), "u has layout torch.sparse_coo"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            block(wrong)
+
+
 def test_bad_block_sizes(untyped):
     for options in (dict(N=0), dict(expand=0), dict(conv_width=0)):
         with pytest.raises(ValueError, match=f"{next(iter(options))} is 0"):

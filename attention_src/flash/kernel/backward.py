@@ -1,4 +1,4 @@
-"""Flash attention backward: dq, dk, dv tile by tile, with the weights recomputed from lse."""
+"""Flash attention backward: dq, dk, dv tile by tile, with the weights recomputed from lse_log2."""
 
 import math
 
@@ -26,8 +26,8 @@ LOG2E = tl.constexpr(math.log2(math.e))
 
 @triton.jit
 def flash_dq_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_ptr, do_ptr, dlse_ptr,
-    lse_log2_ptr, delta_ptr, dq_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_log2_ptr, do_ptr, dlse_log2_ptr,
+    lse_padded_ptr, delta_ptr, dq_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
@@ -49,7 +49,7 @@ def flash_dq_kernel(
     k_ptr += b * stride_kb + h_kv * stride_kh
     v_ptr += b * stride_vb + h_kv * stride_vh
     do_ptr += b * stride_dob + h * stride_doh
-    row = (b * n_heads + h) * n_q  # first row of o, lse, dlse and dq
+    row = (b * n_heads + h) * n_q  # first row of o, lse_log2, dlse_log2 and dq
     key_length = key_count(key_lengths_ptr, b, n_k)
     first_t = start_q + key_length - n_q + LOOKAHEAD
     offs_q, offs_k = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
@@ -62,13 +62,15 @@ def flash_dq_kernel(
     o = load_tile(o_ptr + row * D_V, start_q, n_q, D_V, 1, BLOCK_Q, D_V, BLOCK_DV, True, INT64)
     # [BLOCK_Q]  reads 2 BLOCK_Q numbers; writes 2 BLOCK_Q, for flash_dkdv_kernel
     inside = offs_q < n_q - start_q
-    lse = tl.load(lse_ptr + row + start_q + offs_q, mask=inside, other=-float("inf"))
-    dlse = tl.load(dlse_ptr + row + start_q + offs_q, mask=inside, other=0.0)
-    fully_masked = lse == -float("inf")  # then p = exp2(s − inf) = 0, and no gradient
-    lse_log2 = tl.where(fully_masked, float("inf"), lse * LOG2E)
+    # From the scores on all is in base 2: what is large loses digits when it changes its base.
+    lse_log2 = tl.load(lse_log2_ptr + row + start_q + offs_q, mask=inside, other=-float("inf"))
+    dlse = LOG2E * tl.load(dlse_log2_ptr + row + start_q + offs_q, mask=inside, other=0.0)
+    fully_masked = lse_log2 == -float("inf")  # then p = exp2(s − inf) = 0, and no gradient
+    lse_log2 = tl.where(lse_log2 == float("inf"), float("nan"), lse_log2)  # as p is
+    lse_log2 = tl.where(fully_masked, float("inf"), lse_log2)
     delta = tl.where(fully_masked, 0.0, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1) - dlse)
     padded = (b * n_heads + h) * n_padded + start_q
-    tl.store(lse_log2_ptr + padded + offs_q, lse_log2)
+    tl.store(lse_padded_ptr + padded + offs_q, lse_log2)
     tl.store(delta_ptr + padded + offs_q, delta)
 
     dq = tl.zeros([BLOCK_Q, BLOCK_DK], tl.float32)
@@ -107,7 +109,7 @@ def flash_dq_kernel(
 
 @triton.jit
 def flash_dkdv_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, do_ptr, lse_log2_ptr, delta_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, do_ptr, lse_padded_ptr, delta_ptr,
     dk_ptr, dv_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
@@ -135,7 +137,7 @@ def flash_dkdv_kernel(
     h = h_kv * GROUP  # the first of the query heads that share these keys
     q_ptr += b * stride_qb + h * stride_qh
     do_ptr += b * stride_dob + h * stride_doh
-    lse_log2_ptr += (b * n_heads + h) * n_padded
+    lse_padded_ptr += (b * n_heads + h) * n_padded
     delta_ptr += (b * n_heads + h) * n_padded
     row_k = head.to(tl.int64) * n_k  # first row of dk and dv
     key_length = key_count(key_lengths_ptr, b, n_k)
@@ -161,11 +163,11 @@ def flash_dkdv_kernel(
             if INT64:
                 member = tl.cast(member, tl.int64)
             start_q = nth_block(index // GROUP, 0, first, full, right, MASKED) * BLOCK_Q
-            row = member * n_padded + start_q  # first row of lse_log2 and delta
+            row = member * n_padded + start_q  # first row of lse_padded and delta
             # [BLOCK_Q, d_k] and [BLOCK_Q]  reads BLOCK_Q (d_k + 1) numbers
             q = load_tile(q_ptr + member * stride_qh, start_q, n_q, stride_qn, stride_qd,
                           BLOCK_Q, D_K, BLOCK_DK, MASKED, INT64)  # fmt: skip
-            lse_log2 = tl.load(lse_log2_ptr + row + offs_q)
+            lse_log2 = tl.load(lse_padded_ptr + row + offs_q)
             s = tl.dot(k, tl.trans(q), input_precision=PRECISION)  # [BLOCK_K, BLOCK_Q]
             slope = tl.load(slopes_ptr + h + member) if ALIBI else 0.0
             tanh = bounded(s, cap_scale, SOFTCAP)
@@ -195,16 +197,16 @@ def flash_dkdv_kernel(
 
 
 def dq_launch(
-    inputs: Inputs, o: Tensor, lse: Tensor, do: Tensor, dlse: Tensor,
-    lse_log2: Tensor, delta: Tensor, dq: Tensor, *, capability: int,
+    inputs: Inputs, o: Tensor, lse_log2: Tensor, do: Tensor, dlse_log2: Tensor,
+    lse_padded: Tensor, delta: Tensor, dq: Tensor, *, capability: int,
 ) -> Launch:  # fmt: skip
     """One program for each block of queries of each head.
 
     Args:
         inputs: as for the forward launch
-        o, lse, dlse: contiguous
+        o, lse_log2, dlse_log2: contiguous
         do: any strides
-        lse_log2, delta: float32 [B, H, n_padded], contiguous, to be written, for `dkdv_launch`;
+        lse_padded, delta: float32 [B, H, n_padded], contiguous, to be written, for `dkdv_launch`;
             n_padded is n_q rounded up to a multiple of MAX_TILE_ROWS
         dq: [B, H, n_q, d_k], contiguous, to be written
         capability: the chip
@@ -214,15 +216,15 @@ def dq_launch(
     q = inputs.q
     tiles = dq_tiles(q.dtype, inputs.max_width, capability, inputs.changed)
     arguments = common_arguments(inputs, tiles, capability, do=do)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, dlse_ptr=dlse)
-    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dq_ptr=dq)
+    arguments |= dict(o_ptr=o, lse_log2_ptr=lse_log2, dlse_log2_ptr=dlse_log2)
+    arguments |= dict(lse_padded_ptr=lse_padded, delta_ptr=delta, dq_ptr=dq)
     arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)
     return Launch(flash_dq_kernel, grid, arguments, *tiles[2:])
 
 
 def dkdv_launch(
-    inputs: Inputs, do: Tensor, lse_log2: Tensor, delta: Tensor, dk: Tensor, dv: Tensor,
+    inputs: Inputs, do: Tensor, lse_padded: Tensor, delta: Tensor, dk: Tensor, dv: Tensor,
     *, capability: int,
 ) -> Launch:  # fmt: skip
     """One program for each block of keys of each key/value head, after `dq_launch` has run.
@@ -233,7 +235,7 @@ def dkdv_launch(
     Args:
         inputs: as for the forward launch
         do: any strides
-        lse_log2, delta: as `dq_launch` wrote them
+        lse_padded, delta: as `dq_launch` wrote them
         dk: [B, H_kv, n_k, d_k], contiguous, to be written
         dv: [B, H_kv, n_k, d_v], contiguous, to be written
         capability: the chip
@@ -243,7 +245,7 @@ def dkdv_launch(
     k = inputs.k
     tiles = dkdv_tiles(k.dtype, inputs.max_width, capability, inputs.changed)
     arguments = common_arguments(inputs, tiles, capability, do=do)
-    arguments |= dict(lse_log2_ptr=lse_log2, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
+    arguments |= dict(lse_padded_ptr=lse_padded, delta_ptr=delta, dk_ptr=dk, dv_ptr=dv)
     arguments |= dict(n_padded=delta.shape[2], scale=inputs.scale, GROUP=inputs.group)
     grid = (triton.cdiv(k.shape[2], tiles.block_k) * k.shape[0] * k.shape[1],)
     return Launch(flash_dkdv_kernel, grid, arguments, *tiles[2:])

@@ -1,6 +1,4 @@
-"""Flash attention forward: o and lse from q, k, v; the scores never leave the chip."""
-
-import math
+"""Flash attention forward: o and lse_log2 from q, k, v; the scores never leave the chip."""
 
 import torch
 from torch import Tensor
@@ -21,12 +19,10 @@ from attention_src.flash.kernel.config import Inputs, common_arguments
 from attention_src.flash.kernel.tiles import forward_tiles
 from attention_src.triton_support.launch import Launch, tl, triton
 
-LN2 = tl.constexpr(math.log(2))
-
 
 @triton.jit
 def flash_forward_kernel(
-    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_ptr,
+    q_ptr, k_ptr, v_ptr, key_lengths_ptr, slopes_ptr, o_ptr, lse_log2_ptr,
     stride_qb, stride_qh, stride_qn, stride_qd,
     stride_kb, stride_kh, stride_kn, stride_kd,
     stride_vb, stride_vh, stride_vn, stride_vd,
@@ -44,7 +40,7 @@ def flash_forward_kernel(
     h_kv = h // (n_heads // n_kv_heads)
     k_ptr += b * stride_kb + h_kv * stride_kh
     v_ptr += b * stride_vb + h_kv * stride_vh
-    row = (b * n_heads + h) * n_q  # first row of o and lse
+    row = (b * n_heads + h) * n_q  # first row of o and lse_log2
     key_length = key_count(key_lengths_ptr, b, n_k)
     # Position of the first query, so that the last is at the last key; plus the lookahead.
     first_t = start_q + key_length - n_q + LOOKAHEAD
@@ -87,19 +83,20 @@ def flash_forward_kernel(
             acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision=PRECISION)
             m_log2 = m_new
 
-    l = tl.where(l == 0.0, 1.0, l)  # fully masked: o = 0 and lse = −inf
+    l = tl.where(l == 0.0, 1.0, l)  # fully masked: o = 0 and lse_log2 = −inf
     # [BLOCK_Q, d_v] and [BLOCK_Q]  writes BLOCK_Q (d_v + 1) numbers, once
     store_tile(o_ptr + row * D_V, acc / l[:, None], start_q, n_q, BLOCK_Q, D_V, BLOCK_DV)
-    lse = (m_log2 + tl.log2(l)) * LN2
-    tl.store(lse_ptr + row + start_q + offs_q, lse, mask=offs_q < n_q - start_q)
+    # With a score of inf l is NaN, because inf − inf is; the sum itself is inf.
+    lse_log2 = tl.where(m_log2 == float("inf"), m_log2, m_log2 + tl.log2(l))
+    tl.store(lse_log2_ptr + row + start_q + offs_q, lse_log2, mask=offs_q < n_q - start_q)
 
 
-def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -> Launch:
+def forward_launch(inputs: Inputs, o: Tensor, lse_log2: Tensor, *, capability: int) -> Launch:
     """One program for each block of queries of each head.
 
     Args:
         inputs: q, k, v of any strides, and what is visible
-        o, lse: contiguous, to be written
+        o, lse_log2: contiguous, to be written
         capability: the chip
     Returns: the launch
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks. Each program reads its q once and
@@ -110,7 +107,7 @@ def forward_launch(inputs: Inputs, o: Tensor, lse: Tensor, *, capability: int) -
     tiles = forward_tiles(q.dtype, inputs.max_width, capability, inputs.changed)
     negative = inputs.scale < 0
     arguments = common_arguments(inputs._replace(scale=abs(inputs.scale)), tiles, capability)
-    arguments |= dict(o_ptr=o, lse_ptr=lse, NEGATIVE=negative)
+    arguments |= dict(o_ptr=o, lse_log2_ptr=lse_log2, NEGATIVE=negative)
     # Not 0: hidden scores are −inf, and −inf * 0 is NaN.
     arguments["scale_log2"] = max(arguments["scale_log2"], torch.finfo(torch.float32).tiny)
     grid = (triton.cdiv(q.shape[2], tiles.block_q) * q.shape[0] * q.shape[1],)

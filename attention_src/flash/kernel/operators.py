@@ -1,4 +1,7 @@
-"""Flash attention as operators of torch: forward, backward, and the gradients through both."""
+"""Flash attention as operators of torch: forward, backward, and the gradients through both.
+
+Inside, lse is in base 2: the chip has powers of 2, and a large one loses digits in another base.
+"""
 
 from typing import Any
 
@@ -12,6 +15,7 @@ from attention_src.flash.kernel.forward import forward_launch
 from attention_src.flash.kernel.tiles import MAX_TILE_ROWS
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
+from attention_src.tensors import differentiate_no_further
 from attention_src.triton_support.launch import capability, check_kernel_tensors
 from attention_src.triton_support.launch_cache import Prepared, planned
 
@@ -30,9 +34,9 @@ def flash_forward(
     softcap: float = 0.0,
     slopes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention and lse, without a matrix of scores in memory.
+    """Attention and lse in base 2, without a matrix of scores in memory.
 
-        o = softmax(scale * q k^T, hidden scores = −inf) v,  lse_i = log(sum_j exp(s_ij))
+        o = softmax(scale * q k^T, hidden scores = −inf) v,  lse_log2_i = log2(sum_j exp(s_ij))
 
     Args:
         q: [B, H, n_q, d_k]  float16, bfloat16 or float32, any strides
@@ -48,8 +52,8 @@ def flash_forward(
         lookahead: with a window, the number of later keys that are visible
         softcap: scores become softcap * tanh(s / softcap), before ALiBi; 0 = no bound
         slopes: float32 [H]  of ALiBi: scores become s - slopes[h] * |t - j|; None = no bias
-    Returns: o [B, H, n_q, d_v] in q's dtype; lse float32 [B, H, n_q], natural log. A fully masked
-        row has o = 0 and lse = −inf. Both have gradients.
+    Returns: o [B, H, n_q, d_v] in q's dtype; lse_log2 float32 [B, H, n_q]. A fully masked row has
+        o = 0 and lse_log2 = −inf. Both have gradients.
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; a width the kernels do not take
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden blocks; O(B H n_q) memory beyond the
@@ -59,8 +63,8 @@ def flash_forward(
         Sinks: Xiao et al. 2023, arXiv:2309.17453.
     """
     options = (causal, window, sinks, scale, lookahead, softcap, slopes)
-    o, lse = _forward(q, k, v, key_lengths, *options)
-    return o, lse
+    o, lse_log2 = _forward(q, k, v, key_lengths, *options)
+    return o, lse_log2
 
 
 @planned
@@ -77,9 +81,9 @@ def flash_backward(
     v: Tensor,
     key_lengths: Tensor | None,
     o: Tensor,
-    lse: Tensor,
+    lse_log2: Tensor,
     do: Tensor,
-    dlse: Tensor,
+    dlse_log2: Tensor,
     causal: bool,
     window: int,
     sinks: int,
@@ -88,52 +92,61 @@ def flash_backward(
     softcap: float = 0.0,
     slopes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `flash_forward`, with the weights recomputed from lse block by block.
+    """The gradients of `flash_forward`, with the weights recomputed block by block.
 
-        p = exp(s - lse)   ds = p * (do v^T - delta)   delta = rowsum(o * do) - dlse
+        p = exp2(log2(e) s - lse_log2)   ds = p * (do v^T - delta)
+        delta = rowsum(o * do) - log2(e) dlse_log2
         dv = p^T do        dq = scale * ds k           dk = scale * ds^T q
 
     With softcap, ds is also multiplied by 1 - tanh². slopes get no gradient.
 
     Args:
         q, k, v, key_lengths and the options: as given to `flash_forward`
-        o, lse: as returned by it
+        o, lse_log2: as returned by it
         do: [B, H, n_q, d_v]  gradient of the loss by o, any strides
-        dlse: float32 [B, H, n_q]  gradient of the loss by lse
+        dlse_log2: float32 [B, H, n_q]  gradient of the loss by lse_log2
     Returns: dq, dk, dv  with the shapes and dtypes of q, k, v; the same bits on every run
     Raises:
-        ValueError: as `flash_forward`; o, lse, do or dlse does not fit
+        ValueError: as `flash_forward`; o, lse_log2, do or dlse_log2 does not fit
     Cost: 2 B H n_q n_k (4 d_k + 3 d_v) FLOP: seven products instead of five, because scores and dp
         are computed once for dq and again for dk and dv, which avoids atomic additions. O(B H n_q)
         memory beyond the gradients.
     Source: Dao 2023, arXiv:2307.08691, Algorithm 2 (their D is delta without dlse), with dq in a
-        loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij.
+        loop of its own. The gradient of lse: d lse_i / d s_ij = p_ij, in base 2 log2(e) p_ij.
     """
     options = (causal, window, sinks, scale, lookahead, softcap, slopes)
-    dq, dk, dv, *_ = _gradients(q, k, v, o, lse, do, dlse, key_lengths, *options)
+    dq, dk, dv, *_ = _gradients(q, k, v, o, lse_log2, do, dlse_log2, key_lengths, *options)
     return dq, dk, dv
 
 
 @planned
 def _gradients(
-    q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, do: Tensor, dlse: Tensor, *options: Any
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse_log2: Tensor,
+    do: Tensor,
+    dlse_log2: Tensor,
+    *options: Any,
 ) -> Prepared:
     inputs = _checked(q, k, v, *options)
     for name, x in (("o", o), ("do", do)):
         check_shape(x, name, "[B, H, n_q, d_v]", (*q.shape[:3], v.shape[3]))
-    for name, x in (("lse", lse), ("dlse", dlse)):
+    for name, x in (("lse_log2", lse_log2), ("dlse_log2", dlse_log2)):
         check_shape(x, name, "[B, H, n_q]", q.shape[:3])
     check_kernel_tensors(q=q, o=o, do=do)
-    check_kernel_tensors(lse=lse, dlse=dlse)
-    o, lse, dlse = o.contiguous(), lse.contiguous(), dlse.contiguous()
+    check_kernel_tensors(lse_log2=lse_log2, dlse_log2=dlse_log2)
+    o, lse_log2, dlse_log2 = (x.contiguous() for x in (o, lse_log2, dlse_log2))
     dq, dk, dv = _empty_gradients(q, k, v)
-    # Whole tiles, so that reading lse_log2 and delta needs no mask.
+    # Whole tiles, so that reading lse_padded and delta needs no mask.
     n_padded = MAX_TILE_ROWS * -(-q.shape[2] // MAX_TILE_ROWS)
-    lse_log2, delta = (lse.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
+    lse_padded, delta = (lse_log2.new_empty((*q.shape[:2], n_padded)) for _ in range(2))
     chip = capability(q)
-    by_dq = dq_launch(inputs, o, lse, do, dlse, lse_log2, delta, dq, capability=chip)
-    by_dkdv = dkdv_launch(inputs, do, lse_log2, delta, dk, dv, capability=chip)
-    return (dq, dk, dv, lse_log2, delta), [by_dq, by_dkdv]
+    rows = dict(lse_padded=lse_padded, delta=delta)
+    by_dq = dq_launch(inputs, o, lse_log2, do, dlse_log2, **rows, dq=dq, capability=chip)
+    by_dkdv = dkdv_launch(inputs, do, **rows, dk=dk, dv=dv, capability=chip)
+    return (dq, dk, dv, lse_padded, delta), [by_dq, by_dkdv]
 
 
 def _checked(
@@ -180,7 +193,7 @@ def _check_row(
 
 
 def _empty_outputs(q: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Memory for o and lse."""
+    """Memory for o and lse_log2."""
     o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     return o, torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
 
@@ -197,7 +210,7 @@ def _(q, k, v, key_lengths, *options):
 
 
 @flash_backward.register_fake
-def _(q, k, v, key_lengths, o, lse, do, dlse, *options):
+def _(q, k, v, key_lengths, o, lse_log2, do, dlse_log2, *options):
     return _empty_gradients(q, k, v)
 
 
@@ -207,11 +220,12 @@ def _setup(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(q, k, v, key_lengths, slopes, *output)
 
 
-def _backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple:
-    q, k, v, key_lengths, slopes, o, lse = ctx.saved_tensors
+def _backward(ctx: Any, do: Tensor, dlse_log2: Tensor) -> tuple:
+    q, k, v, key_lengths, slopes, o, lse_log2 = ctx.saved_tensors
     options = (*ctx.options, slopes)
-    gradients = flash_backward(q, k, v, key_lengths, o, lse, do, dlse, *options)
+    gradients = flash_backward(q, k, v, key_lengths, o, lse_log2, do, dlse_log2, *options)
     return *gradients, *[None] * 8  # one for each option
 
 
 flash_forward.register_autograd(_backward, setup_context=_setup)
+differentiate_no_further(flash_backward, "dense")

@@ -25,7 +25,7 @@ from attention_src.linear.kernel.launch import (
     states_launch,
 )
 from attention_src.linear.layer_delta_steps import run_delta
-from attention_src.tensors import without_autocast
+from attention_src.tensors import differentiate_no_further, without_autocast
 from attention_src.triton_support.launch import capability, check_kernel_tensors, triton
 
 
@@ -113,6 +113,7 @@ def _backward(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
 
 
 chunkwise_forward.register_autograd(_backward, setup_context=_save)
+differentiate_no_further(chunkwise_backward, "torch")
 
 
 @torch.library.custom_op("attention_src::delta_forward", mutates_args=())
@@ -153,11 +154,13 @@ def _save_delta(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
 
 @without_autocast
 def _backward_delta(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
+    again = torch.is_grad_enabled()  # create_graph=True: gradients that have gradients
     with torch.enable_grad():
-        leaves = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+        leaves = [x.view_as(x) if again else x.detach() for x in ctx.saved_tensors]
+        leaves = [x if x.requires_grad else x.requires_grad_() for x in leaves]
         o, last = run_delta("chunkwise", 32, *(x.float() for x in leaves))
         outputs = o.to(do.dtype), last
-    return torch.autograd.grad(outputs, leaves, (do, dlast))
+    return torch.autograd.grad(outputs, leaves, (do, dlast), create_graph=again)
 
 
 delta_forward.register_autograd(_backward_delta, setup_context=_save_delta)

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.models.minilm.model import D_HEAD, N_HEADS, N_LAYERS, MiniLM
 from attention_src.shapes import check_size
 
 SHAPE = (N_LAYERS, N_HEADS, D_HEAD)
 
 
+@own_errstate()
 def shuffled(model: MiniLM, seed: int) -> MiniLM:
     """The model with the entries of each weight matrix of its layers in random order.
 
@@ -33,6 +35,7 @@ def shuffled(model: MiniLM, seed: int) -> MiniLM:
     return MiniLM(parameters, model.tokenizer)
 
 
+@own_errstate()
 def mean_outputs(model: MiniLM, texts: Iterable[str]) -> Float[np.ndarray, "6 12 32"]:
     """Each head's average output, over all tokens of some texts: what mean ablation puts in.
 
@@ -50,6 +53,7 @@ def mean_outputs(model: MiniLM, texts: Iterable[str]) -> Float[np.ndarray, "6 12
     return np.concatenate(outputs, axis=2).mean(axis=2)
 
 
+@own_errstate()
 def embed_without_each(
     model: MiniLM, text: str, fill: Any = 0.0
 ) -> Float[np.ndarray, "6 12 d_model"]:

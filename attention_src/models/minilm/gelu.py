@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from attention_src.errstate import own_errstate
+
 # erf at 40,001 points from -6 to 6; linear interpolation between them is off by at most 1.1e-8.
 ERF_END, ERF_STEPS = 6.0, 40_000
 ERF = np.array([math.erf(x) for x in np.linspace(-ERF_END, ERF_END, ERF_STEPS + 1)])
@@ -11,6 +13,7 @@ RISE = np.diff(ERF, append=ERF[-1])  # from each point to the next
 CHUNK = 16_384  # numbers at a time, so that they stay in the cache through all steps
 
 
+@own_errstate()
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function, by linear interpolation in a table.
 
@@ -23,6 +26,7 @@ def erf(x: np.ndarray) -> np.ndarray:
     return ERF[left] + (at - left) * RISE[left]  # in the page [] is faster than take
 
 
+@own_errstate()
 def gelu(x: np.ndarray) -> np.ndarray:
     """x Phi(x), Phi the standard normal distribution function.
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.attention.reference import attention, attention_weights
+from attention_src.errstate import own_errstate
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.heads import Head, check_head
 from attention_src.models.install import folder
@@ -87,6 +88,7 @@ class MiniLM:
         w_o = self.parameters[f"encoder.layer.{layer}.attention.output.dense.weight"].T
         return w_o[head * D_HEAD : (head + 1) * D_HEAD]
 
+    @own_errstate()
     def encode(
         self, text: str, *, ablate: Iterable[Head] = ()
     ) -> tuple[list[str], Float[np.ndarray, "n 384"], Float[np.ndarray, "6 12 n n"]]:
@@ -106,6 +108,7 @@ class MiniLM:
         encoding = self.trace(text, ablate=ablate)
         return encoding.tokens, encoding.layers[-1], encoding.weights
 
+    @own_errstate()
     def embed(
         self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
     ) -> Float[np.ndarray, "384"]:
@@ -122,6 +125,7 @@ class MiniLM:
         mean = self.trace(text, ablate=ablate, replace=replace).layers[-1].mean(axis=0)
         return mean / np.linalg.norm(mean)
 
+    @own_errstate()
     def trace(
         self, text: str, *, ablate: Iterable[Head] = (), replace: Mapping[Head, Any] | None = None
     ) -> Encoding:
@@ -155,6 +159,7 @@ class MiniLM:
             values.append(v)
         return Encoding(tokens, np.stack(layers), np.stack(weights), np.stack(values))
 
+    @own_errstate()
     def attend(self, layer: int, x: Float[np.ndarray, "*runs n 384"]) -> np.ndarray:
         """The outputs of the heads of a layer.
 
@@ -165,6 +170,7 @@ class MiniLM:
         """
         return attention(*(self._project(layer, name, x) for name in ("query", "key", "value")))
 
+    @own_errstate()
     def layer(
         self,
         layer: int,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from attention_src.errstate import own_errstate
 from attention_src.models.heads import Head
 from attention_src.models.planted.checks import N_HEADS, N_LAYERS
 from attention_src.models.planted.model import PlantedModel, Trace
@@ -24,6 +25,7 @@ HEADS: list[Head] = [(layer, head) for layer in range(N_LAYERS) for head in rang
 Score = Callable[[Trace], float]  # one number that says how a run went
 
 
+@own_errstate()
 def value_norms(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n"]:
     """The length of what each token would write if a head looked at it alone, ||v_j W_O||.
 
@@ -36,6 +38,7 @@ def value_norms(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n"]
     return np.stack(norms).reshape(trace.values.shape[:3])
 
 
+@own_errstate()
 def direct_logits(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n vocab"]:
     """What each head adds to the logits itself, not through later heads.
 
@@ -50,6 +53,7 @@ def direct_logits(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n
     return trace.outputs @ model.unembedding
 
 
+@own_errstate()
 def input_influence(
     model: PlantedModel, tokens: Iterable[str], *, letters: Sequence[str] = LETTERS
 ) -> Float[np.ndarray, "n n"]:
@@ -77,6 +81,7 @@ def input_influence(
     return influence
 
 
+@own_errstate()
 def mean_outputs(model: PlantedModel, texts: Iterable[Iterable[str]]) -> dict[Head, np.ndarray]:
     """What each head gives on average, over all tokens of all texts.
 
@@ -94,6 +99,7 @@ def mean_outputs(model: PlantedModel, texts: Iterable[Iterable[str]]) -> dict[He
     return {at: mean[at] for at in HEADS}
 
 
+@own_errstate()
 def ablation(
     model: PlantedModel, texts: Iterable[Iterable[str]], score: Score, *, by: str = "zero"
 ) -> Float[np.ndarray, "texts L H"]:
@@ -124,6 +130,7 @@ def ablation(
     return np.array(change).reshape(len(texts), N_LAYERS, N_HEADS)
 
 
+@own_errstate()
 def patching(
     model: PlantedModel, clean: Iterable[str], corrupt: Iterable[str], score: Score
 ) -> Float[np.ndarray, "L H"]:
@@ -152,6 +159,7 @@ def patching(
     return np.array([score(run) - low for run in runs]).reshape(N_LAYERS, N_HEADS) / (high - low)
 
 
+@own_errstate()
 def grade(scores: Any, truth: Any) -> float:
     """How many of the brightest entries are true: k of them count, where k entries are true.
 

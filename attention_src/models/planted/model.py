@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_src.attention.reference import attention, attention_weights
+from attention_src.errstate import own_errstate
 from attention_src.models.heads import Head, check_head
 from attention_src.models.planted.checks import (
     N_HEADS,
@@ -68,6 +69,7 @@ class Trace:
         return [VOCABULARY[i] for i in self.logits.argmax(axis=-1)]
 
     @property
+    @own_errstate()
     def nll(self) -> Float[np.ndarray, "n_1"]:
         """[n - 1]  the loss: -log of the probability of tokens 1, 2, …, given those before."""
         s = self.logits[:-1] - self.logits[:-1].max(axis=-1, keepdims=True)
@@ -164,6 +166,7 @@ class PlantedModel:
             x[i, POSITION.start + i] = 1
         return x
 
+    @own_errstate()
     def run(
         self,
         tokens: Iterable[str],

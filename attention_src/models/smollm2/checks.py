@@ -8,7 +8,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from attention_src.models.smollm2.config import Config
-from attention_src.tensors import as_tensor
+from attention_src.tensors import as_tensor, whole_numbers
 
 
 def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B_or_none n"]:
@@ -32,15 +32,14 @@ def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B
         raise ValueError(
             f"ids has shape {list(ids.shape)}; it should be [n] or [B, n] with at least one token"
         )
-    if ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool:
-        raise ValueError(f"ids has dtype {ids.dtype}; it should hold whole numbers")
+    ids = whole_numbers(ids, "ids")
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= config.n_vocabulary:
         raise ValueError(
             f"ids holds {low if low < 0 else high}; ids should be from 0 to "
             f"{config.n_vocabulary - 1}"
         )
-    return ids.long()
+    return ids
 
 
 def check_one_text(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "n"]:

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from attention_src.flash.layer import IMPLS
 from attention_src.kvcache.cache import Cache
+from attention_src.kvcache.cache_base import restored_on_error
 from attention_src.models.formats.gguf import read_gguf
 from attention_src.models.install import folder
 from attention_src.models.smollm2.caches import make_caches
@@ -180,7 +181,7 @@ class SmolLM2:
         Args:
             ids: [n] or [B, n]  token ids, at least one
             caches: from `new_caches`, one per layer. ids follow the tokens they hold, and their
-                keys and values are appended.
+                keys and values are appended, unless an error is raised.
             positions: [n] or [B, n]  None = 0, 1, 2 …, counted on from what the caches have seen,
                 up to 8,191. Explicit positions may go beyond, to see what happens.
             mask: bool, broadcasts to [B, H, n, n_k], True = may attend, in addition to the causal
@@ -202,14 +203,15 @@ class SmolLM2:
         rows = ids if ids.ndim == 2 else ids[None]  # [B, n]
         positions = check_positions(positions, rows, caches, self.config)
         plain = impl == "auto" and all(x is None for x in (mask, scaling, probe))
-        if caches is not None and takes(self.config, self.weights, rows, caches, plain=plain):
-            logits = next_token_logits(self.config, self.weights, rows, positions, caches)
-        else:
-            run = forward if self.parts is None else partial(forward_on_parts, self.parts)
-            logits = run(
-                self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
-                scaling=scaling, probe=Probe() if probe is None else probe, last=last,
-            )  # fmt: skip
+        with restored_on_error(caches or [], rows.shape[1]):
+            if caches is not None and takes(self.config, self.weights, rows, caches, plain=plain):
+                logits = next_token_logits(self.config, self.weights, rows, positions, caches)
+            else:
+                run = forward if self.parts is None else partial(forward_on_parts, self.parts)
+                logits = run(
+                    self.config, self.weights, rows, positions, caches=caches, mask=mask, impl=impl,
+                    scaling=scaling, probe=Probe() if probe is None else probe, last=last,
+                )  # fmt: skip
         return logits if ids.ndim == 2 else logits[0]
 
     def nll(self, ids: Any, **options: Any) -> Float32[Tensor, "n_less_1"]:

@@ -1,5 +1,6 @@
 """Keys and values of one layer, in storage that the part append_and_read fills."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,20 @@ class OwnCache:
         keys, values = self.parts.append_and_read(*stored, self.n_seen, k, v)
         self.n_seen += k.shape[-2]
         return keys, values
+
+    def undo(self, n: int) -> Callable[[], None]:
+        """As `Cache.undo`: what is behind the first n_seen tokens may be anything.
+
+        Args:
+            n: not needed
+        Returns: call it to take appended tokens back
+        """
+        n_seen = self.n_seen
+
+        def restore() -> None:
+            self.n_seen = n_seen
+
+        return restore
 
 
 def make_own_caches(
