@@ -58,8 +58,13 @@ class BPE:
             found = metadata.get(f"tokenizer.ggml.{key}")
             if found != expected:
                 raise ValueError(f"tokenizer.ggml.{key} is {found!r}; it should be {expected!r}")
-        names = ("tokens", "merges", "token_type")
-        tokens, merges, types = (metadata[f"tokenizer.ggml.{name}"] for name in names)
+        tokens, merges = (_listed(metadata, name, str) for name in ("tokens", "merges"))
+        types = _listed(metadata, "token_type", int)
+        if len(types) != len(tokens) or END not in tokens:
+            raise ValueError(
+                f"tokenizer.ggml.tokens holds {len(tokens)} tokens; it should hold {END}, and one "
+                f"for each of the {len(types)} entries of token_type"
+            )
         pairs = zip(tokens, types, strict=True)
         return cls(tokens, merges, [token for token, kind in pairs if kind == SPECIAL])
 
@@ -103,6 +108,13 @@ class BPE:
                 break
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return [self.ids[part] for part in parts]
+
+
+def _listed(metadata: dict[str, Any], name: str, kind: type) -> list:
+    entries = metadata.get(f"tokenizer.ggml.{name}")
+    if not isinstance(entries, list) or not all(isinstance(entry, kind) for entry in entries):
+        raise ValueError(f"tokenizer.ggml.{name} should be a list of {kind.__name__}")
+    return entries
 
 
 def _words(text: str) -> Iterator[str]:
