@@ -76,7 +76,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
         path: of vocab.txt
     Returns: token to number
     Raises:
-        ValueError: it is not UTF-8; a line is empty or comes twice; [CLS], [SEP] or [UNK] is missing
+        ValueError: it is not UTF-8; a line is empty or comes twice; [CLS], [SEP], [UNK] are missing
     """
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
