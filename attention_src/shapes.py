@@ -265,6 +265,30 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
     return size
 
 
+def check_whole(x: Any, name: str, low: int, high: int) -> np.ndarray:
+    """Return an array of lengths or of indices, all of them in range.
+
+    Args:
+        x: array or nested lists of whole numbers
+        name: of the argument
+        low, high: the smallest and the largest value that is allowed
+    Returns: int64, of x's shape
+    Raises:
+        ValueError: not whole numbers, or one that is out of range
+    """
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths") from None
+    if array.dtype.kind not in "iu" and array.size:
+        raise ValueError(f"{name} has dtype {array.dtype}; it should hold whole numbers")
+    wrong = array[(array < low) | (array > high)]
+    if wrong.size:
+        limits = f"from {low} to {high}" if low <= high else "empty: there is nothing to choose"
+        raise ValueError(f"{name} holds {wrong.flat[0]}; {name} should be {limits}")
+    return array.astype(np.int64)
+
+
 def check_flags(**flags: Any) -> None:
     """Check that each argument is True or False.
 

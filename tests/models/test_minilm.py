@@ -206,6 +206,8 @@ def test_the_longest_text_and_one_token_more(model):
         ({"ablate": [(6, 0)]}, "layers are 0 to 5, heads 0 to 11"),
         ({"ablate": [(0, 12)]}, "layers are 0 to 5, heads 0 to 11"),
         ({"ablate": [(-1, 0)]}, "layers are 0 to 5, heads 0 to 11"),
+        ({"ablate": [(0, 1.5)]}, r"ablate holds \(0, 1.5\); it should hold pairs"),
+        ({"ablate": ["12"]}, r"ablate holds '12'; it should hold pairs"),
         ({"ablate": [3]}, r"ablate holds 3; it should hold pairs"),
         ({"replace": {(0, 0): np.zeros((2, 3))}}, r"replace\[\(0, 0\)\] has shape \(2, 3\)"),
     ],
@@ -213,6 +215,14 @@ def test_the_longest_text_and_one_token_more(model):
 def test_heads_that_do_not_exist(model, options, message, untyped):
     with pytest.raises(ValueError, match=message):
         model.trace("The cat", **options)
+
+
+@pytest.mark.parametrize("layer", [-1, 6, 0.0, "0", None])
+def test_layers_that_do_not_exist(model, layer, untyped):
+    x = np.ones((3, 384), np.float32)
+    for call in (model.attend, lambda layer, x: model.layer(layer, x, np.ones((12, 3, 32)))):
+        with pytest.raises(ValueError, match=r"layer (holds|has dtype)"):
+            call(layer, x)
 
 
 def test_missing_weights_give_the_one_command(monkeypatch):

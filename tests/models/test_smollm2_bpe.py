@@ -71,3 +71,11 @@ def test_a_tokenizer_that_was_altered(key, value, message):
     assert BPE.of(named).encode("a") == [0]
     with pytest.raises(ValueError, match=message):
         BPE.of(named | {f"tokenizer.ggml.{key}": value})
+
+
+@pytest.mark.parametrize("ids", [[0, -1], [2], [1.0], [True], ["a"]])
+def test_ids_that_do_not_exist(ids, untyped):
+    small = BPE(["a", END], [], [END])
+    assert small.decode([0, 1]) == f"a{END}" and small.decode([]) == ""
+    with pytest.raises(ValueError, match=r"ids (holds|has dtype)"):
+        small.decode(ids)

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from attention_src.attention.reference import attention, attention_weights
 from attention_src.models.formats.safetensors import read_safetensors
-from attention_src.models.heads import Head, check_head
+from attention_src.models.heads import Head, check_head, check_layer
 from attention_src.models.install import folder
 from attention_src.models.minilm.gelu import gelu
 from attention_src.models.minilm.in_page import read_own_file
@@ -88,8 +88,10 @@ class MiniLM:
         Args:
             layer, head: counted from 0
         Returns: [32, 384]
+        Raises:
+            ValueError: there is no such head
         """
-        check_head((layer, head), "head", N_LAYERS, N_HEADS)
+        layer, head = check_head((layer, head), "head", N_LAYERS, N_HEADS)
         w_o = self.parameters[f"encoder.layer.{layer}.attention.output.dense.weight"].T
         return w_o[head * D_HEAD : (head + 1) * D_HEAD]
 
@@ -168,7 +170,10 @@ class MiniLM:
             layer: counted from 0
             x: [..., n, 384]  hidden states before that layer, of one text or several runs of it
         Returns: [..., 12, n, 32]
+        Raises:
+            ValueError: there is no such layer
         """
+        layer = check_layer(layer, N_LAYERS)
         return attention(*(self._project(layer, name, x) for name in ("query", "key", "value")))
 
     def layer(
@@ -184,8 +189,10 @@ class MiniLM:
             x: [..., n, 384]  hidden states before that layer; one run's serve for all
             o: [..., 12, n, 32]  from `attend`, or changed
         Returns: [..., n, 384]  hidden states after it
+        Raises:
+            ValueError: there is no such layer
         """
-        return self._after_attention(layer, x, merge_heads(o))
+        return self._after_attention(check_layer(layer, N_LAYERS), x, merge_heads(o))
 
     def _tokenize(self, text: str) -> tuple[list[str], list[int]]:
         if not isinstance(text, str) or not text.strip():

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from attention_src.shapes import check_whole
+
 SPECIAL = 3  # the type of tokens such as <|im_start|>
 END = "<|im_end|>"
 # A byte is written as a character: printable ones of Latin-1 as they are, the others from 256 on.
@@ -87,10 +89,13 @@ class BPE:
         """The text of token ids, special tokens included; invalid UTF-8 becomes �.
 
         Args:
-            ids: [n]
+            ids: [n], from 0 to the number of tokens - 1
         Returns: the text
+        Raises:
+            ValueError: an id that is no whole number, or out of range
         """
-        return b"".join(map(self._bytes, ids)).decode("utf-8", "replace")
+        checked = check_whole(ids, "ids", 0, len(self.tokens) - 1).tolist()
+        return b"".join(map(self._bytes, checked)).decode("utf-8", "replace")
 
     def _bytes(self, i: int) -> bytes:
         token = self.tokens[i]
