@@ -236,11 +236,54 @@ def check_scale(scale: Any, d_k: int) -> float:
     """
     if scale is None:
         return d_k**-0.5
-    if not isinstance(scale, numbers.Real) or not math.isfinite(scale):
+    if not is_number(scale):
         raise ValueError(
             f"scale is {scale!r}; it should be a finite number, or None for d_k ** -0.5"
         )
     return float(scale)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number, of Python or NumPy; True and False are none.
+
+    Args:
+        value: anything
+    Returns: True for 1, 0.5, np.float32(0.5) and Fraction(1, 2); False for "1", NaN, arrays, and
+        whole numbers that no float can hold
+    """
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> float:
+    """Check a real number.
+
+    Args:
+        value: of Python or NumPy
+        name: of the argument
+        at_least, above, below: its range
+    Returns: value as a float
+    Raises:
+        ValueError: value is not a finite number in range
+    """
+    number = float(value) if is_number(value) else math.nan
+    if not (at_least <= number < below and number > above):
+        bounds = (("at least", at_least), ("above", above), ("below", below))
+        limits = " and ".join(f"{word} {bound:g}" for word, bound in bounds if math.isfinite(bound))
+        wanted = f"a finite number, {limits}" if limits else "a finite number"
+        raise ValueError(f"{name} is {value!r}; it should be {wanted}")
+    return number
 
 
 def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
@@ -263,6 +306,30 @@ def check_size(value: Any, name: str, *, at_least: int = 0) -> int:
     if size < at_least:
         raise ValueError(f"{name} is {size}; it should be at least {at_least}")
     return size
+
+
+def check_whole(x: Any, name: str, low: int, high: int) -> np.ndarray:
+    """Return an array of lengths or of indices, all of them in range.
+
+    Args:
+        x: array or nested lists of whole numbers
+        name: of the argument
+        low, high: the smallest and the largest value that is allowed
+    Returns: int64, of x's shape
+    Raises:
+        ValueError: not whole numbers, or one that is out of range
+    """
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths") from None
+    if array.dtype.kind not in "iu" and array.size:
+        raise ValueError(f"{name} has dtype {array.dtype}; it should hold whole numbers")
+    wrong = array[(array < low) | (array > high)]
+    if wrong.size:
+        limits = f"from {low} to {high}" if low <= high else "empty: there is nothing to choose"
+        raise ValueError(f"{name} holds {wrong.flat[0]}; {name} should be {limits}")
+    return array.astype(np.int64)
 
 
 def check_flags(**flags: Any) -> None:

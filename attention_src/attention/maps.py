@@ -3,6 +3,7 @@
 Texts are tokenised as for MiniLM: token 0 is [CLS], token n - 1 is [SEP], words are in between.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
+from attention_src.shapes import check_size
+
 
 
 @own_errstate()
@@ -23,10 +26,11 @@ def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
         offset: distance from query to key, in tokens; 0 is the word itself
     Returns: [...]  one number per map, from 0 to 1
     Raises:
-        ValueError: p is not square, or no two words are that far apart
+        ValueError: p is not square, offset is no whole number, or no two words are that far apart
     """
     p = _square_maps(p)
     n = p.shape[-1]
+    offset = check_size(offset, "offset", at_least=-sys.maxsize)
     i = np.array([i for i in range(1, n - 1) if 1 <= i + offset < n - 1], dtype=int)
     if i.size == 0:
         raise ValueError(f"offset={offset}: no two of the {n - 2} words are that far apart")
@@ -47,7 +51,8 @@ def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
         ValueError: p is not square, or has no such column
     """
     p = _square_maps(p)
-    if not -p.shape[-1] <= column < p.shape[-1]:
+    column = check_size(column, "column", at_least=-p.shape[-1])
+    if column >= p.shape[-1]:
         raise ValueError(f"column={column}: p has {p.shape[-1]} keys")
     return np.asarray(p[..., 1:-1, column].mean(axis=-1))
 

@@ -26,7 +26,7 @@ from attention_src.kvcache.reference_quantization import (
     read_quantized,
     unpack_int4,
 )
-from attention_src.shapes import check_heads, check_size, real_array
+from attention_src.shapes import check_heads, check_shape, check_size, check_whole, real_array
 from attention_src.softmax.reference import log_sum_exp
 
 __all__ = [
@@ -49,6 +49,8 @@ __all__ = [
     "window_positions",
 ]
 
+MOST = np.iinfo(np.int64).max
+
 
 @own_errstate()
 def decode(
@@ -66,7 +68,8 @@ def decode(
         scale: None = d_k ** -0.5
     Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for a sequence without tokens
     Raises:
-        ValueError: shapes that do not fit; more than one query
+        ValueError: shapes that do not fit; more than one query; lengths that are not B whole
+            numbers from 0 to n
     Cost: 2 B H n (d_k + d_v) FLOP and one pass over the B H_kv n (d_k + d_v) numbers of the cache:
         2 H / H_kv FLOP a number, so memory bandwidth is the limit.
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (incremental) and 3 (one head for many).
@@ -77,8 +80,10 @@ def decode(
         raise ValueError(f"q has n_q={q.shape[-2]}; decoding takes one query a head")
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-    mask = None if lengths is None else padding_mask(lengths, k.shape[-2])
-    if mask is not None:
+    mask = None
+    if lengths is not None:
+        check_shape(np.asarray(lengths), "lengths", "[B]", q.shape[:1])
+        mask = padding_mask(lengths, k.shape[-2])
         v = np.where(mask.swapaxes(-1, -2), v, 0)  # because 0 · NaN is NaN
         k = np.where(mask.swapaxes(-1, -2), k, 0)
     return attention(q, k, v, mask=mask, scale=scale)
@@ -128,10 +133,23 @@ def read_contiguous(
         blocks: pairs k [..., n_i, d_k], v [..., n_i, d_v], in the order they were appended
     Returns: k [..., n, d_k], v [..., n, d_v], with n the sum of all n_i
     Raises:
-        ValueError: no blocks, or blocks that differ in another axis than n
+        ValueError: no blocks, blocks that differ in another axis than n, or k and v of different n
     """
+    if not blocks:
+        raise ValueError("blocks is empty; it should hold at least one pair k, v")
+    for i, (k, v) in enumerate(blocks):
+        _check_pair(np.asarray(k), np.asarray(v), f"blocks[{i}]: ")
     k, v = zip(*blocks, strict=True)
     return np.concatenate(k, axis=-2), np.concatenate(v, axis=-2)
+
+
+def _check_pair(k: np.ndarray, v: np.ndarray, where: str = "") -> None:
+    """Keys and values of the same tokens."""
+    if min(k.ndim, v.ndim) < 2 or k.shape[:-1] != v.shape[:-1]:
+        raise ValueError(
+            f"{where}k has shape {list(k.shape)} and v {list(v.shape)}; they should be [..., n, "
+            "d_k] and [..., n, d_v]"
+        )
 
 
 def window_positions(n: int, window: int, sinks: int = 0) -> Int[np.ndarray, "held"]:
@@ -165,9 +183,10 @@ def read_windowed(
         window, sinks: as for `window_positions`
     Returns: k [..., held, d_k], v [..., held, d_v]
     Raises:
-        ValueError: as `window_positions`
+        ValueError: as `window_positions`; k and v of different n
     """
     k, v = np.asarray(k), np.asarray(v)
+    _check_pair(k, v)
     held = window_positions(k.shape[-2], window, sinks)
     return k[..., held, :], v[..., held, :]
 
@@ -177,10 +196,12 @@ def pages_for(n: int, page_size: int) -> int:
 
     Args:
         n: number of tokens
-        page_size: tokens in a page
+        page_size: tokens in a page, at least 1
     Returns: ceil(n / page_size)
+    Raises:
+        ValueError: a negative or fractional number, or pages without room
     """
-    return -(-n // page_size)
+    return -(-check_size(n, "n") // check_size(page_size, "page_size", at_least=1))
 
 
 def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, "B H_kv n d"]:
@@ -195,7 +216,8 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
         lengths: int [B]  number of tokens of each sequence
     Returns: [B, H_kv, max(lengths), d], with 0 after the end of each sequence
     Raises:
-        ValueError: shapes that do not fit; a sequence longer than its row of the table
+        ValueError: shapes that do not fit, or a page_size of 0; lengths or pages in use that are
+            not whole numbers in range; a sequence longer than its row of the table
     Source: Kwon et al. 2023 (vLLM), arXiv:2309.06180, section 4.1 and Eq. 4; a page is their KV
         block.
     """
@@ -206,17 +228,17 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
             f"and {list(lengths.shape)}; they should be [n_pages, H_kv, page_size, d], "
             "[B, max_pages] and [B]"
         )
-    # Empty lists are floats, and NumPy takes no uint64 as an index.
-    table, lengths = (
-        x.astype(np.int64) if x.size == 0 or x.dtype.kind == "u" else x for x in (table, lengths)
-    )
-    page_size = pages.shape[2]
+    page_size = check_size(pages.shape[2], "page_size, pages.shape[2],", at_least=1)
+    lengths = check_whole(lengths, "lengths", 0, MOST)
     longest = int(lengths.max(initial=0))
     if pages_for(longest, page_size) > table.shape[1]:
         raise ValueError(
             f"lengths is {lengths}, but block_table has {table.shape[1]} pages of {page_size} "
             "tokens a sequence; it should have room for the longest"
         )
+    used = np.arange(table.shape[1]) * page_size < lengths[:, None]  # [B, max_pages]
+    check_whole(table[used], "block_table", 0, len(pages) - 1)
+    table = np.where(used, table, 0).astype(np.int64)  # NumPy takes no uint64 as an index
     x = np.zeros((len(lengths), pages.shape[1], longest, pages.shape[3]), dtype=pages.dtype)
     for b, n in enumerate(lengths):
         j = np.arange(n)

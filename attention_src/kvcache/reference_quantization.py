@@ -203,10 +203,14 @@ def quantized_tokens(n: int, group: int, residual: int) -> int:
 
     Args:
         n: number of tokens appended
-        group: tokens in a group
+        group: tokens in a group, at least 1
         residual: number of newest tokens that are never quantised
     Returns: n_quantized
+    Raises:
+        ValueError: a negative or fractional number, or a group of none
     """
+    n, residual = check_size(n, "n"), check_size(residual, "residual")
+    group = check_size(group, "group", at_least=1)
     return max(0, n - residual) // group * group
 
 

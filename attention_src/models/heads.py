@@ -1,6 +1,9 @@
 """A head by its place: (layer, head), both counted from 0."""
 
+import operator
 from typing import Any
+
+from attention_src.shapes import check_whole
 
 Head = tuple[int, int]
 
@@ -17,7 +20,7 @@ def check_head(at: Any, name: str, n_layers: int, n_heads: int) -> Head:
         ValueError: not a pair, or no such head
     """
     try:
-        layer, head = (int(i) for i in at)
+        layer, head = (operator.index(i) for i in at)
     except (TypeError, ValueError):
         raise ValueError(f"{name} holds {at!r}; it should hold pairs (layer, head)") from None
     if not (0 <= layer < n_layers and 0 <= head < n_heads):
@@ -26,3 +29,16 @@ def check_head(at: Any, name: str, n_layers: int, n_heads: int) -> Head:
             f"heads 0 to {n_heads - 1}"
         )
     return layer, head
+
+
+def check_layer(layer: Any, n_layers: int) -> int:
+    """Return the number of a layer that exists.
+
+    Args:
+        layer: counted from 0
+        n_layers: of the model
+    Returns: the number, an int
+    Raises:
+        ValueError: no whole number, or no such layer
+    """
+    return int(check_whole(layer, "layer", 0, n_layers - 1))

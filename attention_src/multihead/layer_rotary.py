@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from attention_src.kvcache.cache_base import Cache
-from attention_src.rope.checks import check_number
 from attention_src.rope.layer import IMPLS, rotate_qk
 from attention_src.rope.scaling import Scaling, amplitude
-from attention_src.shapes import check_flags, check_impl
+from attention_src.shapes import check_flags, check_impl, check_number
 from attention_src.tensors import as_tensor
 
 

@@ -1,7 +1,5 @@
 """What rotary positions check: widths, numbers and dtypes. NumPy only."""
 
-import math
-import numbers
 from typing import Any
 
 from attention_src.shapes import check_size, shape
@@ -22,26 +20,6 @@ def check_width(d: Any) -> int:
     return d
 
 
-def check_number(
-    value: Any, name: str, *, at_least: float = -math.inf, above: float = -math.inf
-) -> float:
-    """Check a real number.
-
-    Args:
-        value: the number
-        name: of the argument
-        at_least, above: its range
-    Returns: value as a float
-    Raises:
-        ValueError: value is not a finite number in range
-    """
-    limit = f"at least {at_least:g}" if at_least > above else f"above {above:g}"
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value) or value < at_least or value <= above:
-        raise ValueError(f"{name} is {value!r}; it should be a finite number, {limit}")
-    return float(value)
-
-
 def check_precision(dtype: Any) -> None:
     """Check that a dtype is precise enough for positions.
 
@@ -60,6 +38,36 @@ def check_precision(dtype: Any) -> None:
         raise ValueError(
             f"positions has dtype {dtype}, which cannot tell {first_gap} from {first_gap + 1}; "
             "it should hold whole numbers, float32 or float64"
+        )
+
+
+def check_placement(positions: Any, x: Any, name: str = "x") -> None:
+    """Check that there is a position for each row of x, and no doubt for which.
+
+    Args:
+        positions: [n] or [..., n]
+        x: [..., n, d]
+        name: of the argument x
+    Raises:
+        ValueError: another shape; leading axes that may be the first ones of x as well as the last
+            ones, such as [B, n] where B = H
+    """
+    if len(x.shape) < 2:
+        raise ValueError(f"{name} has shape {shape(x)}; it should be [..., n, d]")
+    rows, given = tuple(x.shape[:-1]), tuple(positions.shape)
+    pairs = list(zip(reversed(given), reversed(rows), strict=False))
+    if len(given) > len(rows) or given[-1] != rows[-1] or any(a not in (1, b) for a, b in pairs):
+        raise ValueError(
+            f"positions has shape {shape(positions)} but {name} has shape {shape(x)}; positions "
+            f"should be [n] = [{rows[-1]}], or broadcast to {list(rows)}"
+        )
+    first = given[:-1]
+    if len(given) < len(rows) and first == rows[: len(first)] and max(first, default=1) > 1:
+        raise ValueError(
+            f"positions has shape {shape(positions)} and {name} has shape {shape(x)}, so the first "
+            f"axis of positions may be either axis of size {first[0]}; it should have "
+            f"{len(rows)} axes. A row for each sequence, [B, n]? positions[:, None]. One for each "
+            "head, [H, n]? positions[None]"
         )
 
 

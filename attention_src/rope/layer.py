@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.rope.checks import check_precision, check_rotation
+from attention_src.rope.checks import check_placement, check_precision, check_rotation
 from attention_src.rope.scaling import Scaling, amplitude
 from attention_src.rope.scaling import frequencies as numpy_frequencies
 from attention_src.shapes import check_flags, check_impl, shape
@@ -51,7 +51,8 @@ def rotate_qk(
         impl: as for `apply_rotation`
     Returns: both rotated, in their own dtype. No gradient flows to positions.
     Raises:
-        ValueError: shapes, dtypes or devices that do not fit; an impl that does not take them
+        ValueError: shapes, dtypes or devices that do not fit; positions that are not finite (not
+            looked for under torch.compile); an impl that does not take them
     Cost: n d/2 cosines and sines; 3 (H + H_kv) d FLOP per token.
     """
     check_impl(impl, IMPLS)
@@ -167,17 +168,8 @@ def rotate(
     """
     check_flags(interleaved=interleaved)
     check_tensors(x=x)
-    if x.ndim < 2:
-        raise ValueError(f"x has shape {shape(x)}; it should be [..., n, d]")
     positions = _positions(positions, x.device)
-    rows, given = x.shape[:-1], positions.shape
-    axes = zip(reversed(given), reversed(rows), strict=False)
-    fits = given[-1] == rows[-1] and len(given) <= len(rows) and all(a in (1, b) for a, b in axes)
-    if not fits:
-        raise ValueError(
-            f"positions has shape {shape(positions)} but x has shape {shape(x)}; positions should "
-            f"be [n] = [{rows[-1]}], or broadcast to {list(rows)}"
-        )
+    check_placement(positions, x)
     dtype = compute_dtype(x)
     cos, sin = cos_sin(positions, x.shape[-1], base=base, scaling=scaling, dtype=dtype)
     return _rotate(x, cos, sin, interleaved)
@@ -202,8 +194,8 @@ def cos_sin(
         dtype: float32 or float64
     Returns: two [..., n, d/2], on the device of positions
     Raises:
-        ValueError: another dtype; d is odd; positions that do not hold real numbers, are float16 or
-            require a gradient
+        ValueError: another dtype; d is odd; positions that do not hold finite real numbers, are
+            float16 or require a gradient
     Cost: n d/2 cosines and sines, in float64.
     """
     if dtype not in (torch.float32, torch.float64):
@@ -249,6 +241,9 @@ def _positions(positions: Any, device: torch.device | str | None = None) -> Tens
         raise ValueError(
             "positions requires a gradient, but none is computed here: positions.detach()"
         )
+    real = positions.is_floating_point()  # whole numbers are finite, and a GPU need not be asked
+    if real and not torch.compiler.is_compiling() and not bool(positions.isfinite().all()):
+        raise ValueError("positions holds a NaN or an infinity; it should hold finite numbers")
     return positions.double()
 
 

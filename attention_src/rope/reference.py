@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_src.errstate import own_errstate
-from attention_src.rope.checks import check_precision, check_width
+from attention_src.rope.checks import check_placement, check_precision, check_width
 from attention_src.rope.scaling import Scaling, amplitude, frequencies
-from attention_src.shapes import check_flags, real_array, shape
+from attention_src.shapes import check_flags, real_array
 
 
 @own_errstate()
@@ -35,7 +35,8 @@ def rotate(
 
     Args:
         x: [..., n, d]  queries or keys; d even
-        positions: [n], or [..., n] that broadcasts to x's axes without d; real numbers
+        positions: [n], or [..., n] that broadcasts to x's axes without d, as [B, 1, n] does for x
+            [B, H, n, d]; real numbers
         base: as for `frequencies`
         interleaved: False pairs component i with i + d/2; True pairs 2 i with 2 i + 1
         scaling: None, or one of `rope.scaling`: PositionInterpolation, NTK, YaRN, Llama3 or
@@ -43,8 +44,8 @@ def rotate(
             lengths, as Frequencies may; the others keep them.
     Returns: [..., n, d]  in x's dtype
     Raises:
-        ValueError: d is odd; positions that do not fit, are not finite, or are float16;
-            interleaved is neither True nor False
+        ValueError: d is odd; positions that do not fit, may be meant in two ways, are not finite,
+            or are float16; interleaved is neither True nor False
     Cost: n d/2 cosines and sines; 3 d FLOP per vector.
     Source: Su et al. 2021, arXiv:2104.09864, section 3.2.2 (interleaved; their R_{Theta,m} is our
         R_m); half-split pairs as in GPT-NeoX and Llama's checkpoints for transformers.
@@ -138,19 +139,9 @@ def _cos_sin(
     x: np.ndarray, positions: Any, base: float, scaling: Scaling | None, name: str = "x"
 ) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin of every angle, times the scaling's amplitude: [..., n, d/2]."""
-    if x.ndim < 2:
-        raise ValueError(f"{name} has shape {shape(x)}; it should be [..., n, d]")
-    theta = frequencies(x.shape[-1], base=base, scaling=scaling)
     positions = _positions(positions)
-    try:
-        fits = np.broadcast_shapes(positions.shape, x.shape[:-1]) == x.shape[:-1]
-    except ValueError:
-        fits = False
-    if not fits or positions.shape[-1] != x.shape[-2]:
-        raise ValueError(
-            f"positions has shape {shape(positions)} but {name} has shape {shape(x)}; positions "
-            f"should be [n] = [{x.shape[-2]}], or broadcast to {list(x.shape[:-1])}"
-        )
+    check_placement(positions, x, name)
+    theta = frequencies(x.shape[-1], base=base, scaling=scaling)
     angle = positions[..., None] * theta
     return amplitude(scaling) * np.cos(angle), amplitude(scaling) * np.sin(angle)
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.rope.checks import check_number, check_width
+from attention_src.rope.checks import check_width
 from attention_src.rope.scaling_by_parts import Llama3, Scaling, YaRN
+from attention_src.shapes import check_number
 
 __all__ = [
     "NTK",

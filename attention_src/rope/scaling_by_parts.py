@@ -11,8 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.rope.checks import check_number
-from attention_src.shapes import check_size
+from attention_src.shapes import check_number, check_size
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ COLAB = {
     "ipython": "7.34.0",
     "ipykernel": "6.17.1",
     "matplotlib": "3.10.0",
+    "safetensors": "0.7.0",
     "tokenizers": "0.22.2",
 }
 # Needed by these old versions, in this form by nothing else here.

@@ -116,6 +116,67 @@ def test_pages_are_read_through_the_table():
         r.read_paged(pages, table, [4, 9])
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            dict(block_table=[[2, -1], [1, 0]]),
+            "block_table holds -1; block_table should be from",
+        ),
+        (
+            dict(block_table=[[2, 9], [1, 0]]),
+            "block_table holds 9; .* should be from 0 to 2",
+        ),
+        (
+            dict(block_table=[[2.0, 0.0], [1.0, 0.0]]),
+            "block_table has dtype float64; it should",
+        ),
+        (dict(block_table=[[True, True], [True, True]]), "block_table has dtype bool"),
+        (dict(pages=np.zeros((0, 2, 4, 5))), "block_table holds 2; block_table should be empty"),
+        (dict(pages=np.zeros((3, 2, 0, 5))), r"page_size, pages.shape\[2\], is 0; it should be at"),
+        (dict(pages=np.zeros((3, 2, 0, 5)), lengths=[0, 0]), "page_size, .* is 0"),
+        (dict(lengths=[-1, 3]), "lengths holds -1; lengths should be from 0"),
+        (dict(lengths=[6.0, 3.0]), "lengths has dtype float64; it should hold whole numbers"),
+        (dict(lengths=np.array([2**63, 3], np.uint64)), "lengths holds 9223372036854775808"),
+    ],
+)
+def test_pages_that_do_not_exist(changed, message):
+    pages = np.arange(3 * 2 * 4 * 5.0).reshape(3, 2, 4, 5)
+    right = dict(pages=pages, block_table=[[2, 0], [1, -1]], lengths=[6, 3])  # -1 is not used
+    x = r.read_paged(**right)
+    np.testing.assert_array_equal(x[1, :, :3], pages[1, :, :3])
+    np.testing.assert_array_equal(x[0, :, 4:], pages[0, :, :2])
+    with pytest.raises(ValueError, match=message):
+        r.read_paged(**right | changed)
+
+
+@pytest.mark.parametrize("lengths", [[2], [2, 3, 1], 2, [[2, 3]]])
+def test_a_length_for_each_sequence(lengths):
+    q, k = np.ones((2, 4, 1, 5)), np.ones((2, 2, 3, 5))
+    with pytest.raises(ValueError, match=r"lengths has shape .*; it should be \[B\] = \[2\]"):
+        r.decode(q, k, k, lengths=lengths)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: r.pages_for(5, 0), "page_size is 0; it should be at least 1"),
+        (lambda: r.pages_for(5, -1), "page_size is -1"),
+        (lambda: r.pages_for(5, 2.5), "page_size is 2.5; it should be a whole number"),
+        (lambda: r.pages_for(-1, 2), "n is -1; it should be at least 0"),
+        (lambda: r.quantized_tokens(5, 0, 0), "group is 0; it should be at least 1"),
+        (lambda: r.quantized_tokens(5, 2, -1), "residual is -1; it should be at least 0"),
+        (lambda: r.quantized_tokens(5.0, 2, 0), "n is 5.0; it should be a whole number"),
+        (lambda: r.read_contiguous([]), "blocks is empty; it should hold at least one pair"),
+        (lambda: r.read_contiguous([(np.ones((3, 5)), np.ones((2, 5)))]), r"blocks\[0\]: k has"),
+        (lambda: r.read_windowed(np.ones((3, 5)), np.ones((2, 5)), 2), r"k has shape \[3, 5\]"),
+    ],
+)
+def test_sizes_that_do_not_fit(call, message, untyped):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
 def test_quantised_tokens_leave_the_newest():
     for n in range(40):
         left = n - r.quantized_tokens(n, 8, 5)

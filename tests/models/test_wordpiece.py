@@ -38,3 +38,26 @@ def test_what_chapters_ask_of_it_is_what_tokenizers_answers(vocabulary):
         assert ours.token_to_id(token) == theirs.token_to_id(token)
     found, wanted = ours.encode("Crème brûlée!"), theirs.encode("Crème brûlée!")
     assert (found.tokens, found.ids) == (wanted.tokens, wanted.ids)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "a token a line"),
+        (b"[CLS]\n[SEP]\n[UNK]\ncat", None),
+        (b"[CLS]\n[SEP]\n[UNK]\ncat\n", None),
+        (b"[CLS]\n[SEP]\n\n[UNK]\ncat\n", "a token a line"),  # or cat would have another number
+        (b"[CLS]\n[SEP]\n[UNK]\ncat\ncat\n", "each once"),
+        (b"[CLS]\n[UNK]\ncat\n", r"with \[CLS\], \[SEP\] and \[UNK\] among them"),
+        (b"[CLS]\n[SEP]\n[UNK]\nc\xff", "not UTF-8"),
+        ("[CLS]\n[SEP]\n[UNK]\n".encode("utf-16"), "not UTF-8"),
+    ],
+)
+def test_a_vocabulary_that_was_altered(tmp_path, raw, message):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(raw)
+    if message is None:
+        assert read_vocabulary(path) == {"[CLS]": 0, "[SEP]": 1, "[UNK]": 2, "cat": 3}
+        return
+    with pytest.raises(ValueError, match=rf"vocab\.txt: .*{message}"):
+        read_vocabulary(path)

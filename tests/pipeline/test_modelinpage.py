@@ -17,6 +17,7 @@ from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.install import folder
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
+from attention_src.models.minilm.in_page import read_own_file
 from attention_src.models.minilm.sentences import PLAIN
 from tools.modelinpage import extension, files, smollm2, weights
 from tools.runhere import reasons
@@ -59,9 +60,12 @@ def test_all_files_in_order_are_the_model_that_python_reads(model, manifest, tmp
     found = read_safetensors(path)
     of_numbers = {name: w for name, w in model.parameters.items() if w.dtype == np.float32}
     assert set(found) == set(of_numbers)
+    in_page = read_own_file(path)
+    assert set(in_page) == set(found)
     for name, w in found.items():
-        assert w.dtype == np.float16
+        assert w.dtype == in_page[name].dtype == np.float16
         np.testing.assert_array_equal(w, of_numbers[name])
+        np.testing.assert_array_equal(w, in_page[name])
     vocabulary = manifest["vocabulary"]["bytes"]
     assert weights.whole(made) == sum(map(len, data)) + vocabulary
 

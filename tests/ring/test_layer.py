@@ -98,6 +98,25 @@ def test_demonstration_without_torchrun(monkeypatch, capsys):
     assert stopped.value.code == 2 and "start it with torchrun" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--tokens", "0"], "argument --tokens: '0' should be a whole number from 1"),
+        (["--heads", "-1"], "argument --heads: '-1' should be a whole number from 1"),
+        (["--width", "1000000000000"], "argument --width: '1000000000000' should be"),
+        (["--tokens", "100000000", "--heads", "8"], "--tokens times --heads times --width should"),
+        (["--placement", "other"], "argument --placement: invalid choice"),
+        (["--tokens", "6"], "--tokens: n is 6, which zigzag placement on 2 ranks cannot cut"),
+    ],
+)
+def test_demonstration_of_sizes_that_do_not_fit(monkeypatch, capsys, arguments, said):
+    monkeypatch.setattr(torch.distributed, "is_torchelastic_launched", lambda: True)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2 and said in capsys.readouterr().err
+
+
 @pytest.fixture
 def one_rank(tmp_path):
     """A group of this process alone."""

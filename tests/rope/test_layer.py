@@ -1,5 +1,7 @@
 """The layer in PyTorch: gates in every dtype, gradients, precision far out, a peer, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -167,3 +169,55 @@ def test_other_refusals(untyped):
             rotate(x, positions)
     with pytest.raises(ValueError, match=r"dtype is torch\.float16; it should be torch\.float32"):
         cos_sin(FIVE, 4, dtype=torch.float16)
+
+
+BOTH = pytest.mark.parametrize(
+    "rotated",
+    [reference.rotate, lambda x, positions: rotate(torch.as_tensor(x), positions)],
+    ids=["reference", "layer"],
+)
+
+
+@BOTH
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_positions_that_are_not_finite(rotated, bad, untyped):
+    for positions in ([0, 1, bad], np.float32([0, bad, 2]), torch.tensor([bad, 1, 2])):
+        if rotated is reference.rotate and isinstance(positions, torch.Tensor):
+            continue
+        with pytest.raises(ValueError, match="positions holds a NaN or an infinity"):
+            rotated(np.ones((3, 4)), positions)
+
+
+@BOTH
+def test_a_row_of_positions_for_each_sequence_names_its_axis(rotated, untyped):
+    """[B, n] would be read as [H, n] where B = H, and every head rotated by another sequence's."""
+    x = np.random.default_rng(0).normal(size=(3, 3, 5, 4))
+    positions = np.arange(15.0).reshape(3, 5)
+    with pytest.raises(ValueError, match=r"either axis of size 3.*positions\[:, None\].*\[None\]"):
+        rotated(x, positions)
+    for b in range(3):
+        a = rotated(x, positions[:, None])[b]
+        np.testing.assert_allclose(a, rotated(x[b], positions[b]), atol=1e-12)
+        a = rotated(x, positions[None])[:, b]
+        np.testing.assert_allclose(a, rotated(x[:, b], positions[b]), atol=1e-12)
+    # Nothing else can be meant: another number of heads, no heads at all, one row for all.
+    fitting = ((x[:2], positions), (x[0], positions), (x, positions[:1]), (x, positions[0]))
+    for some, rows in fitting:
+        rotated(some, rows)
+    with pytest.raises(ValueError, match="either axis of size 2"):
+        rotated(np.ones((2, 3, 2, 5, 4)), np.ones((2, 5)))
+    with pytest.raises(ValueError, match=r"positions has shape \[3, 5\] but"):
+        rotated(np.ones((3, 2, 5, 4)), positions)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_tables_and_pairs_refuse_what_a_rotation_refuses(bad, untyped):
+    q = torch.ones(1, 2, 3, 4)
+    for call in (
+        lambda: cos_sin([0, 1, bad], 4),
+        lambda: rotate_qk(q, q, torch.tensor([0, 1, bad])),
+        lambda: reference.sinusoids([0, 1, bad], 4),
+        lambda: reference.rotate_backward(np.ones((3, 4)), [0, 1, bad]),
+    ):
+        with pytest.raises(ValueError, match="positions holds a NaN or an infinity"):
+            call()

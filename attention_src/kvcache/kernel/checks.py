@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_src.kvcache.kernel.launch import MAX_SPLITS, paged_capacity
-from attention_src.shapes import check_groups, check_heads, check_shape, shape
+from attention_src.shapes import check_groups, check_heads, check_shape, check_size, shape
 from attention_src.triton_support.launch import check_kernel_tensors
 
 MAX_D = 256  # a row of a tile is held in registers
@@ -87,7 +87,7 @@ def check_splits(n_splits: int) -> None:
     Raises:
         ValueError: below 1 or above MAX_SPLITS
     """
-    if not 1 <= n_splits <= MAX_SPLITS:
+    if check_size(n_splits, "n_splits", at_least=1) > MAX_SPLITS:
         raise ValueError(f"n_splits is {n_splits}; it should be 1 to {MAX_SPLITS}, or None")
 
 

@@ -1,41 +1,42 @@
-"""Reads a .safetensors file: a header in JSON, then the bytes of every tensor."""
+"""Reads a .safetensors file with the package safetensors."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-DTYPES = {"F32": np.float32, "F16": np.float16, "I64": np.int64}
+from attention_src.models.packages import require
 
 
-def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """Map a file into memory and cut it into its tensors.
+def read_safetensors(path: str | Path) -> dict[str, np.ndarray]:
+    """Read the tensors of a file.
+
+    The package compares the header with the file: no tensor may lie outside, over another one, or
+    behind a hole.
 
     Args:
-        path: a file of 8 bytes (the header's length), the header, the tensors
-    Returns: dict from name to a read-only array; nothing is copied
+        path: a file of 8 bytes (the header's length), the header in JSON, the tensors
+    Returns: dict from name to a new array
     Raises:
-        ValueError: the file is not a whole .safetensors file, or has a dtype that is not in DTYPES
-    Cost: none until a tensor is used; its pages are read then.
+        ValueError: it is no whole .safetensors file, or a tensor has a dtype that NumPy lacks
+        OSError: there is no such file, or it cannot be read
+        ImportError: safetensors is not installed; gives the command to install it
+    Cost: memory for all tensors.
     Source: the format's description, https://github.com/huggingface/safetensors
     """
-    raw = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
-    length = int(raw[:8].view("<u8")[0]) if len(raw) >= 8 else len(raw)
-    if length + 8 > len(raw):
-        raise ValueError(f"{path}: its header says {length} bytes, the file has only {len(raw)}")
+    require("safetensors")
+    from safetensors import SafetensorError, safe_open
+
     try:
-        header = json.loads(bytes(raw[8 : 8 + length]))
-    except ValueError as error:
-        raise ValueError(f"{path}: its header is not JSON, so it is no safetensors file") from error
-    header.pop("__metadata__", None)
-    body = raw[8 + length :]
-    return {name: _tensor(body, name, entry, path) for name, entry in header.items()}
+        with safe_open(path, framework="np") as file:
+            return {name: _tensor(file, name, path) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path}: this is no whole .safetensors file: {error}") from None
 
 
-def _tensor(body: np.ndarray, name: str, entry: dict, path: Path) -> np.ndarray:
-    start, stop = entry["data_offsets"]
-    if entry["dtype"] not in DTYPES:
-        raise ValueError(f"{path}: {name} has dtype {entry['dtype']}; known: {sorted(DTYPES)}")
-    if stop > len(body):
-        raise ValueError(f"{path}: {name} ends at byte {stop} of {len(body)}: the file was cut off")
-    return body[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+def _tensor(file: Any, name: str, path: str | Path) -> np.ndarray:
+    try:
+        return file.get_tensor(name)
+    except (AttributeError, TypeError):  # of bfloat16, and of floats in 8 bits
+        dtype = file.get_slice(name).get_dtype()
+        raise ValueError(f"{path}: tensor {name!r} has dtype {dtype}, NumPy has none") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")  # may be typed: [MASK] hides a word
-UNKNOWN = "[UNK]"
+UNKNOWN, FIRST, LAST = "[UNK]", "[CLS]", "[SEP]"
 LONGEST = 100  # characters; a longer word is unknown
 DROPPED = {"Cc", "Cf", "Cn", "Co"}
 HAN = (
@@ -75,9 +75,20 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     Args:
         path: of vocab.txt
     Returns: token to number
+    Raises:
+        ValueError: it is not UTF-8; a line is empty or comes twice; [CLS], [SEP], [UNK] are missing
     """
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return {token: number for number, token in enumerate(filter(None, lines))}
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: this is no vocabulary, it is not UTF-8: {error}") from None
+    numbers = {token: number for number, token in enumerate(lines)}
+    if "" in numbers or len(numbers) < len(lines) or not {FIRST, LAST, UNKNOWN} <= numbers.keys():
+        raise ValueError(
+            f"{path}: a vocabulary should have a token a line, each once, with {FIRST}, {LAST} and "
+            f"{UNKNOWN} among them; this one was cut off or altered"
+        )
+    return numbers
 
 
 def tokenize(text: str, vocabulary: Mapping[str, int]) -> tuple[list[str], list[int]]:
@@ -90,13 +101,13 @@ def tokenize(text: str, vocabulary: Mapping[str, int]) -> tuple[list[str], list[
         tokens: [CLS], the pieces of the text, [SEP]; a piece inside a word begins with ##
         ids: their numbers
     """
-    tokens = ["[CLS]"]
+    tokens = [FIRST]
     for part in SPECIAL.split(text):
         if SPECIAL.fullmatch(part):
             tokens.append(part)
         else:
             tokens += [piece for word in _words(part) for piece in _pieces(word, vocabulary)]
-    tokens.append("[SEP]")
+    tokens.append(LAST)
     return tokens, [vocabulary[token] for token in tokens]
 
 

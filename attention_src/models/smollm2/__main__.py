@@ -4,11 +4,11 @@ python -m attention_src.models.smollm2 "The capital of France is"
 """
 
 import argparse
-import sys
 from typing import Any
 
 import torch
 
+from attention_src.commands import run, size
 from attention_src.flash.layer import IMPLS
 from attention_src.models.smollm2 import SmolLM2
 from attention_src.models.smollm2.caches import NAMES
@@ -17,6 +17,7 @@ from attention_src.models.smollm2.int4 import WEIGHTS
 from attention_src.timing import now_ms
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+MOST_THREADS = 1024  # more would take memory and no core
 
 
 class TimedSmolLM2(SmolLM2):
@@ -38,35 +39,43 @@ def main(arguments: list[str] | None = None) -> int:
 
     Args:
         arguments: of the command line; None = those that Python was started with
-    Returns: the exit status: 0, or 2 after an error, which is printed
+    Returns: the exit status, as of `commands.run`
     """
     options = vars(_parser().parse_args(arguments))
-    prompt, n = options.pop("prompt"), options.pop("max_new_tokens")
+    return run(lambda: _stream(options))
+
+
+def _stream(options: dict[str, Any]) -> None:
+    prompt, n = _utf_8(options.pop("prompt")), options.pop("max_new_tokens")
     threads = options.pop("threads")
-    try:
-        where: dict[str, Any] = {name: options.pop(name) for name in ("device", "weights")}
-        model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], **where)
-        threads = threads or fastest_threads(model)
-        torch.set_num_threads(threads)
-        # Printed with the first piece, after which no error can come.
-        unprinted = [] if options["chat"] else [prompt]
+    where: dict[str, Any] = {name: options.pop(name) for name in ("device", "weights")}
+    model = TimedSmolLM2.load(DTYPES[options.pop("dtype")], **where)
+    threads = threads or fastest_threads(model)
+    torch.set_num_threads(threads)
+    # Printed with the first piece, after which no mistake can be found.
+    unprinted = [] if options["chat"] else [prompt]
 
-        def say(piece: str) -> None:
-            _say("".join([*unprinted, piece]))
-            unprinted.clear()
+    def say(piece: str) -> None:
+        _say("".join([*unprinted, piece]))
+        unprinted.clear()
 
-        start_ms = now_ms()
-        cache = None if options["cache"] == "none" else options["cache"]
-        model.generate(prompt, n, on_text=say, **options | {"cache": cache})
-        say("")
-    except (ValueError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    start_ms = now_ms()
+    cache = None if options["cache"] == "none" else options["cache"]
+    model.generate(prompt, n, on_text=say, **options | {"cache": cache})
+    say("")
     speed = _speed(start_ms, model.times_ms)
     how = f"weights {model.stored}, cache {options['cache']}, impl {options['impl']}"
     how += f", threads {threads}"
     print(f"\n\n[{speed}; {how}]")
-    return 0
+
+
+def _utf_8(prompt: str) -> str:
+    """Python passes bytes that are no UTF-8 as halves of surrogate pairs."""
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"prompt is not UTF-8 from its character {error.start + 1} on") from None
+    return prompt
 
 
 def _speed(start_ms: float, times_ms: list[float]) -> str:
@@ -79,12 +88,6 @@ def _speed(start_ms: float, times_ms: list[float]) -> str:
 
 def _say(text: str) -> None:
     print(text, end="", flush=True)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} should be a whole number, at least 1")
-    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,7 +112,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--dtype", default="float32", choices=DTYPES, help="of the weights")
     add("--weights", default="float", choices=WEIGHTS, help="int4: the file's; auto: the faster")
     add("--device", default="cpu", help="where to compute: cpu or cuda")
-    add("--threads", type=_positive, metavar="N", help="on a CPU; default: the fastest right now")
+    add(
+        "--threads",
+        type=size(MOST_THREADS),
+        metavar="N",
+        help="on a CPU; default: the fastest right now",
+    )
     return parser
 
 

@@ -16,6 +16,7 @@ from attention_src.shapes import check_size
 
 NAMES = ("contiguous", "windowed", "int8", "int4", "paged")
 WINDOW, SINKS, PAGE_SIZE = 256, 4, 16
+MOST = 8192  # tokens in a window or page: all that the model was trained for
 
 
 def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[Cache]:
@@ -28,8 +29,8 @@ def make_caches(cache: Any, n_layers: int, batch: int, max_tokens: int) -> list[
         batch, max_tokens: paged caches have room for batch sequences of max_tokens
     Returns: n_layers caches
     Raises:
-        ValueError: None, an unknown cache, sizes that it does not take, or a function that does
-            not make a new cache in each call
+        ValueError: None, an unknown cache, sizes that it does not take or above MOST, or a function
+            that does not make a new cache in each call
     """
     if cache is None:
         raise ValueError("cache is None, so there is nothing to make: leave caches=None")
@@ -67,11 +68,11 @@ def check_padding(cache: Any) -> None:
 def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
     """Parse a name into a function that makes one layer's cache."""
     found = (
-        re.fullmatch(r"(\w+)(?:\( *(\d+(?: *, *\d+)*) *\))?", cache)
+        re.fullmatch(r"(\w+)(?:\( *([0-9]+(?: *, *[0-9]+)*) *\))?", cache)
         if isinstance(cache, str)
         else None
     )
-    name, sizes = (found[1], _sizes(found[2])) if found else ("", [])
+    name, sizes = (found[1], _sizes(cache, found[2])) if found else ("", [])
     if name == "contiguous" and not sizes:
         return KVCache
     if name in ("int8", "int4") and not sizes:
@@ -83,10 +84,13 @@ def _maker(cache: Any, batch: int, max_tokens: int) -> Callable[[], Cache]:
         page_size = check_size(sizes[0] if sizes else PAGE_SIZE, "page_size", at_least=1)
         return lambda: PagedKVCache(page_size, batch * pages_for(max_tokens, page_size))
     raise ValueError(
-        f"cache is {cache!r}; it should be None or one of {', '.join(NAMES)}, with sizes where it "
-        "has some: windowed(window, sinks), paged(page_size)"
+        f"cache is {cache!r:.60}; it should be None or one of {', '.join(NAMES)}, with sizes where "
+        "it has some: windowed(window, sinks), paged(page_size)"
     )
 
 
-def _sizes(text: str | None) -> list[int]:
-    return [int(size) for size in text.split(",")] if text else []
+def _sizes(cache: str, text: str | None) -> list[int]:
+    sizes = [size.strip().lstrip("0") or "0" for size in text.split(",")] if text else []
+    if any(len(size) > len(str(MOST)) or int(size) > MOST for size in sizes):
+        raise ValueError(f"cache is {cache!r:.60}; its sizes should be at most {MOST} tokens")
+    return [int(size) for size in sizes]

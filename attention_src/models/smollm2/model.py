@@ -45,6 +45,7 @@ from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Weights, load_weights
 from attention_src.rope.scaling import Scaling
 from attention_src.shapes import check_impl
+from attention_src.tensors import as_tensor
 
 Model = TypeVar("Model", bound="SmolLM2")
 
@@ -152,7 +153,7 @@ class SmolLM2:
             ids: [n]
         Returns: the text
         """
-        return self.tokenizer.decode(torch.as_tensor(ids).tolist())
+        return self.tokenizer.decode(_listed(ids))
 
     def tokens(self, ids: Any) -> list[str]:
         """The text of each token by itself, to label a figure with.
@@ -161,7 +162,7 @@ class SmolLM2:
             ids: [n]
         Returns: n texts
         """
-        return [self.tokenizer.decode([i]) for i in torch.as_tensor(ids).tolist()]
+        return [self.tokenizer.decode([i]) for i in _listed(ids)]
 
     @torch.no_grad()
     def logits(
@@ -319,3 +320,8 @@ class SmolLM2:
             self, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
             seed=seed, stop=stop, chat=chat, on_text=on_text, cache=cache, impl=impl,
         )  # fmt: skip
+
+
+def _listed(ids: Any) -> list:
+    """A row of ids, wherever it is, for the tokenizer, which checks them."""
+    return as_tensor(ids, "ids", "a row of token ids, [n]").tolist()

@@ -7,7 +7,8 @@ after it. `<|im_start|>` and `<|im_end|>` are single tokens wherever they occur 
 from collections.abc import Sequence
 from typing import Any
 
-from attention_src.models.install import require_tokenizers
+from attention_src.models.packages import require
+from attention_src.shapes import check_shape, check_whole
 
 SPECIAL = 3  # the token type of special tokens such as <|im_start|>
 ROLES = ("system", "user", "assistant")
@@ -63,13 +64,11 @@ class Tokenizer:
             ids: from 0 to the number of tokens - 1
         Returns: the text
         Raises:
-            ValueError: an out-of-range id
+            ValueError: an id that is no whole number, or out of range
         """
-        ids = [int(i) for i in ids]
-        for i in ids:
-            if not 0 <= i < len(self):
-                raise ValueError(f"ids holds {i}; ids should be from 0 to {len(self) - 1}")
-        return self._tokenizer.decode(ids, skip_special_tokens=False)
+        checked = check_whole(ids, "ids", 0, len(self) - 1)
+        check_shape(checked, "ids", "[n]", (checked.size,))
+        return self._tokenizer.decode(checked.tolist(), skip_special_tokens=False)
 
 
 def chat_prompt(messages: str | Sequence[dict[str, str]]) -> str:
@@ -114,7 +113,7 @@ def _check_message(message: Any, i: int) -> None:
 
 
 def _build(metadata: dict[str, Any]) -> Any:
-    require_tokenizers()
+    require("tokenizers")
     from tokenizers import AddedToken, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as FastTokenizer
 

@@ -125,7 +125,7 @@ def load_weights(
 
 
 def check_device(device: Any) -> None:
-    """Check that torch can use a device.
+    """Check that torch can use a device, and that numbers come back from it: none do from "meta".
 
     Args:
         device: as `torch.empty` takes it
@@ -133,9 +133,10 @@ def check_device(device: Any) -> None:
         ValueError: it cannot; says why
     """
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(f"device is {device!r}, which torch cannot use: {error}") from None
+        torch.zeros(1, device=device).tolist()
+    except (RuntimeError, AssertionError, ImportError, TypeError) as error:
+        why = str(error).partition("\n")[0].partition(". ")[0]  # torch goes on to list its devices
+        raise ValueError(f"device is {str(device)!r}, which torch cannot use: {why}") from None
 
 
 class _Maker:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from attention_src.shapes import check_whole
+
 SPECIAL = 3  # the type of tokens such as <|im_start|>
 END = "<|im_end|>"
 # A byte is written as a character: printable ones of Latin-1 as they are, the others from 256 on.
@@ -58,8 +60,13 @@ class BPE:
             found = metadata.get(f"tokenizer.ggml.{key}")
             if found != expected:
                 raise ValueError(f"tokenizer.ggml.{key} is {found!r}; it should be {expected!r}")
-        names = ("tokens", "merges", "token_type")
-        tokens, merges, types = (metadata[f"tokenizer.ggml.{name}"] for name in names)
+        tokens, merges = (_listed(metadata, name, str) for name in ("tokens", "merges"))
+        types = _listed(metadata, "token_type", int)
+        if len(types) != len(tokens) or END not in tokens:
+            raise ValueError(
+                f"tokenizer.ggml.tokens holds {len(tokens)} tokens; it should hold {END}, and one "
+                f"for each of the {len(types)} entries of token_type"
+            )
         pairs = zip(tokens, types, strict=True)
         return cls(tokens, merges, [token for token, kind in pairs if kind == SPECIAL])
 
@@ -82,10 +89,13 @@ class BPE:
         """The text of token ids, special tokens included; invalid UTF-8 becomes �.
 
         Args:
-            ids: [n]
+            ids: [n], from 0 to the number of tokens - 1
         Returns: the text
+        Raises:
+            ValueError: an id that is no whole number, or out of range
         """
-        return b"".join(map(self._bytes, ids)).decode("utf-8", "replace")
+        checked = check_whole(ids, "ids", 0, len(self.tokens) - 1).tolist()
+        return b"".join(map(self._bytes, checked)).decode("utf-8", "replace")
 
     def _bytes(self, i: int) -> bytes:
         token = self.tokens[i]
@@ -103,6 +113,13 @@ class BPE:
                 break
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return [self.ids[part] for part in parts]
+
+
+def _listed(metadata: dict[str, Any], name: str, kind: type) -> list:
+    entries = metadata.get(f"tokenizer.ggml.{name}")
+    if not isinstance(entries, list) or not all(isinstance(entry, kind) for entry in entries):
+        raise ValueError(f"tokenizer.ggml.{name} should be a list of {kind.__name__}")
+    return entries
 
 
 def _words(text: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from attention_src.models.formats.gguf import GGUF, Tensor, parse_gguf
 from attention_src.models.smollm2.config import FILE, Config, half_split
 from attention_src.models.smollm2.in_numpy.blocks import Blocks, matrix
 from attention_src.models.smollm2.in_numpy.bpe import BPE
+from attention_src.shapes import check_whole
 
 Matrix = np.ndarray | Blocks
 
@@ -51,8 +52,10 @@ class Model:
         Args:
             ids: [n]  token ids
         Returns: [n, d_model]
+        Raises:
+            ValueError: ids that are not whole numbers, or out of range
         """
-        return self.embedding.rows(np.asarray(ids, dtype=np.int64))
+        return self.embedding.rows(check_whole(ids, "ids", 0, self.config.n_vocabulary - 1))
 
 
 def load(raw: UInt8[np.ndarray, "n_bytes"]) -> Model:
