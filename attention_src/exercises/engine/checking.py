@@ -297,11 +297,16 @@ class Check(Asked):
         if not self.returns:
             return [to_array(value)]
         expected = f"({', '.join(self.returns)})"
-        if getattr(value, "ndim", 0):  # stacked: q, k, v = answer unpacks it, too
+        if getattr(value, "ndim", 0) and self._stacks:  # q, k, v = answer unpacks it, too
             value = list(value)
         if not isinstance(value, tuple | list) or len(value) != len(self.returns):
             raise ValueError(f"Your function should return {expected}; it returned {kind(value)}.")
         return [to_array(part, name) for part, name in zip(value, self.returns, strict=True)]
+
+    @functools.cached_property
+    def _stacks(self) -> bool:
+        """Whether the parts of an answer may be one array: all have equally many axes."""
+        return len({part.ndim for part in self._right(self.cases[0])}) == 1
 
     def _explain(self, failure: tuple, cases: list[Case], outcomes: list[Outcome]) -> list[str]:
         """The whole message for the first case that failed."""
