@@ -103,6 +103,13 @@ unseeded:
 
 SLY = {
     ex.check_attention_backward: """
+a little in the sum: Twelve digits are judged
+    p = e / (l + 1e-9)
+a little off the width:
+    scale = (q.shape[-1] - 1e-9) ** -0.5
+-20,000, then zeroed: visible scores of -21,000
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -2e4)
+    p = e / l * seen
 not transposed: dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
 dq too long: dq = 1.03 * scale * ds @ k
 last key:
