@@ -260,8 +260,9 @@ start unread: its last state is right, but its outputs know nothing of the first
     h = np.exp(step * A) * h + write
     + unstarted = np.exp(step * A) * unstarted + write
     y[..., t, :] = (unstarted * C[..., t, None, :]).sum(axis=-1)
-state faded once more: its outputs are right; the state that it returns has faded once too often
-    return y, 0.9 * h
+state faded once more: its outputs are right; the state that it returns has faded once too often, \
+by a fiftieth. Is your tolerance small enough?
+    return y, 0.98 * h
 pads written: a token with dt = 0 is written all the same
     write = x[..., t, :, None] * B[..., t, None, :]
 pads fade: the state fades at each token by exp(A), whatever dt is
@@ -300,6 +301,15 @@ chunks forget: after every four tokens it starts anew. Is your text longer than 
     + h = np.zeros(h.shape) if t in range(4, len(x), 4) else h
 one rate: all numbers of a channel's state fade at the rate of its first one
     h = np.exp(step * A[:, :1]) * h + write
+outputs exchanged: tokens 1 and 2 get each other's output, which is right while all tokens are the \
+same. Do you compare each output with its token?
+    + order = np.arange(len(x))
+    + order[1:3] = order[1:3][::-1]
+    return y[order], h.copy()
+channels reversed: outputs and states change channels, which is right while all are the same
+    return y[:, ::-1], h[::-1].copy()
+sign: the signs of its outputs are turned, and of its state
+    return -y, -h
 """,
     hints=[
         "Compare both parts of the answer with a loop of your own: outputs, and the last state.",
