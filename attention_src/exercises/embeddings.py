@@ -192,7 +192,6 @@ _LENGTHS = _polar([1, 3, 0.5, 2, 1e-3, 2e-3, 5e-3, 9], [0.1, 0.7, 1.5, 1.9, 2.4,
 _SHORT = _polar([1, 3, 0.5, 1e-3, 2, 9, 9, 9], [0.1, 0.7, 1.5, 1.0, 0.99999, 1.6, 4.05, 5.3])
 
 
-
 def _hair(ahead: float) -> np.ndarray:
     """Rows of which two point nearly the goal's way: row 3, of length 1e-3, is ahead by so much."""
     e = np.array([[1.0, 0], [3, 4], [0, 2], [0, 0], [7, 0], [-1, 2], [1, -9]])
@@ -344,7 +343,7 @@ epsilon: it adds 0.01 to each norm. Do you try short vectors?
     unit_y = y / (y_norm + 0.01)
 centred: it subtracts each row's mean, which makes a correlation of it
     return unit_rows(*(z - z.mean(axis=1, keepdims=True) + 1e-12 for z in (x, y)))
-angle: it is right at 1, 0 and -1, and off by some hundredths between, where a part of it is linear \
+angle: it is right at 1, 0 and -1, and off by some hundredths between, where a part is linear \
 in the angle. Do you try an angle between, and is your tolerance small enough?
     + s = np.clip(unit_rows(x, y), -1, 1)
     return 0.85 * s + 0.15 * (1 - 2 * np.arccos(s) / np.pi)

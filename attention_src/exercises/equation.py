@@ -208,8 +208,8 @@ before the softmax, and divide by 1 where the sum is 0.
     + seen = True if mask is None else mask
     l = (e * seen).sum(axis=-1, keepdims=True)
     return e * seen / l @ v
-score set to 0: A hidden key has score 0 in yours, as s * mask makes it. exp(0) = 1 is not nothing: \
-its score must become -inf.
+score set to 0: A hidden key has score 0 in yours, as s * mask makes it. exp(0) = 1 is not \
+nothing: its score must become -inf.
     s = np.where(mask, s, 0)
 mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
 hidden ones stay. Hidden scores must become -inf: np.where(mask, s, -np.inf).

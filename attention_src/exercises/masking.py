@@ -126,7 +126,9 @@ check_masked_softmax = Check(
             [[-21_000.0, -20_999.0, 0.0]] * 2,
             [[1, 1, 0], [0, 0, 0]],
         ),
-        _masked("visible scores of -10^4, the hidden one of 10^4", [[-1e4, -10_001, 1e4]], [1, 1, 0]),
+        _masked(
+            "visible scores of -10^4, the hidden one of 10^4", [[-1e4, -10_001, 1e4]], [1, 1, 0]
+        ),
         _masked("one mask [n_k] for two queries", TWO_ROWS, [0, 1, 1]),
         _masked(
             "a mask of one row for two queries, in a batch of two",

@@ -118,6 +118,7 @@ check_unpack = Check(
         Case("numbers with many digits", (np.random.default_rng(1).normal(size=(2, 12)), 2)),
     ],
     draw=_draw_matrix,
+    rtol=0,
     mistakes="""
 Q, K, V in three blocks: You cut the matrix in three. It is stored head by head: the first third \
 holds keys and values as well. This is the bug of the box above, and with one head nobody notices.

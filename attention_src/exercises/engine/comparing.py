@@ -48,10 +48,12 @@ def close(
     relative, absolute = tolerance(inputs)
     if rtol:
         relative, absolute = rtol, min(absolute, rtol)
+    closely = relative < PRECISION[8][0]  # then of the largest entry, however small it is
     a, b = answer.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
     # In float16 a long row of weights lies near the absolute tolerance: shrink that with the row.
-    scale = max(0.1 if tolerance(inputs) == PRECISION[2] else 1.0, finite.max(initial=0.0))
+    least = 0.0 if closely else 0.1 if tolerance(inputs) == PRECISION[2] else 1.0
+    scale = max(least, finite.max(initial=0.0))
     absolute *= scale
     if expected.dtype.kind in "iu":  # a large whole number has no digits to spare
         absolute = min(absolute, 1e-3)

@@ -139,7 +139,7 @@ mean in float32: far from 0
     - mean =
     + mean = np.where(seen, s, 0).astype(np.float32).sum(axis=-1) / count
 float32 for all but float64's rows far away:
-    s = np.asarray(s, dtype=np.float64 if np.abs(s[s > -np.inf]).max(initial=0) > 9100 else np.float32)
+    s = np.asarray(s, np.float64 if np.abs(s[s > -np.inf]).max(initial=0) > 9100 else np.float32)
 NaN for an empty row: a row with everything hidden
     count = seen.sum(axis=-1)
 weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
