@@ -283,6 +283,7 @@ check_output_by_key = Check(
         Case("one key", (np.array([1.0, 2]), np.array([[3.0, 1]]), np.array([[5.0]]), 0)),
         Case("scores of 50", (np.array([10.0]), np.array([[5.0], [4.9]]), _V, 1)),
         Case("five other keys", (*_any(5, 4, 3), 3)),
+        Case("d_k = 1, to twelve digits", (*_any(3, 1, 2), 1), rtol=1e-12),
     ],
     mistakes="""
 by the query: This is how o moves with q. Asked is: with key j.

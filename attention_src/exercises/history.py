@@ -76,6 +76,7 @@ check_contexts = Check(
         Case("one state", (np.array([[3.0], [-1.0]]), STATES[2:])),
         Case("states of one number", (SCORES, STATES[:, :1])),
         Case("as many steps as states", (SCORES[:3], STATES)),
+        Case("four steps, to twelve digits", (SCORES, STATES), rtol=1e-12),
         Case("large states that cancel", (np.zeros((2, 2)), np.array([[10000.1], [-10000.2]]))),
     ],
     mistakes="""

@@ -53,6 +53,7 @@ check_project = Check(
         Case("three axes in front", _inputs(_RNG, (2, 1, 2, 3, 4), 2, 3)),
         Case("float32", _inputs(_RNG, (5, 4), 2, 3, dtype=np.float32)),
         Case("numbers with many digits", _inputs(_RNG, (3, 4), 2, 3, digits=15)),
+        Case("to twelve digits", _inputs(_RNG, (2, 3), 2, 3, digits=15), rtol=1e-12),
     ],
     draw=_draw,
     mistakes="""

@@ -139,6 +139,10 @@ clipped scores: scores up to ten thousand
 small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq, dk, dv))
 """,
     ex.check_output_by_key: """
+a little in the sum:
+    p = e / (e.sum() + 1e-9)
+a little off the width:
+    root = (q.shape[0] - 1e-9) ** 0.5
 p (1 - p) (v - o): return np.outer(p[j] * (1 - p[j]) * (v[j] - o), q) / root
 p squared: return np.outer(p[j] ** 2 * (v[j] - o), q) / root
 divided by d_k: return np.outer(p[j] * (v[j] - o), q) / root**2

@@ -117,6 +117,10 @@ def mean_of_the_sums(attention):
 
 SLY = {
     ex.check_contexts: """
+a little in the sum:
+    p = e / (e.sum(axis=1, keepdims=True) + 1e-9)
+rounded weights: digits are judged
+    return p.round(10) @ h
 no keepdims: p = e / e.sum(axis=1)
 powers of 2: e = np.exp2(s)
 transposed: return (p @ h).T

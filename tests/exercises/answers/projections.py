@@ -119,6 +119,8 @@ lists:
 
 SLY = {
     ex.check_project: """
+rounded: digits are judged
+    return tuple((x @ w).round(9) for w in (w_q, w_k, w_v))
 v is k: return x @ w_q, x @ w_k, x @ w_k
 v first: return x @ w_v, x @ w_q, x @ w_k
 only two: should return (q, k, v)

@@ -103,6 +103,8 @@ def in_parts_only(scan):
 
 SLY = {
     ex.check_scan_on: """
+a little in the step: digits are judged
+    step = dt[..., t, :, None] + 1e-10
 two axes only: + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
 no tokens: return y, h.copy() if x.shape[-2] else 0 * h
 least step: step = np.clip(dt[..., t, :, None], 1e-3, None)
