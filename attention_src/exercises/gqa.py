@@ -141,6 +141,17 @@ hidden ones stay. Hidden scores must become -inf.
 -1e9 added: You added a large finite number to hidden scores. In a row where every key is hidden \
 it is the same for all, softmax ignores it, and the hidden keys are back. Use -inf.
     o = _weights(q, k, lambda s: s if mask is None else s - 1e9 * ~mask) @ v
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
+the maximum of the row's own visible scores.
+    - o = attention
+    + s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    + s = s if mask is None else np.where(mask, s, -np.inf)
+    + e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), 0))
+    + l = e.sum(axis=-1, keepdims=True)
+    + o = e / np.where(l > 0, l, 1) @ v
+hidden by -1e4: Where a query may see no key, all scores became one finite number, and you give \
+all keys equal weights; and visible scores lie lower. Use -inf, and let such a query's output be 0.
+    o = _weights(q, k, lambda s: s if mask is None else np.where(mask, s, -1e4)) @ v
 zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
 longer sum to 1. Set scores to -inf before it.
     o = _weights(q, k) * (1 if mask is None else mask) @ v

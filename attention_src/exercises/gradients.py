@@ -217,6 +217,15 @@ indexed by the mask: s[~mask] asks for a mask of the very shape of s. It may hav
 axes of length 1: np.where(mask, s, -np.inf) broadcasts.
     s = scale * q @ k.swapaxes(-1, -2)
     + s[~np.asarray(seen)] = -np.inf
+indexed by the mask: A row with nothing to see computes -inf - (-inf); it gives 0, and so do its \
+gradients. And s[~mask] asks for a mask of the very shape of s, where np.where broadcasts.
+    s = scale * q @ k.swapaxes(-1, -2)
+    + s[~np.asarray(seen)] = -np.inf
+    e = np.exp(s - m)
+    p = e / l
+filled with -1e4: A finite number turns an empty row into equal weights, and visible scores lie \
+lower. Use -inf.
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -1e4)
 maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
 the maximum of the row's own scores.
     e = np.exp(s - np.maximum(m, 0))

@@ -469,6 +469,28 @@ a running maximum and sum.
     + used = table[: -(-length // size)]
     + k, v = (x[used].reshape(-1, x.shape[2])[:length] for x in (k_pages, v_pages))
     return attention(q[None], k, v)[0]
+nothing rescaled: When a larger score turns up, what l and acc hold was measured against the old \
+maximum. Multiply both by exp(m - m_new).
+    e, old = np.exp(s - m_new), 1.0
+nothing rescaled: When a larger score turns up, what l and acc hold was measured against the old \
+maximum. Multiply both by exp(m - m_new).
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    e, old = np.exp(s - m_new), 1.0
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    acc = acc + e @ v_pages[page, filled]
+acc not rescaled: l is right and acc is not: when a larger score turns up, acc needs the factor \
+exp(m - m_new) as well.
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    acc = acc + e @ v_pages[page, filled]
+l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    l = l + e.sum()
+    acc = old * acc + e @ v_pages[page, filled]
 acc not rescaled: l is right and acc is not: when a larger score turns up, acc needs the factor \
 exp(m - m_new) as well.
     acc = acc + e @ v_pages[page, :filled]

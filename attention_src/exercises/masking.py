@@ -194,6 +194,27 @@ because all its scores became the same finite number. Its weights should be 0.
 uniform fully masked row: In a row where every key is hidden, all scores became the same finite \
 number, so no NaN arises that nan_to_num could mend: the hidden keys share the weight. Use -inf.
     s = np.where(mask, scores, -1e9)
+zeroed after softmax: You set hidden weights to 0 after the softmax: the rest no longer sums to 1, \
+and hidden scores still count in the denominator. Hide before you normalise.
+    s = scores
+    e = np.exp(s - m)
+    return np.where(mask, e / l, 0)
+zeroed after softmax, then divided: You set hidden weights to 0 after the softmax and divided by \
+what is left. That is 0 / 0 where nothing is visible, and beside a much larger hidden score. Hide \
+before you normalise, and divide by 1 where the sum is 0.
+    s = scores
+    e = np.exp(s - m) * mask
+    return e / e.sum(axis=-1, keepdims=True)
+uniform fully masked row: A query that may see nothing attends to every hidden key equally, \
+because all its scores became the same finite number. Its weights should be 0.
+    s = np.where(mask, scores, -1e4)
+    e = np.exp(s - m)
+uniform fully masked row: In a row where every key is hidden, all scores became the same finite \
+number, so no NaN arises that a guard could mend: the hidden keys share the weight. Use -inf.
+    s = np.where(mask, scores, -1e4)
+-1e9 added: You added a large finite number. In a row where every key is hidden the number is the \
+same for all, softmax ignores it, and the hidden keys are back: no guard sees them. Use -inf.
+    s = scores + np.where(mask, 0, -1e9)
 -1e9 added: You added a large finite number. In a row where every key is hidden the number is the \
 same for all, softmax ignores it, and the hidden keys are back.
     s = scores + np.where(mask, 0, -1e9)

@@ -56,7 +56,10 @@ NOWHERE = {
 
 
 # A learner's first attempts at a mask, which masked_softmax has, too: that is their part.
-MASKS = "score set to 0", "mask added", "-1e9 added", "zeroed after softmax"
+MASKS = (
+    *("score set to 0", "mask added", "-1e9 added", "zeroed after softmax"),
+    *("hidden by -1e4", "maximum from 0"),
+)
 
 
 def declared() -> list[Declared]:

@@ -119,6 +119,9 @@ interleaved: Your columns take turns among the heads. A head's columns stay adja
     return np.moveaxis(x, -3, -1).reshape(*x.shape[:-3], n, H * d)
 heads added: You added the heads up. They stand side by side; W_O does the adding.
     return x.sum(axis=-3)
+stacked side by side: np.hstack(x) joins what the first axis holds, and that is heads only where \
+nothing stands before them. Swap the last but one two axes, and reshape.
+    return np.hstack(x)
 concatenated: np.concatenate(x, axis=-1) joins what the first axis holds, and that is heads only \
 where nothing stands before them. Swap the last but one two axes, and reshape.
     return np.concatenate(x, axis=-1)
@@ -294,6 +297,19 @@ its keys.
 blind rows averaged: A hidden score of -1e9 is a finite one: a query that may see nothing gets a \
 mean, and large scores are overtaken. Use -inf, and let an empty row give 0.
     o = softmax(_masked(q, k, mask, hidden=-1e9)) @ v
+NaN where a query sees nothing: Its row computes -inf - (-inf), or 0 / 0. Such a head brings back 0.
+    o = attention(q, k, v, mask=mask)
+    + o = o if mask is None else np.where(np.any(mask, axis=-1)[..., None], o, np.nan)
+hidden by -1e4: A query that may see nothing gets a mean, since all its scores became one finite \
+number, and large scores are overtaken. Use -inf, and let an empty row give 0.
+    o = softmax(_masked(q, k, mask, hidden=-1e4)) @ v
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
+the maximum of the row's own visible scores.
+    - o = attention
+    + s = _masked(q, k, mask)
+    + e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), 0))
+    + l = e.sum(axis=-1, keepdims=True)
+    + o = e / np.where(l > 0, l, 1) @ v
 no shift: exp of a large score overflows: take the largest visible score of each row off first.
     - o = attention
     + e = np.exp(_masked(q, k, mask))

@@ -131,6 +131,15 @@ def test_an_exception_names_its_line(check):
     assert f"in line {broken.__code__.co_firstlineno + 2}: return y.nosuch" in message
 
 
+def test_a_mask_as_an_index_of_another_shape_is_told_what_broadcasts(check):
+    def picked(x):
+        return x[np.ones(len(x) + 1, dtype=bool)]
+
+    message = " ".join(check(picked).message.split())
+    assert "IndexError: boolean index did not match" in message
+    assert "np.where(mask, a, b) broadcasts it" in message
+
+
 def test_a_tuple_has_named_parts():
     check = Check(
         "extremes",
