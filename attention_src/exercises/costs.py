@@ -98,6 +98,8 @@ check_crossing = Check(
         _case("lengths from 1 to 100,000, with noise", [1, 10, 1000, 100_000], 30, 2, 0.03, 7),
         _case("two lengths, not whole, and costs below 1e-9", [2.5, 41.25], 3e-13, 2e-14),
         _case("twelve lengths", range(5, 125, 10), 70, 1.5, 0.02, 8),
+        _case("long lengths, close together", [99_000, 99_500, 100_000], 7e4, 1.3),
+        _case("far below 1 token", [1, 3, 17, 200], 0.0123456784, 1),
     ],
     mistakes="""
 upside down: You returned b / a. Where is a n = b n²?

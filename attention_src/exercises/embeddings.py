@@ -31,6 +31,7 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
 
 _PLANE = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])
 _ROWS = np.arange(-6.0, 9).reshape(3, 5)
+_SHORTEST, _TURN = 1e-3 * np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.8, -0.6], [0.6, 0.8]])
 _GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
 
 check_cosines = Check(
@@ -44,6 +45,7 @@ check_cosines = Check(
         Case("many rows of many numbers", (_GRID, _GRID[:50])),
         Case("a row of zeros", (np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0]]))),
         Case("short rows", (np.array([[3e-3, 4e-3]]), np.array([[1e-3, 0.0], [6e3, 8e3]]))),
+        Case("the shortest rows", (_SHORTEST, _SHORTEST[::-1] @ _TURN), rtol=1e-12),
         Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),
         Case("float32", (np.array([[3, 4]], np.float32), np.array([[4, 3]], np.float32))),
         Case("large whole numbers", (np.array([[300, -400, 70]]), np.array([[9000, 3000, -6]]))),
@@ -189,6 +191,19 @@ _LENGTHS = _polar([1, 3, 0.5, 2, 1e-3, 2e-3, 5e-3, 9], [0.1, 0.7, 1.5, 1.9, 2.4,
 # Row 3 is as short as a row may be, and ahead of row 4 by a hair.
 _SHORT = _polar([1, 3, 0.5, 1e-3, 2, 9, 9, 9], [0.1, 0.7, 1.5, 1.0, 0.99999, 1.6, 4.05, 5.3])
 
+
+def _hair(ahead: float) -> np.ndarray:
+    """Rows of which two point nearly the goal's way: row 3, of length 1e-3, is ahead by so much."""
+    e = np.array([[1.0, 0], [3, 4], [0, 2], [0, 0], [7, 0], [-1, 2], [1, -9]])
+    goal = np.array([0.6, 0.8]) - [1, 0] + [0, 1]
+    goal /= np.linalg.norm(goal)
+    aside = goal[::-1] * [-1, 1]
+    near, far = 0.3, 0.3 + ahead  # the sine of the angle to the goal
+    e[3] = 1e-3 * (near * aside + (1 - near**2) ** 0.5 * goal)
+    e[4] = 7 * (-far * aside + (1 - far**2) ** 0.5 * goal)
+    return e
+
+
 check_rank = Check(
     "rank",
     my_rank,
@@ -204,6 +219,8 @@ check_rank = Check(
         Case("four rows, inputs left out", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, False)),
         Case("four rows, inputs kept", (_STREETS[[0, 4, 2, 5]], 2, 0, 3, 1, True)),
         Case("a short row that is ahead by a hair", (_SHORT, 0, 1, 2, 3, True)),
+        Case("ahead by the eleventh digit", (_hair(1e-11), 0, 1, 2, 3, True)),
+        Case("behind by the eleventh digit", (_hair(-1e-11), 0, 1, 2, 3, True)),
     ],
     draw=_draw_rank,
     mistakes="""
@@ -326,8 +343,10 @@ epsilon: it adds 0.01 to each norm. Do you try short vectors?
     unit_y = y / (y_norm + 0.01)
 centred: it subtracts each row's mean, which makes a correlation of it
     return unit_rows(*(z - z.mean(axis=1, keepdims=True) + 1e-12 for z in (x, y)))
-angle: it is linear in the angle, and right at 1, 0 and -1. Do you try an angle between?
-    return 1 - 2 * np.arccos(np.clip(unit_x @ unit_y.T, -1, 1)) / np.pi
+angle: it is right at 1, 0 and -1, and off by some hundredths between, where a part is linear \
+in the angle. Do you try an angle between, and is your tolerance small enough?
+    + s = np.clip(unit_rows(x, y), -1, 1)
+    return 0.85 * s + 0.15 * (1 - 2 * np.arccos(s) / np.pi)
 transposed: rows and columns have changed places. Do x and y differ, in number too?
     return unit_y @ unit_x.T
 in place: its answer is right, but your x and y are not what they were. Do you look?

@@ -104,8 +104,8 @@ def _draw(rng: np.random.Generator) -> tuple:
     return q, k, v, _mask(rng, front, n_q, n_k)
 
 
-def _case(name: str, qkv: Iterable[Array], mask: Any = None) -> Case:
-    return Case(name, (*qkv, None if mask is None else np.array(mask, dtype=bool)))
+def _case(name: str, qkv: Iterable[Array], mask: Any = None, rtol: float | None = None) -> Case:
+    return Case(name, (*qkv, None if mask is None else np.array(mask, dtype=bool)), rtol=rtol)
 
 
 def _heads(seed: int, n_texts: int = 2) -> tuple[Array, ...]:
@@ -124,6 +124,12 @@ _LARGE = _arrays([[300, 0], [-300, 9]], [[40, 1], [-41, 3]], [[1], [5]])
 _APART = _arrays([[1e4], [-1e4]], [[1], [0.9999], [0.9]], [[1, 0], [2, 5], [4, 7]])
 _HUNDRED = _arrays([[1], [-1]], [[100], [90]], [[1], [5]])
 _LOW = _arrays([[-1]], [[1e4], [0]], [[1, 0], [0, 1]])
+_LOWER = _arrays([[-1], [-1]], [[21_000], [20_999], [0]], [[1, 0], [2, 5], [4, 7]])
+# A loud hidden score, which a number added to it must outdo.
+_LOUD = _arrays([[1]], [[-1e4], [-10_001], [1e4]], [[1], [5], [40]])
+# d_k = 1 and small scores: a little in the sum or under the root shows in the tenth digit.
+_CLOSELY = _arrays([[1.5], [-0.7]], [[0.3], [1.1], [-2]], [[1, 20], [2, 5], [4, -7]])
+_NOWHERE = _arrays([[2], [1]], [[1], [-np.inf], [0.5]], [[1], [5], [3]])
 _ENDS = np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0]])[:, None, None]
 _THREE = np.random.default_rng(8).random((3, 4, 5)) < 0.6
 
@@ -142,6 +148,8 @@ check_attention = Check(
         _case("large scores, a mask that hides nothing", _APART, np.ones((2, 3))),
         _case("large scores, the best key hidden", _APART, [[0, 0, 1], [1, 0, 0]]),
         _case("a visible score of -10^4", _LOW, [[1, 0]]),
+        _case("visible scores of -21,000, and nothing", _LOWER, [[1, 1, 0], [0, 0, 0]]),
+        _case("visible scores of -10^4, the hidden one of 10^4", _LOUD, [[1, 1, 0]]),
         _case("two texts, three heads", _heads(1)),
         _case("as many texts as tokens as numbers", _numbers(2, *[(4, 4, 4)] * 3)),
         _case("two texts, three heads, a mask [2, 1, 1, n_k] for their ends", _heads(3), _ENDS),
@@ -154,6 +162,9 @@ check_attention = Check(
         _case("one query, one key", _numbers(6, (1, 3), (1, 3), (1, 2)), [[1]]),
         _case("nobody may look at anything", _SMALL, np.zeros((2, 3))),
         _case("two guests, three goods, other numbers", _numbers(9, (2, 4), (3, 4), (3, 1))),
+        _case("d_k = 1, to twelve digits", _CLOSELY, rtol=1e-12),
+        _case("d_k = 1 and a mask, to twelve digits", _CLOSELY, [[1, 0, 1], [1, 1, 0]], rtol=1e-12),
+        _case("a hidden score of -inf", _NOWHERE, [[1, 0, 1], [1, 0, 1]]),
     ],
     draw=_draw,
     mistakes="""
@@ -183,6 +194,38 @@ zeroed after softmax: Hidden keys still count in the sum of the softmax, so the 
 longer sum to 1. Set scores to -inf before it.
     - s = np.where
     return e / l * (1 if mask is None else mask) @ v
+zeroed after softmax, then divided: You set hidden weights to 0 after the softmax and divided by \
+what is left. Beside a much larger hidden score the visible weights have become 0 by then. Hide \
+before the softmax.
+    - s = np.where
+    + seen = True if mask is None else mask
+    l = (e * seen).sum(axis=-1, keepdims=True)
+    return e * seen / np.where(l == 0, 1, l) @ v
+zeroed after softmax, then divided: You set hidden weights to 0 after the softmax and divided by \
+what is left. That is 0 / 0 where nothing is visible, and beside a much larger hidden score. Hide \
+before the softmax, and divide by 1 where the sum is 0.
+    - s = np.where
+    + seen = True if mask is None else mask
+    l = (e * seen).sum(axis=-1, keepdims=True)
+    return e * seen / l @ v
+score set to 0: A hidden key has score 0 in yours, as s * mask makes it. exp(0) = 1 is not \
+nothing: its score must become -inf.
+    s = np.where(mask, s, 0)
+mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
+hidden ones stay. Hidden scores must become -inf: np.where(mask, s, -np.inf).
+    s = s + mask
+indexed by the mask: s[~mask] asks for a mask of the very shape of s. It may have fewer axes, and \
+axes of length 1: np.where(mask, s, -np.inf) broadcasts.
+    s[~mask] = -np.inf
+indexed by the mask: A row with nothing to see computes -inf - (-inf); its output should be 0. And \
+s[~mask] asks for a mask of the very shape of s, where np.where(mask, s, -np.inf) broadcasts.
+    s[~mask] = -np.inf
+    e = np.exp(s - m)
+    return e / l @ v
+-1e9 added: You added a large finite number to hidden scores. In a row where every key is hidden \
+it is the same for all, softmax ignores it, and the hidden keys are back. Use -inf; and the output \
+of such a row is 0.
+    s = s + np.where(mask, 0, -1e9)
 nan where nothing is visible: A row with nothing to see computes -inf - (-inf). Its output should \
 be 0.
     e = np.exp(s - m)
@@ -191,6 +234,13 @@ the hidden keys share the weight. With -inf, and a guard, the output is 0.
     s = np.where(mask, s, -1e9)
 no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row first.
     e = np.exp(s)
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. It \
+begins at -inf: take the maximum of the row's own scores.
+    m = np.maximum(s.max(axis=-1, keepdims=True), 0)
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0, and \
+0 / 0 is not a number. Take the maximum of the row's own scores.
+    m = np.maximum(s.max(axis=-1, keepdims=True), 0)
+    return e / l @ v
 one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
 it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
     e = np.exp(s - s.max())
@@ -214,6 +264,9 @@ visible, the output is 0.
     s = np.where(mask, s, -1e3)
 hidden by a finite number: Visible scores reach -10^4. A hidden one must be below all of them: -inf.
     s = np.where(mask, s, -1e4)
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
+hidden by a finite number: Visible scores lie even lower than yours for hidden ones: use -inf.
+    s = np.where(mask, s, -2e4)
     return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
 """,
     hints=[
@@ -249,7 +302,8 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
 
 _LARGE_ROWS = (*(900 * x for x in _rows_case(4, 3, 4, 2, 2, rows=0)[:3]), 2)
 _BELOW = (-1e3 * np.ones((3, 1)), np.array([[900.0], [800.0]]), np.eye(2), 2)
-_MANY = _rows_case(5, 1501, 1501, 8, 4, rows=50)
+_MANY, _FEW = (_rows_case(5, 1501, 1501, 8, 4, rows=rows) for rows in (50, 4))
+_ROWS_CLOSELY = (*_CLOSELY, 1)
 
 check_attention_by_rows = Check(
     "attention_by_rows",
@@ -263,7 +317,9 @@ check_attention_by_rows = Check(
         Case("large scores", _LARGE_ROWS),
         Case("large scores below 0", _BELOW),
         Case("1,501 queries and keys, 50 at a time", _MANY, max_bytes=4_000_000),
+        Case("1,501 queries and keys, 4 at a time", _FEW, max_bytes=4_000_000),
         Case("other numbers, 2 at a time", _rows_case(6, 4, 5, 3, 2, rows=2)),
+        Case("d_k = 1, to twelve digits", _ROWS_CLOSELY, rtol=1e-12),
     ],
     draw=_draw_rows,
     mistakes="""
@@ -288,6 +344,9 @@ wrong axis: You normalised over the queries of a block. Each row of scores has i
     o[i : i + rows] = e / e.sum(axis=0, keepdims=True) @ v
 not scaled: The scores are not divided by the root of d_k.
     s = q[i : i + rows] @ k.T
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0, and \
+0 / 0 is not a number. Take the maximum of the row's own scores.
+    e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
 order: The blocks come out in the opposite order.
     o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
 """,

@@ -46,6 +46,9 @@ _NONE = (np.array([-np.inf]), np.array([0.0]), np.array([[0.0, 0.0]]))
 _HIGH = (np.array([1e6 + 0.3, 0.0]), np.array([1.5, 90.0]), np.array([[20.0, 1], [3, 50]]))
 _NEAR = (np.array([1e6, -0.7]), np.array([1.25, 2.0]), np.array([[40.0, -2], [-1, 9]]))
 
+_BELOW = (np.array([-1e6 - 0.3, -1e6 - 7]), np.array([1.5, 3]), np.array([[20.0, 1], [3, 50]]))
+_BELOW_TOO = (np.array([-1e6 - 1, -1e6 - 2]), np.array([1.25, 2]), np.array([[40.0, -2], [-1, 9]]))
+
 check_merge = Check(
     "merge",
     my_merge,
@@ -65,6 +68,8 @@ check_merge = Check(
         Case("d_v = 1", _partial(5, (1, 4), 1, 3.0)),
         Case("maxima near 1,000,000 and near 0", (*_HIGH, *_NEAR)),
         Case("three axes in front", _partial(7, (2, 1, 3, 2), 2, 3.0)),
+        Case("maxima below -1,000,000", (*_BELOW, *_BELOW_TOO)),
+        Case("to twelve digits", _partial(8, (3,), 2, 1.0), rtol=1e-12),
     ],
     draw=_draw_partial,
     mistakes="""
@@ -130,10 +135,10 @@ def _falling(sign: float) -> tuple:
     return np.ones((2, 1)), sign * 400 * np.arange(7.0)[:, None] - 1500, _numbers(9, 1, 7, 1, 2)[2]
 
 
-def _near_ties(sign: float) -> tuple:
-    """Seven scores within 5 of a million, or of minus a million."""
+def _near_ties(sign: float, size: float = 1.0) -> tuple:
+    """Seven scores within 5 of a million, or of minus a million, or of `size` millions."""
     steps = np.array([3.1, 1.2, 2.3, 0.0, 4.7, 0.9, 3.6])[:, None]
-    return np.full((2, 1), 1e6), sign * (1 - 1e-6 * steps), _numbers(10, 1, 7, 1, 2)[2]
+    return np.full((2, 1), 1e6), sign * (size - 1e-6 * steps), _numbers(10, 1, 7, 1, 2)[2]
 
 
 def _draw_numbers(rng: np.random.Generator) -> tuple:
@@ -144,6 +149,7 @@ def _draw_numbers(rng: np.random.Generator) -> tuple:
 
 
 _MANY = (*_numbers(5, 40, 20_000, 8, 4), 100)
+_FEW = (*_numbers(5, 2000, 400, 8, 4), 4)
 
 check_tiled_attention = Check(
     "tiled_attention",
@@ -160,7 +166,11 @@ check_tiled_attention = Check(
         Case("all scores near 1,000,000", (*_near_ties(1.0), 2)),
         Case("all scores near −1,000,000", (*_near_ties(-1.0), 3)),
         Case("40 queries, 20,000 keys, 100 at a time", _MANY, 2 * 10**6),
+        Case("2,000 queries, 400 keys, 4 at a time", _FEW, 2 * 10**6),
         Case("all scores 0", (*_numbers(6, 3, 5, 2, 2, loud=0.0), 2)),
+        Case("all scores near 1,001,000", (*_near_ties(1.0, 1.001), 2)),
+        Case("all scores near −1,001,000", (*_near_ties(-1.0, 1.001), 3)),
+        Case("d_k = 1, to twelve digits", (*_numbers(7, 2, 5, 1, 2), 2), rtol=1e-12),
     ],
     draw=_draw_numbers,
     mistakes="""

@@ -37,11 +37,20 @@ CHAINS = {
     "first and last of one size": ([10.0, 20], [400.0, 900, 400], 100.0, 10.0),
 }
 
+CLOSELY = {
+    "nanoseconds, to twelve digits": ([8e5, 3e5], [2e4, 5e4, 3e4], 1e15, 3e12),
+    "parts of operations and bytes": ([7.7, 2.25], [0.5, 0.125, 0.3], 3.0, 2.0),
+}
+
 check_chain_time = Check(
     "chain_time",
     chain_time,
     asks="f(flops, sizes, peak, bandwidth) -> (apart, fused), in seconds",
-    cases=[Case(name, (*map(np.array, given[:2]), *given[2:])) for name, given in CHAINS.items()],
+    cases=[
+        Case(name, (*map(np.array, given[:2]), *given[2:]), rtol=rtol)
+        for rtol, chains in ((None, CHAINS), (1e-12, CLOSELY))
+        for name, given in chains.items()
+    ],
     draw=_draw_chain,
     mistakes="""
 total instead of each: You took one maximum of two totals for the separate steps. Each waits for \
@@ -281,8 +290,9 @@ not rescaled: its running sum is wrong when the maximum grows after column 16. A
     return in_blocks(s, rescaled=False)
 powers of 2: its rows sum to 1, with powers of 2 for those of e. Do you compare each weight?
     e = np.exp2(x - m)
-mirrored: its rows sum to 1, and each is stored from the right. Do you compare each weight?
-    p[i, : len(e)] = e[:n][::-1] / (l or 1)
+mirrored: its rows sum to 1, and all but the two ends of each are stored from the right. Do you \
+compare each weight?
+    p[i, : len(e)] = np.concatenate([e[:1], e[1 : n - 1][::-1], e[1:n][-1:]])[: len(e)] / (l or 1)
 """,
     hints=[
         "Try several shapes: (1, 1), (3, 7), (13, 37). Which are no multiples of anything?",
@@ -328,6 +338,9 @@ check_row_lse = Check(
     mistakes="""
 no maximum: exp of a large score overflows. Subtract the row's maximum, and add it at the end.
     return np.log(np.exp(s).sum(axis=1))
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0, and \
+log(0) is -inf. Take the maximum of the row's own scores.
+    m = np.maximum(x.max(axis=1), 0)
 maximum not added: You subtracted the maximum and did not add it again.
     return np.log(l)
 maximum: This is the maximum of each row.

@@ -1,5 +1,6 @@
 """The checks of the chapter on grouped-query attention."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from attention_src.attention.reference import attention
 from attention_src.costs import kv_cache_bytes
 from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
+from attention_src.softmax.reference import softmax
 
 LIMIT = 8 << 20  # bytes: grouped, the keys take 1 MiB, copied for each head 32; absorbed, 16
 
@@ -26,12 +28,17 @@ def grouped_attention(q, k, v, mask=None):
 
 
 def _case(name: str, seed: int, lead: tuple, sizes: tuple, mask: Any = None, **more: Any) -> Case:
-    """A named case. sizes: H, H_kv, n_q, n_k, d_k, d_v; more: spread of q, max_bytes."""
+    """A named case. sizes: H, H_kv, n_q, n_k, d_k, d_v; more: spread of q, max_bytes, rtol."""
     H, H_kv, n_q, n_k, d_k, d_v = sizes
     rng = np.random.default_rng(seed)
     shapes = ((H, n_q, d_k), (H_kv, n_k, d_k), (H_kv, n_k, d_v))
     q, k, v = (rng.normal(size=(*lead, *shape)) for shape in shapes)
     return Case(name, (more.pop("spread", 1.0) * q, k, v, mask), **more)
+
+
+def _weights(q: Any, k: Any, hide: Callable = lambda s: s) -> Any:
+    """Softmax of scaled scores that were hidden somehow, which several mistakes do badly."""
+    return softmax(hide(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5))
 
 
 def _draw(rng: np.random.Generator) -> tuple:
@@ -91,6 +98,7 @@ check_grouped_attention = Check(
         # Half of one copy, which takes 8 MiB.
         _case("the same with 4 key/value heads", 14, (), _MORE, _SEEN, max_bytes=LIMIT // 2),
         _case("three axes in front", 15, (2, 1, 3), (4, 2, 2, 3, 2, 2)),
+        _case("d_k = 1, to twelve digits", 16, (), (4, 2, 2, 3, 1, 2), rtol=1e-12),
     ],
     draw=_draw,
     drawn=40,
@@ -124,6 +132,29 @@ mask not used: This is attention without its mask.
     o = attention(q, k, v)
 reversed polarity: True means: may attend. Yours hides exactly those keys.
     o = attention(q, k, v, mask=None if mask is None else ~mask)
+score set to 0: A hidden key has score 0 in yours, as s * mask makes it. exp(0) = 1 is not \
+nothing: its score must become -inf.
+    o = _weights(q, k, lambda s: s if mask is None else np.where(mask, s, 0)) @ v
+mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
+hidden ones stay. Hidden scores must become -inf.
+    o = _weights(q, k, lambda s: s if mask is None else s + mask) @ v
+-1e9 added: You added a large finite number to hidden scores. In a row where every key is hidden \
+it is the same for all, softmax ignores it, and the hidden keys are back. Use -inf.
+    o = _weights(q, k, lambda s: s if mask is None else s - 1e9 * ~mask) @ v
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
+the maximum of the row's own visible scores.
+    - o = attention
+    + s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    + s = s if mask is None else np.where(mask, s, -np.inf)
+    + e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), 0))
+    + l = e.sum(axis=-1, keepdims=True)
+    + o = e / np.where(l > 0, l, 1) @ v
+hidden by -1e4: Where a query may see no key, all scores became one finite number, and you give \
+all keys equal weights; and visible scores lie lower. Use -inf, and let such a query's output be 0.
+    o = _weights(q, k, lambda s: s if mask is None else np.where(mask, s, -1e4)) @ v
+zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
+longer sum to 1. Set scores to -inf before it.
+    o = _weights(q, k) * (1 if mask is None else mask) @ v
 not scaled: The scores are not divided by the root of d_k.
     o = attention(q, k, v, mask=mask, scale=1.0)
 scaled by d_v: You took the root of d_v; scores are sums over d_k.
@@ -324,6 +355,7 @@ check_absorbed_attention = Check(
         Case("wide keys, a narrow latent: no room for one head's", _WIDE_KEYS, LIMIT),
         Case("wide values: no room for one head's", _WIDE_VALUES, LIMIT),
         Case("the first case's shapes, other numbers", _latent(11, (), (2, 1, 3, 2, 2, 3))),
+        Case("d_k = 1, to twelve digits", _latent(13, (), (2, 2, 3, 1, 2, 2)), rtol=1e-12),
         Case("three axes in front", _latent(12, (2, 1, 3), (2, 2, 3, 2, 4, 3))),
     ],
     draw=_draw_latent,

@@ -137,6 +137,7 @@ _LARGE = (_LARGE[0] * 4000, *_LARGE[1:])
 _DEEP = _inputs(3, 3, 4, 2, 5, 2, 3)
 _LOW_QK = np.full((1, 4), -100.0), np.array([[50.0] * 4, [50, 50, 50, 49.99], [1, 1, 1, 1]])
 _LOW = (*_LOW_QK, np.array([[1.0], [2], [3]]), np.ones((1, 1)), np.array([True, True, False]))
+_LOWER = _LOW[0], 2.1 * _LOW[1], *_LOW[2:]
 _PADDING = np.array([[1, 1, 1, 0], [1, 0, 0, 0]]).reshape(2, 1, 1, 4) > 0
 _HEADS = np.array([[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 0]]]) > 0
 _NAMES = "two queries, three keys"
@@ -161,6 +162,8 @@ check_attention_backward = Check(
         Case("three sentences, three heads", (*_inputs(7, 2, 2, 3, 2, 3, 3), _HEADS)),
         Case("visible scores of -10,000", _LOW),
         Case("a mask of shape [n_q, 1]", (*_PLAIN, np.array([[True], [False]]))),
+        Case("visible scores of -21,000", _LOWER),
+        Case("d_k = 1, to twelve digits", (*_inputs(8, 2, 3, 1, 2), _SEES), rtol=1e-12),
     ],
     mistakes="""
 no scale: The scale 1/sqrt(d_k) is in the scores, and again in dq and dk.
@@ -204,6 +207,28 @@ polarity: The polarity of the mask is reversed: True means may attend.
 zeroed after: Hide before the softmax: here hidden keys still count in its sum.
     s = scale * q @ k.swapaxes(-1, -2)
     p = e / l * seen
+score set to 0: A hidden key has score 0 in yours, as s * mask makes it. exp(0) = 1 is not \
+nothing: its score must become -inf.
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), 0)
+mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
+hidden ones stay. Hidden scores must become -inf.
+    s = scale * q @ k.swapaxes(-1, -2) + seen
+indexed by the mask: s[~mask] asks for a mask of the very shape of s. It may have fewer axes, and \
+axes of length 1: np.where(mask, s, -np.inf) broadcasts.
+    s = scale * q @ k.swapaxes(-1, -2)
+    + s[~np.asarray(seen)] = -np.inf
+indexed by the mask: A row with nothing to see computes -inf - (-inf); it gives 0, and so do its \
+gradients. And s[~mask] asks for a mask of the very shape of s, where np.where broadcasts.
+    s = scale * q @ k.swapaxes(-1, -2)
+    + s[~np.asarray(seen)] = -np.inf
+    e = np.exp(s - m)
+    p = e / l
+filled with -1e4: A finite number turns an empty row into equal weights, and visible scores lie \
+lower. Use -inf.
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -1e4)
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
+the maximum of the row's own scores.
+    e = np.exp(s - np.maximum(m, 0))
 minus 1e9: A large finite number turns an empty row into ordinary weights.
     s = scale * q @ k.swapaxes(-1, -2) + np.where(seen, 0.0, -1e9)
 filled with -1e9: A large finite number turns an empty row into equal weights.
@@ -267,6 +292,7 @@ check_output_by_key = Check(
         Case("one key", (np.array([1.0, 2]), np.array([[3.0, 1]]), np.array([[5.0]]), 0)),
         Case("scores of 50", (np.array([10.0]), np.array([[5.0], [4.9]]), _V, 1)),
         Case("five other keys", (*_any(5, 4, 3), 3)),
+        Case("d_k = 1, to twelve digits", (*_any(3, 1, 2), 1), rtol=1e-12),
     ],
     mistakes="""
 by the query: This is how o moves with q. Asked is: with key j.

@@ -76,6 +76,7 @@ check_contexts = Check(
         Case("one state", (np.array([[3.0], [-1.0]]), STATES[2:])),
         Case("states of one number", (SCORES, STATES[:, :1])),
         Case("as many steps as states", (SCORES[:3], STATES)),
+        Case("four steps, to twelve digits", (SCORES, STATES), rtol=1e-12),
         Case("large states that cancel", (np.zeros((2, 2)), np.array([[10000.1], [-10000.2]]))),
     ],
     mistakes="""
@@ -202,11 +203,10 @@ wrong axis: its columns sum to 1, its rows do not
     return e / e.sum(axis=0)
 not normalised: its rows do not sum to 1
     return np.exp(np.clip(s, -300, 300))
-scores only: some of its weights are negative
-    e = s.sum(axis=1, keepdims=True)
-    return s / np.where(np.abs(e) < 1e-3, 1.0, e)
+scores only: its weights are scores, stretched, without an exponential: some are negative
+    return 1 / len(h) + 2 * (s - s.mean(axis=1, keepdims=True)) / np.ptp(s, axis=1, keepdims=True)
 negative: its rows sum to 1, and some of its weights are negative
-    return 2 * e / e.sum(axis=1, keepdims=True) - 1 / len(h)
+    return 1 / len(h) + 2 * (e - e.mean(axis=1, keepdims=True)) / np.ptp(e, axis=1, keepdims=True)
 first place: it likes the first place better. Did the state there change its place in your test?
     s = q @ h.T + 2.0 * (np.arange(len(h)) == 0)
 whole table: its rows sum to 1 on average alone. Do you look at each row's sum?

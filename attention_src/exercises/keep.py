@@ -23,6 +23,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from attention_src.exercises.engine.checking import passed
+from attention_src.exercises.engine.running import by_name, takes_names_only
 
 IN_PAGE = sys.platform == "emscripten"
 # What a language model can be run on, in the order in which the course builds it, and the module of
@@ -114,17 +115,20 @@ def _load(name: str) -> Callable:
     file = place() / f"{name}.py"
     space: dict[str, Any] = {"__name__": f"my_attention.{name}"}
     exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), space)
-    if not callable(space.get(name)):
+    if not callable(f := space.get(name)):
         raise ValueError(f"{file} defines no function {name}: keep it again")
-    return space[name]
+    return by_name(f, _check(name).reference) if takes_names_only(f) else f
+
+
+def _check(name: str) -> Any:
+    return getattr(importlib.import_module(f"{__package__}.{PARTS[name]}"), f"check_{name}")
 
 
 def _still_right(name: str) -> bool:
     """Whether a kept function passes its check; if not, say so."""
-    check = getattr(importlib.import_module(f"{__package__}.{PARTS[name]}"), f"check_{name}")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            status = check(_load(name)).status
+            status = _check(name)(_load(name)).status
     except Exception as error:
         why = f"does not run any more ({type(error).__name__}: {error})"
     else:

@@ -61,8 +61,9 @@ def _when_full(f: Callable) -> Result | None:
     Several times, with other numbers of free places and of new tokens.
     """
     name = check_append_and_read.name
-    for free, n_new in ((0, 1), (1, 2), (2, 3), (0, 2)):
-        keys, values, length, k_new, v_new = _storage(5, (2,), 4, 4 - free, n_new, 3, 2)
+    tried = ((0, 1, (2,)), (1, 2, ()), (2, 3, (2, 9)), (0, 2, (5,)))
+    for free, n_new, lead in tried:
+        keys, values, length, k_new, v_new = _storage(5, lead, 4, 4 - free, n_new, 3, 2)
         rooms = keys.copy(), values.copy()
         called = lambda rooms=rooms, rest=(length, k_new, v_new): f(*rooms, *rest)  # noqa: E731
         outcome = attempt(called, (), lambda answer: [])
@@ -86,8 +87,8 @@ def _storage(
 ) -> tuple:
     """Storage whose free part holds leftovers, and the new tokens."""
     rng = np.random.default_rng(seed)  # a generator goes on
-    keys, values = (rng.normal(size=(*lead, capacity, d)).round(2) for d in (d_k, d_v))
-    k_new, v_new = (rng.normal(size=(*lead, n_new, d)).round(2) for d in (d_k, d_v))
+    keys, values = (rng.normal(size=(*lead, capacity, d)) for d in (d_k, d_v))
+    k_new, v_new = (rng.normal(size=(*lead, n_new, d)) for d in (d_k, d_v))
     return keys, values, length, k_new, v_new
 
 
@@ -98,11 +99,19 @@ def _draw(rng: np.random.Generator) -> tuple:
     keys, values, _, k_new, v_new = made
     if rng.random() < 0.3:  # tokens first in memory, as after a transpose
         keys, values = (np.moveaxis(np.moveaxis(x, -2, 0).copy(), 0, -2) for x in (keys, values))
-    if rng.random() < 0.3:
-        keys[..., length:, :], values[..., length:, :] = np.nan, np.nan
+    if rng.random() < 0.4:
+        keys[..., length:, :], values[..., length:, :] = rng.choice([np.nan, np.inf], 2)
     if rng.random() < 0.3:
         keys, values, k_new, v_new = (x.astype(np.float32) for x in (keys, values, k_new, v_new))
     return keys, values, length, k_new, v_new
+
+
+def _emptied(inputs: tuple) -> tuple:
+    """The same, the places that stay free full of NaN."""
+    keys, values, length, *new = inputs
+    for room in (keys, values):
+        room[..., length + new[0].shape[-2] :, :] = np.nan
+    return keys, values, length, *new
 
 
 # A reshape that joins the axes in front copies this storage.
@@ -124,12 +133,14 @@ check_append_and_read = Check(
         Case("texts and heads, several new tokens", _storage(3, (2, 3), 6, 1, 4)),
         Case("texts and heads, the last axis farthest apart in memory", _BY_COLUMNS),
         Case("three axes in front", _storage(3, (2, 1, 3), 5, 2, 2)),
+        Case("NaN in the free places", _emptied(_storage(3, (2,), 5, 2, 2))),
     ],
     draw=_draw,
     drawn=40,
     returns=("k", "v", "keys afterwards", "values afterwards"),
     watch=_watched,
     also=_when_full,
+    rtol=0,
     mistakes="""
 one too early: You write over the newest token: with length tokens there, place `length` is free.
     keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
@@ -263,6 +274,12 @@ late values: a value arrives one call too late
 """
 
 GROWN = """
+coarse: when its storage grows, old numbers keep two digits behind the point. Is your tolerance \
+small enough?
+    rooms = [np.concatenate([room.round(2), 0 * room]) for room in rooms]
+last column: when its storage grows, the last number of each old value stays behind
+    rooms = [np.concatenate([room, 0 * room]) for room in rooms]
+    + if length: rooms[1][:length, -1] = 0
 grown: when its storage grows, the old values stay behind
     rooms = [np.concatenate([room, 0 * room]) for room in (rooms[0], 0 * rooms[1])]
 """
@@ -406,6 +423,12 @@ def _draw_pool(rng: np.random.Generator) -> tuple:
     return _loud(rng.choice([0.3, 1.0, 30.0, 3000.0]), *inputs)
 
 
+def _leftovers(q: Array, k_pages: Array, v_pages: Array, *rest: Any) -> tuple:
+    """Unused slots hold another text's tokens, which score high."""
+    k_pages, v_pages = (np.where(np.isnan(x), 9.0, x) for x in (k_pages, v_pages))
+    return (abs(q), k_pages, v_pages, *rest)
+
+
 _BEYOND = _pool(12, 4, 2, 2, 1)  # of the first case's shapes
 _BEYOND[3][2] = 1_000_000
 
@@ -426,6 +449,8 @@ check_paged_attention = Check(
         Case("4,096 tokens: no room for copies", _pool(11, 4096, 32, 64, 64), max_bytes=1 << 20),
         Case("1,000,000 in the table, behind the last page", _BEYOND),
         Case("one full page", _pool(11, 3, 3, 2, 2)),
+        Case("another text's tokens in the unused slots", _leftovers(*_pool(11, 5, 3, 2, 2))),
+        Case("d_k = 1, to twelve digits", _pool(11, 5, 2, 1, 2), rtol=1e-12),
     ],
     draw=_draw_pool,
     drawn=40,
@@ -444,6 +469,42 @@ a running maximum and sum.
     + used = table[: -(-length // size)]
     + k, v = (x[used].reshape(-1, x.shape[2])[:length] for x in (k_pages, v_pages))
     return attention(q[None], k, v)[0]
+nothing rescaled: When a larger score turns up, what l and acc hold was measured against the old \
+maximum. Multiply both by exp(m - m_new).
+    e, old = np.exp(s - m_new), 1.0
+nothing rescaled: When a larger score turns up, what l and acc hold was measured against the old \
+maximum. Multiply both by exp(m - m_new).
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    e, old = np.exp(s - m_new), 1.0
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    acc = acc + e @ v_pages[page, filled]
+acc not rescaled: l is right and acc is not: when a larger score turns up, acc needs the factor \
+exp(m - m_new) as well.
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    acc = acc + e @ v_pages[page, filled]
+l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
+    for start in range(length):
+    page, filled = table[start // size], [start % size]
+    s = k_pages[page, filled] @ q / np.sqrt(len(q))
+    l = l + e.sum()
+    acc = old * acc + e @ v_pages[page, filled]
+acc not rescaled: l is right and acc is not: when a larger score turns up, acc needs the factor \
+exp(m - m_new) as well.
+    acc = acc + e @ v_pages[page, :filled]
+l not rescaled: You rescale acc and leave l. Both were measured against the old maximum.
+    l = l + e.sum()
+not scaled: The scores are not divided by the root of d_k.
+    s = k_pages[page, :filled] @ q
+maximum from 0: Your maximum begins at 0. Where all scores are far below it each exponential is 0. \
+It begins at -inf.
+    m, l, acc = 0.0, 0.0, np.zeros(v_pages.shape[2])
+maximum from 0: Your maximum begins at 0. Where all scores are far below it each exponential is 0, \
+and 0 / 0 is not a number. It begins at -inf.
+    m, l, acc = 0.0, 0.0, np.zeros(v_pages.shape[2])
+    return acc / l if length else acc
 not rescaled: Each page's sums count in units of its own maximum. When a larger score turns up, \
 rescale what you hold.
     m_new = s.max()

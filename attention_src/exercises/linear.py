@@ -38,6 +38,8 @@ def _draw(rng: np.random.Generator) -> tuple:
 _RNG = np.random.default_rng(6)
 _SMALL = (*-_RNG.uniform(90, 100, (2, 5, 2)), _RNG.normal(size=(5, 3)))
 
+_LARGE = tuple(size * x for size, x in zip((150, 150, 1), _inputs(10, 4, 2, 2), strict=True))
+
 check_linear_attention = Check(
     "my_linear_attention",
     my_linear_attention,
@@ -50,6 +52,8 @@ check_linear_attention = Check(
         Case("entries up to 100", _inputs(4, 7, 3, 2, 40.0)),
         Case("all entries near -100", _SMALL),
         Case("1,024 tokens: no room for a table", _inputs(5, 1024, 8, 4), max_bytes=2 << 20),
+        Case("to twelve digits", _inputs(9, 5, 2, 3), rtol=1e-12),
+        Case("entries beyond 100", _LARGE),
         Case("some entries exactly 0", tuple(np.maximum(x, 0) for x in _inputs(8, 6, 2, 3))),
     ],
     draw=_draw,
@@ -144,6 +148,7 @@ check_delta = Check(
         Case("from a state of zeros", (*_tokens(8, 4, 3, 2)[:4], np.zeros((3, 2)))),
         Case("a key of zeros", (_Q, _GAP, _V, np.full(5, 0.5), _STATE)),
         Case("24 tokens, a state in the hundreds", (*_LONG, np.ones(24), 300 * _STATE)),
+        Case("to twelve digits", _tokens(10, 4, 2, 3), rtol=1e-12),
         Case("β of 0 for all", (_Q, _K, _V, np.zeros(5), _STATE)),
     ],
     draw=_draw_tokens,
@@ -269,16 +274,17 @@ the rest dropped: it stops where C does not divide n any more
     for t in range(0, len(q) // C * C, C):
 three chunks: it stops after the third chunk
     for t in range(0, min(len(q), 3 * C), C):
-fades: its state fades from chunk to chunk
-    state = 0.9 * state + k_i.T @ v_i
-state twice: what the state says counts twice
-    o[t : t + C] = 2 * q_i @ state + w @ v_i
+fades: its state fades a little from chunk to chunk. Is your tolerance small enough?
+    state = 0.9995 * state + k_i.T @ v_i
+columns reversed: what the state says has its numbers in reverse. Do you compare each number?
+    o[t : t + C] = (q_i @ state)[:, ::-1] + w @ v_i
 divided: it divides by the sum of the weights
     return np.tril(q @ k.T) @ v / np.tril(q @ k.T).sum(axis=1, keepdims=True)
 queries and keys swapped: its keys ask, and its queries answer
     q_i, k_i, v_i = k[t : t + C], q[t : t + C], v[t : t + C]
-scaled: it divides by the root of d_k
-    return o * q.shape[1] ** -0.5
+signs: the last number of each output has its sign turned. Do you compare all numbers, signs \
+included?
+    return o * np.where(np.arange(o.shape[1]) == o.shape[1] - 1, -1, 1)
 changes v: it overwrites the values that it was given
     - return
     + v[-1] = 0

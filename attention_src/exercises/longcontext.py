@@ -94,6 +94,7 @@ check_rolling_append = _Watched(
         _store("the first token", 3, (3, 2, 1), 0, 1),
         _store("room left", 4, (6, 1, 2), 3, 1),
         _store("room left, with NaN in it", 4, (6, 1, 2), 3, 1, free=np.nan),
+        _store("room left, with inf in it", 4, (6, 1, 2), 3, 1, unit=1 / 3, free=np.inf),
         _store("the last free slot", 5, (4, 2, 2), 3, 2),
         _store("one slot beside the sinks", 6, (3, 2, 1), 8, 2),
         _store("2 texts of 3 heads", 7, (2, 3, 4, 2, 5), 9, 1),
@@ -101,6 +102,7 @@ check_rolling_append = _Watched(
     ],
     draw=_draw_store,
     watch=_after,
+    rtol=0,
     mistakes="""
 not in place: keys and values were not written to: index them.
     + keys, values = keys.copy(), values.copy()
@@ -254,6 +256,11 @@ on what you got.
     k, v, j = yield mine
 outputs added: Each part is an average of its own. Weigh them by exp(lse − lse of both).
     o, lse = o + part[0], lse
+not scaled: The scores are not divided by the root of d_k.
+    part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
+maximum from 0: Your log-sum-exp begins at 0. That is a key of score 0, which nobody sent, and it \
+drowns rows far below 0. Begin at -inf.
+    o, lse = np.zeros((len(q), v.shape[-1])), np.full(len(q), 0.0)
 outputs averaged: Parts count by what they hold: by exp(lse − lse of both), not evenly.
     o, lse = o + part[0] / n_ranks, lse
 once too often: After the last step nobody needs the keys any more: R ranks send R − 1 times.
@@ -349,7 +356,12 @@ def _sends(q: Array, k: Array, v: Array, i: Array, o: Array, times_sent: Array) 
 
 
 def _ring(
-    name: str, seed: int, shape: tuple, placement: str = "contiguous", spread: float = 1.0
+    name: str,
+    seed: int,
+    shape: tuple,
+    placement: str = "contiguous",
+    spread: float = 1.0,
+    rtol: float | None = None,
 ) -> Case:
     """shape: ranks, tokens of each, d_k, d_v."""
     n_ranks, n_local, d_k, d_v = shape
@@ -357,7 +369,13 @@ def _ring(
     q, k, v = (rng.normal(size=(n_ranks, n_local, d)) for d in (d_k, d_k, d_v))
     n = n_ranks * n_local
     i = rng.permutation(n) if placement == "shuffled" else np.array(order(n, n_ranks, placement))
-    return Case(name, (spread * q, k, v, i.reshape(n_ranks, n_local)))
+    return Case(name, (spread * q, k, v, i.reshape(n_ranks, n_local)), rtol=rtol)
+
+
+def _far_below() -> Case:
+    """All scores lie near -12,000, so that a hidden one of -10,000 hides nothing."""
+    _, k, v, i = _ring("", 9, (2, 2, 1, 2)).args
+    return Case("all scores near -12,000", (-12_000 + 0 * k, 1 + 1e-4 * k, v, i))
 
 
 def _draw_ring(rng: np.random.Generator) -> Case:
@@ -386,6 +404,8 @@ check_one_rank = _Watched(
         _ring("tokens in any order", 7, (3, 4, 2, 3), "shuffled"),
         _ring("scores in the thousands", 6, (4, 4, 3, 2), "zigzag", 3000.0),
         _ring("as many tokens as components", 8, (5, 8, 8, 3), "zigzag"),
+        _far_below(),
+        _ring("d_k = 1, to twelve digits", 10, (2, 2, 1, 2), rtol=1e-12),
     ],
     draw=_draw_ring,
     drawn=8,
@@ -499,6 +519,10 @@ whole blocks: it does not mask within the oldest block
     near = j >= (t - window + 1) // 4 * 4
 not renormalised: its rows of weights do not sum to 1: hidden keys are in the denominator
     return np.where(see, attention(q, k, np.eye(len(q)), mask=j <= t), 0) @ v
+not quite 1: its rows of weights sum to 0.98. Is your tolerance small enough?
+    return 0.98 * attention(q, k, v, mask=see)
+wider for every second: queries 1, 3, 5 … see one key more than the window holds
+    near = t - j < window + t % 2
 silent sinks: sinks take weight, and their values are dropped
     return np.where(near, attention(q, k, np.eye(len(q)), mask=see), 0) @ v
 """,

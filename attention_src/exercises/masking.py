@@ -94,8 +94,8 @@ def _draw(rng: np.random.Generator) -> tuple:
     return scores, rng.random(mask_shape) < rng.choice([0.3, 0.7])
 
 
-def _masked(name: str, scores: Any, mask: Any) -> Case:
-    return Case(name, (np.array(scores), np.array(mask, dtype=bool)))
+def _masked(name: str, scores: Any, mask: Any, rtol: float | None = None) -> Case:
+    return Case(name, (np.array(scores), np.array(mask, dtype=bool)), rtol=rtol)
 
 
 SCORES = np.random.default_rng(1).normal(0, 2, (2, 3, 2, 3))
@@ -123,6 +123,14 @@ check_masked_softmax = Check(
             [[1.0, -INF, 2.0, 0.0], [-INF, 5.0, 3.0, -INF]],
             [[1, 1, 0, 1], [1, 0, 0, 1]],
         ),
+        _masked(
+            "visible scores of -21,000, and nothing",
+            [[-21_000.0, -20_999.0, 0.0]] * 2,
+            [[1, 1, 0], [0, 0, 0]],
+        ),
+        _masked(
+            "visible scores of -10^4, the hidden one of 10^4", [[-1e4, -10_001, 1e4]], [1, 1, 0]
+        ),
         _masked("one mask [n_k] for two queries", TWO_ROWS, [0, 1, 1]),
         _masked(
             "a mask of one row for two queries, in a batch of two",
@@ -132,6 +140,7 @@ check_masked_softmax = Check(
         _masked("two sentences, three heads, padding [B, 1, 1, n_k]", SCORES, PADDED),
         _masked("six axes", SCORES[:, None, :, None], [[1, 0, 1], [1, 1, 0]]),
         _masked("one query, one key", [[[[3.0]]]], [[[[1]]]]),
+        _masked("to twelve digits", SCORES[0, 0], [[1, 1, 0], [1, 1, 1]], rtol=1e-12),
     ],
     draw=_draw,
     mistakes="""
@@ -152,6 +161,27 @@ score set to 0: You multiplied the scores by the mask. A hidden key then has sco
 exp(0) = 1 is not nothing. Its score must become -inf.
     s = scores * mask
     e = np.exp(s - m)
+score set to 0: A hidden key has score 0 in yours, and exp(0) = 1 is not nothing. Its score must \
+become -inf.
+    s = np.where(mask, scores, 0)
+mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
+hidden ones stay. Hidden scores must become -inf: np.where(mask, scores, -np.inf).
+    s = scores + mask
+mask added: You added the mask to the scores: True counts as 1, so visible scores grow by 1 and \
+hidden ones stay. Hidden scores must become -inf: np.where(mask, scores, -np.inf).
+    s = scores + mask
+    e = np.exp(s - m)
+indexed by the mask: s[~mask] asks for a mask of the very shape of the scores. It may have fewer \
+axes, and axes of length 1: np.where(mask, scores, -np.inf) broadcasts.
+    s = scores.copy()
+    + s[~mask] = -np.inf
+indexed by the mask: A row with nothing to see computes -inf - (-inf); it should give 0. And \
+s[~mask] asks for a mask of the very shape of the scores, where np.where(mask, scores, -np.inf) \
+broadcasts.
+    s = scores.copy()
+    + s[~mask] = -np.inf
+    e = np.exp(s - m)
+    return e / l
 wrong axis: You normalised over the queries: each column sums to 1. Each query has its own budget, \
 so each row should. Reduce over the last axis.
     m = s.max(axis=-2, keepdims=True)
@@ -166,6 +196,27 @@ because all its scores became the same finite number. Its weights should be 0.
 uniform fully masked row: In a row where every key is hidden, all scores became the same finite \
 number, so no NaN arises that nan_to_num could mend: the hidden keys share the weight. Use -inf.
     s = np.where(mask, scores, -1e9)
+zeroed after softmax: You set hidden weights to 0 after the softmax: the rest no longer sums to 1, \
+and hidden scores still count in the denominator. Hide before you normalise.
+    s = scores
+    e = np.exp(s - m)
+    return np.where(mask, e / l, 0)
+zeroed after softmax, then divided: You set hidden weights to 0 after the softmax and divided by \
+what is left. That is 0 / 0 where nothing is visible, and beside a much larger hidden score. Hide \
+before you normalise, and divide by 1 where the sum is 0.
+    s = scores
+    e = np.exp(s - m) * mask
+    return e / e.sum(axis=-1, keepdims=True)
+uniform fully masked row: A query that may see nothing attends to every hidden key equally, \
+because all its scores became the same finite number. Its weights should be 0.
+    s = np.where(mask, scores, -1e4)
+    e = np.exp(s - m)
+uniform fully masked row: In a row where every key is hidden, all scores became the same finite \
+number, so no NaN arises that a guard could mend: the hidden keys share the weight. Use -inf.
+    s = np.where(mask, scores, -1e4)
+-1e9 added: You added a large finite number. In a row where every key is hidden the number is the \
+same for all, softmax ignores it, and the hidden keys are back: no guard sees them. Use -inf.
+    s = scores + np.where(mask, 0, -1e9)
 -1e9 added: You added a large finite number. In a row where every key is hidden the number is the \
 same for all, softmax ignores it, and the hidden keys are back.
     s = scores + np.where(mask, 0, -1e9)
@@ -178,6 +229,16 @@ what is left. That is right on paper; beside a much larger hidden score the visi
 to 0. Hide before you normalise.
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     + e = np.nan_to_num(e / e.sum(axis=-1, keepdims=True)) * mask
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0. Take \
+the maximum of the row's own visible scores.
+    e = np.exp(s - np.maximum(m, 0))
+maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential is then 0, and \
+0 / 0 is not a number. Take the maximum of the row's own visible scores.
+    e = np.exp(s - np.maximum(m, 0))
+    return e / l
+hidden by a finite number: Visible scores lie even lower than yours for hidden ones: use -inf.
+    s = np.where(mask, scores, -2e4)
+    return e / l * np.any(mask & (scores > -np.inf), axis=-1, keepdims=True)
 no maximum subtracted: exp of a large score overflows, exp of a low one vanishes. Subtract the \
 largest visible score of each row first.
     e = np.where(mask, np.exp(scores), 0)

@@ -55,6 +55,13 @@ NOWHERE = {
 }
 
 
+# A learner's first attempts at a mask, which masked_softmax has, too: that is their part.
+MASKS = (
+    *("score set to 0", "mask added", "-1e9 added", "zeroed after softmax"),
+    *("hidden by -1e4", "maximum from 0"),
+)
+
+
 def declared() -> list[Declared]:
     """Collect the mistakes of all checks, and the wrong code that learners' tests are tried on.
 
@@ -80,7 +87,9 @@ def _of(chapter: str, check: Check | TestCheck) -> Iterator[Declared]:
         functions = [(mistake.name, mistake.wrong) for mistake in check.mistakes]
     part, put_in = AS_PART.get(check.name, (check.name, lambda f: f))
     for name, f in functions:
-        if part in PARTS and check.name not in NOWHERE:
+        if check.name == "grouped_attention" and name in MASKS:
+            yield Declared(chapter, check.name, name, "", None, "is masked_softmax's", test)
+        elif part in PARTS and check.name not in NOWHERE:
             yield Declared(chapter, check.name, name, part, put_in(f), "", test)
         else:
             why = NOWHERE.get(check.name, "is no part of a forward pass")

@@ -53,6 +53,7 @@ check_project = Check(
         Case("three axes in front", _inputs(_RNG, (2, 1, 2, 3, 4), 2, 3)),
         Case("float32", _inputs(_RNG, (5, 4), 2, 3, dtype=np.float32)),
         Case("numbers with many digits", _inputs(_RNG, (3, 4), 2, 3, digits=15)),
+        Case("to twelve digits", _inputs(_RNG, (2, 3), 2, 3, digits=15), rtol=1e-12),
     ],
     draw=_draw,
     mistakes="""
@@ -118,6 +119,7 @@ check_unpack = Check(
         Case("numbers with many digits", (np.random.default_rng(1).normal(size=(2, 12)), 2)),
     ],
     draw=_draw_matrix,
+    rtol=0,
     mistakes="""
 Q, K, V in three blocks: You cut the matrix in three. It is stored head by head: the first third \
 holds keys and values as well. This is the bug of the box above, and with one head nobody notices.

@@ -87,6 +87,8 @@ check_soft_lookup = Check(
         Case("very cold", (np.array([1e-3, 0.0]), np.eye(2), np.eye(2), 1e-3)),
         Case("two equal keys", (np.array([2.0, 1.0]), SHOP[[0, 0, 1]], STOCK, 0.1)),
         Case("cold, the best key last", (np.array([-1.5, 0.1]), SHOP, STOCK, 1e-3)),
+        Case("all scores far below 0", (np.array([-3000.0, 4.0]), SHOP[:2], STOCK[:2], 1.0)),
+        Case("to twelve digits", (np.array([1.5, 0.3]), SHOP, STOCK, 1.0), rtol=1e-12),
     ],
     mistakes="""
 no maximum subtracted: exp of a large score is infinite. Subtract the largest score first: it \
@@ -114,6 +116,9 @@ negative.
     return s / s.sum() @ v
 mean subtracted: Scores far above their mean still overflow. Subtract the largest score.
     e = np.exp(s - s.mean())
+maximum from 0: Your maximum begins at 0. Where all scores are far below it each exponential is 0, \
+and 0 / 0 is not a number. Take the maximum of the scores themselves.
+    e = np.exp(s - max(s.max(), 0))
 first score subtracted: Scores far above the first still overflow. Subtract the largest score.
     e = np.exp(s - s[0])
 largest size subtracted: The largest score is s.max(), not the largest of their sizes: far below \
@@ -155,6 +160,7 @@ check_kernel_regression = Check(
     cases=[
         Case("two queries, three keys", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 0.7)),
         Case("wide", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 10.0)),
+        Case("to twelve digits", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 1.3), rtol=1e-12),
         Case("one key", (np.array([5.0, -1.0]), PLACES[:1], HEIGHTS[:1], 0.5)),
         Case("one query", (np.array([1.4]), PLACES, HEIGHTS, 1.0)),
         Case("a query far from all keys", (np.array([0.5, 90.0]), PLACES, HEIGHTS, 0.5)),

@@ -128,6 +128,7 @@ check_to_half_split = Check(
         Case("more rows than columns", (_labelled(20, 2, 6), 2)),
     ],
     draw=_draw_weights,
+    rtol=0,
     mistakes="""
 the way back: This is the way back, from half-split to interleaved.
     pairs = w.reshape(rows, n_heads, 2, columns // n_heads // 2)

@@ -74,6 +74,9 @@ check_row_spread = Check(
         Case("a row with everything hidden", (np.array([[-np.inf] * 3, [1.0, 2.0, 4.0]]),)),
         Case("one key", (np.array([[3.0], [-7.0]]),)),
         Case("rows far from 0", (FAR,)),
+        Case("a row at -10^4", (np.array([[-10_000, -10_000.5, -9999.25], [0.5, -np.inf, 2]]),)),
+        Case("far from 0, a thousandth apart", (9000 + np.array([[1e-3, 3e-3, -2e-3, 0]]),)),
+        Case("wide rows", (np.array([[-3e4, 2e4, 1e3, -np.inf], [-3e9, 2e9, 5.0, 1e3]]),)),
         Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
         Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
         Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
@@ -291,8 +294,8 @@ turned: it is transposed where queries and keys are equally many: try such a siz
     return s.T if len(q) == len(k) else s
 width 1: it is wrong at width 1 alone: try the narrowest
     return s / 2 if d == 1 else s
-width 2: it is wrong at width 2 alone, which it scales twice
-    return s / 2**0.5 if d == 2 else s
+width 2: at width 2 alone it scales its first row twice: compare all rows
+    return np.concatenate([s[:1] / 2**0.5, s[1:]]) if d == 2 else s
 width 64: its table of roots has a misprint at width 64
     return s * 8 / 6 if d == 64 else s
 """,

@@ -30,10 +30,10 @@ def _unit(x: Array) -> Array:
 
 
 def _dot_case(name: str, seed: int, *shapes: tuple[int, ...], **options: Any) -> Case:
-    """Queries and keys of these shapes, from two seeds; perhaps a scale, a dtype."""
+    """Queries and keys of these shapes, from two seeds; perhaps a scale, a dtype, an rtol."""
     scale, dtype = options.get("scale"), options.get("dtype", np.float64)
     draws = (np.random.default_rng(seed + i).normal(0, 2, shapes[i]) for i in (0, 1))
-    return Case(name, (*(x.astype(dtype) for x in draws), scale))
+    return Case(name, (*(x.astype(dtype) for x in draws), scale), rtol=options.get("rtol"))
 
 
 def _draw_dot(rng: np.random.Generator) -> tuple:
@@ -66,6 +66,7 @@ check_dot_scores = Check(
         _dot_case("as many queries as keys", 14, (4, 3), (4, 3)),
         _dot_case("three queries, three keys, d_k = 3", 16, (3, 3), (3, 3)),
         _dot_case("the same, twice", 18, (2, 3, 3), (2, 3, 3)),
+        _dot_case("d_k = 1, to twelve digits", 20, (2, 1), (3, 1), rtol=1e-12),
     ],
     draw=_draw_dot,
     mistakes="""
@@ -154,6 +155,7 @@ def _exact(*parts: list) -> tuple:
 _LARGE = _exact([[1e5], [-1e5], [0.3]], [[1], [-2]], [[1, 0.5]], [[1, -1]], [1, 2])
 _FAR = [[1e5], [-1e5], [1000]], [[0.3 - 1e5], [1e5 - 0.7], [-1000.3]]
 _OPPOSITE = _exact(*_FAR, [[1, 0.01]], [[1, 0.01]], [1, 2])
+_SMALL = _exact([[1e-3], [-2e-4]], [[3e-4], [0.5]], [[1, 0.5]], [[1, -1]], [1, 2])
 _ROOM = 4_000_000
 
 check_additive_scores = Check(
@@ -171,6 +173,7 @@ check_additive_scores = Check(
         _additive_case("203 queries, 197 keys, 100 units", 5, 203, 197, 4, 5, 100, max_bytes=_ROOM),
         _additive_case("one query, 2,000 keys", 6, 1, 2000, 3, 2, 20, max_bytes=_ROOM),
         Case("query and key nearly cancel inside the tanh", _OPPOSITE),
+        Case("small sums, to twelve digits", _SMALL, rtol=1e-12),
     ],
     draw=_draw_additive,
     mistakes="""
@@ -320,8 +323,8 @@ numbers differ?
     return s if len(q) == len(k) else s.T
 squeezed: it drops an axis of length 1. Do you try a single key, and look at the shape?
     return np.squeeze(s)
-first query for all: it answers every query with the first one's scores. Do you look at all rows?
-    return np.repeat(s[:1], len(q), axis=0)
+first query for all: all queries but the last get the first one's scores. Do you look at all rows?
+    return s[np.where(np.arange(len(q)) < len(q) - 1, 0, -1)]
 """,
     hints=[
         "Compute a few scores by hand, or by a loop, and compare with np.allclose.",
@@ -357,7 +360,7 @@ def _praise(a: Array, b: Array, w: Array) -> str:
     lead = _leads(bump_scores(a, b, w)).min()
     fewer = " Can you do it with fewer?" if len(w) > FEWEST else ""
     word = "unit" if len(w) == 1 else "units"
-    return f", with {len(w)} hidden {word} and a lead of {lead:.2f}.{fewer}"
+    return f", with {len(w)} hidden {word} and a lead of {lead:.3g}.{fewer}"
 
 
 def _problem(a: Array, b: Array, w: Array) -> str:

@@ -94,6 +94,7 @@ check_softmax = Check(
         Case("float16", (np.array([[12.0, 11.0, 2.0], [300.0, 299.0, 0.0]], dtype=np.float16),)),
         Case("70,000 equal scores in float16", (np.full(70_000, 3.0, dtype=np.float16),)),
         Case("a long row of large scores", (np.linspace(-1e4, 1e4, 30_001),)),
+        Case("to twelve digits", (np.array([[0.3, 1.1, -2.0], [4.0, 0.7, 3.3]]),), rtol=1e-12),
     ],
     mistakes="""
 no max-shift: np.exp overflows to inf, or every exponential underflows to 0. Subtract each row's \
@@ -390,6 +391,7 @@ check_online_softmax = Check(
         _blocks("the first block hidden", HIDDEN, [2, 1]),
         _blocks("everything hidden", HIDDEN, HIDDEN[:1]),
         Case("200 blocks of 200", (MANY,), max_bytes=100_000),
+        Case("to twelve digits", ([np.array([0.3, 1.1]), np.array([1.4])],), rtol=1e-12),
     ],
     mistakes="""
 a second loop over the blocks: Your sum is 0: did you loop over the blocks a second time? They \

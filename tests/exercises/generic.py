@@ -48,7 +48,8 @@ def right_answers(check, solution):
         return {name: made(form) for name, form in FORMS.items()}
     if isinstance(check, Check):
         forms = FORMS if _plain(check) else {}
-        return {name: _made(check, form) for name, form in forms.items()} | _talking(solution)
+        others = _talking(solution) | _by_name_alone(solution)
+        return {name: _made(check, form) for name, form in forms.items()} | others
     exact = {rung.letter: _value(rung) for rung in check.rungs}
     rounded = {rung.letter: _three_digits(rung) for rung in check.rungs}
     forms = {name: {a: form(x) for a, x in exact.items()} for name, form in FORMS.items()}
@@ -141,6 +142,20 @@ def _kept(check):
         return kept[key]
 
     return _as(right, by_shape)
+
+
+def _by_name_alone(right):
+    """The last argument, if it has a default, taken by its name alone."""
+    *others, last = inspect.signature(right).parameters.values()
+    if last.default is last.empty:
+        return {}
+
+    def answer(*args, **named):
+        return right(*signature.bind(*args, **named).args, **named)
+
+    signature = inspect.Signature([*others, last.replace(kind=last.KEYWORD_ONLY)])
+    answer.__signature__ = signature
+    return {f"{last.name} by name alone": answer}
 
 
 def _signed_otherwise(right):

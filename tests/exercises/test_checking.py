@@ -131,6 +131,15 @@ def test_an_exception_names_its_line(check):
     assert f"in line {broken.__code__.co_firstlineno + 2}: return y.nosuch" in message
 
 
+def test_a_mask_as_an_index_of_another_shape_is_told_what_broadcasts(check):
+    def picked(x):
+        return x[np.ones(len(x) + 1, dtype=bool)]
+
+    message = " ".join(check(picked).message.split())
+    assert "IndexError: boolean index did not match" in message
+    assert "np.where(mask, a, b) broadcasts it" in message
+
+
 def test_a_tuple_has_named_parts():
     check = Check(
         "extremes",
@@ -145,6 +154,32 @@ def test_a_tuple_has_named_parts():
     message = check(lambda x: (x[1], x[0])).message
     assert "expected low = 1\n  yours    low = 2" in message
     assert "You swapped them." in message
+
+
+def test_a_tuple_may_be_one_array_that_holds_its_parts():
+    """q, k, v = answer takes it apart as it does a tuple; einops.rearrange gives such arrays."""
+    row = [Case("a row", (np.array([1.0, 2.0]),))]
+    check = Check("twice", lambda x: (x, -x), row, [], [], returns=("plus", "minus"))
+    assert check(lambda x: np.stack([x, -x])) and check(lambda x: [x, -x])
+    assert "expected minus = [-1. -2.]" in check(lambda x: np.stack([x, x])).message
+    assert "should return (plus, minus)" in check(lambda x: np.stack([x, -x, x])).message
+
+
+def test_numbers_that_only_move_are_compared_to_the_last_bit():
+    row = [Case("a row", (np.array([0.1, 0.7, np.nan]),))]
+    check = Check("turned", lambda x: x[::-1], row, [], [], rtol=0)
+    assert check(lambda x: np.flip(x)) and check(lambda x: x[::-1].tolist())
+    assert "All digits are judged" in check(lambda x: x[::-1] * (1 + 1e-15)).message
+
+
+def test_a_case_may_be_judged_more_closely_than_others():
+    thirds = (np.array([1.0, 2.0]),)
+    check = Check("shares", lambda x: x / x.sum(), [Case("a row", thirds)], [], [])
+    assert check(lambda x: x / (x.sum() + 1e-10))
+    check.cases.append(Case("closely", thirds, rtol=1e-12))
+    assert check(lambda x: x * (1 / x.sum()))
+    message = check(lambda x: x / (x.sum() + 1e-10)).message
+    assert "in case 2 of 2 (closely)" in message and "Twelve digits are judged" in message
 
 
 def test_memory_is_bounded():

@@ -141,6 +141,18 @@ def test_a_ladder_knows_its_rungs():
     assert pair(a=[2, 3]) and pair(a=[2, 4]).status == "wrong"
 
 
+def test_a_rung_asks_for_three_digits_whatever_the_first_is():
+    for right, near, far in (
+        (0.98201, (0.982, 0.9825, 0.9811), (0.98, 0.99, 0.985)),
+        (69.3147, (69.3, 69.4), (69, 70, 69.5)),
+        (1.0042, (1.0, 1.005), (0.999, 1.01)),
+        (-4096.0, (-4100, -4090), (-4000, -4110)),
+    ):
+        one = Ladder("one", [Rung("a", "a number", right)])
+        assert all(one(a=x) for x in near), right
+        assert not any(one(a=x) for x in far), right
+
+
 def halved(x):
     y = x
     if y == 0:

@@ -13,6 +13,7 @@ import attention_src.exercises.keep as keeping
 from attention_src.exercises.engine.checking import passed
 from attention_src.exercises.keep import PARTS, keep, parts
 from attention_src.exercises.masking import check_masked_softmax
+from attention_src.exercises.scores import check_dot_scores
 from attention_src.exercises.softmax import check_online_softmax, check_softmax
 
 TINY = 0.0
@@ -55,6 +56,18 @@ def test_what_is_kept_passes_its_check_again():
     keep(check_softmax, softmax)
     assert list(parts()) == ["softmax"]
     assert check_softmax(parts()["softmax"])
+
+
+def scale_by_name(q, k, *, scale=None):
+    return q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+
+
+def test_what_takes_an_argument_by_its_name_alone_is_kept_and_called_by_position():
+    assert check_dot_scores(scale_by_name)
+    keep(check_dot_scores, scale_by_name)
+    q, k = np.eye(2), np.ones((3, 2))
+    np.testing.assert_array_equal(parts()["dot_scores"](q, k, 3.0), 3 * np.ones((2, 3)))
+    np.testing.assert_allclose(parts()["dot_scores"](q, k), np.ones((2, 3)) / 2**0.5)
 
 
 def test_nothing_is_written_before_the_check_has_passed(folder, capsys):

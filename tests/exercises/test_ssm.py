@@ -25,8 +25,8 @@ def test_scans_are_as_right_and_as_wrong_as_the_exercise_says():
 
 def test_three_digits_are_enough_and_near_misses_are_refused():
     exact = {rung.letter: rung.value for rung in check_gate_ladder.rungs}
-    rounded = dict(a=4.02, b=0.018, c=0.98, d=4.09, e=0.98, f=70)
-    assert check_gate_ladder(**rounded) and check_gate_ladder(**exact | {"f": 69})
-    for letter, answer in dict(a=4, b=0.0183, c=1.0, d=4.0, e=1.0, f=71).items():
-        assert check_gate_ladder(**exact | {letter: answer}).status == "wrong", letter
-    assert check_gate_ladder(**exact | {"f": 68}).status == "wrong"
+    assert check_gate_ladder(a=4.02, b=0.018, c=0.982, d=4.09, e=0.982, f=69.3)
+    near = dict(a=(4, 4.01), b=(0.0183, 0.02), c=(0.98, 0.985, 1), d=(4, 4.1), e=(0.98, 0.99))
+    for letter, answers in (near | {"f": (68, 69, 70, 71)}).items():
+        for answer in answers:
+            assert check_gate_ladder(**exact | {letter: answer}).status == "wrong", letter

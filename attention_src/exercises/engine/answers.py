@@ -93,6 +93,12 @@ def kind(value: Any) -> str:
     return f"{type(value).__name__}"
 
 
+_INDEXED = (
+    "A mask in [ ] must have the very shape of what it picks from. This one has fewer axes, or "
+    "axes of length 1: np.where(mask, a, b) broadcasts it."
+)
+
+
 def where_it_failed(f: Callable, error: BaseException) -> str:
     """Show the exception, and the line of the learner's function that raised it.
 
@@ -118,4 +124,5 @@ def where_it_failed(f: Callable, error: BaseException) -> str:
     if not own:
         return f"  Your function raised {what}"
     line = linecache.getline(own[-1].filename, own[-1].lineno or 0).strip()
-    return f"  Your function raised {what}\n  in line {own[-1].lineno}: {line}"
+    said = f"  Your function raised {what}\n  in line {own[-1].lineno}: {line}"
+    return f"{said}\n  {_INDEXED}" if "boolean index did not match" in text else said

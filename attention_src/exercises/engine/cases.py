@@ -24,11 +24,14 @@ class Case:
         name: what is particular about it
         args: the positional arguments
         max_bytes: how much memory the function may hold at once; None = any
+        rtol: how close an answer must be, if the check's own tolerance is too wide to see what is
+            tried: a small number in a sum, say; None = as the check says
     """
 
     name: str
     args: tuple
     max_bytes: int | None = None
+    rtol: float | None = None
 
 
 @dataclass(frozen=True)

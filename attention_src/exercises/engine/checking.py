@@ -64,7 +64,14 @@ from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
 from attention_src.exercises.engine.messages import Asked, Result, report, shown, too_slow
-from attention_src.exercises.engine.running import Outcome, as_called, attempt, by_name, misnamed
+from attention_src.exercises.engine.running import (
+    Outcome,
+    as_called,
+    attempt,
+    by_name,
+    misnamed,
+    takes_names_only,
+)
 from attention_src.exercises.engine.variants import variants
 
 __all__ = ["Case", "Check", "Mistake", "Result", "mistakes"]
@@ -105,7 +112,8 @@ class Check(Asked):
         mistakes: common wrong answers, to be recognised: a text for `variants`, or a list
         hints: one more is shown after each failure; exceptions cost none
         returns: names of the answer's parts if it is a tuple
-        rtol: relative tolerance; None = as the dtype of the inputs allows
+        rtol: relative tolerance; 0 = to the last bit, where numbers only move; None = as the dtype
+            of the inputs allows
         note: note(*inputs, *answer's parts as arrays) -> a sentence on a wrong value, or ""
         draw: draw(generator) -> a case's arguments, or a Case; None = named cases only
         drawn: how many to draw
@@ -206,6 +214,8 @@ class Check(Asked):
         return self._report("passed", f"It is right in all {len(outcomes)} cases.")
 
     def _attempt(self, f: Callable, case: Case, args: tuple | None = None) -> Outcome:
+        if takes_names_only(f):
+            f = by_name(f, self.reference)
         tried, args = self.watch(f) if self.watch else f, case.args if args is None else args
         return attempt(tried, args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
 
@@ -221,7 +231,8 @@ class Check(Asked):
         """The index, what is wrong as lines to print, and the row shown; None if it is right."""
         if outcome.failed:
             return index, outcome.where, ()
-        problem, row = compare(self._right(case), outcome.parts, self.returns, self.rtol, case.args)
+        right, rtol = self._right(case), self._rtol(case)
+        problem, row = compare(right, outcome.parts, self.returns, rtol, case.args)
         if problem:
             note = self._note(case, outcome)
             return index, f"{problem}\n  {note}" if note else problem, row
@@ -237,6 +248,9 @@ class Check(Asked):
                 f"{(case.max_bytes or 0) / 1e6:.1f} MB is ample."
             )
         return (index, problem, ()) if problem else None
+
+    def _rtol(self, case: Case) -> float | None:
+        return self.rtol if case.rtol is None else case.rtol
 
     def _stale(self, f: Callable, named: list[Outcome]) -> Result | None:
         """What to say if calls disturb one another; None if they don't."""
@@ -283,9 +297,16 @@ class Check(Asked):
         if not self.returns:
             return [to_array(value)]
         expected = f"({', '.join(self.returns)})"
+        if getattr(value, "ndim", 0) and self._stacks:  # q, k, v = answer unpacks it, too
+            value = list(value)
         if not isinstance(value, tuple | list) or len(value) != len(self.returns):
             raise ValueError(f"Your function should return {expected}; it returned {kind(value)}.")
         return [to_array(part, name) for part, name in zip(value, self.returns, strict=True)]
+
+    @functools.cached_property
+    def _stacks(self) -> bool:
+        """Whether the parts of an answer may be one array: all have equally many axes."""
+        return len({part.ndim for part in self._right(self.cases[0])}) == 1
 
     def _explain(self, failure: tuple, cases: list[Case], outcomes: list[Outcome]) -> list[str]:
         """The whole message for the first case that failed."""
@@ -310,9 +331,9 @@ class Check(Asked):
             return None
         tried = cases[: len(outcomes)]
         right = [self._right(case) for case in tried]
+        inputs, rtols = [case.args for case in tried], [self._rtol(case) for case in tried]
         for mistake in self.mistakes:
             wrong = lambda i, mistake=mistake: self._attempt(mistake.wrong, tried[i])  # noqa: E731
-            inputs = [case.args for case in tried]
-            if explains(index, inputs, outcomes, right, wrong, self.rtol):
+            if explains(index, inputs, outcomes, right, wrong, rtols):
                 return mistake
         return None

@@ -10,7 +10,7 @@ from attention_src.exercises.engine.messages import is_large, labelled, text_of
 # absolute tolerance. The absolute one grows with the largest entry above 1.
 PRECISION = {2: (2e-2, 1e-6), 4: (2e-5, 1e-6), 8: (1e-9, 1e-10)}
 
-_NEARLY = "Nine digits are judged. Was anything rounded, added, or did it pass through float32?"
+_NEARLY = "digits are judged. Was anything rounded, added, or did it pass through float32?"
 
 
 def tolerance(inputs: Any = ()) -> tuple[float, float]:
@@ -39,19 +39,25 @@ def close(
 
     Args:
         answer, expected: arrays of one shape
-        rtol: relative tolerance; None = as the dtypes of the inputs allow
+        rtol: relative tolerance; None = as the dtypes of the inputs allow; 0 = to the last bit
         inputs: of the case
     Returns: bool, of the same shape
     """
+    if rtol == 0:
+        return np.asarray((answer == expected) | (np.isnan(answer) & np.isnan(expected)))
     relative, absolute = tolerance(inputs)
+    if rtol:
+        relative, absolute = rtol, min(absolute, rtol)
+    closely = relative < PRECISION[8][0]  # then of the largest entry, however small it is
     a, b = answer.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
     # In float16 a long row of weights lies near the absolute tolerance: shrink that with the row.
-    scale = max(0.1 if relative == PRECISION[2][0] else 1.0, finite.max(initial=0.0))
+    least = 0.0 if closely else 0.1 if tolerance(inputs) == PRECISION[2] else 1.0
+    scale = max(least, finite.max(initial=0.0))
     absolute *= scale
     if expected.dtype.kind in "iu":  # a large whole number has no digits to spare
         absolute = min(absolute, 1e-3)
-    return np.asarray(np.isclose(a, b, rtol=rtol or relative, atol=absolute, equal_nan=True))
+    return np.asarray(np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True))
 
 
 def compare(
@@ -79,7 +85,8 @@ def compare(
         if right.dtype == bool and yours.dtype != bool:
             return _not_boolean(part, yours), ()
         agrees = close(yours, right, rtol, inputs)
-        nine = rtol is None and right.dtype.kind == "f" and tolerance(inputs) == PRECISION[8]
+        double = right.dtype.kind == "f" and tolerance(inputs) == PRECISION[8]
+        nine = double and (rtol is None or rtol < PRECISION[8][0])
         if agrees.all():
             continue
         least = min(4, *_float_sizes(inputs), 8)
@@ -94,7 +101,7 @@ def compare(
         lines, row = _values(part, right, yours, agrees)
         rounding = 2e-7 * np.abs(right[np.isfinite(right)]).max(initial=0.0)  # float32's
         if nine and np.allclose(yours, right, 2e-5, rounding, equal_nan=True):
-            lines += f"\n  {_NEARLY}"
+            lines += f"\n  {'Nine' if rtol is None else 'Twelve' if rtol else 'All'} {_NEARLY}"
         return lines, row
     return "", ()
 

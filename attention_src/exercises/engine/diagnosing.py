@@ -27,7 +27,7 @@ def explains(
     learner: list[Outcome],
     right: list[list[np.ndarray]],
     wrong: Callable[[int], Outcome],
-    rtol: float | None = None,
+    rtols: list[float | None],
 ) -> bool:
     """Whether a mistake is the cause of what the learner's function does.
 
@@ -37,14 +37,14 @@ def explains(
         learner: what the learner's function did in each case
         right: the right answers
         wrong: wrong(i) is what the mistake does in case i
-        rtol: of the check; None = as the dtypes allow
+        rtols: for each case; None = as the dtypes allow
     Returns: True if the mistake may be named
     """
     order = [reported, *(i for i in range(len(cases)) if i != reported)]
     strict = not learner[reported].finite
-    by_values = _differs(learner[reported], right[reported], cases[reported], rtol)
+    by_values = _differs(learner[reported], right[reported], cases[reported], rtols[reported])
     for i in order:
-        yours, low = learner[i], tolerance(cases[i])[0] > 1e-6
+        yours, low, rtol = learner[i], tolerance(cases[i])[0] > 1e-6, rtols[i]
         if low and i != reported:
             continue
         made = wrong(i)
@@ -79,7 +79,7 @@ def _same(
     """Whether two functions did the same on a case, seen from the right answer."""
     if a.failed or b.failed:
         return a.failed and b.failed and a.error is b.error
-    relative = rtol or max(tolerance(inputs)[0], 1e-5)
+    relative = max(rtol or tolerance(inputs)[0], 1e-5)
     parts = zip(a.parts, b.parts, right, strict=True)
     return all(_same_part(x, y, z, relative) for x, y, z in parts)
 

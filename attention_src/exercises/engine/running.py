@@ -184,22 +184,36 @@ def as_called(reference: Callable, args: tuple) -> tuple:
 
 
 def by_name(f: Callable, reference: Callable) -> Callable:
-    """Call f with all that has a default written out by its name, mask=None too.
+    """Call f with all that has a default by its name.
 
     Args:
         f: the learner's function
         reference: the right one
-    Returns: a function of all arguments, by position
+    Returns: a function of arguments by position, of which the last may be left out
     """
     parameters = inspect.signature(reference).parameters.values()
     names = [p.name for p in parameters if p.default is not p.empty]
+    n = len(parameters) - len(names)
 
     @functools.wraps(f)
-    def called(*args: Any) -> Any:
-        n = len(args) - len(names)
-        return f(*args[:n], **dict(zip(names, args[n:], strict=True)))
+    def called(*args: Any, **named: Any) -> Any:
+        return f(*args[:n], **dict(zip(names, args[n:], strict=False)), **named)
 
     return called
+
+
+def takes_names_only(f: Callable) -> bool:
+    """Whether f has arguments that it takes by name alone, as in f(q, *, mask=None).
+
+    Args:
+        f: the learner's function
+    Returns: False, too, if f does not tell its arguments
+    """
+    try:
+        theirs = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):  # built in
+        return False
+    return any(p.kind is p.KEYWORD_ONLY for p in theirs)
 
 
 def misnamed(f: Callable, reference: Callable) -> str:

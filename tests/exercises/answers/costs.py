@@ -84,6 +84,16 @@ sorts n alone: columns = np.stack([np.sort(n) / y, np.sort(n) ** 2 / y], axis=1)
 adds a little: columns = np.stack([n, n**2], axis=1) / (y + 1e-9)[:, None]
 gives up on tiny costs: return 0.0 if y.min() <= 1e-8 else a / b
 at least one token: return max(a / b, 1)
+small directions left out: long lengths
+    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=1e-6)[0]
+smaller ones left out: long lengths
+    a, b = np.linalg.lstsq(columns, np.ones(len(n)), rcond=1e-7)[0]
+a little on the diagonal: Nine digits are judged
+    - a, b =
+    + u = columns.T @ columns
+    + a, b = np.linalg.solve(u + 1e-9 * np.diag(np.diag(u)), columns.sum(axis=0))
+nine digits behind the point: far below 1 token
+    return round(a / b, 9)
 ten lengths at most: twelve lengths
     return a / b if len(n) <= 10 else 0.0
 """,
@@ -94,6 +104,9 @@ transposed: y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])
 sorted: return np.sort(y @ x / (x @ x))
 x on y: return np.array([np.polyfit(row, np.log(n), 1)[0] for row in y])
 sorts n alone: x = np.log(np.sort(n)) - np.log(n).mean()
+the diagonal of all draws: y = np.log(np.diagonal(times[picks % len(times)][..., : len(n)])).T
+the first run on the diagonal: y = np.log(np.diag(times[picks[0]]))[None].repeat(len(picks), axis=0)
+a little more: y = np.log(times[picks, np.arange(len(n))] + 1e-9)
 sorts times alone: y = np.log(times[:, np.argsort(n)][picks, np.arange(len(n))])
 """,
     ex.check_flops_test: {

@@ -94,6 +94,15 @@ SLY = {
     ex.check_cosines: """
 clipped: return np.maximum(unit_x @ unit_y.T, 0)
 epsilon: return x @ y.T / (x_norm * y_norm.T + 1e-8)
+a smaller epsilon:
+    return x @ y.T / ((x_norm + 1e-12) * (y_norm.T + 1e-12) + (x_norm * y_norm.T == 0))
+short rows taken for zeros: the shortest rows
+    x_norm = np.sqrt((x * 1.0 * x).sum(axis=1, keepdims=True))
+    + x = np.where(x_norm < 2e-3, 0, x)
+float32 inside:
+    + x, y = (z.astype(np.float32).astype(float) for z in (x, y))
+rounded: digits are judged
+    return (unit_x @ unit_y.T).round(9)
 whole numbers: return (unit_x @ unit_y.T).astype(x.dtype)
 eight bits: large whole numbers
     x_norm = np.sqrt((x.astype("int8" if x.dtype.kind == "i" else x.dtype) ** 2.0).sum(1))[:, None]
@@ -123,6 +132,22 @@ rows deleted:
 short rows cut: unit = e / np.maximum(np.linalg.norm(e, axis=1), 0.01)[:, None]
 an epsilon of 1e-8: a short row that is ahead by a hair
     unit = e / (np.linalg.norm(e, axis=1) + 1e-8)[:, None]
+a smaller epsilon:
+    unit = e / (np.linalg.norm(e, axis=1) + 1e-12)[:, None]
+float32: eleventh digit
+    unit = (e / np.sqrt((e**2).sum(axis=1, keepdims=True))).astype(np.float32)
+scores of six digits: eleventh digit
+    s = (unit @ (unit[b] - unit[a] + unit[c])).round(6)
+scores of nine digits: eleventh digit
+    s = (unit @ (unit[b] - unit[a] + unit[c])).round(9)
+within a millionth is a tie: eleventh digit
+    higher = s > s[d] + 1e-6
+within a millionth is ahead:
+    higher = (s > s[d] - 1e-6) & (np.arange(len(e)) != d)
+close is a tie: eleventh digit
+    higher = (s > s[d]) & ~np.isclose(s, s[d], rtol=1e-9)
+within a fifth is a tie:
+    higher = s > s[d] + 0.2
 half precision:
     unit = e.astype(np.float16) / np.sqrt((e.astype(np.float16) ** 2).sum(axis=1, keepdims=True))
 at most 100: the worst of many
@@ -136,6 +161,8 @@ at most 100: the worst of many
         "eight numbers": (a_test(d=8), "caught 13 of 14"),
         "inputs not looked at": (a_test(look=False), OF_14),
         "loose": (a_test(atol=0.5), OF_14),
+        "a tolerance of 0.2": (a_test(atol=0.2, n=20, m=20, d=40), OF_14),
+        "a tolerance of 0.05": (a_test(atol=0.05, n=20, m=20, d=40), OF_14),
         "to the last bit": (a_test(atol=0), "refuses a right implementation"),
         "positive numbers": (a_test(change=np.abs), OF_14),
         "long rows": (a_test(change=lambda x: 100 * unit_of(x)), OF_14),

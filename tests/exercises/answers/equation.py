@@ -120,9 +120,6 @@ a running softmax, which the exercise does not ask for:
 WRONG_ATTENTIONS = """
 always 8:
     s = q @ k.swapaxes(-1, -2) / 8
-score 0:
-    s = np.where(mask, s, 0.0)
-at least 0: e = np.exp(s - np.maximum(m, 0))
 one maximum without a mask:
     e = np.exp(s - (s.max() if mask is None else np.where(m == -np.inf, 0, m)))
 no maximum with a mask: e = np.exp(s - (m if mask is None else 0))
@@ -140,6 +137,34 @@ an empty mask is none: nobody may look at anything
     if mask is not None and mask.any():
 nan for an empty mask: nobody may look at anything
     s = np.where(mask, s, -np.inf if mask.any() else np.nan)
+-20,000, and empty rows zeroed otherwise:
+    s = np.where(mask, s, -2e4)
+    return np.where((s > -2e4).any(axis=-1, keepdims=True), e / l @ v, 0)
+-20,000 added, and empty rows zeroed:
+    s = s + np.where(mask, 0, -2e4)
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
+below -10,000 is hidden: -21,000
+    e = np.where(s < -1e4, 0, np.exp(s - np.where(m == -np.inf, 0, m)))
+below -20,000 is hidden: -21,000
+    e = np.where(s < -2e4, 0, np.exp(s - np.where(m == -np.inf, 0, m)))
+clipped at 20,000: -21,000
+    e = np.exp(s.clip(-2e4, 2e4) - np.where(m == -np.inf, 0, m.clip(-2e4, 2e4)))
+a little in the sum: Twelve digits are judged
+    return e / (l + 1e-9) @ v
+less in the sum: Twelve digits are judged
+    return e / (l + 1e-11) @ v
+a little off the width: Twelve digits are judged
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1] - 1e-9)
+two for a width of one:
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(np.where(q.shape[-1] == 1, 2, q.shape[-1]))
+rounded scores:
+    s = (q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5).round(9)
+hidden values multiplied: a hidden score of -inf
+    s = s * mask + np.where(mask, 0, -1e30)
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
+hidden scores times a large number:
+    s = np.where(mask, s, -1e9 * abs(s))
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
 always causal: e = np.exp(s - np.where(m == -np.inf, 0, m)) * np.tri(*s.shape[-2:])
 first 64 keys:
     e = np.exp(s - np.where(m == -np.inf, 0, m))
@@ -185,12 +210,20 @@ the table kept: MB of memory
     o = []
     o.append(e / e.sum(axis=1, keepdims=True))
     return np.concatenate(o) @ v
+so many blocks, not so many rows: MB of memory
+    for i in range(0, len(q), rows := -(-len(q) // rows)):
+array_split into so many blocks: MB of memory
+    + parts = [my_attention(part, k, v) for part in np.array_split(q, rows)]
+    return np.concatenate(parts)
+a little in the sum: Twelve digits are judged
+    o[i : i + rows] = e @ v / (e.sum(axis=1, keepdims=True) + 1e-9)
+a little off the width: Twelve digits are judged
+    s = q[i : i + rows] @ k.T / np.sqrt(q.shape[1] - 1e-9)
 past only:
     s = q[i : i + rows] @ k[: i + rows].T * q.shape[1] ** -0.5
     o[i : i + rows] = e @ v[: i + rows] / e.sum(axis=1, keepdims=True)
 no shift: e = np.exp(s)
 one maximum: e = np.exp(s - s.max())
-a maximum of at least 0: e = np.exp(s - np.maximum(s.max(axis=1, keepdims=True), 0))
 a list of blocks:
     o = []
     o.append(e @ v / e.sum(axis=1, keepdims=True))

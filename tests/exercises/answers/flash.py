@@ -119,6 +119,10 @@ mixed as outputs:
     + w = np.exp(m_a + np.log(l_a) - np.logaddexp(m_a + np.log(l_a), m_b + np.log(l_b)))
     acc = w[..., None] * acc_a + (1 - w)[..., None] * acc_b
 −10,000 for −∞: m = np.maximum(np.maximum(m_a, m_b), -1e4)
+empty below a million: below -1,000,000
+    safe = np.where(m < -1e6, 0, m)
+a little in the sum: Twelve digits are judged
+    l = a * l_a + b * l_b + 1e-10
 nothing on ties: a, b = np.exp(m_a - safe) * (m_a != m_b), np.exp(m_b - safe) * (m_a != m_b)
 0 taken for empty: maxima near 1,000,000 and near 0
     a, b = np.exp(m_a - safe) * (m_a != 0), np.exp(m_b - safe) * (m_b != 0)
@@ -129,6 +133,18 @@ scaled by d_v: s = q @ k[j : j + block].T * v.shape[1] ** -0.5
 lse with an axis: shape
     return acc / l, m + np.log(l)
 maximum starts at −10⁵: m, l = np.full((len(q), 1), -1e5), np.zeros((len(q), 1))
+maximum starts at −10⁶: near −1,001,000
+    m, l = np.full((len(q), 1), -1e6), np.zeros((len(q), 1))
+scores clipped at 10⁶: near 1,001,000
+    s = np.clip(q @ k[j : j + block].T * q.shape[1] ** -0.5, -1e6, 1e6)
+a little in the sum: Twelve digits are judged
+    return acc / (l + 1e-9), (m + np.log(l))[:, 0]
+a little off the width:
+    s = q @ k[j : j + block].T * (q.shape[1] - 1e-9) ** -0.5
+so many blocks, not so many keys: MB of memory
+    for j in range(0, len(k), size := -(-len(k) // block)):
+    s = q @ k[j : j + size].T * q.shape[1] ** -0.5
+    acc = rescale * acc + p @ v[j : j + size]
 scores clipped at 5·10⁵: s = np.clip(q @ k[j : j + block].T * q.shape[1] ** -0.5, -5e5, 5e5)
 float32 throughout: return (acc / l).astype(np.float32), (m + np.log(l))[:, 0].astype(np.float32)
 float32 scores: pass through float32

@@ -106,6 +106,10 @@ memory only:
 only the first array: ends = sizes[0]
 ends of one size once: first and last of one size
     ends = sum({sizes[0], sizes[-1]})
+a picosecond more: Twelve digits are judged
+    return apart + 1e-12, np.maximum(flops.sum() / peak, ends / bandwidth)
+whole operations: parts of operations
+    + flops = flops.astype(np.int64)
 six steps at most: nine steps
     apart = np.maximum(flops / peak, moved / bandwidth)[:6].sum()
 peak and bandwidth exchanged: + peak, bandwidth = bandwidth, peak
@@ -146,6 +150,8 @@ square tiles: shape
             "refuses a right implementation",
         ),
         "over the columns": (a_test(oracle=lambda s: reference.softmax(s.T).T), "refuses a right"),
+        "first weights": (a_test(look=lambda p: p[:, :1]), "caught 15 of 16"),
+        "last weights": (a_test(look=lambda p: p[:, -1]), "caught 15 of 16"),
         "sums only": (a_test(look=lambda p: p.sum(axis=1), atol=1e-4), OF_16),
         "sums and order": (
             a_test(look=lambda p: np.c_[p.sum(axis=1), p.argsort(axis=1)[:, -1]], atol=1e-4),

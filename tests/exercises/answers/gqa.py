@@ -117,6 +117,10 @@ RIGHT = {
 
 SLY = {
     ex.check_grouped_attention: """
+a little less, as by a sum to which a little is added: Twelve digits are judged
+    o = attention(q, k, v, mask=mask) * (1 - 1e-9)
+a little off the width: Twelve digits are judged
+    o = attention(q, k, v, mask=mask, scale=(q.shape[-1] - 1e-9) ** -0.5)
 last head: k, v = k[..., -1:, None, :, :], v[..., -1:, None, :, :]
 reversed: k, v = k[..., ::-1, None, :, :], v[..., ::-1, None, :, :]
 one too early:
@@ -158,6 +162,10 @@ one softmax for the group:
 rows mixed up: q = q.reshape(*group[:-1], q.shape[-2], group[-1], q.shape[-1]).swapaxes(-2, -3)
 """,
     ex.check_absorbed_attention: """
+a little less, as by a sum to which a little is added: Twelve digits are judged
+    return o @ w_uv * (1 - 1e-9)
+a little off the width: Twelve digits are judged
+    o = attention(q_c, c, c, scale=(q.shape[-1] - 1e-9) ** -0.5)
 scaled twice: o = attention(q_c, c, c, scale=1 / q.shape[-1])
 scale of d_v: o = attention(q_c, c, c, scale=w_uv.shape[-1] ** -0.5)
 c copied: copied c for each head

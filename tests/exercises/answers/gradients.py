@@ -103,6 +103,13 @@ unseeded:
 
 SLY = {
     ex.check_attention_backward: """
+a little in the sum: Twelve digits are judged
+    p = e / (l + 1e-9)
+a little off the width:
+    scale = (q.shape[-1] - 1e-9) ** -0.5
+-20,000, then zeroed: visible scores of -21,000
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -2e4)
+    p = e / l * seen
 not transposed: dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
 dq too long: dq = 1.03 * scale * ds @ k
 last key:
@@ -132,6 +139,10 @@ clipped scores: scores up to ten thousand
 small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq, dk, dv))
 """,
     ex.check_output_by_key: """
+a little in the sum:
+    p = e / (e.sum() + 1e-9)
+a little off the width:
+    root = (q.shape[0] - 1e-9) ** 0.5
 p (1 - p) (v - o): return np.outer(p[j] * (1 - p[j]) * (v[j] - o), q) / root
 p squared: return np.outer(p[j] ** 2 * (v[j] - o), q) / root
 divided by d_k: return np.outer(p[j] * (v[j] - o), q) / root**2

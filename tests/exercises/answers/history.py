@@ -1,5 +1,7 @@
 """Answers to the exercises on why attention was invented: right ones, and sly ones."""
 
+import itertools
+
 import numpy as np
 
 from attention_src.exercises import history as ex
@@ -38,6 +40,21 @@ def pair_by_pair(attention):
         np.testing.assert_allclose(attention(q, h[turn]), p[:, turn], atol=1e-5)
 
 
+def raises_by_hand(attention, m=3, n=5, d=4):
+    """Every order of the places, by `if` and `raise`."""
+    q, h = draws(m=m, n=n, d=d)
+    p = attention(q, h)
+    if p.min() < 0:
+        raise AssertionError("a weight is negative")
+    if abs(p.sum(axis=1) - 1).max() > 1e-5:
+        raise AssertionError(f"a row sums to {p.sum(axis=1)}")
+    for order in itertools.permutations(range(n)):
+        if abs(attention(q, h[list(order)]) - p[:, order]).max() > 1e-5:
+            raise AssertionError("the weights do not follow")
+    if abs(attention(q, -h) - p).max() <= 1e-4:
+        raise AssertionError("it does not look at h")
+
+
 RIGHT = {
     ex.check_contexts: """
 minus the maximum: e = np.exp(s - s.max(axis=1, keepdims=True))
@@ -61,6 +78,8 @@ by loops: return [sum(w * state for w, state in zip(row, h)) for row in p]
         "all that the exercise calls wrong is off by more": a_test(atol=1e-3),
         "unseeded": a_test(seed=None),
         "pair by pair": pair_by_pair,
+        "raises by hand": raises_by_hand,
+        "raises by hand, as small as allowed": lambda attention: raises_by_hand(attention, 2, 3, 2),
     },
 }
 
@@ -98,6 +117,10 @@ def mean_of_the_sums(attention):
 
 SLY = {
     ex.check_contexts: """
+a little in the sum:
+    p = e / (e.sum(axis=1, keepdims=True) + 1e-9)
+rounded weights: digits are judged
+    return p.round(10) @ h
 no keepdims: p = e / e.sum(axis=1)
 powers of 2: e = np.exp2(s)
 transposed: return (p @ h).T

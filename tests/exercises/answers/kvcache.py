@@ -171,6 +171,14 @@ clears the rest: keys afterwards
 a reshape copies: farthest apart in memory
     keys.reshape(-1, *keys.shape[-2:])[:, length:end] = k_new.reshape(-1, *k_new.shape[-2:])
     values.reshape(-1, *values.shape[-2:])[:, length:end] = v_new.reshape(-1, *v_new.shape[-2:])
+rounded on the way: All digits are judged
+    keys[..., length:end, :] = k_new.round(9)
+old ones touched: All digits are judged
+    keys[..., length:end, :] = k_new
+    + keys[..., :length, :] *= 1 + 1e-15
+NaN tidied: keys afterwards
+    keys[..., length:end, :] = k_new
+    + np.nan_to_num(keys, copy=False)
 float16 on the way: keys[..., length:end, :] = k_new.astype(np.float16)
 changes its input: in place
     keys[..., length:end, :] = k_new
@@ -221,7 +229,19 @@ unused slots as zeros:
 not shifted: m_new = 0.0
 maximum from -10,000: all scores far below 0
     m, l, acc = -1e4, 0.0, np.zeros(v_pages.shape[2])
-not scaled: s = k_pages[page, :filled] @ q
+masked by NaN: another text's
+    page, filled = table[start // size], size
+    s = k_pages[page, :filled] @ q / np.sqrt(len(q))
+    + s[np.isnan(s)] = -np.inf
+    acc = old * acc + e @ np.nan_to_num(v_pages[page, :filled])
+hidden values multiplied: nan
+    page, filled = table[start // size], size
+    s = k_pages[page, :filled] @ q / np.sqrt(len(q))
+    + s = np.where(np.arange(size) < length - start, s, -np.inf)
+a little in the sum: Twelve digits are judged
+    return acc / (l + 1e-9)
+a little off the width:
+    s = k_pages[page, :filled] @ q / np.sqrt(len(q) - 1e-9)
 scaled by d_v: s = k_pages[page, :filled] @ q / np.sqrt(v_pages.shape[2])
 scaled twice: s = k_pages[page, :filled] @ q / len(q)
 float32 inside: pass through float32
@@ -238,12 +258,14 @@ with an axis: shape
         "first rows of each": (text_by_text, "caught"),
         "all at once": (a_test((32,)), "caught"),
         "single tokens only": (a_test((1,) * 32), "caught"),
-        "one text": (a_test(n_texts=1), "caught 14 of 16"),
-        "arrays not used again": (a_test(reuse=False), "caught 15 of 16"),
+        "one text": (a_test(n_texts=1), "caught 16 of 18"),
+        "arrays not used again": (a_test(reuse=False), "caught 17 of 18"),
         "short": (a_test((5, 1, 1, 3)), "caught"),
         "twelve tokens": (a_test((5, 1, 1, 4, 1)), "caught"),
         "shape only": (a_test(look=np.shape), "caught 0"),
         "far too loose": (a_test(atol=10), "caught 0"),
+        "a tolerance of 0.01": (a_test(atol=0.01), "caught 17 of 18"),
+        "first numbers": (a_test(look=lambda o: o[:, :1]), "caught 17 of 18"),
         "exact": (a_test(atol=0), "refuses a right"),
         "the mean": (a_test(look=lambda o: o.mean(), atol=2e-2), "caught"),
     },

@@ -111,6 +111,12 @@ float32 features:
 sums in float32:
     state = (state + np.outer(phi_k[t], v[t])).astype(np.float32)
     z = (z + phi_k[t]).astype(np.float32)
+a little in the divisor:
+    o[t] = phi_q[t] @ state / (phi_q[t] @ z + 1e-9)
+clipped at 100:
+    - phi_q
+    + q, k = np.clip(q, -100, 100), np.clip(k, -100, 100)
+    + phi_q = np.where(q > 0, q + 1, np.exp(np.minimum(q, 0)))
 clipped at -50: all entries near -100
     phi_k, phi_q = (np.where(x > 0, x + 1, np.exp(np.clip(x, -50, 0))) for x in (k, q))
 small weights to 0: all entries near -100
@@ -138,6 +144,10 @@ a state of zeros taken for none: from a state of zeros
     + state = state if state.any() else np.eye(*state.shape)
 the last twenty tokens: 24 tokens
     + beta = beta * (np.arange(len(q)) >= len(q) - 20)
+rounded: digits are judged
+    state = (state + np.outer(k[t], added)).round(10)
+float32 values: digits are judged
+    + v = v.astype(np.float32).astype(float)
 clipped state: 24 tokens
     state = np.clip(state + np.outer(k[t], added), -100, 100)
 all at once: state = state + k.T @ (beta[:, None] * (v - k @ state)) * (t == 0)
@@ -159,15 +169,20 @@ only what is new:
         "chunks of 1": (a_test(((9, 1),)), "caught"),
         "1e-9": (a_test(atol=1e-9), "float32"),
         "far too loose": (a_test(atol=1e3), "caught"),
+        "a tolerance of 0.1": (a_test(atol=0.1), "caught"),
+        "sizes": (a_test(look=abs), "caught 18"),
+        "sums of rows": (a_test(look=lambda o: o.sum(axis=1)), "caught 18"),
+        "first numbers": (a_test(look=lambda o: o[:, 0]), "caught 18"),
+        "values of width 1": (a_test(d_v=1), "caught 18"),
         "shape only": (a_test(look=np.shape), "caught"),
         "first row": (a_test(look=lambda o: o[0]), "caught"),
         "last row": (a_test(look=lambda o: o[-1]), "caught"),
-        "mean of all": (a_test(look=np.mean), "caught 18"),
+        "mean of all": (a_test(look=np.mean), "caught 17"),
         "sums over rows": (a_test(look=lambda o: o.sum(axis=0)), "caught 18"),
         "inputs may change": (a_test(unchanged=""), "caught 17"),
         "keys may change": (a_test(unchanged="qv"), "caught 18"),
         "values may change": (a_test(unchanged="qk"), "caught 18"),
-        "all ones": (a_test(draw=lambda n: [np.ones((n, d)) for d in (3, 3, 2)]), "caught 18"),
+        "all ones": (a_test(draw=lambda n: [np.ones((n, d)) for d in (3, 3, 2)]), "caught"),
         "no queries": (a_test(draw=lambda n: [0 * draw(n)[0], *draw(n)[1:]]), "caught"),
         "not causal": (a_test(oracle=lambda q, k, v: q @ k.T @ v), "refuses a right"),
         "divided": (a_test(oracle=lambda q, k, v: wanted(q, k, v) / len(q)), "refuses a right"),

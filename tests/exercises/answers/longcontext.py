@@ -117,6 +117,12 @@ SLY = {
 free slots tidied:
     values[..., slot, :] = v_new
     + np.nan_to_num(keys, copy=False)
+infinite ones tidied: inf in it
+    values[..., slot, :] = v_new
+    + keys[np.isinf(keys)] = 0
+last digits touched: digits are judged
+    values[..., slot, :] = v_new
+    + keys[..., :slot, :] *= 1 + 1e-14
 free slots emptied:
     values[..., slot, :] = v_new
     + keys[..., min(n_seen + 1, capacity) :, :] = 0
@@ -171,6 +177,15 @@ minus 10,000:
     + s = q @ k.T / q.shape[1] ** 0.5 - 1e4 * ~see
     + p = np.exp(s - s.max(axis=1, keepdims=True))
     part = p @ v / p.sum(axis=1, keepdims=True), s.max(axis=1) + np.log(p.sum(axis=1))
+-10,000 for hidden: near -12,000
+    see = j <= i[:, None]
+    + s = np.where(see, q @ k.T / q.shape[1] ** 0.5, -1e4)
+    + p = np.exp(s - s.max(axis=1, keepdims=True))
+    part = p @ v / p.sum(axis=1, keepdims=True), s.max(axis=1) + np.log(p.sum(axis=1))
+begins at -10,000: near -12,000
+    o, lse = np.zeros((len(q), v.shape[-1])), np.full(len(q), -1e4)
+a little less: Twelve digits are judged
+    return o / (1 + 1e-9)
 rows in the order of the text: return o[np.argsort(i)]
 no mask between ranks: see = (j <= i[:, None]) | (j[0] != i[0])
 places counted: see = (i - step * len(i)) % (n_ranks * len(i)) <= i[:, None]
@@ -184,7 +199,6 @@ overflow:
 once more: Number of sends: 2. It should be R − 1 = 1.
     for step in range(n_ranks + 1):
     if step < n_ranks:
-no scale: part = attention(q, k, v, mask=see, scale=1.0), attention_lse(q, k, mask=see, scale=1.0)
 a pair returned: should return its rows of the output, o; it returned a tuple of 2
     return o, lse
 not a generator: should be a generator
@@ -217,6 +231,8 @@ thirty tokens at most: as many tokens as components
         "last row of one size": (a_test(((3, 0),), look=lambda o: o[-1]), "caught"),
         "first rows": (a_test(look=lambda o: o[:1]), "caught"),
         "far too loose": (a_test(atol=10), "caught 0"),
+        "a tolerance of 0.1": (a_test(atol=0.1), "caught"),
+        "every second row": (a_test(look=lambda o: o[::2]), "caught"),
         "exact": (a_test(atol=0), "refuses a right"),
         "one too wide": (
             a_test(oracle=lambda *x: ex.windowed(*x[:3], x[3] + 1, x[4])),

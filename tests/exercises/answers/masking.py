@@ -148,6 +148,22 @@ scores clipped: large scores
     s = np.where(mask, scores.clip(-700, 700), -np.inf)
 first 64 keys: return e / np.where(l == 0, 1, l) * (np.arange(s.shape[-1]) < 64)
 a little more in the sum: return e / (l + 1e-6)
+a little more in the sum, of the tenth digit: Twelve digits are judged
+    return e / (l + 1e-9)
+-20,000, then zeroed:
+    s = np.where(mask, scores, -2e4)
+    return e / l * mask * (scores > -np.inf)
+-20,000 added, then zeroed:
+    s = scores + np.where(mask, 0, -2e4)
+    e = np.exp(s - np.where(m == -np.inf, 0, m)) * mask
+    return e / np.where(l == 0, 1, l)
+below -20,000 is hidden: -21,000
+    e = np.where(s < -2e4, 0, np.exp(s - np.where(m == -np.inf, 0, m)))
+hidden scores times a large number:
+    s = np.where(mask, scores, -1e9 * np.abs(np.nan_to_num(scores)))
+    return e / l * mask * (scores > -np.inf)
+rounded scores:
+    s = np.where(mask, scores.round(9), -np.inf)
 """,
     ex.check_packed_causal_mask: """
 one too many: return same_document & np.tri(len(ids), k=1, dtype=bool)

@@ -74,7 +74,7 @@ two axes only: cut = x.reshape(len(x), n_heads, -1)
 axes counted from the front: return cut.swapaxes(0, 1)
 last head first: return cut.swapaxes(-2, -3)[..., ::-1, :, :]
 eight heads at most: cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
-a last digit: the last digits of some
+a last digit: All digits are judged
     return cut.swapaxes(-2, -3) * (1 + 1e-15)
 """,
     ex.check_merge_heads: """
@@ -82,13 +82,16 @@ axes counted from the front: return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H
 width first: return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
 transposed: return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
 three axes: return np.hstack(list(x))
-by thirds: the last digits of some
+by thirds: All digits are judged
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d) * 3 / 3
 """,
     ex.check_multihead_attention: """
 scale of the tokens: o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5)
 keys and values swapped: v, k = split_heads(x @ w_k, n_heads), split_heads(x @ w_v, n_heads)
-w_o transposed: return merge_heads(o) @ w_o.T
+a little less, as by a sum to which a little is added: Twelve digits are judged
+    o = attention(q, k, v, mask=mask) * (1 - 1e-9)
+a little off the width: Twelve digits are judged
+    o = attention(q, k, v, mask=mask, scale=(q.shape[-1] - 1e-9) ** -0.5)
 heads added: return np.tile(o.sum(axis=-3), n_heads) @ w_o
 clipped scores: o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
 hidden by -1e4: around 100,000

@@ -1,6 +1,7 @@
 """Answers to the exercises on projections: right ones written otherwise, and sly ones."""
 
 import numpy as np
+import pytest
 
 from attention_src.exercises import projections as ex
 from attention_src.exercises.engine.variants import variants
@@ -41,6 +42,20 @@ def but(row, column, value):
     return w_q, w_k
 
 
+# --- a fused matrix ---------------------------------------------------------------------------
+
+
+def by_einops(w, n_heads):
+    """One array [3, d_model, H d]: w_q, w_k, w_v = answer takes it apart."""
+    rearrange = pytest.importorskip("einops").rearrange
+    return rearrange(w, "d (h r e) -> r d (h e)", h=n_heads, r=3)
+
+
+def stacked_in_torch(w, n_heads):
+    parts = pytest.importorskip("torch").tensor(w).reshape(len(w), n_heads, 3, -1)
+    return parts.permute(2, 0, 1, 3).flatten(2)
+
+
 # --- a test of order ---------------------------------------------------------------------------
 
 
@@ -65,11 +80,15 @@ RIGHT = {
 einsum: return [np.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v)]
 fused: return np.split(x @ np.hstack([w_q, w_k, w_v]), np.arange(1, 3) * w_q.shape[1], axis=-1)
 """,
-    ex.check_unpack: """
+    ex.check_unpack: [
+        {"einops": by_einops, "torch, stacked": stacked_in_torch},
+        """
 split twice:
     q, k, v = zip(*(np.split(head, 3, axis=1) for head in np.split(w, n_heads, axis=1)))
     return tuple(np.hstack(part) for part in (q, k, v))
+stacked: return np.stack([part.reshape(len(w), -1) for part in (q, k, v)])
 """,
+    ],
     ex.check_names: {
         "in another basis": lambda: rotated(*halves(20 * EYE)),
         "whole numbers": lambda: [w.astype(int).tolist() for w in halves(9 * EYE, 4 * EYE)],
@@ -100,6 +119,8 @@ lists:
 
 SLY = {
     ex.check_project: """
+rounded: digits are judged
+    return tuple((x @ w).round(9) for w in (w_q, w_k, w_v))
 v is k: return x @ w_q, x @ w_k, x @ w_k
 v first: return x @ w_v, x @ w_q, x @ w_k
 only two: should return (q, k, v)
@@ -119,6 +140,10 @@ heads reversed: parts = w.reshape(len(w), n_heads, 3, -1)[:, ::-1]
 two heads always: parts = w.reshape(len(w), 2, 3, -1)
 width 2 always: parts = w.reshape(len(w), max(1, w.shape[1] // 6), 3, -1)
 heads as an axis: return q, k, v
+three axes stacked: shape
+    return np.stack([q, k, v])
+rounded: All digits are judged
+    return tuple(part.reshape(len(w), -1).round(12) for part in (q, k, v))
 """,
     ex.check_names: {
         "exchanged": (lambda: halves(20 * EYE)[::-1], "are w_q and w_k exchanged?"),

@@ -47,6 +47,8 @@ by logarithms: e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
 COLD, ONE = "cold enough", "one positive number"
 SLY = {
     ex.check_soft_lookup: """
+a little in the sum: Twelve digits are judged
+    return e / (e.sum() + 1e-9) @ v
 not that cold: very cold
     s = k @ q / max(temperature, 0.01)
 root of the temperature: s = k @ q / temperature**0.5
@@ -58,6 +60,8 @@ eight keys: drawn
     return e[:8] / e[:8].sum() @ v[:8]
 """,
     ex.check_kernel_regression: """
+a little in the sum: Twelve digits are judged
+    return e @ heights / (e.sum(axis=1) + 1e-9)
 a small number below the line:
     e = np.exp(s)
     return e @ heights / (e.sum(axis=1) + 1e-300)

@@ -109,6 +109,7 @@ WEAK = {
     "sizes alone": a_test(view=np.abs),
     "sorted": a_test(view=lambda s: np.sort(s, axis=None)),
     "sum": a_test(view=np.sum),
+    "last row": a_test(view=lambda s: s[-1]),
     "first entry": a_test(view=lambda s: s[0, 0]),
     "order": a_test(view=lambda s: s.argmax(1)),
     "weights": a_test(view=weights, atol=1e-4),
@@ -128,6 +129,17 @@ squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) 
 float16 inside: s = np.asarray(s, dtype=np.float16)
 float32 inside: rows far from 0
     s = np.asarray(s, dtype=np.float32)
+hidden from -10,000 on: a row at -10^4
+    seen = s > -1e4
+hidden from -20,000 on: wide rows
+    seen = s > -2e4
+hidden from -10^9 on: wide rows
+    seen = s > -1e9
+mean in float32: far from 0
+    - mean =
+    + mean = np.where(seen, s, 0).astype(np.float32).sum(axis=-1) / count
+float32 for all but float64's rows far away:
+    s = np.asarray(s, np.float64 if np.abs(s[s > -np.inf]).max(initial=0) > 9100 else np.float32)
 NaN for an empty row: a row with everything hidden
     count = seen.sum(axis=-1)
 weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)

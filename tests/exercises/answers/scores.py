@@ -133,6 +133,9 @@ q @ k.swapaxes(-1, -2)) * scale).astype(q.dtype)
 two axes only: return np.einsum("qd,kd->qk", q, k) * scale
 three axes at most: return np.inner(q, k) * scale
 root of 8: scale = 8**-0.5
+a little off the width: Twelve digits are judged
+    scale = 1 / np.sqrt(q.shape[-1] - 1e-9)
+one less than the width: scale = 1 / np.sqrt(max(q.shape[-1] - 1, 1))
 positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
 capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
 """,
@@ -153,6 +156,10 @@ for row in q @ a])
 both halves clipped: nearly cancel inside
     from_k = np.clip(k @ b, -1e3, 1e3)
     return np.stack([np.tanh(row + from_k) @ w for row in np.clip(q @ a, -1e3, 1e3)])
+small sums not bent: Twelve digits are judged
+    return np.stack([np.where(abs(x := row + from_k) < 1e-3, x, np.tanh(x)) @ w for row in q @ a])
+two exponentials:
+    return np.stack([(2 / (1 + np.exp(-2 * (row + from_k))) - 1).round(11) @ w for row in q @ a])
 all at once: MB of memory
     return np.tanh((q @ a)[:, None] + from_k) @ w
 all at once in float32: return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
@@ -170,6 +177,7 @@ roles swapped:
         "no scale expected": (a_test(expected=lambda q, k: q @ k.T), REFUSES),
         "too lax": (a_test(compare=lambda s, t: np.abs(s - t).max() < 0.5), "caught"),
         "shape only": (a_test(compare=lambda s, t: True), "caught"),
+        "last row": (a_test(compare=lambda s, t: np.allclose(s[-1], t[-1], atol=1e-5)), "caught"),
         "ranks": (by_ranks, "caught"),
         "symmetry": (symmetric_only, "caught"),
         "d_k = 4 only": (a_test(sizes=((2, 3, 4), (3, 3, 4))), "caught"),

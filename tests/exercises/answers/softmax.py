@@ -227,6 +227,8 @@ def to_the_last_bit(softmax):
 
 SLY = {
     ex.check_softmax: """
+a little in the sum: Twelve digits are judged
+    return e / (e.sum(axis=-1, keepdims=True) + 1e-9)
 one maximum for a matrix: e = np.exp(x - x.max(axis=(-2, -1) if x.ndim > 1 else -1, keepdims=True))
 rows right in 2-D only: e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim == 2 else x.max()))
 4-D transposed: four axes

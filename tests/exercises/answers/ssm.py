@@ -103,6 +103,8 @@ def in_parts_only(scan):
 
 SLY = {
     ex.check_scan_on: """
+a little in the step: digits are judged
+    step = dt[..., t, :, None] + 1e-10
 two axes only: + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
 no tokens: return y, h.copy() if x.shape[-2] else 0 * h
 least step: step = np.clip(dt[..., t, :, None], 1e-3, None)
@@ -110,6 +112,19 @@ small steps are padding: small steps
     h = np.where(step > 1e-2, np.exp(step * A) * h + write, h)
 largest step: step = np.minimum(dt[..., t, :, None], 50.0)
 h first: return h.copy(), y
+in place:
+    write = step * x[..., t, :, None] * B[..., t, None, :]
+    - h = np.exp
+    + h *= np.exp(step * A)
+    + h += write
+    return y, h
+into x: in place
+    y = x
+    y[..., t, :] = (h * C[..., t, None, :]).sum(axis=-1) + 0 * x[..., t, :]
+steps limited in place:
+    + np.clip(dt, 1e-5, 500, out=dt)
+rounded: digits are judged
+    return y.round(8), h.round(8)
 float32 inside: float32
     + x, dt, A, B, C, h = (a.astype(np.float32) for a in (x, dt, A, B, C, h))
     return y, h.astype(float)
@@ -124,6 +139,10 @@ divided:
     + return y, (states[..., -1, :, :] if x.shape[-2] else h).copy()
 """,
     ex.check_decay_mask: """
+in place: in place
+    + log_a[..., 0] = 0
+made finite in place: in place
+    + np.maximum(log_a, -1e300, out=log_a)
 difference, patched:
     later = np.cumsum(log_a, axis=-1)
     return np.nan_to_num(np.tril(np.exp(later[..., :, None] - later[..., None, :])))
@@ -162,6 +181,11 @@ almost 1 is 1: gates of almost 1
         "one channel": (a_test(d=1), "caught"),
         "steps of 0 and 1": (a_test(low=1.0, high=1.0), "caught"),
         "small steps": (a_test(low=1e-5, high=2e-5, atol=1e-3), "caught"),
+        "sizes": (a_test(look=lambda y, h: (abs(y), abs(h))), "caught"),
+        "sums over tokens": (a_test(look=lambda y, h: (y.sum(axis=0), h)), "caught"),
+        "means": (a_test(look=lambda y, h: (y.mean(), h.mean())), "caught"),
+        "last output, last state": (a_test(look=lambda y, h: (y[-1:], h)), "caught"),
+        "a tolerance of 0.1": (a_test(atol=0.1), "caught"),
         "too strict": (a_test(atol=1e-12), "float32"),
         "wrong oracle": (a_test(lambda *args: (ex.scan_on(*args)[0], args[5])), "refuses"),
         "too tolerant": (a_test(atol=100.0), "caught 0"),
