@@ -14,7 +14,6 @@ from attention_src.errstate import own_errstate
 from attention_src.shapes import check_size
 
 
-
 @own_errstate()
 def offset_score(p: Any, offset: int) -> Float[np.ndarray, "..."]:
     """How much words attend to the word at a fixed distance: -1 the previous one, +1 the next.
