@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from attention_src.ring.__main__ import main
 from attention_src.ring.layer import ring_attention, ring_attention_with_lse, shard
@@ -48,6 +49,19 @@ def test_rings_of_2_3_and_4_ranks(tmp_path):
     for text in refusals:
         assert "should be the same on every rank" in text
         assert "rank 0: [1, 1, 6, 4" in text and "rank 1: [1, 1, 4, 4" in text
+
+
+def test_a_rank_sends_to_the_next_and_receives_from_the_one_before(monkeypatch):
+    """What rank 1 of three asks of torch; whether the answers are right is asked above."""
+    asked = []
+    for name, value in dict(is_initialized=True, get_rank=1, get_world_size=3).items():
+        monkeypatch.setattr(dist, name, lambda *_, value=value: value)
+    monkeypatch.setattr(dist, "P2POp", lambda operation, x, rank, group: (operation, rank))
+    monkeypatch.setattr(
+        dist, "batch_isend_irecv", lambda operations: asked.extend(operations) or []
+    )
+    RingExchange().start(torch.zeros(2))
+    assert asked == [(dist.isend, 2), (dist.irecv, 0)]
 
 
 @pytest.mark.slow
