@@ -131,8 +131,11 @@ def read_contiguous(
         ValueError: no blocks, or blocks that differ in another axis than n
     """
     k, v = zip(*blocks, strict=True)
-    k, v = ([as_array(x, name) for x in parts] for name, parts in (("k", k), ("v", v)))
-    return np.concatenate(k, axis=-2), np.concatenate(v, axis=-2)
+    joined = [
+        np.concatenate([as_array(x, name) for x in parts], axis=-2)
+        for name, parts in (("k", k), ("v", v))
+    ]
+    return joined[0], joined[1]
 
 
 def window_positions(n: int, window: int, sinks: int = 0) -> Int[np.ndarray, "held"]:
