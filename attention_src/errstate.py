@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ def own_errstate() -> Iterator[None]:
     Yields: nothing
     """
     chosen = np.geterr().items()  # "raise", "call", "print" and "log" would do more than compute
-    others = [kind for kind, how in chosen if kind == "under" or how not in ("warn", "ignore")]
-    with np.errstate(**dict.fromkeys(others, "ignore")):
+    calm: dict[str, Any] = {
+        kind: "ignore" for kind, how in chosen if kind == "under" or how not in ("warn", "ignore")
+    }
+    with np.errstate(**calm):
         yield

@@ -6,16 +6,24 @@ Works on NumPy arrays and torch tensors alike, as `shapes` does.
 import re
 from typing import Any
 
+import numpy as np
+
 
 def check_dense(x: Any, name: str) -> None:
-    """Check that a tensor holds all of its numbers, one beside the other.
+    """Check that a tensor or array holds all of its numbers, one beside the other.
 
     Args:
-        x: tensor; arrays always do
+        x: tensor or array, or nested lists
         name: of the argument
     Raises:
-        ValueError: a sparse or nested tensor; says how to make it dense
+        ValueError: a sparse or nested tensor, or an array of np.ma with masked entries, which
+            np.asarray would unmask; says how to make it dense
     """
+    if _has_masked(x):
+        raise ValueError(
+            f"{name} has masked entries of np.ma, and a plain array has none; it should hold "
+            f"numbers only: {name}.filled(0), say. To hide keys pass mask="
+        )
     if getattr(x, "is_nested", False):
         raise ValueError(
             f"{name} is a nested tensor; it should be dense: {name}.to_padded_tensor(0), and what "
@@ -24,6 +32,12 @@ def check_dense(x: Any, name: str) -> None:
     layout = str(getattr(x, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise ValueError(f"{name} has layout {layout}; it should be dense: {name}.to_dense()")
+
+
+def _has_masked(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(_has_masked(row) for row in x if isinstance(row, list | tuple | np.ndarray))
+    return isinstance(x, np.ndarray) and bool(np.ma.is_masked(x))
 
 
 def is_float(dtype: Any) -> bool:

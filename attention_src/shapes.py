@@ -13,6 +13,23 @@ import numpy as np
 from attention_src.kinds import check_dense
 
 
+def as_array(x: Any, name: str) -> np.ndarray:
+    """As np.asarray, but what is masked stays no number.
+
+    Args:
+        x: array or nested lists; a tensor on a CPU
+        name: of the argument
+    Returns: a plain array, without a copy if x is one
+    Raises:
+        ValueError: as `kinds.check_dense`; rows of different lengths
+    """
+    check_dense(x, name)
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths; pad them first") from None
+
+
 def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
     """Return x in float64, and the dtype of a reference's output for it.
 
@@ -25,17 +42,15 @@ def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
         array: float64 (longdouble stays), not copied if it already is
         dtype: the output's: that of x, or float64 for integers
     Raises:
-        ValueError: x is a torch tensor, is ragged, or does not hold real numbers
+        ValueError: x is a torch tensor, is ragged, has masked entries, or does not hold real
+            numbers
     """
     if hasattr(x, "detach"):
         raise ValueError(
             f"{name} is a torch tensor; this function is NumPy: pass {name}.detach().numpy(), "
             "or import the same function from layer instead of reference"
         )
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise ValueError(f"{name} has rows of different lengths; pad them first") from None
+    array = as_array(x, name)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} has dtype {array.dtype}; it should hold real numbers")
     answer = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)

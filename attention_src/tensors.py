@@ -84,10 +84,10 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         options: device and dtype of the tensor; None = x's
     Returns: the tensor, x itself if it is one already
     Raises:
-        ValueError: no tensor can be made of x; a sparse or nested tensor
+        ValueError: no tensor can be made of x; as `kinds.check_dense`
     """
+    check_dense(x, name)
     if isinstance(x, Tensor):
-        check_dense(x, name)
         return torch.as_tensor(x, **options)
     try:
         return torch.as_tensor(x, **options)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.kinds import is_float
+from attention_src.kinds import check_dense, is_float
 from attention_src.shapes import check_size, shape
 
 
@@ -62,6 +62,7 @@ class Alibi:
                 "slopes require a gradient, but none is computed here; they should not. To train "
                 "them pass bias=-slopes[:, None, None] * distances"
             )
+        check_dense(self.slopes, "slopes")
         slopes = self.slopes if hasattr(self.slopes, "dtype") else np.asarray(self.slopes)
         whole = str(slopes.dtype).removeprefix("torch.").startswith("int")
         if len(slopes.shape) != 1 or not (whole or is_float(slopes.dtype)):

@@ -68,6 +68,7 @@ def attention(
         ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; causal
             that is neither True nor False; a seed that is not a whole number; an impl that
             does not exist here, or cannot do what is asked
+        RuntimeError: a derivative that "sdpa" lacks: a second one, or a forward one
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; dense needs O(B H n_q n_k) memory.
     Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245. dropout: Vaswani et al. 2017,
         arXiv:1706.03762, in their code.

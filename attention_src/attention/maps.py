@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import check_size
+from attention_src.shapes import as_array, check_size
 
 
 @own_errstate()
@@ -94,7 +94,7 @@ def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
     Cost: 2 L n^3 FLOP.
     Source: Abnar & Zuidema 2020, arXiv:2005.00928, section 3 (their A-tilde is our R).
     """
-    p = np.asarray(weights, dtype=float)
+    p = as_array(weights, "weights").astype(float)
     if p.ndim != 4 or p.shape[-1] != p.shape[-2]:
         raise ValueError(f"weights has shape {p.shape}: it must be [L, H, n, n]")
     rollout = identity = np.eye(p.shape[-1])
@@ -117,7 +117,8 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
         ValueError: value_norms does not fit weights
     Source: Kobayashi et al. 2020, arXiv:2004.10102 (their alpha f(x) is our p v W_O).
     """
-    p, norms = np.asarray(weights, dtype=float), np.asarray(value_norms, dtype=float)
+    p = as_array(weights, "weights").astype(float)
+    norms = as_array(value_norms, "value_norms").astype(float)
     if p.ndim < 2 or norms.shape != (*p.shape[:-2], p.shape[-1]):
         raise ValueError(
             f"value_norms has shape {norms.shape}: weights of shape {p.shape} need one per key"
@@ -129,7 +130,7 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
 
 def _square_maps(p: Any) -> Float[np.ndarray, "*maps n n"]:
     """p in float64, checked to be maps of at least one word."""
-    array = np.asarray(p, dtype=float)
+    array = as_array(p, "p").astype(float)
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
         raise ValueError(
             f"p has shape {array.shape}: it must be [..., n, n] with n >= 3, "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from attention_src.shapes import check_boolean, check_size
+from attention_src.shapes import as_array, check_boolean, check_size
 
 
 def causal_mask(n_q: int, n_k: int | None = None) -> Bool[np.ndarray, "n_q n_k"]:
@@ -86,7 +86,7 @@ def padding_mask(lengths: Any, n_k: int) -> Bool[np.ndarray, "B 1 1 n_k"]:
         ValueError: lengths are not whole numbers between 0 and n_k, or not a row
     """
     n_k = check_size(n_k, "n_k")
-    lengths = np.asarray(lengths)
+    lengths = as_array(lengths, "lengths")
     if lengths.ndim != 1:
         raise ValueError(f"lengths has shape {list(lengths.shape)}; it should be [B]")
     if lengths.dtype.kind not in "iu" and lengths.size:
@@ -109,7 +109,7 @@ def document_mask(document_ids: Any) -> Bool[np.ndarray, "*batch n n"]:
     Raises:
         ValueError: ids that are not whole numbers, or not [n] or [B, n]
     """
-    ids = np.asarray(document_ids)
+    ids = as_array(document_ids, "document_ids")
     if ids.ndim not in (1, 2):
         raise ValueError(f"document_ids has shape {list(ids.shape)}; it should be [n] or [B, n]")
     if ids.dtype.kind not in "iu" and ids.size:
@@ -134,7 +134,7 @@ def combine(*masks: Any) -> Any:
     for index, mask in enumerate(masks):
         if mask is None:
             continue
-        mask = mask if hasattr(mask, "dtype") else np.asarray(mask)
+        mask = mask if hasattr(mask, "dtype") else as_array(mask, f"masks[{index}]")
         check_boolean(mask, f"masks[{index}]")
         if combined is None:
             combined = mask
@@ -163,7 +163,7 @@ def to_additive(mask: Any, dtype: Any) -> Any:
     Raises:
         ValueError: mask is not boolean, or dtype is not floating point
     """
-    mask = mask if hasattr(mask, "dtype") else np.asarray(mask)
+    mask = mask if hasattr(mask, "dtype") else as_array(mask, "mask")
     check_boolean(mask)
     if hasattr(mask, "masked_fill"):
         if not getattr(dtype, "is_floating_point", False):

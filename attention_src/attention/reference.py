@@ -18,6 +18,7 @@ from attention_src.attention.masks import causal_mask
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
+    as_array,
     check_leading,
     check_mask,
     check_qkv,
@@ -227,7 +228,7 @@ def _scores(
         if options.bias is not None:
             s = s + _bias(options.bias, s.shape)
     if options.mask is not None:
-        mask = np.asarray(options.mask)
+        mask = as_array(options.mask, "mask")
         leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
         check_mask(mask, (*leading, *s.shape[-2:]))
         s = np.where(mask, s, -np.inf)

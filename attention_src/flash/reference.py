@@ -13,6 +13,7 @@ from jaxtyping import Float
 from attention_src.errstate import own_errstate
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.shapes import (
+    as_array,
     check_leading,
     check_qkv,
     check_scale,
@@ -180,7 +181,7 @@ def _add(total: np.ndarray, rows: slice, tile: np.ndarray) -> None:
 def _array(x: Any, name: str) -> np.ndarray:
     """x as an array of floats, not copied if it already is one: tiles are cast one by one."""
     is_float = isinstance(x, np.ndarray) and x.dtype.kind == "f"
-    return x if is_float else real_array(x, name)[0]
+    return as_array(x, name) if is_float else real_array(x, name)[0]
 
 
 def _checked(

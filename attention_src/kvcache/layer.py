@@ -55,12 +55,14 @@ def decode_attention(
             as the kernels do. "triton": a kernel attends to the cache's storage in place, without
             a copy; for contiguous, windowed and paged caches, and for symmetric 8-bit codes without
             a residual. "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such
-            a cache and d_k and d_v of at most 256 (8-bit codes: an even d_v), else "sdpa".
+            a cache and d_k and d_v of at most 256 (8-bit codes: an even d_v), "dense" under
+            torch.func, else "sdpa".
     Returns: [B, H, 1, d_v]  o, in q's dtype, differentiable in q; 0 for a sequence without tokens.
         Before the first append a cache does not know d_v; then d_k is taken.
     Raises:
         ValueError: more than one query; a shape, dtype or device other than the cache's; an unknown
             impl; "triton" for a cache without a kernel
+        RuntimeError: a derivative that the impl lacks
     Cost: as `reference.decode`.
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4. "tiled": Dao et al. 2023, Flash-Decoding.
     """

@@ -26,7 +26,14 @@ from attention_src.kvcache.reference_quantization import (
     read_quantized,
     unpack_int4,
 )
-from attention_src.shapes import check_heads, check_shape, check_size, check_whole, real_array
+from attention_src.shapes import (
+    as_array,
+    check_heads,
+    check_shape,
+    check_size,
+    check_whole,
+    real_array,
+)
 from attention_src.softmax.reference import log_sum_exp
 
 __all__ = [
@@ -74,7 +81,7 @@ def decode(
         2 H / H_kv FLOP a number, so memory bandwidth is the limit.
     Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (incremental) and 3 (one head for many).
     """
-    q, k, v = (np.asarray(x) for x in (q, k, v))
+    q, k, v = as_array(q, "q"), as_array(k, "k"), as_array(v, "v")
     check_heads(q, k, v)
     if q.shape[-2] != 1:
         raise ValueError(f"q has n_q={q.shape[-2]}; decoding takes one query a head")
@@ -138,9 +145,13 @@ def read_contiguous(
     if not blocks:
         raise ValueError("blocks is empty; it should hold at least one pair k, v")
     for i, (k, v) in enumerate(blocks):
-        _check_pair(np.asarray(k), np.asarray(v), f"blocks[{i}]: ")
+        _check_pair(as_array(k, "k"), as_array(v, "v"), f"blocks[{i}]: ")
     k, v = zip(*blocks, strict=True)
-    return np.concatenate(k, axis=-2), np.concatenate(v, axis=-2)
+    joined = [
+        np.concatenate([as_array(x, name) for x in parts], axis=-2)
+        for name, parts in (("k", k), ("v", v))
+    ]
+    return joined[0], joined[1]
 
 
 def _check_pair(k: np.ndarray, v: np.ndarray, where: str = "") -> None:
@@ -185,7 +196,7 @@ def read_windowed(
     Raises:
         ValueError: as `window_positions`; k and v of different n
     """
-    k, v = np.asarray(k), np.asarray(v)
+    k, v = as_array(k, "k"), as_array(v, "v")
     _check_pair(k, v)
     held = window_positions(k.shape[-2], window, sinks)
     return k[..., held, :], v[..., held, :]
@@ -221,7 +232,8 @@ def read_paged(pages: Any, block_table: Any, lengths: Any) -> Float[np.ndarray, 
     Source: Kwon et al. 2023 (vLLM), arXiv:2309.06180, section 4.1 and Eq. 4; a page is their KV
         block.
     """
-    pages, table, lengths = np.asarray(pages), np.asarray(block_table), np.asarray(lengths)
+    pages, table = as_array(pages, "pages"), as_array(block_table, "block_table")
+    lengths = as_array(lengths, "lengths")
     if pages.ndim != 4 or table.ndim != 2 or lengths.shape != table.shape[:1]:
         raise ValueError(
             f"pages, block_table and lengths have shapes {list(pages.shape)}, {list(table.shape)} "

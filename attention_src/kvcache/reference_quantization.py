@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int8, UInt8
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import check_impl, check_size, real_array
+from attention_src.shapes import as_array, check_impl, check_size, real_array
 
 BITS = (4, 8)
 SCHEMES = ("per_token", "per_channel")
@@ -59,7 +59,8 @@ def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d
         scale: float32 [..., 1]
     Returns: float32 [..., d]
     """
-    return np.asarray(codes).astype(np.float32) * np.asarray(scale, dtype=np.float32)
+    codes, scale = as_array(codes, "codes"), as_array(scale, "scale")
+    return codes.astype(np.float32) * scale.astype(np.float32)
 
 
 @own_errstate()
@@ -101,8 +102,9 @@ def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarr
         scale, zero: float32, broadcast against codes
     Returns: float32, of the shape of codes
     """
+    codes, scale, zero = as_array(codes, "codes"), as_array(scale, "scale"), as_array(zero, "zero")
     with np.errstate(invalid="ignore"):
-        return np.asarray(codes).astype(np.float32) * np.asarray(scale) + np.asarray(zero)
+        return codes.astype(np.float32) * scale + zero
 
 
 @own_errstate()
@@ -148,7 +150,7 @@ def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndar
         scale, zero: float32 [..., n / group, d]
     Returns: float32 [..., n, d]
     """
-    codes, scale, zero = np.asarray(codes), np.asarray(scale), np.asarray(zero)
+    codes, scale, zero = as_array(codes, "codes"), as_array(scale, "scale"), as_array(zero, "zero")
     group = codes.shape[-2] // max(1, scale.shape[-2])
     scale, zero = (np.repeat(x, group, axis=-2) for x in (scale, zero))
     return dequantize_asymmetric(codes, scale, zero)
@@ -165,7 +167,7 @@ def pack_int4(codes: Any) -> UInt8[np.ndarray, "*rows half"]:
     Raises:
         ValueError: a code that needs more than 4 bits
     """
-    codes = np.asarray(codes)
+    codes = as_array(codes, "codes")
     if codes.dtype.kind not in "iu" or ((codes < 0) | (codes > 15)).any():
         raise ValueError("codes do not fit in 4 bits; they should be whole numbers from 0 to 15")
     padding = [(0, 0)] * (codes.ndim - 1) + [(0, codes.shape[-1] % 2)]
@@ -183,7 +185,7 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
     Raises:
         ValueError: packed does not have ceil(d / 2) bytes a row
     """
-    packed = np.asarray(packed)
+    packed = as_array(packed, "packed")
     if packed.shape[-1] != (check_size(d, "d") + 1) // 2:
         raise ValueError(
             f"packed has {packed.shape[-1]} bytes a row; for d={d} codes it should have "
@@ -237,7 +239,7 @@ def read_quantized(
         residual + group.
     """
     check_impl(scheme, SCHEMES, "scheme")
-    k, v = np.asarray(k), np.asarray(v)
+    k, v = as_array(k, "k"), as_array(v, "v")
     n = quantized_tokens(k.shape[-2], group, residual)
     old_k, old_v = k[..., :n, :], v[..., :n, :]
     if scheme == "per_token":

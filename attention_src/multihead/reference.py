@@ -12,6 +12,7 @@ from attention_src.attention.reference import attend64, attention
 from attention_src.attention.score_modifiers import ScoreOptions
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
+    as_array,
     check_groups,
     check_leading,
     check_mask,
@@ -185,7 +186,7 @@ def multihead_attention_by_head(
     """
     x, c, w, sizes, dtype = _prepare(x, context, (w_q, w_k, w_v, w_o), n_heads, n_kv_heads)
     if mask is not None:
-        mask = np.asarray(mask)
+        mask = as_array(mask, "mask")
         leading = np.broadcast_shapes(x.shape[:-2], c.shape[:-2])
         full = (*leading, sizes["H"], x.shape[-2], c.shape[-2])
         check_mask(mask, full)

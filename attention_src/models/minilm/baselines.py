@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
 from attention_src.models.minilm.model import D_HEAD, N_HEADS, N_LAYERS, MiniLM
-from attention_src.shapes import check_size
+from attention_src.shapes import as_array, check_size
 
 SHAPE = (N_LAYERS, N_HEADS, D_HEAD)
 
@@ -70,7 +70,7 @@ def embed_without_each(
     Raises:
         ValueError: fill has another shape; a text that the model refuses
     """
-    fill = np.asarray(fill, dtype=np.float32)
+    fill = as_array(fill, "fill").astype(np.float32)
     x = model.trace(text).layers[0]  # [n, 384]
     each = (*SHAPE[:2], len(x), D_HEAD)
     if fill.shape not in ((), SHAPE, each):

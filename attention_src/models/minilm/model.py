@@ -26,6 +26,7 @@ from attention_src.models.minilm.gelu import gelu
 from attention_src.models.minilm.in_page import read_own_file
 from attention_src.models.minilm.wordpiece import WordPiece, read_vocabulary
 from attention_src.multihead.reference import merge_heads, split_heads
+from attention_src.shapes import as_array
 
 N_LAYERS, N_HEADS, D_MODEL, MAX_TOKENS = 6, 12, 384, 512
 D_HEAD = D_MODEL // N_HEADS
@@ -57,6 +58,7 @@ class MiniLM:
         self.tokenizer = tokenizer
 
     @classmethod
+    @own_errstate()
     def load(cls) -> "MiniLM":
         """Load the installed weights, rounded to float16; nothing is downloaded.
 
@@ -249,7 +251,7 @@ def _rounded(w: np.ndarray) -> np.ndarray:
 def _check_replace(replace: Mapping[Head, Any], n: int) -> dict[Head, np.ndarray]:
     checked = {}
     for at, weights in replace.items():
-        p = np.asarray(weights, dtype=np.float32)
+        p = as_array(weights, "replace").astype(np.float32)
         if p.shape != (n, n):
             raise ValueError(f"replace[{at}] has shape {p.shape}: this text needs {(n, n)}")
         checked[check_head(at, "replace", N_LAYERS, N_HEADS)] = p

@@ -7,6 +7,7 @@ import numpy as np
 
 from attention_src.models.heads import Head, check_head
 from attention_src.models.planted.heads import LAYERS, MAX_TOKENS, START, VOCABULARY
+from attention_src.shapes import as_array
 
 N_LAYERS, N_HEADS = len(LAYERS), len(LAYERS[0])
 
@@ -46,7 +47,7 @@ def check_arrays(
     """
     checked = {}
     for at, array in given.items():
-        x = np.asarray(array, dtype=float)
+        x = as_array(array, f"{name}[{at}]").astype(float)
         if x.shape != shape and not (name == "patch" and x.shape == shape[1:]):
             raise ValueError(f"{name}[{at}] has shape {list(x.shape)}; it should be {list(shape)}")
         checked[check_head(at, name, N_LAYERS, N_HEADS)] = np.broadcast_to(x, shape)

@@ -18,7 +18,7 @@ from attention_src.models.heads import Head
 from attention_src.models.planted.checks import N_HEADS, N_LAYERS
 from attention_src.models.planted.model import PlantedModel, Trace
 from attention_src.models.planted.texts import LETTERS
-from attention_src.shapes import check_impl
+from attention_src.shapes import as_array, check_impl
 
 HEADS: list[Head] = [(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
 
@@ -175,7 +175,7 @@ def grade(scores: Any, truth: Any) -> float:
     Raises:
         ValueError: shapes differ; truth has nothing to tell apart
     """
-    s, t = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
+    s, t = as_array(scores, "scores").astype(float), as_array(truth, "truth").astype(bool)
     if s.shape != t.shape:
         raise ValueError(f"scores has shape {list(s.shape)}; it should be truth's {list(t.shape)}")
     is_map = s.ndim == 2 and s.shape[0] == s.shape[1]

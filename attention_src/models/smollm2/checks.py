@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from attention_src.kinds import check_dense
 from attention_src.models.smollm2.config import Config
 from attention_src.tensors import as_tensor, whole_numbers
 
@@ -24,6 +25,7 @@ def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B
     """
     if isinstance(ids, str):
         raise ValueError(f"ids is {ids!r:.50}; it should hold token ids: model.encode(text)")
+    check_dense(ids, "ids")
     try:
         ids = torch.as_tensor(ids, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
