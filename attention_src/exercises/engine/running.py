@@ -5,7 +5,6 @@ It also decides which arguments are passed, and whether they are named as the ex
 
 import contextlib
 import copy
-import functools
 import inspect
 import io
 import warnings
@@ -194,7 +193,6 @@ def by_name(f: Callable, reference: Callable) -> Callable:
     parameters = inspect.signature(reference).parameters.values()
     names = [p.name for p in parameters if p.default is not p.empty]
 
-    @functools.wraps(f)
     def called(*args: Any) -> Any:
         n = len(args) - len(names)
         return f(*args[:n], **dict(zip(names, args[n:], strict=True)))
