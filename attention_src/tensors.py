@@ -2,7 +2,7 @@
 
 import functools
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -14,16 +14,19 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
+def check_tensors(
+    *, one_dtype: bool = True, optional: Collection[str] = (), **tensors: Any
+) -> None:
     """Check that all are dense tensors of floating-point numbers, on one device and of one dtype.
 
     Args:
         one_dtype: False = dtypes may differ: float32 parameters with float16 inputs
-        tensors: by the names that a message should use; None is skipped
+        optional: names of those that may be None
+        tensors: by the names that a message should use
     Raises:
         ValueError: names the argument that does not fit, and says what it is
     """
-    given = {name: x for name, x in tensors.items() if x is not None}
+    given = {n: x for n, x in tensors.items() if x is not None or n not in optional}
     for name, x in given.items():
         if not isinstance(x, Tensor):
             raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")

@@ -55,8 +55,10 @@ def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d
         codes: int8 [..., d]
         scale: float32 [..., 1]
     Returns: float32 [..., d]
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
-    return np.asarray(codes).astype(np.float32) * np.asarray(scale, dtype=np.float32)
+    return _float32(codes, "codes") * _float32(scale, "scale")
 
 
 def quantize_asymmetric(
@@ -95,9 +97,11 @@ def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarr
         codes: uint8 [...]
         scale, zero: float32, broadcast against codes
     Returns: float32, of the shape of codes
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
     with np.errstate(invalid="ignore"):
-        return np.asarray(codes).astype(np.float32) * np.asarray(scale) + np.asarray(zero)
+        return _float32(codes, "codes") * _float32(scale, "scale") + _float32(zero, "zero")
 
 
 def quantize_per_channel(
@@ -140,6 +144,8 @@ def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndar
         codes: uint8 [..., n, d]
         scale, zero: float32 [..., n / group, d]
     Returns: float32 [..., n, d]
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
     codes, scale, zero = np.asarray(codes), np.asarray(scale), np.asarray(zero)
     group = codes.shape[-2] // max(1, scale.shape[-2])
@@ -174,9 +180,14 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
         d: number of codes in a row
     Returns: uint8 [..., d], 0 … 15
     Raises:
-        ValueError: packed does not have ceil(d / 2) bytes a row
+        ValueError: packed does not hold whole numbers, or not ceil(d / 2) bytes a row
     """
     packed = np.asarray(packed)
+    if packed.dtype.kind not in "iu" or packed.ndim < 1:
+        raise ValueError(
+            f"packed has dtype {packed.dtype} and shape {list(packed.shape)}; it should be rows of "
+            "whole numbers, from pack_int4"
+        )
     if packed.shape[-1] != (check_size(d, "d") + 1) // 2:
         raise ValueError(
             f"packed has {packed.shape[-1]} bytes a row; for d={d} codes it should have "
