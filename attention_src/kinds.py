@@ -6,6 +6,9 @@ Works on NumPy arrays and torch tensors alike, as `shapes` does.
 import re
 from typing import Any
 
+# As str writes their names: torch.bfloat16, float32; >f4 is NumPy's float32 in another byte order.
+FLOAT = re.compile(r"(torch\.)?b?float(16|32|64|96|128)|[<>]f(2|4|8|12|16)")
+
 
 def check_dense(x: Any, name: str) -> None:
     """Check that a tensor holds all of its numbers, one beside the other.
@@ -33,4 +36,4 @@ def is_float(dtype: Any) -> bool:
         dtype: of NumPy or torch
     Returns: True for float16, bfloat16, float32, float64 and NumPy's longer ones
     """
-    return re.fullmatch(r"(torch\.)?b?float(16|32|64|96|128)", str(dtype)) is not None
+    return FLOAT.fullmatch(str(dtype)) is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.kinds import check_dense
+from attention_src.kinds import check_dense, is_float
 
 
 def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
@@ -214,7 +214,7 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
 def _hint_for_numbers(mask: Any, name: str) -> str:
     """What to do instead: an additive mask holds 0 and −inf or very low numbers, a bias others."""
     ones = mask == 1
-    if "float" not in str(mask.dtype) or bool(ones.any() and (ones | (mask == 0)).all()):
+    if not is_float(mask.dtype) or bool(ones.any() and (ones | (mask == 0)).all()):
         return f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
     if bool(((mask != 0) & (mask > -1e4)).any()):
         return (

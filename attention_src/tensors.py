@@ -5,6 +5,7 @@ import reprlib
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -54,7 +55,8 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         name: of the argument
         what: it should be, for the message
         options: device and dtype of the tensor; None = x's
-    Returns: the tensor, x itself if it is one already
+    Returns: the tensor, x itself if it is one already; a copy of an array whose strides or byte
+        order torch does not take
     Raises:
         ValueError: no tensor can be made of x; a sparse or nested tensor
     """
@@ -64,7 +66,21 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
     try:
         return torch.as_tensor(x, **options)
     except (TypeError, ValueError, RuntimeError):
+        pass
+    try:
+        return torch.as_tensor(_copied(x), **options)
+    except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{name} is {reprlib.repr(x)}; it should be {what}") from None
+
+
+def _copied(x: Any) -> np.ndarray:
+    """An array that torch does not take as it is: mask[::-1], or bytes in another order."""
+    rows = x if isinstance(x, list | tuple) else [x]
+    if not any(isinstance(row, np.ndarray) for row in rows):
+        raise TypeError
+    array = np.asarray(x)
+    wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # torch has nothing wider
+    return array.astype(np.float64 if wide else array.dtype.newbyteorder("="), order="C")
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:

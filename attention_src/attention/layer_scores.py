@@ -60,8 +60,8 @@ def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
     check_bias(bias, target)
     dtype = compute_dtype(q)
     if not isinstance(bias, Alibi):
-        return torch.as_tensor(bias, dtype=dtype, device=q.device)
-    slopes = torch.as_tensor(bias.slopes, dtype=dtype, device=q.device)
+        return as_tensor(bias, "bias", "an array of numbers", dtype=dtype, device=q.device)
+    slopes = as_tensor(bias.slopes, "slopes", "a row of numbers", dtype=dtype, device=q.device)
     n_q, n_k = target[-2:]
     t = torch.arange(n_q, device=q.device) + n_k - n_q
     return Alibi(slopes).tile(t, torch.arange(n_k, device=q.device))
