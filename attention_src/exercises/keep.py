@@ -78,7 +78,7 @@ def parts() -> dict[str, Callable]:
 
     Returns: for each name of PARTS that is there, its function
     Raises:
-        ValueError: a file does not define its function any more
+        ValueError: a file does not define its function any more, or is not UTF-8
     """
     there = [name for name in PARTS if (place() / f"{name}.py").is_file()]
     return {name: _load(name) for name in there if not IN_PAGE or _still_right(name)}
@@ -113,7 +113,11 @@ def _write(part: str, f: Callable) -> None:
 def _load(name: str) -> Callable:
     file = place() / f"{name}.py"
     space: dict[str, Any] = {"__name__": f"my_attention.{name}"}
-    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), space)
+    try:
+        code = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8, keep {name} again: {error}") from None
+    exec(compile(code, str(file), "exec"), space)
     if not callable(space.get(name)):
         raise ValueError(f"{file} defines no function {name}: keep it again")
     return space[name]
