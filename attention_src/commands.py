@@ -29,7 +29,8 @@ def run(main: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        return _said(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        where = error.filename or "standard output"  # opening names its file, writing does not
+        return _said(f"{where}: {error.strerror}" if error.strerror else error)
     except UnicodeEncodeError as error:
         return _said(f"standard output takes {error.encoding} only; set PYTHONIOENCODING=utf-8")
     except (ValueError, ImportError) as error:

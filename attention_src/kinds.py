@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+# As str writes their names: torch.bfloat16, float32; >f4 is NumPy's float32 in another byte order.
+FLOAT = re.compile(r"(torch\.)?b?float(16|32|64|96|128)|[<>]f(2|4|8|12|16)")
+
 
 def check_dense(x: Any, name: str) -> None:
     """Check that a tensor or array holds all of its numbers, one beside the other.
@@ -47,4 +50,4 @@ def is_float(dtype: Any) -> bool:
         dtype: of NumPy or torch
     Returns: True for float16, bfloat16, float32, float64 and NumPy's longer ones
     """
-    return re.fullmatch(r"(torch\.)?b?float(16|32|64|96|128)", str(dtype)) is not None
+    return FLOAT.fullmatch(str(dtype)) is not None

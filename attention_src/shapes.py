@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.kinds import check_dense
+from attention_src.kinds import check_dense, is_float
 
 
 def as_array(x: Any, name: str) -> np.ndarray:
@@ -229,7 +229,7 @@ def check_boolean(mask: Any, name: str = "mask") -> None:
 def _hint_for_numbers(mask: Any, name: str) -> str:
     """What to do instead: an additive mask holds 0 and −inf or very low numbers, a bias others."""
     ones = mask == 1
-    if "float" not in str(mask.dtype) or bool(ones.any() and (ones | (mask == 0)).all()):
+    if not is_float(mask.dtype) or bool(ones.any() and (ones | (mask == 0)).all()):
         return f"A 0/1 mask where 1 = may attend? Pass {name} == 1. Where 1 = padding? {name} == 0"
     if bool(((mask != 0) & (mask > -1e4)).any()):
         return (
@@ -334,10 +334,7 @@ def check_whole(x: Any, name: str, low: int, high: int) -> np.ndarray:
     Raises:
         ValueError: not whole numbers, or one that is out of range
     """
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise ValueError(f"{name} has rows of different lengths") from None
+    array = as_array(x, name)
     if array.dtype.kind not in "iu" and array.size:
         raise ValueError(f"{name} has dtype {array.dtype}; it should hold whole numbers")
     wrong = array[(array < low) | (array > high)]

@@ -2,9 +2,10 @@
 
 import functools
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
@@ -16,16 +17,19 @@ KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 _KERNEL = 'impl is "triton", whose kernels have {}; it should be "{}"'
 
 
-def check_tensors(*, one_dtype: bool = True, **tensors: Any) -> None:
+def check_tensors(
+    *, one_dtype: bool = True, optional: Collection[str] = (), **tensors: Any
+) -> None:
     """Check that all are dense tensors of floating-point numbers, on one device and of one dtype.
 
     Args:
         one_dtype: False = dtypes may differ: float32 parameters with float16 inputs
-        tensors: by the names that a message should use; None is skipped
+        optional: names of those that may be None
+        tensors: by the names that a message should use
     Raises:
         ValueError: names the argument that does not fit, and says what it is
     """
-    given = {name: x for name, x in tensors.items() if x is not None}
+    given = {n: x for n, x in tensors.items() if x is not None or n not in optional}
     for name, x in given.items():
         if not isinstance(x, Tensor):
             raise ValueError(f"{name} is a {type(x).__name__}; it should be a torch tensor")
@@ -82,7 +86,8 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         name: of the argument
         what: it should be, for the message
         options: device and dtype of the tensor; None = x's
-    Returns: the tensor, x itself if it is one already
+    Returns: the tensor, x itself if it is one already; a copy of an array whose strides or byte
+        order torch does not take
     Raises:
         ValueError: no tensor can be made of x; as `kinds.check_dense`
     """
@@ -91,6 +96,10 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
         return torch.as_tensor(x, **options)
     try:
         return torch.as_tensor(x, **options)
+    except (TypeError, ValueError, RuntimeError):
+        pass
+    try:
+        return torch.as_tensor(_copied(x), **options)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{name} is {reprlib.repr(x)}; it should be {what}") from None
 
@@ -108,6 +117,16 @@ def whole_numbers(x: Tensor, name: str) -> Tensor:
     if x.numel() and (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool):
         raise ValueError(f"{name} has dtype {x.dtype}; it should hold whole numbers")
     return x.to(torch.int64)
+
+
+def _copied(x: Any) -> np.ndarray:
+    """An array that torch does not take as it is: mask[::-1], or bytes in another order."""
+    rows = x if isinstance(x, list | tuple) else [x]
+    if not any(isinstance(row, np.ndarray) for row in rows):
+        raise TypeError
+    array = np.asarray(x)
+    wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # torch has nothing wider
+    return array.astype(np.float64 if wide else array.dtype.newbyteorder("="), order="C")
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:

@@ -23,6 +23,7 @@ def fail(error):
         (ImportError("tokenizers is not installed"), "tokenizers is not installed"),
         (FileNotFoundError(2, "No such file", "model.gguf"), "model.gguf: No such file"),
         (OSError(28, "No space left on device"), "standard output: No space left on device"),
+        (FileNotFoundError("No such file: model"), "No such file: model"),  # of a library
         (MemoryError(), "there is not enough memory: "),
         (RuntimeError("can't allocate memory: 7 bytes\nand more"), "not enough memory: can't"),
         (UnicodeEncodeError("ascii", "é", 0, 1, "no"), "takes ascii only; set PYTHONIOENCODING"),

@@ -5,6 +5,7 @@ t = i + n_k - n_q among the keys, as for causal masks.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class Alibi:
             )
         check_dense(self.slopes, "slopes")
         slopes = self.slopes if hasattr(self.slopes, "dtype") else np.asarray(self.slopes)
-        whole = str(slopes.dtype).removeprefix("torch.").startswith("int")
+        whole = re.match(r"(torch\.)?int|[<>]i", str(slopes.dtype))
         if len(slopes.shape) != 1 or not (whole or is_float(slopes.dtype)):
             raise ValueError(
                 f"slopes have shape {shape(slopes)} and dtype {slopes.dtype}; they should be a row "

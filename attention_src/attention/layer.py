@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_src.attention.layer_scores import (
     bias_tensor,
+    check_dropout,
     dropped,
     fused_attention,
     masked_scores,
@@ -98,6 +99,7 @@ def attend(
     """
     if seed is not None:
         check_seed(seed)
+    dropout = check_dropout(dropout)
     impl = _check_impl(
         impl, softcap=options.softcap, sink_logits=options.sink_logits, dropout=dropout or None
     )

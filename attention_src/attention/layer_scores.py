@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
+from attention_src.shapes import check_groups, check_mask, check_scale, check_seed, is_number
 from attention_src.tensors import as_tensor, check_tensors, compute_dtype, is_transformed
 
 
@@ -60,8 +60,8 @@ def bias_tensor(bias: Any, q: Tensor, k: Tensor) -> Float[Tensor, "..."] | None:
     check_bias(bias, target)
     dtype = compute_dtype(q)
     if not isinstance(bias, Alibi):
-        return torch.as_tensor(bias, dtype=dtype, device=q.device)
-    slopes = torch.as_tensor(bias.slopes, dtype=dtype, device=q.device)
+        return as_tensor(bias, "bias", "an array of numbers", dtype=dtype, device=q.device)
+    slopes = as_tensor(bias.slopes, "slopes", "a row of numbers", dtype=dtype, device=q.device)
     n_q, n_k = target[-2:]
     t = torch.arange(n_q, device=q.device) + n_k - n_q
     return Alibi(slopes).tile(t, torch.arange(n_k, device=q.device))
@@ -127,20 +127,32 @@ def stack_groups(x: Tensor, H_kv: int) -> Tensor:
     return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
 
 
-def dropped(p: Tensor, dropout: Any, seed: int | None) -> Tensor:
+def check_dropout(dropout: Any) -> float:
+    """Return the share of weights to drop.
+
+    Args:
+        dropout: a number from 0 to below 1
+    Returns: the same number, a float
+    Raises:
+        ValueError: anything else
+    """
+    if not is_number(dropout) or not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
+    return float(dropout)
+
+
+def dropped(p: Tensor, dropout: float, seed: int | None) -> Tensor:
     """Set each weight to 0 with probability dropout, and divide the others by 1 - dropout.
 
     Args:
         p: [B, H, n_q, n_k]  weights
-        dropout: from 0 to below 1
+        dropout: from `check_dropout`
         seed: None = torch's own random numbers
     Returns: [B, H, n_q, n_k]
     Raises:
-        ValueError: dropout out of range; a seed that is not a whole number
+        ValueError: a seed that is not a whole number
     Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its scaled form.
     """
-    if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
     seed = None if seed is None else check_seed(seed)
     if not dropout:
         return p

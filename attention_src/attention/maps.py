@@ -3,6 +3,7 @@
 Texts are tokenised as for MiniLM: token 0 is [CLS], token n - 1 is [SEP], words are in between.
 """
 
+import reprlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -94,7 +95,7 @@ def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
     Cost: 2 L n^3 FLOP.
     Source: Abnar & Zuidema 2020, arXiv:2005.00928, section 3 (their A-tilde is our R).
     """
-    p = as_array(weights, "weights").astype(float)
+    p = _real(weights, "weights")
     if p.ndim != 4 or p.shape[-1] != p.shape[-2]:
         raise ValueError(f"weights has shape {p.shape}: it must be [L, H, n, n]")
     rollout = identity = np.eye(p.shape[-1])
@@ -117,8 +118,7 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
         ValueError: value_norms does not fit weights
     Source: Kobayashi et al. 2020, arXiv:2004.10102 (their alpha f(x) is our p v W_O).
     """
-    p = as_array(weights, "weights").astype(float)
-    norms = as_array(value_norms, "value_norms").astype(float)
+    p, norms = _real(weights, "weights"), _real(value_norms, "value_norms")
     if p.ndim < 2 or norms.shape != (*p.shape[:-2], p.shape[-1]):
         raise ValueError(
             f"value_norms has shape {norms.shape}: weights of shape {p.shape} need one per key"
@@ -130,10 +130,19 @@ def contributions(weights: Any, value_norms: Any) -> Float[np.ndarray, "..."]:
 
 def _square_maps(p: Any) -> Float[np.ndarray, "*maps n n"]:
     """p in float64, checked to be maps of at least one word."""
-    array = as_array(p, "p").astype(float)
+    array = _real(p, "p")
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
         raise ValueError(
             f"p has shape {array.shape}: it must be [..., n, n] with n >= 3, "
             "[CLS] first and [SEP] last"
         )
     return array
+
+
+def _real(x: Any, name: str) -> np.ndarray:
+    """x in float64; an array, a tensor or nested lists."""
+    array = as_array(x, name)
+    try:
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {reprlib.repr(x)}; it should hold real numbers") from None

@@ -171,8 +171,12 @@ def to_additive(mask: Any, dtype: Any) -> Any:
         return mask.new_zeros(mask.shape, dtype=dtype).masked_fill(~mask, -np.inf)
     if str(dtype).startswith("torch."):
         raise ValueError(f"dtype is {dtype} but mask is NumPy: pass torch.from_numpy(mask)")
-    if np.dtype(dtype).kind != "f":
-        raise ValueError(f"dtype is {np.dtype(dtype)}; it should be a floating dtype")
+    try:
+        wanted = None if dtype is None else np.dtype(dtype)  # which makes float64 of None
+    except (TypeError, ValueError):
+        wanted = None
+    if wanted is None or wanted.kind != "f":
+        raise ValueError(f"dtype is {wanted or dtype}; it should be a floating dtype")
     return np.where(mask, 0.0, -np.inf).astype(dtype)
 
 

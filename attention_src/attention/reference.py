@@ -98,7 +98,7 @@ def attention_weights(
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    q, k, _, dtype = _checked(q, k, None)
+    q, k, _, dtype = _checked(q, k)
     return _weights(_scores(q, k, None, options), sink_logits).astype(dtype)
 
 
@@ -127,7 +127,7 @@ def attention_lse(
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L is our lse).
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    q, k, _, dtype = _checked(q, k, None)
+    q, k, _, dtype = _checked(q, k)
     return log_sum_exp64(_with_sink(_scores(q, k, None, options), sink_logits)).astype(dtype)
 
 
@@ -207,11 +207,11 @@ def attend64(
     return _weights(_scores(q, k, v, options), options.sink_logits) @ v
 
 
-def _checked(q: Any, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
-    """q, k and v in float64 (v may be None), and the dtype of the answer."""
+def _checked(q: Any, k: Any, *values: Any) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
+    """q, k and v in float64 (v is None if there are no values), and the dtype of the answer."""
     q, dtype = real_array(q, "q")
     k, _ = real_array(k, "k")
-    v = None if v is None else real_array(v, "v")[0]
+    v = real_array(values[0], "v")[0] if values else None
     check_qkv(q, k, v)
     check_leading(q, k, v)
     return q, k, v, dtype

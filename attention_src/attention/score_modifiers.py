@@ -1,7 +1,5 @@
 """What changes scores: mask, scale, bias, softcap, learned sinks. For arrays and tensors alike."""
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +7,7 @@ import numpy as np
 
 from attention_src.attention.bias import Alibi
 from attention_src.kinds import check_dense, is_float
-from attention_src.shapes import check_first_axis, check_flags, check_shape, shape
+from attention_src.shapes import check_first_axis, check_flags, check_shape, is_number, shape
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def check_softcap(softcap: Any) -> float | None:
     """
     if softcap is None:
         return None
-    if not isinstance(softcap, numbers.Real) or not math.isfinite(softcap) or softcap <= 0:
+    if not is_number(softcap) or softcap <= 0:
         raise ValueError(
             f"softcap is {softcap!r}; it should be a finite number above 0, or None for no bound"
         )

@@ -2,7 +2,7 @@
 
 import math
 
-from attention_src.shapes import check_groups, check_impl, check_size
+from attention_src.shapes import check_groups, check_impl, check_size, is_number
 
 
 def attention_flops(
@@ -155,8 +155,8 @@ def stored_bytes(n_numbers: int, dtype_bytes: float = 2) -> int:
     Raises:
         ValueError: a count that is not a whole number, or negative; bytes that are not positive
     """
-    if not (math.isfinite(dtype_bytes) and dtype_bytes > 0):
-        raise ValueError(f"dtype_bytes is {dtype_bytes}; it should be positive: 2 for float16")
+    if not is_number(dtype_bytes) or dtype_bytes <= 0:
+        raise ValueError(f"dtype_bytes is {dtype_bytes!r}; it should be positive: 2 for float16")
     return math.ceil(check_size(n_numbers, "n_numbers") * dtype_bytes)
 
 
@@ -173,10 +173,10 @@ def arithmetic_intensity(flops: float, n_bytes: float) -> float:
         ValueError: negative or non-finite operations, or bytes that are not positive
     Source: Williams, Waterman & Patterson 2009, Roofline.
     """
-    if not (math.isfinite(flops) and flops >= 0):
-        raise ValueError(f"flops is {flops}; it should be finite and not negative")
-    if not (math.isfinite(n_bytes) and n_bytes > 0):
-        raise ValueError(f"n_bytes is {n_bytes}; it should be finite and positive")
+    if not is_number(flops) or flops < 0:
+        raise ValueError(f"flops is {flops!r}; it should be finite and not negative")
+    if not is_number(n_bytes) or n_bytes <= 0:
+        raise ValueError(f"n_bytes is {n_bytes!r}; it should be finite and positive")
     return flops / n_bytes
 
 

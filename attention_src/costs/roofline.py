@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from attention_src.costs import arithmetic_intensity
+from attention_src.shapes import is_number
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class Cost:
 
     def __post_init__(self) -> None:
         for name, count in (("flops", self.flops), ("n_bytes", self.n_bytes)):
-            if not count >= 0:
-                raise ValueError(f"{name} is {count}; it should not be negative")
+            if not is_number(count) or count < 0:
+                raise ValueError(f"{name} is {count!r}; it should not be negative")
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.flops + other.flops, self.n_bytes + other.n_bytes)

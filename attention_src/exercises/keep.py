@@ -22,8 +22,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from attention_src.calls import positional
 from attention_src.exercises.engine.checking import passed
-from attention_src.exercises.engine.running import by_name, takes_names_only
 
 IN_PAGE = sys.platform == "emscripten"
 # What a language model can be run on, in the order in which the course builds it, and the module of
@@ -79,7 +79,7 @@ def parts() -> dict[str, Callable]:
 
     Returns: for each name of PARTS that is there, its function
     Raises:
-        ValueError: a file does not define its function any more
+        ValueError: a file does not define its function any more, or is not UTF-8
     """
     there = [name for name in PARTS if (place() / f"{name}.py").is_file()]
     return {name: _load(name) for name in there if not IN_PAGE or _still_right(name)}
@@ -114,10 +114,14 @@ def _write(part: str, f: Callable) -> None:
 def _load(name: str) -> Callable:
     file = place() / f"{name}.py"
     space: dict[str, Any] = {"__name__": f"my_attention.{name}"}
-    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), space)
+    try:
+        code = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8, keep {name} again: {error}") from None
+    exec(compile(code, str(file), "exec"), space)
     if not callable(f := space.get(name)):
         raise ValueError(f"{file} defines no function {name}: keep it again")
-    return by_name(f, _check(name).reference) if takes_names_only(f) else f
+    return positional(f, list(inspect.signature(_check(name).reference).parameters))
 
 
 def _check(name: str) -> Any:

@@ -9,6 +9,7 @@ from cycler import cycler
 from matplotlib.figure import Figure
 
 from attention_src.figures.svg import to_svg
+from attention_src.shapes import is_number
 
 PALETTE = {
     "q": "#0072B2",  # blue
@@ -57,11 +58,11 @@ def figure(width: float, height: float, **subplots: Any) -> tuple[Figure, Any]:
         ValueError: width or height is not a positive number
     """
     for name, value in (("width", width), ("height", height)):
-        if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
+        if not is_number(value) or value <= 0:
             raise ValueError(f"{name}={value!r}: it must be a positive number of inches")
     matplotlib.rcParams.update(STYLE)
     # Not made by pyplot: a notebook would show it a second time, as PNG.
-    fig = Figure(figsize=(width, height), layout="constrained")
+    fig = Figure(figsize=(float(width), float(height)), layout="constrained")
     return fig, fig.subplots(**subplots)
 
 

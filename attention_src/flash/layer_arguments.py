@@ -29,8 +29,9 @@ def bias_and_slopes(bias: Any, q: Tensor, k: Tensor) -> tuple[Tensor | None, Ten
     check_bias(bias, target)
     dtype = compute_dtype(q)
     if isinstance(bias, Alibi):
-        return None, torch.as_tensor(bias.slopes, dtype=dtype, device=q.device)
-    bias = torch.as_tensor(bias, dtype=dtype, device=q.device)
+        what = "a row of numbers"
+        return None, as_tensor(bias.slopes, "slopes", what, dtype=dtype, device=q.device)
+    bias = as_tensor(bias, "bias", "an array of numbers", dtype=dtype, device=q.device)
     return bias.reshape((1,) * (4 - bias.ndim) + tuple(bias.shape)), None
 
 

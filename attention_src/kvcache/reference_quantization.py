@@ -58,9 +58,10 @@ def dequantize_symmetric(codes: Any, scale: Any) -> Float32[np.ndarray, "*rows d
         codes: int8 [..., d]
         scale: float32 [..., 1]
     Returns: float32 [..., d]
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
-    codes, scale = as_array(codes, "codes"), as_array(scale, "scale")
-    return codes.astype(np.float32) * scale.astype(np.float32)
+    return _float32(codes, "codes") * _float32(scale, "scale")
 
 
 @own_errstate()
@@ -101,10 +102,12 @@ def dequantize_asymmetric(codes: Any, scale: Any, zero: Any) -> Float32[np.ndarr
         codes: uint8 [...]
         scale, zero: float32, broadcast against codes
     Returns: float32, of the shape of codes
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
     codes, scale, zero = as_array(codes, "codes"), as_array(scale, "scale"), as_array(zero, "zero")
     with np.errstate(invalid="ignore"):
-        return codes.astype(np.float32) * scale + zero
+        return _float32(codes, "codes") * _float32(scale, "scale") + _float32(zero, "zero")
 
 
 @own_errstate()
@@ -149,6 +152,8 @@ def dequantize_per_channel(codes: Any, scale: Any, zero: Any) -> Float32[np.ndar
         codes: uint8 [..., n, d]
         scale, zero: float32 [..., n / group, d]
     Returns: float32 [..., n, d]
+    Raises:
+        ValueError: an argument that does not hold real numbers
     """
     codes, scale, zero = as_array(codes, "codes"), as_array(scale, "scale"), as_array(zero, "zero")
     group = codes.shape[-2] // max(1, scale.shape[-2])
@@ -183,9 +188,14 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
         d: number of codes in a row
     Returns: uint8 [..., d], 0 … 15
     Raises:
-        ValueError: packed does not have ceil(d / 2) bytes a row
+        ValueError: packed does not hold whole numbers, or not ceil(d / 2) bytes a row
     """
-    packed = as_array(packed, "packed")
+    packed = np.asarray(packed)
+    if packed.dtype.kind not in "iu" or packed.ndim < 1:
+        raise ValueError(
+            f"packed has dtype {packed.dtype} and shape {list(packed.shape)}; it should be rows of "
+            "whole numbers, from pack_int4"
+        )
     if packed.shape[-1] != (check_size(d, "d") + 1) // 2:
         raise ValueError(
             f"packed has {packed.shape[-1]} bytes a row; for d={d} codes it should have "

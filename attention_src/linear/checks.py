@@ -1,10 +1,8 @@
 """Checks of options and values that the references and layers of this topic share."""
 
-import math
-import numbers
 from typing import Any
 
-from attention_src.shapes import check_flags, check_impl, check_size
+from attention_src.shapes import check_flags, check_impl, check_size, is_number
 
 FORMS = ("parallel", "recurrent", "chunkwise")
 FEATURE_MAPS = ("elu", "relu", "taylor", None)
@@ -68,7 +66,7 @@ def check_query_scale(scale: Any) -> float:
     """
     if scale is None:
         return 1.0
-    if not isinstance(scale, numbers.Real) or not math.isfinite(scale):
+    if not is_number(scale):
         raise ValueError(f"scale is {scale!r}; it should be a finite number, or None for 1")
     return float(scale)
 

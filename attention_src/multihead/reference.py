@@ -16,6 +16,7 @@ from attention_src.shapes import (
     check_groups,
     check_leading,
     check_mask,
+    check_number,
     check_qkv,
     check_size,
     real_array,
@@ -97,8 +98,7 @@ def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*bat
             f"gain has shape {list(gain.shape)} but x has shape {list(x.shape)}; gain should be "
             "[d], one number for each component"
         )
-    if not eps >= 0:
-        raise ValueError(f"eps is {eps!r}; it should be at least 0")
+    eps = check_number(eps, "eps", at_least=0)
     mean_square = (x**2).mean(axis=-1, keepdims=True)
     return (gain * x / np.sqrt(mean_square + eps)).astype(dtype)
 

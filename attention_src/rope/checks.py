@@ -33,7 +33,7 @@ def check_precision(dtype: Any) -> None:
         raise ValueError(
             f"positions has dtype {dtype}; it should hold whole numbers, float32 or float64"
         )
-    first_gap = {"float16": 2048, "bfloat16": 256}.get(kind)
+    first_gap = {"float16": 2048, "<f2": 2048, ">f2": 2048, "bfloat16": 256}.get(kind)
     if first_gap:
         raise ValueError(
             f"positions has dtype {dtype}, which cannot tell {first_gap} from {first_gap + 1}; "

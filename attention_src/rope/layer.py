@@ -134,9 +134,9 @@ def _fits(q: Any, k: Any, cos: Any, sin: Any) -> bool:
 def _check(q: Any, k: Any, cos: Any, sin: Any) -> None:
     """Raise for what does not fit, and say what it is."""
     check_tensors(q=q, k=k)
+    check_tensors(one_dtype=False, q=q, cos=cos, sin=sin)
     check_rotation(q, k, cos, sin)
     dtype = compute_dtype(q)
-    check_tensors(one_dtype=False, q=q, cos=cos, sin=sin)
     for name, x in (("cos", cos), ("sin", sin)):
         if x.requires_grad:
             raise ValueError(

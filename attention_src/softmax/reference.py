@@ -5,7 +5,6 @@ a row makes that row NaN. A fully masked row (every score −inf) gets weights 0
 course.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import real_array
+from attention_src.shapes import is_number, real_array
 from attention_src.softmax.alternatives import (
     entmax15,
     hardmax,
@@ -73,18 +72,19 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     Cost: n_k exponentials per row; x is read three times (maximum, sum, division).
     Source: Bridle 1990 for the name; the shift is folklore.
     """
-    _check_temperature(temperature)
+    temperature = _check_temperature(temperature)
     x, dtype = real_array(x, "x")
     return softmax64(x, axis, temperature).astype(dtype)
 
 
-def _check_temperature(temperature: float) -> None:
-    """Raise ValueError unless temperature is positive and finite."""
-    if not (temperature > 0 and math.isfinite(temperature)):
+def _check_temperature(temperature: Any) -> float:
+    """The temperature as a float; ValueError unless it is a number, positive and finite."""
+    if not is_number(temperature) or temperature <= 0:
         raise ValueError(
-            f"temperature is {temperature}; it should be positive and finite. For the limit "
+            f"temperature is {temperature!r}; it should be positive and finite. For the limit "
             "temperature -> 0 use hardmax; the limit of large temperatures is uniform weights"
         )
+    return float(temperature)
 
 
 @own_errstate()

@@ -61,7 +61,7 @@ def selective_scan(
     """
     check_flags(return_state=return_state)
     check_impl(form, SCAN_FORMS, "form")
-    check_tensors(one_dtype=False, x=x, dt=dt, A=A, B=B, C=C, D=D)
+    check_tensors(one_dtype=False, optional=("D",), x=x, dt=dt, A=A, B=B, C=C, D=D)
     check_scan(x, dt, A, B, C)
     if not torch.compiler.is_compiling():
         check_steps(dt)

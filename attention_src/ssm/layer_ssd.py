@@ -69,7 +69,7 @@ def ssd(
     check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")
     chunk = check_size(chunk, "chunk", at_least=1)
-    check_tensors(one_dtype=False, x=x, dt=dt, A=A, B=B, C=C, D=D, z=z)
+    check_tensors(one_dtype=False, optional=("D", "z"), x=x, dt=dt, A=A, B=B, C=C, D=D, z=z)
     check_ssd(x, dt, A, B, C, D, z)
     if not torch.compiler.is_compiling():
         check_steps(dt)

@@ -117,6 +117,9 @@ def test_a_damaged_file_is_named(folder):
     (folder / "softmax.py").write_text("x = 1\n")
     with pytest.raises(ValueError, match=r"softmax\.py defines no function softmax"):
         parts()
+    (folder / "softmax.py").write_bytes("def softmax(é): ...".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"softmax\.py is not UTF-8, keep softmax again"):
+        parts()
 
 
 @pytest.mark.parametrize("part", PARTS)

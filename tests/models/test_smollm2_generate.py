@@ -3,14 +3,13 @@
 What holds for any weights is tested on the first three layers.
 """
 
+import numpy as np
 import pytest
 import torch
-from smollm2_support import llama, model, shallow
+from smollm2_support import llama, model, shallow, tokenizer
 
 from attention_src.kvcache.cache import KVCache
-from attention_src.models.smollm2.generate import (
-    generate_ids,
-)
+from attention_src.models.smollm2.generate import generate_ids, stop_ids
 from attention_src.models.smollm2.tokenizer import chat_prompt
 
 FRANCE = "The capital of France is"
@@ -169,10 +168,19 @@ def test_an_answer_ends_by_itself():
     assert model().generate(say, 12, chat=True, stop=None).startswith(answer + "<|im_end|>")
 
 
-@pytest.mark.parametrize("stop", ["The cat sat", [49152]])
-def test_stops_that_are_not_one_token(stop):
+@pytest.mark.parametrize(
+    "stop", ["The cat sat", [49152], -1, 1.5, True, [np.True_], [None], object(), np.float32(3)]
+)
+def test_stops_that_are_not_one_token(stop, untyped):
     with pytest.raises(ValueError, match="stop holds"):
-        model().generate(FRANCE, 2, stop=stop)
+        stop_ids(tokenizer(), stop)
+
+
+def test_stops_of_numpy_are_stops(untyped):
+    for stop in (3, np.int64(3), [np.uint8(3)], np.array([3]), (3, np.int32(3))):
+        assert stop_ids(tokenizer(), stop) == {3}
+        assert all(type(i) is int for i in stop_ids(tokenizer(), stop))
+    assert stop_ids(tokenizer(), None) == stop_ids(tokenizer(), []) == frozenset()
 
 
 # Streaming.

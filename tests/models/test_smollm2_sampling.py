@@ -212,6 +212,15 @@ def test_numbers_out_of_range(untyped, name, value):
         probabilities(torch.zeros(3), **options)
 
 
+def test_numbers_of_numpy_are_numbers(untyped):
+    logits = torch.tensor([3.0, 2.0, 1.0, 0.0])
+    wanted = probabilities(logits, temperature=0.5, top_k=3, top_p=0.75)
+    for kind in (np.float16, np.float32, np.float64):
+        got = probabilities(logits, kind(0.5), np.int64(3), kind(0.75))
+        assert torch.equal(got, wanted) and got.dtype == wanted.dtype
+    assert chooser(np.float32(0))(logits[None]).tolist() == [0]
+
+
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**64 - 1])
 def test_seeds_that_are_none(untyped, seed):
     with pytest.raises(ValueError, match=r"^seed is "):

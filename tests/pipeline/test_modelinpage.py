@@ -83,7 +83,8 @@ def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest)
 
 
 def test_the_tokenizer_of_the_page_gives_what_tokenizers_gives():
-    varied, theirs = texts(), original()
+    later = [f"ok{c} {c}" for c in "\U0001fae8\u0378\uffff\u0898\u2e52\u20c0\U0001e08f\u166d\u1734"]
+    varied, theirs = texts() + later, original()
     found = in_node("return given.map((text) => tokenize(text, model.ids));", varied)
     for text, one in zip(varied, found, strict=True):
         wanted = theirs.encode(text)

@@ -57,6 +57,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.calls import positional
 from attention_src.exercises.engine.answers import identical, kind, to_array
 from attention_src.exercises.engine.cases import Case, Mistake, drawn_cases
 from attention_src.exercises.engine.comparing import compare
@@ -70,7 +71,6 @@ from attention_src.exercises.engine.running import (
     attempt,
     by_name,
     misnamed,
-    takes_names_only,
 )
 from attention_src.exercises.engine.variants import variants
 
@@ -206,7 +206,7 @@ class Check(Asked):
             return stale
         if said := misnamed(f, self.reference) or self._written_out(f):
             return self._report("wrong", said)
-        if self.also and (wrong := self.also(f)) is not None:
+        if self.also and (wrong := self.also(positional(f, self._inputs))) is not None:
             return wrong
         self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
@@ -214,8 +214,7 @@ class Check(Asked):
         return self._report("passed", f"It is right in all {len(outcomes)} cases.")
 
     def _attempt(self, f: Callable, case: Case, args: tuple | None = None) -> Outcome:
-        if takes_names_only(f):
-            f = by_name(f, self.reference)
+        f = positional(f, self._inputs)
         tried, args = self.watch(f) if self.watch else f, case.args if args is None else args
         return attempt(tried, args, self._arrays, max_bytes=case.max_bytes, seconds=self.seconds)
 
@@ -270,11 +269,12 @@ class Check(Asked):
 
     def _written_out(self, f: Callable) -> str:
         """What to say if f fails where arguments that may be left out are there by name."""
+        named = by_name(positional(f, self._inputs), self.reference)
         for case in self.cases:
             rest = len(as_called(self.reference, case.args))
             if rest == len(case.args):
                 continue
-            if self._failure(0, case, self._attempt(by_name(f, self.reference), case)):
+            if self._failure(0, case, self._attempt(named, case)):
                 pairs = zip(self._inputs[rest:], case.args[rest:], strict=True)
                 names = " and ".join(f"{name}={value}" for name, value in pairs)
                 return f"It fails when {names} is written out ({case.name})."

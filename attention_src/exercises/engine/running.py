@@ -5,7 +5,6 @@ It also decides which arguments are passed, and whether they are named as the ex
 
 import contextlib
 import copy
-import functools
 import inspect
 import io
 import warnings
@@ -189,31 +188,16 @@ def by_name(f: Callable, reference: Callable) -> Callable:
     Args:
         f: the learner's function
         reference: the right one
-    Returns: a function of arguments by position, of which the last may be left out
+    Returns: a function of all arguments, by position
     """
     parameters = inspect.signature(reference).parameters.values()
     names = [p.name for p in parameters if p.default is not p.empty]
-    n = len(parameters) - len(names)
 
-    @functools.wraps(f)
-    def called(*args: Any, **named: Any) -> Any:
-        return f(*args[:n], **dict(zip(names, args[n:], strict=False)), **named)
+    def called(*args: Any) -> Any:
+        n = len(args) - len(names)
+        return f(*args[:n], **dict(zip(names, args[n:], strict=True)))
 
     return called
-
-
-def takes_names_only(f: Callable) -> bool:
-    """Whether f has arguments that it takes by name alone, as in f(q, *, mask=None).
-
-    Args:
-        f: the learner's function
-    Returns: False, too, if f does not tell its arguments
-    """
-    try:
-        theirs = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):  # built in
-        return False
-    return any(p.kind is p.KEYWORD_ONLY for p in theirs)
 
 
 def misnamed(f: Callable, reference: Callable) -> str:

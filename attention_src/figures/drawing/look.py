@@ -1,6 +1,7 @@
 """How every drawing looks: colours, sizes of type, strokes; how elements are written."""
 
 import math
+import numbers
 from collections.abc import Collection
 from xml.etree import ElementTree as ET
 
@@ -88,6 +89,6 @@ def positive(name: str, value: float) -> float:
     Raises:
         ValueError: value is not a finite number above 0
     """
-    if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
+    if not (isinstance(value, numbers.Real) and 0 < value < math.inf):
         raise ValueError(f"{name}={value!r}: it should be a positive number")
     return value

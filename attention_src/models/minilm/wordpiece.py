@@ -14,20 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from attention_src.models.minilm.characters import DROPPED, HAN, MARKS, SIGNS, one_of
+
 SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")  # may be typed: [MASK] hides a word
 UNKNOWN, FIRST, LAST = "[UNK]", "[CLS]", "[SEP]"
 LONGEST = 100  # characters; a longer word is unknown
-DROPPED = {"Cc", "Cf", "Cn", "Co"}
-HAN = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
+DROP, MARK, SIGN, HAN_CHARACTER = map(one_of, (DROPPED, MARKS, SIGNS, HAN))
 
 
 class Encoded(NamedTuple):
@@ -113,26 +105,10 @@ def tokenize(text: str, vocabulary: Mapping[str, int]) -> tuple[list[str], list[
 
 def _words(text: str) -> list[str]:
     """Without control characters and accents, in lower case; signs and Han characters alone."""
-    spread = unicodedata.normalize("NFD", "".join(map(_clean, text)))
-    small = "".join(c.lower() for c in spread if unicodedata.category(c) != "Mn")
-    return "".join(f" {c} " if _is_sign(c) else c for c in small).split()
-
-
-def _clean(c: str) -> str:
-    if c in "\t\n\r":
-        return " "
-    if c == "\ufffd" or unicodedata.category(c) in DROPPED:
-        return ""
-    if not c.isascii() and any(first <= ord(c) <= last for first, last in HAN):
-        return f" {c} "
-    return " " if c.isspace() else c
-
-
-def _is_sign(c: str) -> bool:
-    """Of ASCII, all that is no letter, digit or blank; beyond it, punctuation."""
-    if c.isascii():
-        return c.isprintable() and not c.isalnum() and c != " "
-    return unicodedata.category(c).startswith("P")
+    cleaned = HAN_CHARACTER.sub(r" \g<0> ", DROP.sub("", text))
+    plain = MARK.sub("", unicodedata.normalize("NFD", cleaned))
+    small = "".join(c.lower() for c in plain)  # one by one: a Σ at the end of a word stays a σ
+    return SIGN.sub(r" \g<0> ", small).split()
 
 
 def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:

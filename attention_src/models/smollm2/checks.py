@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from attention_src.kinds import check_dense
 from attention_src.models.smollm2.config import Config
 from attention_src.tensors import as_tensor, whole_numbers
 
@@ -25,11 +24,7 @@ def check_ids(ids: Any, config: Config, device: torch.device) -> Int[Tensor, "*B
     """
     if isinstance(ids, str):
         raise ValueError(f"ids is {ids!r:.50}; it should hold token ids: model.encode(text)")
-    check_dense(ids, "ids")
-    try:
-        ids = torch.as_tensor(ids, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"ids is a {type(ids).__name__} that is no array: {error}") from None
+    ids = as_tensor(ids, "ids", "an array of token ids, [n] or [B, n]", device=device)
     if ids.ndim not in (1, 2) or 0 in ids.shape:
         raise ValueError(
             f"ids has shape {list(ids.shape)}; it should be [n] or [B, n] with at least one token"

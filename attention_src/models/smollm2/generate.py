@@ -1,5 +1,6 @@
 """Generation: choose a token, append it, repeat."""
 
+import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -158,18 +159,20 @@ def stop_ids(tokenizer: Tokenizer, stop: str | int | Iterable[str | int] | None)
     Raises:
         ValueError: a text of several tokens or none, or an out-of-range id
     """
-    if isinstance(stop, str | int):
-        stop = (stop,)
+    if isinstance(stop, str) or not isinstance(stop, Iterable):
+        stop = () if stop is None else (stop,)
     found = set()
-    for token in stop or ():
+    for token in stop:
         ids = tokenizer.encode(token) if isinstance(token, str) else [token]
         if len(ids) != 1:
             raise ValueError(f"stop holds {token!r}, which is {len(ids)} tokens; it should be one")
-        if type(ids[0]) is not int or not 0 <= ids[0] < len(tokenizer):
+        [i] = ids
+        whole = isinstance(i, numbers.Integral) and not isinstance(i, bool)  # NumPy's too
+        if not whole or not 0 <= i < len(tokenizer):
             raise ValueError(
                 f"stop holds {token!r}; it should hold texts, or ids from 0 to {len(tokenizer) - 1}"
             )
-        found.add(ids[0])
+        found.add(int(i))
     return frozenset(found)
 
 

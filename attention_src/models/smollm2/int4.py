@@ -113,7 +113,8 @@ def pack(rows: UInt8[np.ndarray, "d_out n_bytes"], kind: str) -> PackedMatrix:
     pairs = torch.empty(n_blocks, len(rows), 2, dtype=torch.bfloat16, device=cpu)
     for start in range(0, len(rows), ROWS):  # int32 codes of all rows would take 226 MB
         some = slice(start, start + ROWS)
-        code, pair = split(torch.tensor(rows[some], device=cpu).unflatten(1, (-1, n_bytes)))
+        part = torch.tensor(np.ascontiguousarray(rows[some]), device=cpu)
+        code, pair = split(part.unflatten(1, (-1, n_bytes)))
         codes[some] = torch._convert_weight_to_int4pack_for_cpu(code.flatten(1).int(), 1)
         pairs[:, some] = pair.transpose(0, 1)
     return PackedMatrix(codes, pairs, d_in, n_halves)

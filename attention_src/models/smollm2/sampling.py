@@ -1,6 +1,5 @@
 """From logits to the next token."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from attention_src.shapes import check_size
+from attention_src.shapes import check_size, is_number
 from attention_src.softmax.layer import softmax
 
 Choose = Callable[[Float32[Tensor, "B n_vocabulary"]], Int64[Tensor, "B"]]
@@ -99,14 +98,14 @@ def probabilities(
     if temperature == 0:
         raise ValueError("temperature is 0; to divide by, it should be above 0")
     # With the largest shifted to 0, dividing by a tiny temperature cannot overflow to inf - inf.
-    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(temperature, 1e-30)
+    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(float(temperature), 1e-30)
     p, order = softmax(scaled).sort(dim=-1, descending=True, stable=True)
     if top_k is not None:
         p[..., top_k:] = 0
         p = p / p.sum(dim=-1, keepdim=True)
     if top_p is not None and top_p < 1:
         before = p.cumsum(dim=-1) - p  # sum over the more probable tokens
-        p = p.masked_fill((before >= top_p) & (before > 0), 0)  # the first always stays
+        p = p.masked_fill((before >= float(top_p)) & (before > 0), 0)  # the first always stays
         p = p / p.sum(dim=-1, keepdim=True)
     return torch.zeros_like(p).scatter(-1, order, p)
 
@@ -119,13 +118,9 @@ def check_sampling(temperature: Any, top_k: Any, top_p: Any) -> None:
     Raises:
         ValueError: names the parameter that is out of range
     """
-    if not _is_real(temperature) or not 0 <= temperature < math.inf:
+    if not is_number(temperature) or temperature < 0:
         raise ValueError(f"temperature is {temperature!r}; it should be a number, at least 0")
     if top_k is not None:
         check_size(top_k, "top_k", at_least=1)
-    if top_p is not None and (not _is_real(top_p) or not 0 < top_p <= 1):
+    if top_p is not None and (not is_number(top_p) or not 0 < top_p <= 1):
         raise ValueError(f"top_p is {top_p!r}; it should be above 0 and at most 1")
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,10 +1,12 @@
 """Which part of a forward pass is whose, and which does the work of which."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from attention_src.calls import positional
 from attention_src.models.smollm2.learner.checks import PartError, checked, kind, name_of
 from attention_src.models.smollm2.learner.defaults import OURS
 
@@ -52,7 +54,7 @@ class Parts:
                 raise ValueError(f"parts holds {name!r}; it should hold some of {names}")
             if not callable(f):
                 raise ValueError(f"parts[{name!r}] is {type(f).__name__}; it should be a function")
-        self.own = dict(own)
+        self.own = {name: positional(f, _names(name)) for name, f in own.items()}
 
     def whose(self) -> dict[str, str]:
         """Say whose each part is.
@@ -227,3 +229,9 @@ class Parts:
     def _who(self, name: str) -> str:
         """What an error calls a part."""
         return f"parts[{name!r}] ({name_of(self.own[name])})" if name in self.own else f"our {name}"
+
+
+def _names(part: str) -> list[str]:
+    """The arguments of a part, as its method here calls them."""
+    method = getattr(Parts, part, None)  # softmax has none, and one argument
+    return list(inspect.signature(method).parameters)[1:] if method else []

@@ -17,6 +17,7 @@ from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.trace import Probe
 from attention_src.models.smollm2.weights import Layer, Weights
 from attention_src.rope.scaling import Scaling
+from attention_src.tensors import as_tensor
 
 
 def forward(
@@ -96,7 +97,9 @@ def causal(n_q: int, n_k: int, mask: Any) -> Bool[np.ndarray, "*batch n_q n_k"]:
     Returns: bool [n_q, n_k], or with the axes of mask; True = may attend
     """
     visible = np.tri(n_q, n_k, n_k - n_q, dtype=bool)
-    return visible if mask is None else visible & torch.as_tensor(mask).numpy()
+    if mask is None:
+        return visible
+    return visible & as_tensor(mask, "mask", "a boolean tensor or array").numpy()
 
 
 def _tensor(x: np.ndarray) -> Tensor:
