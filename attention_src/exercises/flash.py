@@ -317,11 +317,15 @@ l not rescaled: it does not rescale l when the maximum rises
     l = l + p.sum(axis=1, keepdims=True)
 acc not rescaled: it does not rescale acc. Several tiles?
     acc = acc + p @ v_j
-nothing rescaled: it rescales nothing
-    p, rescale = np.exp(s - safe), 1
-tiles alone: it averages tiles, each with its own softmax
-    acc = acc + p @ v_j / p.sum(axis=1, keepdims=True)
-    o[i : i + block_q] = np.nan_to_num(acc / max(1, -(-n_seen // block_k)))
+signs: the middle number of each output has its sign turned. Do you compare all numbers, and their \
+signs?
+    - return o
+    + o[:, o.shape[1] // 2] *= -1
+    + return o
+rows exchanged: the first and the last query of a block get each other's output. Do you compare \
+each output with its query's?
+    o[i : i + block_q] = acc / np.where(l == 0, 1, l)
+    + o[[i, i + len(q_i) - 1]] = o[[i + len(q_i) - 1, i]]
 last keys lost: it loses the last keys where block_k does not divide n_k
     for j in range(0, min(n_seen, n_k // block_k * block_k), block_k):
 last queries lost: it loses the last queries where block_q does not divide n_q

@@ -106,6 +106,21 @@ def between_tiles(tiled):
             assert all(np.allclose(o, outputs[0], atol=1e-4, equal_nan=True) for o in outputs)
 
 
+def viewed(look):
+    """A test that looks at the outputs through some function."""
+
+    def my_tiled_test(tiled):
+        for q, k, v in (*NORMAL[:2], FALLING):
+            for causal in (False, True):
+                right = attention(q, k, v, causal=causal)
+                for tile in TILES:
+                    before = q.copy()
+                    off = look(tiled(q, k, v, *tile, causal=causal)) - look(right)
+                    assert np.abs(off).max() <= 1e-4 and (q == before).all()
+
+    return my_tiled_test
+
+
 SLY = {
     ex.check_merge: """
 one maximum for all rows: safe = max(m.max(), -1e300)
@@ -168,6 +183,9 @@ the output alone: should return (o, lse)
         "never more queries than keys": (a_test([NORMAL[0], FALLING]), "caught 18 of 19"),
         "tiles that fit": (a_test([numbers(8, 8), FALLING], tiles=((2, 2), (4, 4))), "caught"),
         "one tile": (a_test(tiles=((16, 16),)), "caught"),
+        "sums over queries": (viewed(lambda o: o.sum(axis=0)), "caught 18 of 19"),
+        "first numbers": (viewed(lambda o: o[:, :1]), "caught 18 of 19"),
+        "sizes": (viewed(abs), "caught 18 of 19"),
         "normal scores alone": (a_test(NORMAL), "caught 17 of 19"),
         "q is not looked at": (a_test(keep=False), "caught 18 of 19"),
         "forgets NaN": (a_test(nan=False), "caught"),
