@@ -170,6 +170,7 @@ check_tiled_attention = Check(
         Case("all scores 0", (*_numbers(6, 3, 5, 2, 2, loud=0.0), 2)),
         Case("all scores near 1,001,000", (*_near_ties(1.0, 1.001), 2)),
         Case("all scores near −1,001,000", (*_near_ties(-1.0, 1.001), 3)),
+        Case("d_k = 65", (*_numbers(8, 2, 5, 65, 2), 2)),
         Case("d_k = 1, to twelve digits", (*_numbers(7, 2, 5, 1, 2), 2), rtol=1e-12),
     ],
     draw=_draw_numbers,

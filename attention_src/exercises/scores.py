@@ -66,6 +66,7 @@ check_dot_scores = Check(
         _dot_case("as many queries as keys", 14, (4, 3), (4, 3)),
         _dot_case("three queries, three keys, d_k = 3", 16, (3, 3), (3, 3)),
         _dot_case("the same, twice", 18, (2, 3, 3), (2, 3, 3)),
+        _dot_case("d_k = 65", 22, (2, 65), (3, 65)),
         _dot_case("d_k = 1, to twelve digits", 20, (2, 1), (3, 1), rtol=1e-12),
     ],
     draw=_draw_dot,

@@ -156,6 +156,8 @@ a little in the sum: Twelve digits are judged
     return acc / (l + 1e-9), (m + np.log(l))[:, 0]
 a little off the width:
     s = q @ k[j : j + block].T * (q.shape[1] - 1e-9) ** -0.5
+at most 32: d_k = 65
+    s = q @ k[j : j + block].T * min(q.shape[1], 32) ** -0.5
 so many blocks, not so many keys: MB of memory
     for j in range(0, len(k), size := -(-len(k) // block)):
     s = q @ k[j : j + size].T * q.shape[1] ** -0.5

@@ -135,6 +135,8 @@ three axes at most: return np.inner(q, k) * scale
 root of 8: scale = 8**-0.5
 a little off the width: Twelve digits are judged
     scale = 1 / np.sqrt(q.shape[-1] - 1e-9)
+at most 32: d_k = 65
+    scale = 1 / np.sqrt(min(q.shape[-1], 32))
 one less than the width: scale = 1 / np.sqrt(max(q.shape[-1] - 1, 1))
 positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
 capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
