@@ -163,6 +163,7 @@ check_attention = Check(
         _case("nobody may look at anything", _SMALL, np.zeros((2, 3))),
         _case("two guests, three goods, other numbers", _numbers(9, (2, 4), (3, 4), (3, 1))),
         _case("d_k = 65", _numbers(11, (2, 65), (3, 65), (3, 2))),
+        _case("forty queries, d_v = 40", _numbers(12, (40, 3), (6, 3), (6, 40))),
         _case("d_k = 1, to twelve digits", _CLOSELY, rtol=1e-12),
         _case("d_k = 1 and a mask, to twelve digits", _CLOSELY, [[1, 0, 1], [1, 1, 0]], rtol=1e-12),
         _case("a hidden score of -inf", _NOWHERE, [[1, 0, 1], [1, 0, 1]]),

@@ -174,6 +174,7 @@ check_additive_scores = Check(
         _additive_case("203 queries, 197 keys, 100 units", 5, 203, 197, 4, 5, 100, max_bytes=_ROOM),
         _additive_case("one query, 2,000 keys", 6, 1, 2000, 3, 2, 20, max_bytes=_ROOM),
         Case("query and key nearly cancel inside the tanh", _OPPOSITE),
+        _additive_case("widths of 20 and 30", 8, 3, 4, 20, 30, 17),
         Case("small sums, to twelve digits", _SMALL, rtol=1e-12),
     ],
     draw=_draw_additive,

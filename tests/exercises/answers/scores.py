@@ -142,6 +142,8 @@ positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtyp
 capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
 """,
     ex.check_additive_scores: """
+16 numbers of a key: widths of 20
+    from_k = k[:, :16] @ b[:16]
 the remainder left out:
     return np.stack([np.tanh(row + from_k) @ w * (i < len(q) // 8 * 8 or len(q) < 8) \
 for i, row in enumerate(q @ a)])
