@@ -98,6 +98,7 @@ check_crossing = Check(
         _case("lengths from 1 to 100,000, with noise", [1, 10, 1000, 100_000], 30, 2, 0.03, 7),
         _case("two lengths, not whole, and costs below 1e-9", [2.5, 41.25], 3e-13, 2e-14),
         _case("twelve lengths", range(5, 125, 10), 70, 1.5, 0.02, 8),
+        _case("forty lengths", range(7, 807, 20), 900, 2.5, 0.02, 9),
         _case("long lengths, close together", [99_000, 99_500, 100_000], 7e4, 1.3),
         _case("far below 1 token", [1, 3, 17, 200], 0.0123456784, 1),
     ],
@@ -164,6 +165,7 @@ check_slopes = Check(
         Case("lengths in no order", (np.array([8.0, 1.0, 4.0]), TWO_RUNS, PICKS)),
         Case("as many runs as lengths", _made(np.random.default_rng(0), 4, 4, 6, 2.0, 0.1)),
         Case("five runs, forty draws", _made(np.random.default_rng(1), 5, 6, 40, 1.5, 0.3)),
+        Case("twenty runs of thirty lengths", _made(np.random.default_rng(2), 20, 30, 5, 2.0, 0.1)),
         Case(
             "as many draws as runs and lengths, and lengths below 1",
             (np.array([0.25, 0.5, 3.0]), THREE_RUNS, np.array([[2, 0, 1], [0, 0, 2], [1, 2, 2]])),

@@ -94,7 +94,7 @@ def _mask(rng: np.random.Generator, front: tuple[int, ...], n_q: int, n_k: int) 
 def _draw(rng: np.random.Generator) -> tuple:
     front = tuple(int(n) for n in rng.integers(1, 4, size=rng.integers(0, 3)))
     n_q, n_k = (int(n) for n in rng.choice([1, 2, 3, 5, 7], 2))
-    d_k, d_v = (int(n) for n in rng.choice([1, 2, 3, 4, 6], 2))
+    d_k, d_v = (int(n) for n in rng.choice([1, 2, 3, 4, 5, 6, 9], 2))
     if rng.random() < 0.1:
         n_k = 130
     q, k = _queries_and_keys(rng, (*front, n_q, d_k), (*front, n_k, d_k))
@@ -162,6 +162,8 @@ check_attention = Check(
         _case("one query, one key", _numbers(6, (1, 3), (1, 3), (1, 2)), [[1]]),
         _case("nobody may look at anything", _SMALL, np.zeros((2, 3))),
         _case("two guests, three goods, other numbers", _numbers(9, (2, 4), (3, 4), (3, 1))),
+        _case("d_k = 65", _numbers(11, (2, 65), (3, 65), (3, 2))),
+        _case("forty queries, d_v = 40", _numbers(12, (40, 3), (6, 3), (6, 40))),
         _case("d_k = 1, to twelve digits", _CLOSELY, rtol=1e-12),
         _case("d_k = 1 and a mask, to twelve digits", _CLOSELY, [[1, 0, 1], [1, 1, 0]], rtol=1e-12),
         _case("a hidden score of -inf", _NOWHERE, [[1, 0, 1], [1, 0, 1]]),
@@ -318,6 +320,7 @@ check_attention_by_rows = Check(
         Case("large scores below 0", _BELOW),
         Case("1,501 queries and keys, 50 at a time", _MANY, max_bytes=4_000_000),
         Case("1,501 queries and keys, 4 at a time", _FEW, max_bytes=4_000_000),
+        Case("d_k = 65", _rows_case(7, 3, 4, 65, 2, rows=2)),
         Case("other numbers, 2 at a time", _rows_case(6, 4, 5, 3, 2, rows=2)),
         Case("d_k = 1, to twelve digits", _ROWS_CLOSELY, rtol=1e-12),
     ],

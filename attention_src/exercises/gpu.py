@@ -37,6 +37,7 @@ CHAINS = {
     "first and last of one size": ([10.0, 20], [400.0, 900, 400], 100.0, 10.0),
 }
 
+CHAINS["forty steps"] = (np.arange(40.0) * 37 % 11, np.arange(41.0) * 23 % 13, 2.0, 3.0)
 CLOSELY = {
     "nanoseconds, to twelve digits": ([8e5, 3e5], [2e4, 5e4, 3e4], 1e15, 3e12),
     "parts of operations and bytes": ([7.7, 2.25], [0.5, 0.125, 0.3], 3.0, 2.0),

@@ -133,6 +133,7 @@ check_append_and_read = Check(
         Case("texts and heads, several new tokens", _storage(3, (2, 3), 6, 1, 4)),
         Case("texts and heads, the last axis farthest apart in memory", _BY_COLUMNS),
         Case("three axes in front", _storage(3, (2, 1, 3), 5, 2, 2)),
+        Case("forty places of forty numbers", _storage(3, (2,), 40, 25, 9, 40, 40)),
         Case("NaN in the free places", _emptied(_storage(3, (2,), 5, 2, 2))),
     ],
     draw=_draw,

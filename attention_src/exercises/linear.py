@@ -38,7 +38,7 @@ def _draw(rng: np.random.Generator) -> tuple:
 _RNG = np.random.default_rng(6)
 _SMALL = (*-_RNG.uniform(90, 100, (2, 5, 2)), _RNG.normal(size=(5, 3)))
 
-_LARGE = tuple(size * x for size, x in zip((150, 150, 1), _inputs(10, 4, 2, 2), strict=True))
+_LARGE = tuple(size * x for size, x in zip((-95, -95, 1), _inputs(10, 4, 2, 2), strict=True))
 
 check_linear_attention = Check(
     "my_linear_attention",
@@ -52,8 +52,9 @@ check_linear_attention = Check(
         Case("entries up to 100", _inputs(4, 7, 3, 2, 40.0)),
         Case("all entries near -100", _SMALL),
         Case("1,024 tokens: no room for a table", _inputs(5, 1024, 8, 4), max_bytes=2 << 20),
+        Case("widths of 20 and 30", _inputs(11, 9, 20, 30)),
         Case("to twelve digits", _inputs(9, 5, 2, 3), rtol=1e-12),
-        Case("entries beyond 100", _LARGE),
+        Case("entries just beyond 100", _LARGE),
         Case("some entries exactly 0", tuple(np.maximum(x, 0) for x in _inputs(8, 6, 2, 3))),
     ],
     draw=_draw,
@@ -148,6 +149,7 @@ check_delta = Check(
         Case("from a state of zeros", (*_tokens(8, 4, 3, 2)[:4], np.zeros((3, 2)))),
         Case("a key of zeros", (_Q, _GAP, _V, np.full(5, 0.5), _STATE)),
         Case("24 tokens, a state in the hundreds", (*_LONG, np.ones(24), 300 * _STATE)),
+        Case("widths of 20 and 30", _tokens(11, 9, 20, 30)),
         Case("to twelve digits", _tokens(10, 4, 2, 3), rtol=1e-12),
         Case("β of 0 for all", (_Q, _K, _V, np.zeros(5), _STATE)),
     ],

@@ -233,6 +233,7 @@ check_multihead_attention = Check(
         _case("heads wider together than d_model", _inputs(8, 3, 2, 3, 4, 2)),
         _case("one token", _inputs(9, 1, 3, 2, 2, 2, lead=(1, 2))),
         _case("a visible score of -10^13", (np.eye(2), *_LOW, 1), _ONE_SEEN),
+        _case("d_k = 65", _inputs(15, 3, 2, 2, 65, 2, spread=0.3)),
         _case("d_k = 1, to twelve digits", _inputs(14, 3, 2, 2, 1, 2), rtol=1e-12),
     ],
     draw=_draw,

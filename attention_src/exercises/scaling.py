@@ -80,6 +80,7 @@ check_row_spread = Check(
         Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
         Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
         Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
+        Case("forty rows", (np.round(np.sin(np.arange(80.0)) * 5, 1).reshape(40, 2),)),
         Case("a millionth apart", (np.array([1e-6, 3e-6, -2e-6]),)),
     ],
     mistakes="""
@@ -166,6 +167,7 @@ check_qk_norm_scores = Check(
         Case("vectors of zeros", _ZERO),
         _case("heads", 0, 2, 5, 4, lead=(2, 3)),
         _case("one entry", 1, 3, 2, 1),
+        _case("20 queries, 30 keys, d_k = 65", 3, 20, 30, 65),
         _case("tiny vectors", 2, 2, 3, 5, factor=1e-3),
     ],
     mistakes="""

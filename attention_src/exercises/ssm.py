@@ -109,6 +109,7 @@ check_scan_on = Check(
         _scan("two texts", 8, (2,), (3, 2, 4)),
         _scan("two axes in front", 9, (2, 3), (4, 3, 2)),
         _scan("forty tokens", 10, (), (40, 2, 3)),
+        _scan("20 channels, 17 numbers of state", 15, (), (4, 20, 17)),
         _scan("small steps", 11, (), (3, 2, 2), dt=[[1e-3], [1e-4], [1e-6]]),
         _scan("padding alone", 12, (), (2, 2, 3), dt=0),
         _scan("nothing fades", 13, (), (3, 2, 2), A=0),

@@ -58,6 +58,16 @@ def test_a_right_implementation_is_met_again_and_again(check):
     assert "refuses a right implementation" in check(shaky).message
 
 
+def test_hints_are_given_when_asked_for(check, capsys):
+    check.hints = ["Twice."]
+    for _ in range(4):
+        message = check(weak_test).message
+        assert message.endswith("For a hint: check_sorts.hint()") and "Twice." not in message
+    capsys.readouterr()
+    check.hint()
+    assert capsys.readouterr().out == "Hint 1 of 1: Twice.\n"
+
+
 def test_what_slipped_through_is_told_at_the_second_try(check):
     assert "caught 1 of 2 wrong implementations (identity)" in check(weak_test).message
     assert check(weak_test).message.endswith("do you look?")

@@ -7,7 +7,7 @@ import inspect
 import pytest
 from worked import FOUND, label_of, run_exercise
 
-from attention_src.exercises.engine.ladder import Ladder
+from attention_src.exercises.engine.ladder import Ladder, Rung
 
 CHECKS = [one for one in FOUND if isinstance(one[2], Ladder)]
 NEEDS_THE_MODEL = {"check_patients"}  # its solution asks SmolLM2
@@ -35,6 +35,21 @@ def test_nothing_is_not_started_and_a_part_is_unfinished(check):
     right = [rung.value() if callable(rung.value) else rung.value for rung in check.rungs]
     assert check(*right[:-1]).status == "unfinished"
     assert check(*right).status == "passed"
+
+
+def test_a_hint_to_a_rung_is_given_when_asked_for(capsys):
+    check = Ladder("one", [Rung("a", "two", 2.0, hint="One and one."), Rung("b", "three", 3.0)])
+    for _ in range(3):
+        message = check(a=5, b=5).message
+        assert message.endswith('ask this check: .hint("a")') and "One and one" not in message
+    assert "hint" not in check(b=5).message
+    capsys.readouterr()
+    check.hint("a")
+    check.hint("b")
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["a  One and one.", "b  There is no hint to this rung."]
+    with pytest.raises(ValueError, match="'c' is no rung of this ladder: it has a, b"):
+        check.hint("c")
 
 
 @pytest.mark.parametrize(("chapter", "name", "check"), CHECKS)

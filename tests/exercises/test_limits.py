@@ -57,7 +57,7 @@ def test_an_endless_loop_ends_and_leaves_no_timer():
     begin, check = time.thread_time(), make()
     result = check(endless)
     assert time.thread_time() - begin < 3
-    assert result.status == "too slow" and not result and check.failures == 0
+    assert result.status == "too slow" and not result
     assert "centre: too slow to judge here, in case 1 of 1 (one row)" in result.message
     assert "not ended after 0.3 seconds of processor time. Does a loop never stop?" in words(result)
     assert "neither right nor wrong so far" in result.message and "Hint" not in result.message

@@ -32,9 +32,11 @@ cases from a seeded generator; the smallest that fails is reported if all named 
       expected = [2. 6.]
       yours    = [1. 9.]
     Likely cause (square): You squared x; double it.
-    Hint 1 of 2: What is 1 doubled?
+    For a hint: check_double.hint()
     >>> bool(result), result.status
     (False, 'wrong')
+    >>> check_double.hint()
+    Hint 1 of 2: What is 1 doubled?
 
 The right function is the solution that the chapter prints, and a mistake is a line of it written
 otherwise (`variants.py`); what fits no line is a `Mistake` with a function of its own. The right
@@ -64,7 +66,7 @@ from attention_src.exercises.engine.comparing import compare
 from attention_src.exercises.engine.diagnosing import explains
 from attention_src.exercises.engine.limits import Clock
 from attention_src.exercises.engine.memory import warm_up
-from attention_src.exercises.engine.messages import Asked, Result, report, shown, too_slow
+from attention_src.exercises.engine.messages import Hinted, Result, report, shown, too_slow
 from attention_src.exercises.engine.running import (
     Outcome,
     as_called,
@@ -102,7 +104,7 @@ def mistakes(right: Callable, text: str) -> list[Mistake]:
 
 
 @dataclass(eq=False, repr=False)
-class Check(Asked):
+class Check(Hinted):
     """One exercise. See the module's docstring for how to write it.
 
     Args:
@@ -110,7 +112,7 @@ class Check(Asked):
         reference: the right function; its parameter names label the inputs
         cases: the named inputs, simplest first
         mistakes: common wrong answers, to be recognised: a text for `variants`, or a list
-        hints: one more is shown after each failure; exceptions cost none
+        hints: given one by one when they are asked for, by check.hint(); gentlest first
         returns: names of the answer's parts if it is a tuple
         rtol: relative tolerance; 0 = to the last bit, where numbers only move; None = as the dtype
             of the inputs allows
@@ -125,7 +127,7 @@ class Check(Asked):
             ValueError, that says what is wrong
         also: also(f) -> what else is wrong with an answer that is right in all cases, as a Result,
             or None
-        failures: failed runs since the last pass
+        given: how many hints were asked for so far
     """
 
     name: str
@@ -143,7 +145,7 @@ class Check(Asked):
     solution: Callable | None = None
     watch: Callable[[Callable], Callable] | None = None
     also: Callable[[Callable], Result | None] | None = None
-    failures: int = 0
+    given: int = 0
     _known: dict[int, tuple[Case, list[np.ndarray]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -198,8 +200,6 @@ class Check(Asked):
         if all(outcome.nothing for outcome in named):
             return self._report("not started", _STUB if outcomes[0].error else _NO_RETURN)
         if failure:
-            if outcomes[failure[0]].error is None:
-                self.failures += 1
             status = "too slow" if outcomes[failure[0]].timed_out else "wrong"
             return report(status, self._explain(failure, cases, outcomes))
         if (stale := self._stale(f, named)) is not None:
@@ -208,7 +208,6 @@ class Check(Asked):
             return self._report("wrong", said)
         if self.also and (wrong := self.also(positional(f, self._inputs))) is not None:
             return wrong
-        self.failures = 0
         with contextlib.suppress(TypeError):  # what cannot be remembered cannot be kept either
             passed[f] = self.name
         return self._report("passed", f"It is right in all {len(outcomes)} cases.")
@@ -321,9 +320,7 @@ class Check(Asked):
         lines += [f"  It printed: {text[:160]}" for text in printed if text]
         if mistake := self._mistake(index, cases, outcomes):
             lines.append(f"Likely cause ({mistake.name}): {mistake.message}")
-        for number, hint in enumerate(self.hints[: self.failures], start=1):
-            lines.append(f"Hint {number} of {len(self.hints)}: {hint}")
-        return lines
+        return [*lines, *self._offer()]
 
     def _mistake(self, index: int, cases: list[Case], outcomes: list[Outcome]) -> Mistake | None:
         """The first mistake that explains every case that was tried."""

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.messages import Asked, Result, report, too_slow
+from attention_src.exercises.engine.messages import Hinted, Result, report, too_slow
 from attention_src.exercises.engine.running import Outcome, attempt
 from attention_src.exercises.engine.variants import variants
 
@@ -75,18 +75,19 @@ def implementations(right: Callable, text: str) -> list[Implementation]:
 
 
 @dataclass(eq=False, repr=False)
-class TestCheck(Asked):
+class TestCheck(Hinted):
     """An exercise in which the learner writes the test. See the module's docstring.
 
     Args:
         name: of the exercise; begins every message
         right: implementations that the test must accept: a text as `variants` reads it, or a list
         wrong: implementations that it must refuse, likewise
-        hints: shown one by one from the third failing try
+        hints: given one by one when they are asked for, by check.hint(); gentlest first
         seconds: of processor time that the test may take on one implementation
         asks: "test(rotate), which raises AssertionError if ...", for help(check)
         of: the function whose lines the texts write otherwise
         failures: failed runs since the last pass; a test that crashes or hangs costs none
+        given: how many hints were asked for so far
     """
 
     __test__ = False  # pytest collects what begins with Test
@@ -99,6 +100,7 @@ class TestCheck(Asked):
     asks: str = ""
     of: Any = None
     failures: int = 0
+    given: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,13 +188,11 @@ class TestCheck(Asked):
         return too_slow(self.name, f", on {about}", _of_the_test(outcome))
 
     def _wrong(self, lines: list[str], slipped: Implementation | None = None) -> Result:
-        """A failing try: it counts, and brings a hint."""
+        """A failing try, which counts."""
         self.failures += 1
         if slipped and self.failures > 1:
             lines = [*lines, f"One that slipped through: {_ended(slipped.why)}"]
-        for number, hint in enumerate(self.hints[: max(self.failures - 2, 0)], start=1):
-            lines = [*lines, f"Hint {number} of {len(self.hints)}: {hint}"]
-        return report("wrong", lines)
+        return report("wrong", [*lines, *self._offer()])
 
 
 _HANGS = (

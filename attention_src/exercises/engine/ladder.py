@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.answers import to_array
-from attention_src.exercises.engine.messages import Asked, Result, describe, report, text_of
+from attention_src.exercises.engine.messages import Asked, Result, describe, report, say, text_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Rung:
         asks: a few words on what is asked
         value: the right number or array, or a function without arguments that computes it
         replies: wrong values that people get, and what to tell the learner; a list is a tuple here
-        hint: shown from the second wrong try at this rung
+        hint: given when it is asked for, by check.hint("a")
         rtol: relative tolerance; the default asks for three significant digits, and the third
             may be one too small, as when digits are cut off
         atol: absolute tolerance, for values near 0
@@ -66,13 +66,11 @@ class Ladder(Asked):
         name: of the exercise; begins every message
         rungs: in the order of the derivation
         asks: 'the rungs of "How slow is slow?"', for help(check)
-        failures: for each letter, the wrong tries since the last pass
     """
 
     name: str
     rungs: list[Rung]
     asks: str = ""
-    failures: dict[str, int] = field(default_factory=dict)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -102,13 +100,27 @@ class Ladder(Asked):
             return report("not started", [f"{self.name}: not started. Fill in the first rung."])
         hold = sum(word == "yes" for word, _ in states)
         if hold == len(self.rungs):
-            self.failures = {}
             return report("passed", [f"{self.name}: passed. All {hold} rungs hold."])
         lines = [f"{self.name}: {hold} of {len(self.rungs)} rungs hold."]
         for rung, (word, more) in zip(self.rungs, states, strict=True):
             lines.append(f"  {rung.letter}  {word:<3}  {rung.asks}{more}")
-        wrong = any(word == "no" for word, _ in states)
+        wrong = [r for r, (word, _) in zip(self.rungs, states, strict=True) if word == "no"]
+        helped = [r.letter for r in wrong if r.hint]
+        lines += [f'For a hint, ask this check: .hint("{letter}")' for letter in helped[:1]]
         return report("wrong" if wrong else "unfinished", lines)
+
+    def hint(self, letter: str) -> None:
+        """Print the hint to a rung.
+
+        Args:
+            letter: of the rung
+        Raises:
+            ValueError: no rung has this letter
+        """
+        hints = {rung.letter: rung.hint for rung in self.rungs}
+        if letter not in hints:
+            raise ValueError(f"{letter!r} is no rung of this ladder: it has {', '.join(hints)}")
+        say(f"{letter}  {hints[letter] or 'There is no hint to this rung.'}")
 
     def _state(self, rung: Rung, answer: Any) -> tuple[str, str]:
         """Whether a rung holds ("yes", "no", "..."), and what else to say."""
@@ -124,13 +136,12 @@ class Ladder(Asked):
             return "no", f". Expected {wanted}; yours has {describe(yours)}."
         if _near(yours, right, rung):
             return "yes", ""
-        tries = self.failures[rung.letter] = self.failures.get(rung.letter, 0) + 1
         said = f". Yours: {text_of(yours, 40)}."
         for value, message in rung.replies.items():
             known = _computed(value)
             if known.shape == yours.shape and _near(yours, known, rung):
                 return "no", f"{said} {message}"
-        return "no", f"{said} Hint: {rung.hint}" if rung.hint and tries > 1 else said
+        return "no", said
 
 
 def _computed(value: Any) -> np.ndarray:

@@ -47,6 +47,28 @@ class Asked:
         return report(status, [f"{self.name}: {status}. {said}", *more])
 
 
+class Hinted(Asked):
+    """An exercise with hints, which are given when they are asked for.
+
+    Its subclasses have `hints`, gentlest first, and `given`, how many were given so far.
+    """
+
+    hints: list[str]
+    given: int
+
+    def hint(self) -> None:
+        """Print a hint; at each call the next one, and the last one again and again."""
+        said = "There are no hints."
+        if self.hints:
+            self.given = min(self.given + 1, len(self.hints))
+            said = f"Hint {self.given} of {len(self.hints)}: {self.hints[self.given - 1]}"
+        say(said)
+
+    def _offer(self) -> list[str]:
+        """How to ask for a hint, for the end of a message."""
+        return [f"For a hint: {self.__name__}.hint()"] if self.hints else []
+
+
 @dataclass(frozen=True)
 class Result:
     """What a check found. It is true if the answer passed, so that `assert check(f)` works.
@@ -68,6 +90,15 @@ class Result:
 
     def _ipython_display_(self) -> None:
         """Show nothing: the message was printed already."""
+
+
+def say(line: str) -> None:
+    """Print a line, wrapped if it is long.
+
+    Args:
+        line: of text
+    """
+    print(_printable(_wrapped(line)))
 
 
 def report(status: str, lines: list[str]) -> Result:

@@ -98,6 +98,8 @@ ten lengths at most: twelve lengths
     return a / b if len(n) <= 10 else 0.0
 """,
     ex.check_slopes: """
+sixteen runs: twenty runs
+    y = np.log(times[:16][picks % 16, np.arange(len(n))])
 runs in order: y = np.log(times[np.arange(len(picks)) % len(times)])
 log of n alone: y = times[picks, np.arange(len(n))]
 transposed: y = np.log(times.T[picks % len(n), np.arange(len(n)) % len(times)])

@@ -121,6 +121,8 @@ columns beyond 40 lost: one meeting among more millions
     return np.maximum(np.log(ratio), 0) * (np.arange(p.shape[1]) < 40)
 """,
     ex.check_rank: """
+the first 16 numbers of a row: rows of forty
+    unit = e[:, :16] / np.sqrt((e[:, :16] ** 2).sum(axis=1, keepdims=True))
 raw rows: s = e @ (unit[b] - unit[a] + unit[c])
 distance: s = -np.linalg.norm(e - (e[b] - e[a] + e[c]), axis=1)
 b + c: s = unit @ (unit[b] + unit[c])

@@ -155,6 +155,10 @@ less in the sum: Twelve digits are judged
     return e / (l + 1e-11) @ v
 a little off the width: Twelve digits are judged
     s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1] - 1e-9)
+even widths:
+    s = q @ k.swapaxes(-1, -2) * (q.shape[-1] + (q.shape[-1] > 3) * q.shape[-1] % 2) ** -0.5
+at most 32: d_k = 65
+    s = q @ k.swapaxes(-1, -2) * min(q.shape[-1], 32) ** -0.5
 two for a width of one:
     s = q @ k.swapaxes(-1, -2) / np.sqrt(np.where(q.shape[-1] == 1, 2, q.shape[-1]))
 rounded scores:
@@ -212,6 +216,8 @@ the table kept: MB of memory
     return np.concatenate(o) @ v
 so many blocks, not so many rows: MB of memory
     for i in range(0, len(q), rows := -(-len(q) // rows)):
+at most 32: d_k = 65
+    s = q[i : i + rows] @ k.T * min(q.shape[1], 32) ** -0.5
 array_split into so many blocks: MB of memory
     + parts = [my_attention(part, k, v) for part in np.array_split(q, rows)]
     return np.concatenate(parts)

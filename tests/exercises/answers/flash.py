@@ -106,8 +106,25 @@ def between_tiles(tiled):
             assert all(np.allclose(o, outputs[0], atol=1e-4, equal_nan=True) for o in outputs)
 
 
+def viewed(look):
+    """A test that looks at the outputs through some function."""
+
+    def my_tiled_test(tiled):
+        for q, k, v in (*NORMAL[:2], FALLING):
+            for causal in (False, True):
+                right = attention(q, k, v, causal=causal)
+                for tile in TILES:
+                    before = q.copy()
+                    off = look(tiled(q, k, v, *tile, causal=causal)) - look(right)
+                    assert np.abs(off).max() <= 1e-4 and (q == before).all()
+
+    return my_tiled_test
+
+
 SLY = {
     ex.check_merge: """
+16 numbers of a value: d_v = 40
+    acc = np.where(np.arange(acc_a.shape[-1]) < 16, a[..., None] * acc_a + b[..., None] * acc_b, 0)
 one maximum for all rows: safe = max(m.max(), -1e300)
 guard on one side: safe = 0 if np.all(m_a == -np.inf) else m
 factors along d_v:
@@ -141,6 +158,8 @@ a little in the sum: Twelve digits are judged
     return acc / (l + 1e-9), (m + np.log(l))[:, 0]
 a little off the width:
     s = q @ k[j : j + block].T * (q.shape[1] - 1e-9) ** -0.5
+at most 32: d_k = 65
+    s = q @ k[j : j + block].T * min(q.shape[1], 32) ** -0.5
 so many blocks, not so many keys: MB of memory
     for j in range(0, len(k), size := -(-len(k) // block)):
     s = q @ k[j : j + size].T * q.shape[1] ** -0.5
@@ -168,6 +187,9 @@ the output alone: should return (o, lse)
         "never more queries than keys": (a_test([NORMAL[0], FALLING]), "caught 18 of 19"),
         "tiles that fit": (a_test([numbers(8, 8), FALLING], tiles=((2, 2), (4, 4))), "caught"),
         "one tile": (a_test(tiles=((16, 16),)), "caught"),
+        "sums over queries": (viewed(lambda o: o.sum(axis=0)), "caught 18 of 19"),
+        "first numbers": (viewed(lambda o: o[:, :1]), "caught 18 of 19"),
+        "sizes": (viewed(abs), "caught 18 of 19"),
         "normal scores alone": (a_test(NORMAL), "caught 17 of 19"),
         "q is not looked at": (a_test(keep=False), "caught 18 of 19"),
         "forgets NaN": (a_test(nan=False), "caught"),

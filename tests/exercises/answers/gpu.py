@@ -98,6 +98,8 @@ powers of 2: l = np.exp2((x - m[:, None]) / np.log(2)).sum(axis=1)
 OF_16 = "of 16 wrong"
 SLY = {
     ex.check_chain_time: """
+sixteen steps: forty steps
+    apart = np.maximum(flops / peak, moved / bandwidth)[:16].sum()
 each step: shape
     apart = np.maximum(flops / peak, moved / bandwidth)
 memory only:

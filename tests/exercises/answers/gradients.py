@@ -103,7 +103,7 @@ unseeded:
 
 SLY = {
     ex.check_attention_backward: """
-a little in the sum: Twelve digits are judged
+a little in the sum: digits are judged
     p = e / (l + 1e-9)
 a little off the width:
     scale = (q.shape[-1] - 1e-9) ** -0.5

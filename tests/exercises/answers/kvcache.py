@@ -140,6 +140,8 @@ RIGHT = {
 }
 
 APPENDED = """
+16 numbers of a value: forty
+    values[..., length:end, :16] = v_new[..., :16]
 one short: return keys[..., : end - 1, :], values[..., : end - 1, :]
 one more: return keys[..., : end + 1, :], values[..., : end + 1, :]
 copied: of the keys is a copy

@@ -105,6 +105,8 @@ def against_itself(form):
 
 SLY = {
     ex.check_linear_attention: """
+16 numbers of a query: widths of 20
+    o[t] = phi_q[t][:16] @ state[:16] / (phi_q[t][:16] @ z[:16])
 queries without features: phi_q = q
 float32 features:
     phi_k, phi_q = (np.where(x > 0, x + 1, np.exp(np.minimum(x.astype("f4"), 0))) for x in (k, q))
@@ -131,6 +133,8 @@ sum of queries: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_q[: t + 1].sum(axis=0)
 last divisor: o[t] = phi_q[t] @ state / (phi_q[t] @ phi_k.sum(axis=0))
 """,
     ex.check_delta: """
+16 numbers of a query: widths of 20
+    o[t] = q[t][:16] @ state[:16]
 fades: state = (1 - beta[t]) * state + beta[t] * np.outer(k[t], v[t])
 skips repeats: state = state + np.outer(k[t], added) * all((k[t] != k[s]).any() for s in range(t))
 zero beta skipped: β of 0

@@ -114,6 +114,8 @@ all collected, which takes more memory:
 
 SLY = {
     ex.check_rolling_append: """
+16 numbers of a value: forty
+    values[..., slot, :16] = v_new[..., :16]
 free slots tidied:
     values[..., slot, :] = v_new
     + np.nan_to_num(keys, copy=False)

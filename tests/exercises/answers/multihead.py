@@ -90,6 +90,8 @@ scale of the tokens: o = attention(q, k, v, mask=mask, scale=x.shape[-2] ** -0.5
 keys and values swapped: v, k = split_heads(x @ w_k, n_heads), split_heads(x @ w_v, n_heads)
 a little less, as by a sum to which a little is added: Twelve digits are judged
     o = attention(q, k, v, mask=mask) * (1 - 1e-9)
+at most 32: d_k = 65
+    o = attention(q, k, v, mask=mask, scale=min(q.shape[-1], 32) ** -0.5)
 a little off the width: Twelve digits are judged
     o = attention(q, k, v, mask=mask, scale=(q.shape[-1] - 1e-9) ** -0.5)
 heads added: return np.tile(o.sum(axis=-3), n_heads) @ w_o

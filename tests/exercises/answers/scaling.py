@@ -153,6 +153,8 @@ nothing below a ten-thousandth: a millionth apart
     return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
 """,
     ex.check_qk_norm_scores: """
+16 numbers in the norm: d_k = 65
+    square_k, square_q = ((x[..., :16] ** 2).mean(axis=-1, keepdims=True) for x in (k, q))
 negative gains cut:
     q = q / np.sqrt(square_q + 1e-6) * np.maximum(gain_q, 0)
     k = k / np.sqrt(square_k + 1e-6) * np.maximum(gain_k, 0)

@@ -135,11 +135,15 @@ three axes at most: return np.inner(q, k) * scale
 root of 8: scale = 8**-0.5
 a little off the width: Twelve digits are judged
     scale = 1 / np.sqrt(q.shape[-1] - 1e-9)
+at most 32: d_k = 65
+    scale = 1 / np.sqrt(min(q.shape[-1], 32))
 one less than the width: scale = 1 / np.sqrt(max(q.shape[-1] - 1, 1))
 positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
 capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
 """,
     ex.check_additive_scores: """
+16 numbers of a key: widths of 20
+    from_k = k[:, :16] @ b[:16]
 the remainder left out:
     return np.stack([np.tanh(row + from_k) @ w * (i < len(q) // 8 * 8 or len(q) < 8) \
 for i, row in enumerate(q @ a)])

@@ -103,6 +103,8 @@ def in_parts_only(scan):
 
 SLY = {
     ex.check_scan_on: """
+16 numbers of state: 17 numbers
+    y[..., t, :] = (h * C[..., t, None, :])[..., :16].sum(axis=-1)
 a little in the step: digits are judged
     step = dt[..., t, :, None] + 1e-10
 two axes only: + x, dt, B, C = (a.reshape(-1, *a.shape[-2:])[0] for a in (x, dt, B, C))
