@@ -38,7 +38,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attention_src.explorables.bundling import bundle, scripts, strip_style
+from attention_src.explorables.bundling import bundle, scripts
 from attention_src.explorables.drawing import Explorable, Line
 
 HERE = Path(__file__).parent
@@ -154,4 +154,4 @@ def content(name: str, given: dict) -> Explorable:
 def _style(name: str) -> str:
     """What all explorables share, and what stands beside the scripts that this one uses."""
     files = [HERE / "explorable.css", *(HERE / f"{script}.css" for script in scripts(name))]
-    return strip_style("".join(f.read_text(encoding="utf-8") for f in files if f.exists()))
+    return "".join(f.read_text(encoding="utf-8") for f in files if f.exists())

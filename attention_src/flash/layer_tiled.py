@@ -18,15 +18,14 @@ from attention_src.flash.layer_tile_scores import (
     tile_scores,
     unstack,
 )
-from attention_src.flash.layer_tiled_vmap import folded, unfolded
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.tensors import compute_dtype, without_autocast
 
 BLOCK_Q, BLOCK_K = 128, 256  # rows and columns of a tile of scores
 ONLY_ONCE = (
     'impl is "tiled", which has first derivatives only, by backward(), torch.autograd.grad or '
-    "torch.func.grad. For second ones (create_graph=True, hessian) and forward ones (jvp, jacfwd) "
-    'it should be "dense"'
+    "torch.func.grad. For second ones (create_graph=True, hessian), forward ones (jvp, jacfwd) and "
+    'torch.func.vmap it should be "dense"'
 )
 
 
@@ -47,17 +46,27 @@ def tiled_attention(
         q, k, v: already checked
         key_lengths, visibility, scale, softcap, slopes: as for `ScoreRule`
         bias: as for the reference; it gets a gradient
-    Returns: o in q's dtype, and lse in float32 at least; differentiable once. torch.func's vmap and
-        grad take it, one in the other too.
+    Returns: o in q's dtype, and lse in float32 at least; differentiable once
     Raises:
-        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
+        RuntimeError: a second derivative, a forward one as by torch.func.jvp, or torch.func.vmap
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP, less the hidden tiles. The backward pass recomputes the
         weights; it keeps the inputs, o and lse, O(n (d_k + d_v)).
     """
-    return _apply(_Tiled, q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
+    try:
+        return _Tiled.apply(q, k, v, bias, key_lengths, slopes, visibility, scale, softcap)
+    except NotImplementedError as error:  # a forward derivative
+        raise RuntimeError(ONLY_ONCE) from error
 
 
-class _Tiled(torch.autograd.Function):
+class _FirstDerivatives(torch.autograd.Function):
+    """Says which implementation can be mapped, where torch would ask for a rule."""
+
+    @staticmethod
+    def vmap(*_: Any) -> Any:
+        raise RuntimeError(ONLY_ONCE)
+
+
+class _Tiled(_FirstDerivatives):
     """Saves q, k, v, bias, o and lse; only one tile of scores exists at a time."""
 
     @staticmethod
@@ -103,23 +112,14 @@ class _Tiled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Tensor | None, ...]:
         saved, learns_bias = ctx.saved_tensors, ctx.needs_input_grad[3]
-        dq, dk, dv, dbias = _apply(_TiledBackward, do, dlse, *saved, *ctx.static, learns_bias)
+        dq, dk, dv, dbias = _TiledBackward.apply(do, dlse, *saved, *ctx.static, learns_bias)
         return dq, dk, dv, dbias, None, None, None, None, None
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple]:
-        """torch.func.vmap adds an axis: it is joined with B."""
-        (*tensors, slopes), static = inputs[:6], inputs[6:]
-        joined = folded(info.batch_size, tensors, in_dims, slopes)
-        o, lse = _apply(_Tiled, *joined, slopes, *static)
-        return (unfolded(o, info.batch_size), unfolded(lse, info.batch_size)), (0, 0)
 
-
-class _TiledBackward(torch.autograd.Function):
+class _TiledBackward(_FirstDerivatives):
     """The gradients of q, k, v and of the bias, from o, lse and their gradients.
 
-    A function of its own, so that a second derivative is refused whichever argument it is for, and
-    so that torch.func.vmap can map it.
+    A function of its own, so that a second derivative is refused whichever argument it is for.
     """
 
     @staticmethod
@@ -173,47 +173,6 @@ class _TiledBackward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise RuntimeError(ONLY_ONCE)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
-        """As for the forward pass. What is summed over B stays apart for each call."""
-        do, dlse, q, k, v, bias, key_lengths, slopes, o, lse, *static = inputs
-        V, dims = info.batch_size, (*in_dims[:7], *in_dims[8:10], in_dims[7])
-        tensors = [do, dlse, q, k, v, bias, key_lengths, o, lse]
-        *start, o, lse = folded(V, tensors, dims, slopes)
-        gradients = _apply(_TiledBackward, *start, slopes, o, lse, *static)
-        dq, dk, dv, dbias = (x if x is None else unfolded(x, V) for x in gradients)
-        if dbias is not None and bias.shape[int(in_dims[5] == 0)] == 1:
-            dbias = dbias.sum(dim=1, keepdim=True)  # the bias was the same for all B sequences
-        return (dq, dk, dv, dbias), (0, 0, 0, None if dbias is None else 0)
-
-
-class _RefusesForward:
-    """For torch.func.jvp. A class of its own: torch.compile takes no function that has a jvp."""
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        raise RuntimeError(ONLY_ONCE)
-
-
-class _EagerTiled(_RefusesForward, _Tiled):
-    pass
-
-
-class _EagerTiledBackward(_RefusesForward, _TiledBackward):
-    pass
-
-
-def _apply(function: type[torch.autograd.Function], *inputs: Any) -> Any:
-    """Apply _Tiled or _TiledBackward."""
-    if torch.compiler.is_compiling():
-        return function.apply(*inputs)
-    eager: Any = _EagerTiled if function is _Tiled else _EagerTiledBackward
-    if torch._C._are_functorch_transforms_active():
-        return eager.apply(*inputs)
-    # As `apply`, which binds its arguments by name first: that takes as long as a small tile.
-    inputs = torch._functorch.utils.unwrap_dead_wrappers(inputs)
-    return super(torch.autograd.Function, eager).apply(*inputs)
 
 
 def _finite(m: Tensor) -> Tensor:

@@ -78,11 +78,11 @@ def test_the_output_is_the_same_bytes_in_another_process(name):
     assert run.stdout.decode("utf-8") == explorable_html(name, **GIVEN[name])
 
 
-LARGE = {"sentence72": 90_000}  # it brings the weights of 72 heads, and a still of them
+LARGE = {"sentence72": 100_000}  # it brings the weights of 72 heads, and a still of them
 
 
 def test_the_output_is_small(name):
-    assert len(explorable_html(name, **GIVEN[name]).encode()) < LARGE.get(name, 60_000)
+    assert len(explorable_html(name, **GIVEN[name]).encode()) < LARGE.get(name, 65_000)
 
 
 def test_nothing_is_fetched_from_anywhere(name):

@@ -9,7 +9,6 @@ from attention_src.flash import layer_tiled as tiled
 from attention_src.flash.layer import flash_attention_with_lse
 
 LENGTHS = torch.tensor([7, 4])
-IMPLS = ("dense", "tiled")
 
 
 @pytest.fixture(autouse=True)
@@ -40,66 +39,29 @@ def _each(f, *batches):
     return tuple(torch.stack(x) for x in zip(*rows, strict=True))
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-def test_vmap_maps_outputs(impl):
-    def f(q, k, v):
-        return flash_attention_with_lse(q, k, v, causal=True, softcap=3.0, impl=impl)
-
-    qs, ks, vs = _inputs(3)
-    torch.testing.assert_close(vmap(f)(qs, ks, vs), _each(f, qs, ks, vs))
-    shared = vmap(f, in_dims=(1, None, 0))(qs.transpose(0, 1), ks[0], vs)
-    torch.testing.assert_close(shared, _each(f, qs, ks[:1].expand_as(ks), vs))
-
-
-def test_vmap_maps_lengths():
+def test_dense_is_mapped_with_its_lengths():
     qs, ks, vs = _inputs(2)
     lengths = torch.tensor([[7, 4], [0, 5]])
 
     def f(q, k, v, lengths):
-        return flash_attention_with_lse(q, k, v, key_lengths=lengths, impl="tiled")
+        return flash_attention_with_lse(q, k, v, key_lengths=lengths, impl="dense")
 
     torch.testing.assert_close(vmap(f)(qs, ks, vs, lengths), _each(f, qs, ks, vs, lengths))
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("bias_batch", [1, 2])
-def test_vmap_maps_gradients(impl, bias_batch):
-    qs, ks, vs = _inputs(3)
-    biases = torch.randn(3, bias_batch, 1, 5, 7, dtype=torch.float64)
-    f = grad(_loss("dense", softcap=2.0), argnums=(0, 1, 2, 3))
-    expected = _each(f, qs, ks, vs, biases)
-    f = grad(_loss(impl, softcap=2.0), argnums=(0, 1, 2, 3))
-    torch.testing.assert_close(vmap(f)(qs, ks, vs, biases), expected)
-    one_bias = vmap(f, in_dims=(0, 0, 0, None))(qs, ks, vs, biases[1])
-    torch.testing.assert_close(one_bias, _each(f, qs, ks, vs, biases[1:2].expand_as(biases)))
-    behind = vmap(f, in_dims=(0, 0, 0, 4))(qs, ks, vs, biases.movedim(0, 4))
-    torch.testing.assert_close(behind, expected)
-
-
-@pytest.mark.parametrize("impl", IMPLS)
-def test_a_gradient_passes_through_vmap(impl):
+def test_dense_maps_gradients_and_tiles_have_the_same():
     qs, ks, vs = _inputs(3)
     slopes = Alibi(torch.rand(4, dtype=torch.float64))
 
-    def total(loss):
-        return lambda *inputs: vmap(lambda *row: loss(*row, slopes))(*inputs).sum()
+    def of(impl):
+        loss = _loss(impl, softcap=2.0)
+        return grad(lambda q, k, v: loss(q, k, v, slopes), argnums=(0, 1, 2))
 
-    expected = _each(grad(lambda *row: _loss("dense")(*row, slopes), argnums=(0, 1, 2)), qs, ks, vs)
-    actual = grad(total(_loss(impl)), argnums=(0, 1, 2))(qs, ks, vs)
-    torch.testing.assert_close(actual, expected)
-
-
-def test_mapped_slopes_are_refused():
-    q, k, v = _inputs()
-
-    def f(slopes):
-        return flash_attention_with_lse(q, k, v, bias=Alibi(slopes), impl="tiled")
-
-    with pytest.raises(ValueError, match=r'slopes are mapped by torch.func.vmap.*impl "dense"'):
-        vmap(f)(torch.rand(3, 4, dtype=torch.float64))
+    expected = _each(of("tiled"), qs, ks, vs)
+    torch.testing.assert_close(vmap(of("dense"))(qs, ks, vs), expected)
 
 
-REFUSED = 'impl is "tiled", which has first derivatives only.*"dense"'
+REFUSED = 'impl is "tiled", which has first derivatives only.*vmap it should be "dense"'
 
 
 @pytest.mark.parametrize("of", range(3))
@@ -115,19 +77,21 @@ def test_second_derivatives_are_refused_for_every_argument(of):
             torch.autograd.grad(penalty, x, retain_graph=True, allow_unused=True)
 
 
-@pytest.mark.parametrize("derive", [jvp, hessian], ids=lambda f: f.__name__)
-def test_forward_and_second_derivatives_say_what_to_use(derive):
+WAYS = {
+    "jvp": lambda f, q: jvp(f, (q,), (torch.ones_like(q),)),
+    "hessian": lambda f, q: hessian(f)(q),
+    "vmap": lambda f, q: vmap(f)(q[None]),
+    "gradients of each": lambda f, q: vmap(grad(f))(q[None]),
+    "gradient of all": lambda f, q: grad(lambda q: vmap(f)(q[None]).sum())(q),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_tiles_cannot_do_is_said_and_dense_does_it(way):
     q, k, v = _inputs()
-
-    def results(impl):
-        def f(q):
-            return _loss(impl)(q, k, v)
-
-        return jvp(f, (q,), (torch.ones_like(q),)) if derive is jvp else hessian(f)(q)
-
-    assert results("dense") is not None
+    assert WAYS[way](lambda q: _loss("dense")(q, k, v), q) is not None
     with pytest.raises(RuntimeError, match=REFUSED):
-        results("tiled")
+        WAYS[way](lambda q: _loss("tiled")(q, k, v), q)
 
 
 def test_a_graph_of_the_gradients_may_stay_unused():

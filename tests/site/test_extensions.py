@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import tinycss2
 from bs4 import BeautifulSoup
 from built_site import wrong_mathml
 from docutils import nodes
@@ -151,23 +150,15 @@ def test_what_draws_nothing_is_left_out():
 # ---- Styles
 
 
-def purged(css, words):
-    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
-    return "".join(site_assets.purge(rules, set(words)))
-
-
-def test_only_rules_that_can_match_stay():
-    css = "a.on, a.off {color:red} .off{x:y} #on p{b:c} p{d:e} .on:not(.off){f:g} p.on.off{h:i}"
-    assert purged(css, ["on"]) == "a.on{color:red}#on p{b:c}p{d:e}.on:not(.off){f:g}"
-    assert purged("@media print{.off{a:b}}", []) == ""
-    assert purged("@media print{.on{a:b}.off{c:d}}", ["on"]) == "@media print{.on{a:b}}"
-    assert purged("@font-face{src:url(x)}", []) == "@font-face{src:url(x)}"
-
-
-def test_only_variables_that_are_read_stay():
-    css = ":root{--a:1;--b:var(--a);--c:url('x;y}');--d:2}p{x:var(--b)}"
-    assert (
-        site_assets.drop_variables(css, {"--d"}) == ":root{--a:1;--b:var(--a);--d:2}p{x:var(--b)}"
+def test_style_sheets_become_one_and_find_their_files(tmp_path):
+    (tmp_path / "_static/styles").mkdir(parents=True)
+    (tmp_path / "_static/basic.css").write_text('@charset "utf-8";/* a\n { */p{b:url(c.png)}')
+    theme = "@font-face{font-family:'Font Awesome 6';src:url(x)}q{r:url(s.png);t:url(data:u)}"
+    (tmp_path / "_static/styles/pydata-sphinx-theme.css").write_text(theme)
+    (tmp_path / "_static/vendor/katex").mkdir(parents=True)
+    (tmp_path / "_static/vendor/katex/katex.min.css").write_text("k{l:url(fonts/m)}")
+    assert site_assets.site_css(tmp_path) == (
+        "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(fonts/m)}"
     )
 
 

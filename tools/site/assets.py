@@ -1,21 +1,18 @@
 """Sphinx extension: a page loads one style sheet and a few deferred scripts, all from this site.
 
-The theme and the extensions bring 14 style sheets (500 KB, mostly rules that match nothing here)
-and 20 scripts, including a megabyte of icons. Here the style sheets become one, `_static/site.css`,
-with only the rules whose classes and ids occur on some page or in some script; fonts keep only the
-characters in use; unneeded scripts are left out. A style sheet or script that is in none
-of the lists below stops the build.
+The theme and the extensions bring 14 style sheets and 20 scripts, including a megabyte of icons.
+Here the style sheets become one, `_static/site.css`; fonts keep only the characters in use; what no
+page needs is left out. A style sheet or script that is in none of the lists below stops the build.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.fileutil import copy_asset
@@ -32,14 +29,14 @@ STYLES = (
     "mystnb.*.css",
     "exercise.css",
     "proof.css",
-    "sphinx-design.min.css",
     "vendor/katex/katex.min.css",
     "course.css",
     "drawings.css",
     "run-here.css",
     "learner/learner.css",
 )
-UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css")
+# No page has the grids, cards and tabs of sphinx-design.
+UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css", "sphinx-design.min.css")
 
 OWN_FILES = "book/_static"
 KATEX_FONTS = "book/_static/vendor/katex/fonts"
@@ -117,100 +114,21 @@ def page_texts(out: Path) -> list[str]:
     return [page.read_text("utf-8") for page in pages]
 
 
-def words_in_use(out: Path) -> set[str]:
-    """Every word of the pages and scripts that could be a class, an id or an attribute's value."""
-    some = {name for names in SOME_SCRIPTS.values() for name in names}
-    names = (*SCRIPTS, *sorted(some), "searchtools.js", "search.js", "run-editor.js", "run-here.js")
-    scripts = [out / "_static" / name for name in names]
-    texts = page_texts(out) + [script.read_text("utf-8") for script in scripts]
-    return set(re.findall(r"[\w-]+", "\n".join(texts)))
-
-
-def selector_in_use(selector: list[Any], words: set[str]) -> bool:
-    """Whether each class and id of one selector (without top-level commas) occurs somewhere.
-
-    Arguments of :not(...) and other functions are ignored: they need not occur.
-    """
-    for before, token in zip([None, *selector], selector, strict=False):
-        is_class = token.type == "ident" and before is not None and before == "."
-        if is_class and token.value not in words:
-            return False
-        if token.type == "hash" and token.value not in words:
-            return False
-    return True
-
-
-def split_at_commas(tokens: Iterable[Any]) -> Iterator[list[Any]]:
-    """The selectors of a rule: its tokens, split at top-level commas."""
-    part: list[Any] = []
-    for token in tokens:
-        if token == ",":
-            yield part
-            part = []
-        else:
-            part.append(token)
-    yield part
-
-
-# By hand and not with PurgeCSS: an npm package would be one more download for `make book`.
-def purge(rules: Iterable[Any], words: set[str]) -> Iterator[str]:
-    """The rules that can match something, as text."""
-    for rule in rules:
-        if rule.type == "at-rule" and rule.content is not None and rule.lower_at_keyword in (
-            "media", "supports",
-        ):  # fmt: skip
-            inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
-            if kept := "".join(purge(inner, words)):
-                yield f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{kept}}}"
-        elif rule.type == "qualified-rule":
-            parts = [p for p in split_at_commas(rule.prelude) if selector_in_use(p, words)]
-            if parts:
-                selector = ",".join(tinycss2.serialize(p).strip() for p in parts)
-                yield f"{selector}{{{squeeze(tinycss2.serialize(rule.content))}}}"
-        elif rule.type == "at-rule" and rule.lower_at_keyword != "charset":
-            yield squeeze(rule.serialize())
-
-
-def squeeze(css: str) -> str:
-    """CSS without comments, each run of white space as one blank."""
-    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
-
-
 def site_css(out: Path) -> str:
-    """One style sheet from STYLES, without the rules that no page uses."""
-    words = words_in_use(out)
+    """One style sheet from STYLES. Their comments go: 5 KB that each first visit would load."""
     kept: list[str] = []
     for pattern in STYLES:
         for path in sorted((out / "_static").glob(pattern)):
-            rules = tinycss2.parse_stylesheet(
-                path.read_text("utf-8"), skip_comments=True, skip_whitespace=True
-            )
-            text = "".join(purge(rules, words))
             # Addresses are relative to _static/site.css now.
             folder = path.parent.relative_to(out / "_static").as_posix()
-            text = re.sub(r"url\((?!data:|#|[\"'])", f"url({folder}/", text)
-            kept.append(text)
-    css = "".join(kept).replace("vendor/katex/fonts/", "fonts/")
+            kept.append(
+                re.sub(r"url\((?!data:|#|[\"'])", f"url({folder}/", path.read_text("utf-8"))
+            )
+    css = re.sub(r"/\*.*?\*/|@charset[^;]*;", "", "".join(kept), flags=re.DOTALL)
+    css = css.replace("vendor/katex/fonts/", "fonts/")
     css = css.replace("vendor/source-serif-4/fonts/", "fonts/text/")
     # The theme's icon fonts: our templates draw their few icons themselves.
-    css = re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
-    return drop_variables(css, {word for word in words if word.startswith("--")})
-
-
-def drop_variables(css: str, named: set[str]) -> str:
-    """Leave out custom properties (--bs-...) that no rule reads and no page names."""
-    value = r"""(?:[^;{}"']|"[^"]*"|'[^']*')*"""
-    declaration = re.compile(rf"(?<=[;{{\s])(--[\w-]+)\s*:{value};?")
-    read: set[str] = set()
-
-    def keep(match: re.Match[str]) -> str:
-        return match[0] if match[1] in read else ""
-
-    before = ""
-    while css != before:
-        before, read = css, named | set(re.findall(r"var\(\s*(--[\w-]+)", css))
-        css = declaration.sub(keep, css)
-    return css
+    return re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
 
 
 def stop_measuring(out: Path) -> None:

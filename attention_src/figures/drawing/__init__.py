@@ -16,9 +16,9 @@ Rules:
 3. A strength is a number, in steps of 0.1. Where cells have numbers, the code computes them.
 4. Present is solid, kept is pale, room is outlined ("empty"), gone is dashed ("ghost").
 5. Three sizes of type; nothing below 11.2 pixels. Bold is for titles and the one word that matters.
-6. Strokes: 1.5 arrows and boxes, 1 frames and connections, 2.5 what is lit, 5 the residual path.
+6. Strokes: 1.5 arrows and boxes, 1 frames and connections, 2.5 what is lit.
 7. Time and data run left to right, on a phone down. What belongs to a token stays on its line.
-8. At most 680 pixels wide (the spine 960), narrow at most 340, each less than 12 KiB.
+8. At most 680 pixels wide, narrow at most 340, each less than 12 KiB.
 9. Words beside things, not a legend; a dozen that are not names. The caption says what to look at;
    the alt text says the point.
 """
@@ -38,7 +38,7 @@ from attention_src.figures.drawing.parts import (
     stand,
 )
 from attention_src.figures.drawing.sheet import Drawing, Scene, both, svg
-from attention_src.figures.drawing.things import bar, box, cells, dot, frame, op, stack, tensor
+from attention_src.figures.drawing.things import bar, box, cells, frame, op, stack, tensor
 from attention_src.figures.drawing.words import label, note
 
 __all__ = [
@@ -62,7 +62,6 @@ __all__ = [
     "cells",
     "column",
     "dim",
-    "dot",
     "faded",
     "frame",
     "grid",

@@ -10,11 +10,9 @@ TOKENS = ("the", "river", "bank", "was", "steep")
 BANK = TOKENS.index("bank")  # the token whose query is followed
 Q = (2, 1, 0, 1)  # its query
 K = ((1, 0, 1, 0), (2, 1, 0, 1), (1, 1, 2, 1), (0, 1, 2, 0), (0, 2, 1, 0))
-V = ((0, 1, 0, 1), (2, 2, 0, 0), (0, 1, 2, 1), (1, 0, 1, 2), (1, 0, 2, 1))
 WIDTH = len(Q)
 
 SCORES = [sum(a * b for a, b in zip(Q, k, strict=True)) for k in K]  # q · k
 SCALED = [score / math.sqrt(WIDTH) for score in SCORES]
 _EXPS = [math.exp(s) for s in SCALED]
 WEIGHTS = [e / sum(_EXPS) for e in _EXPS]
-OUTPUT = [sum(p * v[c] for p, v in zip(WEIGHTS, V, strict=True)) for c in range(WIDTH)]

@@ -239,20 +239,6 @@ def op(sign: str, hue: str = "ink", r: float = 10) -> Part:
     return Part(2 * r, 2 * r, [ring, words(r, r + 5, sign, 15)])
 
 
-def dot(hue: str = "ink", r: float = 4) -> Part:
-    """Where a line forks.
-
-    Args:
-        hue: a name of look.FILL
-        r: in pixels
-    Returns: a part
-    Raises:
-        ValueError: there is no such hue
-    """
-    fill = FILL[one_of("hue", hue, FILL)]
-    return Part(2 * r, 2 * r, [element("circle", cx=r, cy=r, r=r, fill=fill)])
-
-
 def bar(length: float, hue: str = "p", h: float = 14, strength: float = LIT) -> Part:
     """A number as a length.
 

@@ -15,13 +15,10 @@ DRAWINGS = (
     "cache",
     "equation",
     "groups",
-    "layer",
     "multihead",
     "pages",
     "score_area",
     "sizes",
-    "spine",
-    "split_heads",
     "strip",
     "turned_keys",
 )
