@@ -89,7 +89,7 @@ def decode(
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     mask = None
     if lengths is not None:
-        check_shape(np.asarray(lengths), "lengths", "[B]", q.shape[:1])
+        check_shape(as_array(lengths, "lengths"), "lengths", "[B]", q.shape[:1])
         mask = padding_mask(lengths, k.shape[-2])
         v = np.where(mask.swapaxes(-1, -2), v, 0)  # because 0 · NaN is NaN
         k = np.where(mask.swapaxes(-1, -2), k, 0)

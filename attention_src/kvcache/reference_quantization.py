@@ -190,7 +190,7 @@ def unpack_int4(packed: Any, d: int) -> UInt8[np.ndarray, "*rows d"]:
     Raises:
         ValueError: packed does not hold whole numbers, or not ceil(d / 2) bytes a row
     """
-    packed = np.asarray(packed)
+    packed = as_array(packed, "packed")
     if packed.dtype.kind not in "iu" or packed.ndim < 1:
         raise ValueError(
             f"packed has dtype {packed.dtype} and shape {list(packed.shape)}; it should be rows of "
