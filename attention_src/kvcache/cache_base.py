@@ -168,11 +168,11 @@ class Cache(ABC):
 
 
 @contextmanager
-def restored_on_error(caches: Sequence[Cache], n: int) -> Iterator[None]:
+def restored_on_error(caches: Sequence[Any], n: int) -> Iterator[None]:
     """Leave caches as they were if what follows raises an error: it may try again.
 
     Args:
-        caches: to which tokens will be appended
+        caches: to which tokens will be appended; each has an `undo`
         n: at most how many for each sequence
     Yields: nothing
     Raises:
