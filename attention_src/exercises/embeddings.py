@@ -188,8 +188,8 @@ def _polar(lengths, angles) -> np.ndarray:
 
 _STREETS = np.array([[4, 0], [4, 3], [1, 0.2], [0.8, 0.9], [-1, 1], [0.1, 2], [3, 3.5]])
 _LENGTHS = _polar([1, 3, 0.5, 2, 1e-3, 2e-3, 5e-3, 9], [0.1, 0.7, 1.5, 1.9, 2.4, 3.1, 2.05, 1.3])
-# Row 3 is as short as a row may be, and ahead of row 4 by a hair.
 _WIDE = np.cos(np.arange(1.0, 1201) ** 2).reshape(30, 40)
+# Row 3 is as short as a row may be, and ahead of row 4 by a hair.
 _SHORT = _polar([1, 3, 0.5, 1e-3, 2, 9, 9, 9], [0.1, 0.7, 1.5, 1.0, 0.99999, 1.6, 4.05, 5.3])
 
 
