@@ -12,11 +12,11 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tiny import FRONT, make_book
 
 from tools.book import Book, Chapter
+from tools.budget.measure import lessons
 from tools.check_claims import decided, undecided
 from tools.freshness import REPOSITORY
 from tools.instruments.claims import HOME, on_page, read
 from tools.instruments.ledger import is_found
-from tools.minutes.course import lessons
 from tools.notebook.portable import Portable
 
 # How many claims a survey found in each document; they are numbered from 1.

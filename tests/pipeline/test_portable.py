@@ -9,7 +9,7 @@ import pytest
 from tiny import CASES, source_and_portable
 
 from tools import macros
-from tools.instruments.times import minutes_of
+from tools.budget.times import minutes_of
 from tools.instruments.veil import after_cell
 from tools.notebook import directives
 from tools.notebook.inline import Inline

@@ -12,7 +12,7 @@ from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_
 from spoilers import open_prose, spoilers
 
 from tools.book import VERSION, Book
-from tools.minutes.course import lessons, time_line
+from tools.budget.measure import lessons, time_line
 
 PAGES = site_pages()
 BOOK = book_pages()

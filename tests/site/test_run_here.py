@@ -23,7 +23,7 @@ from test_accessibility import (
 
 from tools.as_read import same_text
 from tools.book import Book
-from tools.minutes.course import lessons
+from tools.budget.measure import lessons
 from tools.runhere import needs
 from tools.runhere.needs import ON_PAGE
 

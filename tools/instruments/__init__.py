@@ -6,7 +6,6 @@ FORMS, what stands for it in the notebook. Its script is book/_static/learner/<n
 exercises.py     {exercise} says how hard it is and how long it takes
 quiz.py          {quiz}: a question whose options say why they are right or wrong
 given.py         {given}, a number from a source
-times.py         {minutes} of a chapter and {hours} of the course
 predict.py       {predict} and {reveal}: a question to answer before its outputs are shown
 happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, the list of them
 claims.py        {claim}, a statement of a source document that a cell decides

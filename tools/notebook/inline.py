@@ -8,8 +8,8 @@ from typing import Any
 
 from tools import macros
 from tools.book import Book, Chapter, SourceError
+from tools.budget.times import hours_of, minutes_of
 from tools.instruments.given import parts as parts_of_given
-from tools.instruments.times import hours_of, minutes_of
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.

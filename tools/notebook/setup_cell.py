@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tools.book import VERSION, Book, Chapter
-from tools.minutes.course import time_line
+from tools.budget.measure import time_line
 
 _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 

@@ -20,7 +20,7 @@ from sphinx.util import logging
 from sphinx_exercise.nodes import solution_node
 
 from tools.book import Book, Chapter
-from tools.minutes.course import time_line
+from tools.budget.measure import time_line
 
 # HTML of other extensions that confuses a screen reader, and its replacement.
 REPAIRS = (

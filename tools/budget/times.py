@@ -1,4 +1,4 @@
-"""Roles for the times of the course, which tools/minutes computes.
+"""Roles for the times of the course, which measure.py computes.
 
 {minutes}`softmax`                          of that chapter: 40 min
 {hours}`reading` and {hours}`exercises`     of all chapters: 17
@@ -14,8 +14,7 @@ from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 
 from tools.book import Book, Chapter
-from tools.minutes.course import hours, lessons
-from tools.minutes.measure import reading_minutes
+from tools.budget.measure import hours, lessons, reading_minutes
 
 Made = tuple[list[nodes.Node], list[nodes.system_message]]
 KINDS = ("reading", "exercises")

@@ -1,4 +1,4 @@
-"""A chapter's sections, what each holds, and how long that takes to read."""
+"""A chapter's sections, what each holds, how long that takes, and the lines that say so."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import nbformat
 
-from tools.book import Chapter
-from tools.minutes.parts import count_words, lines_of, parts
+from tools.book import Book, Chapter
+from tools.budget.parts import count_words, lines_of, parts
 from tools.prose_numbers.computed import tree
 
 WORDS_A_MINUTE = 130
@@ -87,6 +87,43 @@ def words_before_a_picture(chapter: Chapter) -> int:
                     return count
                 count += part.count * (part.kind == "words")
     return count
+
+
+def time_line(chapter: Chapter) -> str:
+    """Reading, exercises, seconds to run; "" without code.
+
+    "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 25 s to run"
+    """
+    if not chapter.has_code:
+        return ""
+    said = [f"{reading_minutes(chapter)} min to read"]
+    if minutes := chapter.exercise_minutes:
+        said[0] += f" (opening, pictures, summary: {minutes_in_short(chapter)} min)"
+        said.append(f"{minutes} min of exercises")
+    if seconds := chapter.front.get("running_seconds"):
+        said.append(f"{seconds} s to run")
+    return ", ".join(said)
+
+
+def lessons(book: Book) -> list[Chapter]:
+    """The pages with exercises: the chapters of the course."""
+    return [chapter for chapter in book.chapters if chapter.exercise_minutes]
+
+
+def hours(book: Book) -> tuple[int, int]:
+    """How long all chapters take to read, and all exercises to solve."""
+    pages = lessons(book)
+    read = sum(map(reading_minutes, pages))
+    return round(read / 60), round(sum(page.exercise_minutes for page in pages) / 60)
+
+
+def course_line(book: Book) -> str:
+    """What README says; a test holds it there."""
+    read, solve = hours(book)
+    return (
+        f"The {len(lessons(book))} chapters take about {read} hours to read, "
+        f"and their exercises about {solve}."
+    )
 
 
 @lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter
