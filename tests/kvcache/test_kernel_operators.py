@@ -173,7 +173,7 @@ def test_bad_input(name):
             with pytest.raises(ValueError, match=f"(?s){message}"):
                 operator(*swap(values, at, change))
     for n_splits in (0, -1, 129):
-        with pytest.raises(ValueError, match=f"n_splits is {n_splits}; it should be 1 to 128"):
+        with pytest.raises(ValueError, match=f"n_splits is {n_splits}; .* (1 to 128|at least 1)"):
             operator(*values, n_splits)
 
 

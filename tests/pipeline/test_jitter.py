@@ -264,7 +264,7 @@ def test_a_run_of_a_notebook_finds_the_same(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_every_notebook_has_passed_with_other_roundings():
-    """Tries those whose code or output changed: minutes each. make jitter ONLY=--changed records."""
+    """Tries those whose code or output changed; make jitter ONLY=--changed records that."""
     ran = subprocess.run(
         [sys.executable, "-m", "tools.jitter", "--changed"],
         cwd=jitter.ROOT,
