@@ -26,7 +26,7 @@ def _draw_chain(rng: np.random.Generator) -> tuple:
 
 
 NINE = [10.0, 90, 20, 80, 30, 70, 40, 60, 50], [4.0, 1, 7, 2, 9, 3, 8, 5, 6, 4]
-CHAINS = {
+CHAINS: dict[str, tuple] = {
     "two steps, memory decides": ([10.0, 20], [400.0, 800, 200], 100.0, 10.0),
     "one step": ([50.0], [100.0, 300], 10.0, 200.0),
     "one computes, one moves": ([9000.0, 10], [40.0, 8, 4000], 100.0, 10.0),
@@ -35,9 +35,8 @@ CHAINS = {
     "nine steps": (*NINE, 10.0, 1.0),
     "nothing is moved": ([30.0, 70], [0.0, 0, 0], 100.0, 10.0),
     "first and last of one size": ([10.0, 20], [400.0, 900, 400], 100.0, 10.0),
+    "forty steps": (np.arange(40.0) * 37 % 11, np.arange(41.0) * 23 % 13, 2.0, 3.0),
 }
-
-CHAINS["forty steps"] = (np.arange(40.0) * 37 % 11, np.arange(41.0) * 23 % 13, 2.0, 3.0)
 CLOSELY = {
     "nanoseconds, to twelve digits": ([8e5, 3e5], [2e4, 5e4, 3e4], 1e15, 3e12),
     "parts of operations and bytes": ([7.7, 2.25], [0.5, 0.125, 0.3], 3.0, 2.0),
