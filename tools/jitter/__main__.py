@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ COMMAND = (
     f"-m pytest -q --tb=no --no-header -p no:cacheprovider -p tools.jitter.moves -n {PROCESSES} "
     f"--dist loadfile --no-loadscope-reorder {NOTEBOOKS} tests/sanitize.cfg"
 )
+TIME = re.compile(r"^\[time\].*$", re.MULTILINE)  # a line that no run repeats
 FEWEST = 2  # seeds that a notebook passes before that is recorded: one let everything pass
 MORE = 6  # seeds for a notebook in which a number moved
 
@@ -109,9 +111,12 @@ def stored_digests() -> dict[str, str]:
 
 
 def digest(notebook: dict) -> str:
-    """Of a notebook's code, and of what stands in its outputs as text."""
+    """Of a notebook's code, and of what stands in its outputs as text, but for times."""
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    parts = [[cell["source"], *map(moves.text_of, cell["outputs"])] for cell in code]
+    parts = [
+        [cell["source"], *(TIME.sub("", moves.text_of(output)) for output in cell["outputs"])]
+        for cell in code
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
 
 
