@@ -226,6 +226,12 @@ TRIED = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """The model, read for all tests, so that none of them takes that time."""
+    model()
+
+
 def test_every_choice_stands_in_a_table():
     assert {name for name, *_ in all_choices()} == set(CHOICES) | INSIDE
 

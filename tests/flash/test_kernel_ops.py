@@ -43,6 +43,7 @@ def test_opcheck():
     torch.library.opcheck(flash_backward, (q, k, v, None, o, lse, do, dlse, *rule))
 
 
+@pytest.mark.slow
 def test_compiles_into_one_graph():
     def loss(q, k, v):
         o, lse = attend(2 * q, k, v, causal=True)

@@ -195,6 +195,7 @@ def test_released_memory_is_given_back():
     assert read > 0.8 * whole and resident_kb() - before < 0.2 * whole
 
 
+@pytest.mark.slow
 def test_the_real_files_tensors_fill_it_to_its_end():
     """One after the other, with less than the alignment between them: no offset is off."""
     raws = [tensor.raw for tensor in real().tensors.values()]

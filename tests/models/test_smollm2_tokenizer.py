@@ -192,6 +192,7 @@ def test_only_bytes_that_hardly_occur_are_lost(tokenizer, losable):
         assert 0x40000 <= ord(bytes([first, 0x80, 0x80, 0x80]).decode()) < 0xC0000
 
 
+@pytest.mark.slow
 def test_every_token_decodes_to_its_bytes(metadata, tokenizer):
     names = {name: byte for byte, name in BYTES.items()}
     for i, token in enumerate(metadata["tokenizer.ggml.tokens"]):
