@@ -36,7 +36,7 @@ check_budget = Ladder("budget", [
         0.765: "This is the share that the page printed. Compute what it would be if slips were "
             "independent, then compare.",
         0.7: "Rounded too far: give two decimals.",
-    }, hint="share ** 8 = 0.07"),
+    }, hint="share ** 8 = 0.07", rtol=0.004),  # two decimals
     Rung("e", "numbers within the reach of attention", 8 * 48, {
         48: "This is one state. Attention may look at each of the eight.",
         8 * 52: "The copyist with attention has states of 48 numbers.",

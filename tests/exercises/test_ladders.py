@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 
 import pytest
 from worked import FOUND, label_of, run_exercise
@@ -35,6 +36,19 @@ def test_nothing_is_not_started_and_a_part_is_unfinished(check):
     right = [rung.value() if callable(rung.value) else rung.value for rung in check.rungs]
     assert check(*right[:-1]).status == "unfinished"
     assert check(*right).status == "passed"
+
+
+def test_as_many_decimals_as_a_reply_asks_for_are_enough():
+    asked = [
+        (rung, {"two": 2, "three": 3}[found[1]])
+        for _, _, check in CHECKS
+        for rung in check.rungs
+        for reply in rung.replies.values()
+        if (found := re.search(r"give (two|three) decimals", reply))
+    ]
+    assert len(asked) >= 5
+    for rung, decimals in asked:
+        assert Ladder("one", [rung])(round(float(rung.value), decimals)).status == "passed"
 
 
 def test_a_hint_to_a_rung_is_given_when_asked_for(capsys):
