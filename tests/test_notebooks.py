@@ -187,7 +187,7 @@ def test_what_computes_long_fails_a_fast_run(tmp_path, clock, processes):
     text = (ROOT / "conftest.py").read_text("utf-8")
     limits = '{"test": 2.0, "setup": 10.0, "cell": 5.0, "notebook": 20.0}'
     assert limits in text
-    text = text.replace(limits, '{"test": 0.2, "setup": 60, "cell": 0.5, "notebook": 1.0}')
+    text = text.replace(limits, '{"test": 0.1, "setup": 60, "cell": 0.5, "notebook": 1.0}')
     text = text.replace('"notebook with slow cells": 120.0', '"notebook with slow cells": 1.0')
     (tmp_path / "conftest.py").write_text(text, "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n", "utf-8")
