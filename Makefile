@@ -73,10 +73,10 @@ test test-all notebooks elsewhere jitter newest: export OPENBLAS_NUM_THREADS = 1
 test test-all notebooks elsewhere jitter newest: export OMP_NUM_THREADS = 1
 
 test: .venv/all book
-	@$(BIN)/python -m tools.run_tests
+	@$(BIN)/python -m tools.ci.run_tests
 
 test-all: .venv/all book
-	@$(BIN)/python -m tools.run_tests --all
+	@$(BIN)/python -m tools.ci.run_tests --all
 
 lab: .venv/all
 	@# JupyterLab shows stored figures only in notebooks that this user trusts.
@@ -84,14 +84,14 @@ lab: .venv/all
 	@$(BIN)/jupyter lab --notebook-dir notebooks
 
 notebooks: .venv/all
-	@$(BIN)/python -m tools.notebook
+	@$(BIN)/python -m tools.book
 
 check: .venv/all
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
-	@$(BIN)/python -m tools.prose_numbers
+	@$(BIN)/python -m tools.check
 
 # On a machine with a GPU, possibly a borrowed one: tests, then a table that judges every goal. Uses $(PYTHON), not .venv. It needs torch, triton,
 # numpy, pytest, hypothesis and jaxtyping; with pytest-xdist, kernels are compiled in parallel.
@@ -110,13 +110,13 @@ static: .venv/all
 # Run weekly, and before a release. elsewhere: notebooks and numerical tests as on four other processors;
 # CPUS="Haswell Zen" tries those alone.
 elsewhere: .venv/all
-	@$(BIN)/python -m tools.elsewhere $(CPUS)
+	@$(BIN)/python -m tools.ci.processors $(CPUS)
 
 # Run weekly, with new seeds: each is an imaginary processor. ONLY=--changed tries what has not passed as
 # it is, ONLY="flash rope" those chapters.
 SEEDS ?= 1,2,3
 jitter: .venv/all
-	@$(BIN)/python -m tools.jitter --seeds $(SEEDS) $(ONLY)
+	@$(BIN)/python -m tools.ci.jitter --seeds $(SEEDS) $(ONLY)
 
 # Run weekly. newest: the newest release of every dependency. Notebooks are run but their outputs are
 # not compared, because a new version may print differently.
@@ -145,12 +145,12 @@ colab:
 
 # breaks: would the tests notice? Bugs of one line, each in a copy of the repository.
 breaks: .venv/all
-	@$(BIN)/python -m tools.break_tests --jobs 2
+	@$(BIN)/python -m tools.ci.breaks --jobs 2
 
 # weekly: what is marked so in tests, which make test-all leaves out: every notebook in Colab's versions, every
 # page where make test-all tries some, what takes a minute; and 200 new examples a property, not the same 40.
 weekly: .venv/all book
-	@$(BIN)/python -m tools.run_tests --all --hypothesis-profile=weekly
+	@$(BIN)/python -m tools.ci.run_tests --all --hypothesis-profile=weekly
 
 # firefox: run weekly; every test of the site that Firefox can be driven through, where make test-all has a few.
 firefox: .venv/all book

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.book import Book
+from tools.book.chapters import Book
 
 BOOK = Book(Path(__file__).parents[1])
 PAGES = [BOOK.root / "README.md", BOOK.root / "CONTRIBUTING.md"]

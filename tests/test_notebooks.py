@@ -16,9 +16,9 @@ import pytest
 
 from attention_src import timing
 from attention_src.exercises.keep import PARTS
-from tools.book import VERSION, Book
-from tools.freshness import own_cells
-from tools.notebook import build as notebooks
+from tools.book import notebook as notebooks
+from tools.book.chapters import VERSION, Book
+from tools.book.freshness import own_cells
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = Book(ROOT).chapters

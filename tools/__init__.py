@@ -1,14 +1,8 @@
-"""The scripts that build the book: from book/*.md to notebooks/*.ipynb and to the site.
+"""What builds the book, from book/*.md to notebooks/*.ipynb and to the site, and what tests it.
 
-notebook/        the command python -m tools.notebook: portable Markdown, executed
-instruments/     the book's directives, a file each: read, on the site, in the notebook
-site/            Sphinx extensions, how the site looks, what a page weighs, a server
-
-What both share:
-
-book.py          where things are: chapters, addresses, front matter
-freshness.py     whether stored outputs still belong to their code
-macros.py        the course's TeX macros
-
-check_address.py whether repository.url names the repository that publishes the book
+book/    chapters, directives, notebooks: python -m tools.book
+site/    Sphinx extensions, how the site looks, what a page weighs, a server
+page/    what runs in a reader's browser: scripts, Python, models
+check/   whether pages keep to the rules: python -m tools.check
+ci/      how tests are run: all of them, on other processors, with bugs, with other roundings
 """

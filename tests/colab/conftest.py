@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.book import Book
+from tools.book.chapters import Book
 
 ROOT = Path(__file__).parents[2]
 # Colab's image, as far as these versions have wheels for every Python that the course supports.

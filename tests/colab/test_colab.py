@@ -14,8 +14,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tools.book import Book
-from tools.freshness import REPOSITORY
+from tools.book.chapters import Book
+from tools.book.freshness import REPOSITORY
 
 CHAPTERS = Book(REPOSITORY).chapters
 EACH = [

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tools.site.made_once import sha256
+from tools.site.cached import sha256
 
 
 def assert_files_are_those_that_were_built(folder, *names):

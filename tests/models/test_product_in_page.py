@@ -9,11 +9,11 @@ from python_in_page import ROOT, in_python
 
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import embed_without_each
-from tools.modelinpage import weights
+from tools.page.models import weights
 
 pytestmark = pytest.mark.slow
 
-HERE = ROOT / "tools" / "runhere" / "product"
+HERE = ROOT / "tools" / "page" / "product"
 WASM = "/home/pyodide/product.wasm"
 SENTENCE = "The cat sat on the mat"
 

@@ -13,7 +13,7 @@ from attention_src.models.smollm2.in_numpy import blocks
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(blocks.__file__).parents[4] / "tools" / "modelinpage" / "blocks"
+HERE = Path(blocks.__file__).parents[4] / "tools" / "page" / "models" / "blocks"
 WASM = "/home/pyodide/blocks.wasm"
 N = 9  # tokens
 

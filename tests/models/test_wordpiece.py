@@ -77,7 +77,7 @@ def test_a_character_that_python_does_not_know_is_unknown(vocabulary, monkeypatc
 
 
 def test_the_page_has_the_same_kinds():
-    page = (ROOT / "tools/modelinpage/worker/characters.js").read_text("utf-8")
+    page = (ROOT / "tools/page/models/worker/characters.js").read_text("utf-8")
     for name in ("DROPPED", "MARKS", "SIGNS", "HAN"):
         [ranges] = re.findall(rf"export const {name} = `([^`]*)`", page)
         assert ranges == getattr(characters, name)

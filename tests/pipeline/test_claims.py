@@ -11,13 +11,13 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tiny import FRONT, make_book
 
-from tools.book import Book, Chapter
-from tools.budget.measure import lessons
-from tools.check_claims import decided, undecided
-from tools.freshness import REPOSITORY
-from tools.instruments.claims import HOME, on_page, read
-from tools.instruments.ledger import is_found
-from tools.notebook.portable import Portable
+from tools.book.chapters import Book, Chapter
+from tools.book.claims import HOME, on_page, read
+from tools.book.freshness import REPOSITORY
+from tools.book.ledger import is_found
+from tools.book.minutes import lessons
+from tools.book.portable import Portable
+from tools.check.claims import decided, undecided
 
 # How many claims a survey found in each document; they are numbered from 1.
 SURVEY = {"000": 69, "001": 11, "002": 8, "003": 30, "004": 12}

@@ -1,4 +1,4 @@
-"""python -m tools.notebook: executed, the same bytes each time, run again only if code changed."""
+"""python -m tools.book: executed, the same bytes each time, run again only if code changed."""
 
 import json
 import shutil
@@ -7,10 +7,9 @@ import nbformat
 import pytest
 from tiny import make_book
 
-from tools import freshness
-from tools.book import VERSION, Book
-from tools.notebook import build as notebooks
-from tools.notebook import labels
+from tools.book import freshness, labels
+from tools.book import notebook as notebooks
+from tools.book.chapters import VERSION, Book
 
 CHAPTER = """\
 # Tiny

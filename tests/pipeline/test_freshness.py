@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tools import freshness
+from tools.book import freshness
 
 FILES = {
     "__init__.py": "",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tiny import REPOSITORY, make_book
 
-from tools.instruments import contents
-from tools.instruments.given import UNNAMED, parts
+from tools.book import contents
+from tools.book.given import UNNAMED, parts
 
 QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
 REVEAL = "```{reveal}\nSo.\n```\n\n"

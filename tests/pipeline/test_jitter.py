@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from tools.jitter import __main__ as jitter
-from tools.jitter import install, moves, noise, noise_torch
+from tools.ci.jitter import __main__ as jitter
+from tools.ci.jitter import install, moves, noise, noise_torch
 
 RNG = np.random.default_rng(0)
 WIDE, TALL = RNG.normal(size=(7, 11)), RNG.normal(size=(11, 5))
@@ -257,7 +257,7 @@ def test_a_run_of_a_notebook_finds_the_same(tmp_path, monkeypatch):
     nbformat.write(notebook, tmp_path / "notebooks/tiny.ipynb")
     shutil.copy(jitter.ROOT / "tests/sanitize.cfg", tmp_path / "tests")
     monkeypatch.setattr(jitter, "ROOT", tmp_path)
-    monkeypatch.setattr(jitter, "COMMAND", f"{jitter.COMMAND} -n 0 -p tools.as_read")
+    monkeypatch.setattr(jitter, "COMMAND", f"{jitter.COMMAND} -n 0 -p tools.ci.compare_outputs")
     found = jitter.run(1, ["tiny"])
     assert found.counts == Counter(passed=1, failed=1)
     assert found.failed == list(found.moved) == ["tiny.ipynb Cell 1"]
@@ -267,7 +267,7 @@ def test_a_run_of_a_notebook_finds_the_same(tmp_path, monkeypatch):
 def test_every_notebook_has_passed_with_other_roundings():
     """Tries those whose code or output changed; make jitter ONLY=--changed records that."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tools.jitter", "--changed"],
+        [sys.executable, "-m", "tools.ci.jitter", "--changed"],
         cwd=jitter.ROOT,
         capture_output=True,
         text=True,

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from attention_src.costs.measured import FOLDER
-from tools.book import Book
-from tools.freshness import REPOSITORY
+from tools.book.chapters import Book
+from tools.book.freshness import REPOSITORY
 
 # What a page's "not measured" is about: the topic of its own name, but for
 TOPICS = {"gpu": "softmax"}

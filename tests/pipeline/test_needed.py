@@ -5,9 +5,9 @@ import os
 import pytest
 from page_cells import printed, sources
 
-from tools.book import Book
-from tools.freshness import REPOSITORY
-from tools.runhere.needed import needed
+from tools.book.chapters import Book
+from tools.book.freshness import REPOSITORY
+from tools.page.slice import needed
 
 FEW = ("retrieval", "equation", "rope")  # the quickest
 CHAPTERS = [

@@ -7,10 +7,10 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
-from tools.book import Book
-from tools.freshness import REPOSITORY
-from tools.runhere import __main__ as command
-from tools.runhere import needs, reasons
+from tools.book.chapters import Book
+from tools.book.freshness import REPOSITORY
+from tools.page import __main__ as command
+from tools.page import needs, reasons
 
 BOOK = Book(REPOSITORY)
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tiny import REPOSITORY
 
-from tools import macros
-from tools.runhere import course
+from tools.book import macros
+from tools.page import course
 from tools.site import drawings
 
 POINTS = 4  # what the places of two layouts may differ by, of 324

@@ -8,12 +8,11 @@ import re
 import pytest
 from tiny import CASES, source_and_portable
 
-from tools import macros
-from tools.budget.times import minutes_of
-from tools.instruments.veil import after_cell
-from tools.notebook import directives
-from tools.notebook.inline import Inline
-from tools.notebook.portable import Portable
+from tools.book import forms, macros
+from tools.book.inline import Inline
+from tools.book.portable import Portable
+from tools.book.times import minutes_of
+from tools.book.veil import after_cell
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -44,11 +43,11 @@ def test_every_directive_and_role_has_a_case():
     sources = "\n".join(source_and_portable(case)[0] for case in CASES)
     used = set(re.findall(r"[`:]{3}\{([\w:-]+)\}", sources))
     alike = {
-        *directives._ADMONITIONS,  # one form for all of them
-        *(f"prf:{kind}" for kind in directives._THEOREMS),
+        *forms._ADMONITIONS,  # one form for all of them
+        *(f"prf:{kind}" for kind in forms._THEOREMS),
         *("code", "exercise-start", "exercise-end", "bibliography", "tableofcontents"),
     }
-    assert set(directives.FORMS) - alike <= used
+    assert set(forms.FORMS) - alike <= used
     roles = set(Inline(None, "", {})._roles) - {"sup"}
     assert roles <= set(re.findall(r"\{([\w:]+)\}`", sources))
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tools.run_tests import counts, outcome
+from tools.ci.run_tests import counts, outcome
 
 TESTS = """
 import pytest

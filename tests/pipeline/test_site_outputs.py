@@ -15,7 +15,7 @@ from docutils.utils import new_document
 from sphinx.errors import ExtensionError
 from tiny import REPOSITORY, all_cases, make_book
 
-from tools.notebook import build as notebooks
+from tools.book import notebook as notebooks
 from tools.site import outputs
 
 WITH_CODE = """

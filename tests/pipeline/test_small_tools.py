@@ -9,10 +9,10 @@ from pygments import highlight
 from pygments.lexers import PythonLexer
 from tiny import make_book
 
-from tools import break_tests, check_address
-from tools.book import VERSION, Book
-from tools.instruments import quiz
-from tools.notebook import setup_cell
+from tools.book import quiz, setup_cell
+from tools.book.chapters import VERSION, Book
+from tools.check import address
+from tools.ci import breaks
 from tools.site.code import Formatter
 
 GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"
@@ -103,19 +103,19 @@ def test_the_setup_cell_brings_triton_where_it_is_needed(book):
     ],
 )
 def test_check_address(name, tag, said, book, capsys):
-    status = check_address.main([name.format(book.owner_and_name), tag], book.root)
+    status = address.main([name.format(book.owner_and_name), tag], book.root)
     out = capsys.readouterr().out
     assert status == bool(said) and (said in out if said else not out.strip())
 
 
 def test_check_address_wants_owner_and_name(book, capsys):
     with pytest.raises(SystemExit):
-        check_address.main(["else", "v1"], book.root)
+        address.main(["else", "v1"], book.root)
     assert "OWNER/REPO" in capsys.readouterr().err
 
 
 def test_each_bug_of_the_list_has_its_line_and_its_tests():
-    assert len(break_tests.read_list()) >= 40
+    assert len(breaks.read_list()) >= 40
 
 
 def test_code_has_spans_only_where_it_has_a_colour():

@@ -65,6 +65,8 @@ def make_book(root, **chapters):
     pages.mkdir(parents=True)
     (root / "_config.yml").write_text((REPOSITORY / "_config.yml").read_text("utf-8"), "utf-8")
     (pages / "_static").symlink_to(REPOSITORY / "book/_static")
+    (root / "tools/page").mkdir(parents=True)
+    (root / "tools/page/static").symlink_to(REPOSITORY / "tools/page/static")
     (pages / "_templates").symlink_to(REPOSITORY / "book/_templates")
     names = [*chapters, "notation", "references"]
     (root / "_toc.yml").write_text(TOC + "".join(f"- file: book/{n}\n" for n in names), "utf-8")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tools.book import Book
-from tools.budget import rules
-from tools.site.measure import HTML
+from tools.book.chapters import Book
+from tools.check import limits
+from tools.site.weigh import HTML
 
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 THEMES = ("light", "dark")
@@ -44,7 +44,7 @@ def book_pages():
 
 
 # What has been rewritten is held to more than the other pages.
-REWRITTEN = [f"book/{slug}.html" for slug in rules.REWRITTEN]
+REWRITTEN = [f"book/{slug}.html" for slug in limits.REWRITTEN]
 
 
 def chapter_pages():

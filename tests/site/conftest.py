@@ -19,8 +19,8 @@ from built_site import HTML, MOTIONS, THEMES, Log, site_pages
 from firefox import firefox, firefoxes, in_firefox
 from xdist.scheduler import LoadScopeScheduling
 
-from tools.site.measure import FLAGS, chromium, driver_lacks
 from tools.site.server import serving
+from tools.site.weigh import FLAGS, chromium, driver_lacks
 
 # Their tests take seconds each, and each opens its own page. The tests of any other file share what
 # is made once for all of them, a small site for example, and stay in one process.

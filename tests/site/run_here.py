@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 from built_site import ROOT
 
-from tools.book import Book
-from tools.freshness import own_cells
+from tools.book.chapters import Book
+from tools.book.freshness import own_cells
 
 RULES = configparser.ConfigParser()
 RULES.read(Path(__file__).parents[1] / "sanitize.cfg", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from built_site import Log
 
-from tools.notebook import build as notebooks
+from tools.book import notebook as notebooks
 
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))

@@ -8,7 +8,7 @@ no news. 0, 1 and 2 say nothing. A bug that happened is another story.
 
 from bs4 import NavigableString
 
-from tools.prose_numbers.numbers import in_output, in_prose
+from tools.check.numbers import in_output, in_prose
 
 LEFT_OUT = {"script", "style", "svg", "noscript"}
 BLOCKS = {"p", "li", "td", "th", "div", "dd", "pre"}

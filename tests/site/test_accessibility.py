@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages, some
 
-from tools.site.measure import FIRST_PAGE
+from tools.site.weigh import FIRST_PAGE
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()

@@ -16,7 +16,7 @@ from small_book import REPOSITORY, build, make_book
 
 from attention_src.figures.drawings import drawing
 from attention_src.figures.drawings.strip import CHAPTERS
-from tools.notebook import build as notebooks
+from tools.book import notebook as notebooks
 from tools.site import drawings as on_site
 from tools.site.server import serving
 
@@ -151,7 +151,16 @@ def test_a_notebook_keeps_both_arrangements_and_runs_again_the_same(small_site):
     narrow = [o.metadata["image/svg+xml"]["narrow"] for o in outputs]
     assert narrow == [made.narrow for made in shown]
     assert notebooks.main(["--check"], small_site) == 0
-    nbval = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "tools.as_read", str(path)]
+    nbval = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "-q",
+        "-p",
+        "tools.ci.compare_outputs",
+        str(path),
+    ]
     nbval += ["-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(small_site)]
     ran = subprocess.run(nbval, cwd=REPOSITORY, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-3000:]

@@ -14,7 +14,7 @@ from docutils.utils import new_document
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
-from tools import macros
+from tools.book import macros
 from tools.site import assets as site_assets
 from tools.site import cells as site_cells
 from tools.site import figures as site_figures

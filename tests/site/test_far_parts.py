@@ -3,7 +3,7 @@
 import pytest
 from built_site import chapter_pages
 
-from tools.site.measure import FIRST_PAGE
+from tools.site.weigh import FIRST_PAGE
 
 PAGE = next(page for page in chapter_pages() if page != FIRST_PAGE)
 PARTS = """() => [...document.querySelectorAll('.bd-article > section > section')]

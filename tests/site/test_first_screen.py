@@ -12,8 +12,8 @@ from built_site import HTML, REWRITTEN, chapter_pages
 from run_here import chapter_of, stored
 from test_run_here import Cells
 
-from tools.as_read import same_text
-from tools.site.measure import FIRST_PAGE
+from tools.ci.compare_outputs import same_text
+from tools.site.weigh import FIRST_PAGE
 
 WORDS = 100
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]

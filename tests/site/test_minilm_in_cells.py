@@ -11,9 +11,9 @@ from small_book import REPOSITORY, build, make_book, visiting
 from test_accessibility import violations
 
 from attention_src.models.minilm import MiniLM
-from tools.book import Book
-from tools.modelinpage import weights
-from tools.runhere import needs, pyodide
+from tools.book.chapters import Book
+from tools.page import needs, pyodide
+from tools.page.models import weights
 from tools.site.server import serving
 
 UNTIL_KEPT = """async (count) => {

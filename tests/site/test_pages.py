@@ -11,8 +11,8 @@ from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
 from spoilers import open_prose, spoilers
 
-from tools.book import VERSION, Book
-from tools.budget.measure import lessons, time_line
+from tools.book.chapters import VERSION, Book
+from tools.book.minutes import lessons, time_line
 
 PAGES = site_pages()
 BOOK = book_pages()

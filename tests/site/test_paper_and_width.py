@@ -6,7 +6,7 @@ import pytest
 from built_site import OPEN_FOLDS, REWRITTEN, chapter_pages
 from firefox import in_firefox
 
-from tools.site.measure import FIRST_PAGE
+from tools.site.weigh import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 BOXES = "article :is(pre, .scroll-x, .pst-scrollable-table-container)"

@@ -5,7 +5,7 @@ from built_site import QUIET
 from run_here import stored
 from test_run_here import CHAPTERS, SECONDS, Cells, check_stop
 
-from tools.as_read import same_text
+from tools.ci.compare_outputs import same_text
 
 FIRST, NEXT = (page for page in CHAPTERS if page in ("book/scores.html", "book/softmax.html"))
 KEY = "attention-course-python"

@@ -9,7 +9,7 @@ import re
 import pytest
 from built_site import THEMES, book_pages, chapter_pages
 
-from tools.site.measure import FIRST_PAGE
+from tools.site.weigh import FIRST_PAGE
 
 BOOK = book_pages()
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)

@@ -21,11 +21,11 @@ from test_accessibility import (
     violations,
 )
 
-from tools.as_read import same_text
-from tools.book import Book
-from tools.budget.measure import lessons
-from tools.runhere import needs
-from tools.runhere.needs import ON_PAGE
+from tools.book.chapters import Book
+from tools.book.minutes import lessons
+from tools.ci.compare_outputs import same_text
+from tools.page import needs
+from tools.page.needs import ON_PAGE
 
 # A page that has nothing but a picture to move needs no Python.
 CHAPTERS = [

@@ -11,8 +11,8 @@ from test_learner import predict
 from test_run_here import Cells
 
 from attention_src.explorables import NAMES
-from tools.as_read import same_text
-from tools.site.measure import FIRST_PAGE
+from tools.ci.compare_outputs import same_text
+from tools.site.weigh import FIRST_PAGE
 
 LIFT = "document.querySelectorAll('.veil').forEach(veil => veil.classList.add('lifted'))"
 PAGE = "book/softmax.html"

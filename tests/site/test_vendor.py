@@ -7,7 +7,7 @@ import pytest
 from sphinxcontrib import katex
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("book/_static/vendor", "tests/site/vendor", "tools/runhere/vendor")
+FOLDERS = ("book/_static/vendor", "tests/site/vendor", "tools/page/vendor")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -10,8 +10,8 @@ import pytest
 from bs4 import BeautifulSoup
 from built_site import HTML, REWRITTEN, book_pages
 
-from tools.site.measure import FIRST_PAGE, visits
 from tools.site.server import serving
+from tools.site.weigh import FIRST_PAGE, visits
 
 BOOK = book_pages()
 FIRST_VISIT, NEXT_PAGE = 300_000, 100_000

@@ -22,7 +22,7 @@ import pytest
 from built_site import HTML, OPEN_FOLDS, site_pages
 from run_here import AS_TEXT, comparable, exercises, stored
 
-from tools.as_read import same_text
+from tools.ci.compare_outputs import same_text
 from tools.site.server import Handler, serving
 
 LISTEN = b"""<script>

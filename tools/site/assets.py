@@ -38,7 +38,7 @@ STYLES = (
 # No page has the grids, cards and tabs of sphinx-design.
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css", "sphinx-design.min.css")
 
-OWN_FILES = "book/_static"
+OWN_FILES = ("book/_static", "tools/page/static")
 KATEX_FONTS = "book/_static/vendor/katex/fonts"
 TEXT_FONTS = "book/_static/vendor/source-serif-4/fonts"
 
@@ -146,7 +146,8 @@ def write_css(app: Sphinx, error: Exception | None) -> None:
         return
     out = Path(app.outdir)
     # Sphinx copies our files only if some page changed too.
-    copy_asset(str(Path(app.srcdir, OWN_FILES)), str(out / "_static"))
+    for folder in OWN_FILES:
+        copy_asset(str(Path(app.srcdir, folder)), str(out / "_static"))
     stop_measuring(out)
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tools.instruments.elements import make
+from tools.book.elements import make
 
 TAGS = {"tag_setup", "tag_hide-input"}
 
@@ -50,6 +50,6 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.setup_extension("tools.instruments.elements")
+    app.setup_extension("tools.book.elements")
     app.connect("doctree-read", fold)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

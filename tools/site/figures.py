@@ -19,8 +19,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from tools import macros
-from tools.book import Book
+from tools.book import macros
+from tools.book.chapters import Book
 from tools.site import drawings
 from tools.site.outputs import executed
 

@@ -24,7 +24,7 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinxcontrib import katex
 
-from tools import macros
+from tools.book import macros
 from tools.site.lean_math import lean
 
 OPTIONS = {

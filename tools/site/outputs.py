@@ -26,8 +26,8 @@ from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-from tools.book import Book, Chapter
-from tools.freshness import own_cells, why_stale
+from tools.book.chapters import Book, Chapter
+from tools.book.freshness import own_cells, why_stale
 
 COLUMNS = 80  # of a page
 STALE = "stale_chapters"  # of the app: what fill_cache found, for stale_pages

@@ -9,7 +9,7 @@ import numpy as np
 def read_own_file(path: Path) -> dict[str, np.ndarray]:
     """Map the file into memory and cut it into its tensors.
 
-    It believes all that the file says, because tools/modelinpage/weights.py wrote it, and its parts
+    It believes all that the file says, because tools/page/models/weights.py wrote it, and its parts
     are named by their hashes. For any other file use `formats.safetensors`.
 
     Args:

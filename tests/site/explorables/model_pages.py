@@ -7,7 +7,7 @@ from hosts import host
 from marks import STEADY
 
 from attention_src.explorables import explorable_html
-from tools.modelinpage import weights
+from tools.page.models import weights
 
 
 def write_pages(root, **pages):

@@ -13,7 +13,7 @@ from attention_src.explorables import sentence72
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.sentences import PLAIN
-from tools.modelinpage import weights
+from tools.page.models import weights
 from tools.site.server import serving
 
 NAME = "sentence72"

@@ -1,0 +1,132 @@
+"""The parts of Python in the page: checked, the same on each build, and a build without them."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from tiny import REPOSITORY, make_book
+
+from attention_src.exercises.keep import PARTS
+from tools.page import course, pyodide
+
+NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
+
+
+@pytest.fixture
+def from_nowhere(monkeypatch):
+    monkeypatch.setenv("npm_config_registry", NOWHERE)
+
+
+def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
+    for name in [n for n in os.environ if n.lower() == "npm_config_registry"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert pyodide.registry() == "https://registry.npmjs.org/"
+    (tmp_path / ".npmrc").write_text("color=false\nregistry=https://mirror.example/npm\n")
+    assert pyodide.registry() == "https://mirror.example/npm"
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
+    assert pyodide.registry() == NOWHERE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pyodide.py", "compile.mjs", "worker/worker.js", "product/product.wasm"),
+        *("vendor/NOTICES.md", "vendor/MPL-2.0.txt"),
+    ],
+)
+def test_the_version_is_another_if_a_part_is(name, tmp_path, monkeypatch):
+    there = shutil.copytree(pyodide.HERE, tmp_path / "there")
+    monkeypatch.setattr(pyodide, "HERE", there)
+    before = pyodide.version()
+    with (there / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert pyodide.version() != before
+
+
+def test_a_file_with_another_hash_is_refused(tmp_path, from_nowhere):
+    (tmp_path / pyodide.TARBALL).write_bytes(b"something else")
+    with pytest.raises(pyodide.Unavailable, match=r"it should be 52ea0e97"):
+        pyodide.ready(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / pyodide.TARBALL], "nothing half made is left"
+
+
+def test_what_is_in_the_cache_needs_no_network(tmp_path, from_nowhere):
+    with pytest.raises(pyodide.Unavailable, match=NOWHERE):
+        pyodide.ready(tmp_path)
+    (tmp_path / pyodide.version()).mkdir()
+    assert pyodide.ready(tmp_path) == tmp_path / pyodide.version()
+
+
+@pytest.mark.slow
+def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
+    root = make_book(tmp_path / "book")
+    code = (
+        "import pathlib, sys; from tools.page import pyodide\n"
+        f"pyodide.CACHE = pathlib.Path({str(tmp_path / 'cache')!r})\n"
+        "from jupyter_book.cli.main import main; main()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "build", ".", "-q", "-W", "-n", "--keep-going"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "npm_config_registry": NOWHERE},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "no button to run code" in ran.stdout and NOWHERE in ran.stdout
+    assert not (root / "_build/html/_static/py").exists()
+
+
+@pytest.mark.slow
+def test_the_course_zip_holds_what_needs_numpy_alone():
+    names = course.numpy_modules(REPOSITORY)
+    draws = "figures.drawings.equation"
+    for name in (
+        "softmax.reference",
+        "exercises.maps",
+        "attention.masks",
+        "timing",
+        "figures.maps",
+        "models.smollm2.in_numpy.listing",
+        "models.smollm2.learner.dispatch",
+        draws,
+    ):
+        assert f"attention_src.{name}" in names
+    for module in {"keep", *PARTS.values()}:  # what parts() of a page imports
+        assert f"attention_src.exercises.{module}" in names
+    for name in ("softmax.layer", "softmax.kernel", "explorables", "models.smollm2.model"):
+        assert f"attention_src.{name}" not in names
+    made = course.archive(REPOSITORY)
+    assert made == course.archive(REPOSITORY), "the same sources give the same bytes"
+    files = zipfile.ZipFile(io.BytesIO(made)).namelist()
+    beside = {"needed.py", "jaxtyping.py", "matplotlib/axes.py", "matplotlib/letters.json"}
+    assert beside < set(files)
+    assert "__init__.py" not in files and not [name for name in files if name.endswith(".pyc")]
+    assert "blas.py" in files, "MiniLM's press looks for it"
+
+
+@pytest.mark.slow
+def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
+    zipfile.ZipFile(io.BytesIO(course.archive(REPOSITORY))).extractall(tmp_path)
+    names = sorted(course.numpy_modules(REPOSITORY))
+    code = (
+        "import importlib, sys\n"
+        "for name in ('torch', 'triton', 'tokenizers', 'beartype'):\n"
+        "    sys.modules[name] = None  # any import of them fails\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        f"for name in [*{names}, 'matplotlib.axes', 'needed']:\n"
+        f"    assert importlib.import_module(name).__file__.startswith({str(tmp_path)!r}), name\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_part_names_a_source_map():
+    for path in pyodide.ready().glob("*.*js"):
+        assert "sourceMappingURL" not in path.read_text("utf-8"), path.name

@@ -1,0 +1,240 @@
+"""{happened-start} … {happened-end}: a real, public, dated bug, reproduced on the page; {bugs}.
+
+    ```{happened-start} NaN from a maximum nobody subtracted
+    :date: 2026-03
+    :source: pytorch/executorch #18407
+    :link: https://github.com/pytorch/executorch/issues/18407
+    ```
+
+    Text and code cells, which a directive could not hold.
+
+    ```{happened-end}
+    ```
+
+On the site the two become one box around what lies between. {bugs} lists the boxes of all pages.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from tools.book.directive import Directive, Page, checked
+from tools.book.elements import make
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
+_OPTION = re.compile(r":(\w+): *(.*)")
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Bug:
+    """What a box says about its bug."""
+
+    title: str
+    date: str  # "2026-03" or "2026-03-15"
+    source: str
+    link: str
+
+    @property
+    def when(self) -> str:
+        """ "March 2026" or "15 March 2026"."""
+        year, month, *day = self.date.split("-")
+        return " ".join([*(str(int(d)) for d in day), _MONTHS[int(month) - 1], year])
+
+
+def read(title: str, content: str) -> Bug:
+    """Check what a {happened-start} says.
+
+    Its option lines are read here, not by MyST, to which the # of "torch #18407" begins a comment.
+
+    Raises:
+        ValueError: something is missing or malformed; the message says what
+    """
+    found = dict.fromkeys(("date", "source", "link"), "")
+    for line in content.strip().splitlines():
+        option = _OPTION.fullmatch(line.strip())
+        if option is None or option[1] not in found:
+            raise ValueError(f"happened-start takes :date:, :source: and :link:, not {line!r}")
+        found[option[1]] = option[2]
+    for key, value in {"title": title, **found}.items():
+        if not value:
+            raise ValueError(f"a bug that happened needs its {key}")
+    if not _DATE.fullmatch(found["date"]):
+        raise ValueError(f"':date:' is a year and a month, 2026-03; it is {found['date']!r}")
+    if not found["link"].startswith("https://"):
+        raise ValueError(f"':link:' is an address, https://…; it is {found['link']!r}")
+    return Bug(title, **found)
+
+
+class happened_start(nodes.Invisible, nodes.Element):
+    """Where a box begins. node["bug"] is the Bug, its children are the words of the title."""
+
+
+class happened_end(nodes.Invisible, nodes.Element):
+    """Where it ends."""
+
+
+class bugs(nodes.General, nodes.Element):
+    """The list, before all pages are read."""
+
+
+class HappenedStart(SphinxDirective):
+    required_arguments, final_argument_whitespace = 1, True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            bug = read(self.arguments[0], "\n".join(self.content))
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+        words, _ = self.state.inline_text(bug.title, self.lineno)
+        node = happened_start("", *words, bug=bug)
+        self.set_source_info(node)
+        return [node]
+
+
+class HappenedEnd(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        node = happened_end()
+        self.set_source_info(node)
+        return [node]
+
+
+class Bugs(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        self.env.__dict__.setdefault("bug_lists", set()).add(self.env.docname)
+        return [bugs()]
+
+
+class MakeBoxes(SphinxTransform):
+    """Put what lies between start and end into one box."""
+
+    default_priority = 10  # as sphinx-exercise does for its gated directives
+
+    def apply(self, **_: Any) -> None:
+        found = self.env.__dict__.setdefault("bugs", {}).setdefault(self.env.docname, [])
+        for start in list(self.document.findall(happened_start)):
+            box = self._box(start)
+            if box is not None:
+                found.append((start["bug"], start.astext(), box["ids"][0]))
+        for end in list(self.document.findall(happened_end)):
+            _log.warning("happened-end without happened-start", location=end)
+            end.parent.remove(end)
+
+    def _box(self, start: happened_start) -> nodes.Element | None:
+        after = start.parent.children[start.parent.index(start) + 1 :]
+        stops = (i for i, n in enumerate(after) if isinstance(n, happened_start | happened_end))
+        stop = next(stops, None)
+        if stop is None or isinstance(after[stop], happened_start):
+            _log.warning("happened-start without happened-end before a heading", location=start)
+            start.parent.remove(start)
+            return None
+        bug = start["bug"]
+        box = make("div", classes="happened")
+        box["ids"].append("happened-" + nodes.make_id(start.astext()))
+        label = nodes.strong("", "It happened. ")
+        box += nodes.paragraph("", "", label, *start.children, classes=["happened-title"])
+        link = nodes.reference("", bug.source, refuri=bug.link)
+        box += nodes.paragraph("", f"{bug.when}, ", link, classes=["happened-source"])
+        parent = start.parent
+        for node in after[: stop + 1]:
+            parent.remove(node)
+        box += after[:stop]
+        parent.replace(start, box)
+        return box
+
+
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Fill {bugs}: every box of the course, in the order of the book."""
+    for place in list(doctree.findall(bugs)):
+        items = nodes.bullet_list(classes=["bugs"])
+        for page in in_order(app):
+            for bug, title, anchor in app.env.__dict__.get("bugs", {}).get(page, []):
+                items += _item(app, docname, page, bug, title, anchor)
+        place.replace_self(items if len(items) else nodes.paragraph("", "None so far."))
+
+
+def in_order(app: Sphinx) -> list[str]:
+    """Every page, in the order of _toc.yml."""
+    pages, todo = [], [app.config.root_doc]
+    while todo:
+        page = todo.pop(0)
+        pages.append(page)
+        todo = [*app.env.toctree_includes.get(page, []), *todo]
+    return pages
+
+
+def _item(
+    app: Sphinx, docname: str, page: str, bug: Bug, title: str, anchor: str
+) -> nodes.list_item:
+    where = app.builder.get_relative_uri(docname, page)
+    chapter = app.env.titles[page].astext()
+    line = nodes.paragraph("", "", nodes.reference("", title, refuri=f"{where}#{anchor}"))
+    line += nodes.Text(f". {bug.when}, ")
+    line += nodes.reference("", bug.source, refuri=bug.link)
+    line += nodes.Text(", in ")
+    line += nodes.reference("", chapter, refuri=where)
+    return nodes.list_item("", line)
+
+
+def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """A page is read again."""
+    env.__dict__.get("bugs", {}).pop(docname, None)
+    env.__dict__.get("bug_lists", set()).discard(docname)
+
+
+def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
+    """What another process has read."""
+    theirs = other.__dict__
+    env.__dict__.setdefault("bugs", {}).update(
+        {page: found for page, found in theirs.get("bugs", {}).items() if page in docnames}
+    )
+    env.__dict__.setdefault("bug_lists", set()).update(theirs.get("bug_lists", set()))
+
+
+def pages_with_lists(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Pages to write again, whatever else has changed."""
+    return sorted(env.__dict__.get("bug_lists", set()))
+
+
+def _portable_start(page: Page, d: Directive) -> str:
+    bug = checked(page, d, read, d.argument, d.content)
+    page.open_box(d.line)
+    title = page.inline(d.argument, d.line)
+    return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
+
+
+def _portable_end(page: Page, d: Directive) -> str:
+    page.close_box(d.line)
+    return "---"
+
+
+FORMS = {"happened-start": _portable_start, "happened-end": _portable_end}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.elements")
+    for node in (happened_start, happened_end, bugs):
+        app.add_node(node)
+    app.add_directive("happened-start", HappenedStart)
+    app.add_directive("happened-end", HappenedEnd)
+    app.add_directive("bugs", Bugs)
+    app.add_transform(MakeBoxes)
+    app.connect("doctree-resolved", resolve)
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", merge)
+    app.connect("env-updated", pages_with_lists)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

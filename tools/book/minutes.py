@@ -1,0 +1,163 @@
+"""A chapter's sections, what each holds, how long that takes, and the lines that say so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import nbformat
+
+from tools.book.chapters import Book, Chapter
+from tools.book.freshness import tree
+from tools.book.parts import count_words, lines_of, parts
+
+WORDS_A_MINUTE = 130
+LINES_A_MINUTE = 12
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+UNSEEN = {"remove-cell", "remove-output"}  # tags of cells whose pictures nobody sees
+NOT_READING = {"Exercises", "Quiz"}
+OPENING, KEEP = "", "What to keep"
+_DRAWS = {"show", "draw"}
+
+
+@dataclass
+class Budget:
+    """What a piece of a chapter holds."""
+
+    words: int = 0
+    captions: int = 0  # the words of captions, which are in `words` too
+    code: int = 0
+    predictions: int = 0
+    pictures: int = 0
+    explorables: int = 0
+
+    @property
+    def drawn(self) -> int:
+        return self.pictures + self.explorables
+
+    @property
+    def minutes(self) -> float:
+        read = self.words / WORDS_A_MINUTE + self.code / LINES_A_MINUTE
+        return read + self.predictions + self.drawn / 2
+
+    def __add__(self, other: Budget) -> Budget:
+        return Budget(*(a + b for a, b in zip(self._all(), other._all(), strict=True)))
+
+    def _all(self) -> Iterable[int]:
+        return (getattr(self, name) for name in self.__dataclass_fields__)
+
+
+Sections = tuple[tuple[str, Budget], ...]
+
+
+def sections(chapter: Chapter) -> Sections:
+    """Each section's title and what it holds; the opening, above the first one, has no title."""
+    return _sections(chapter.text, chapter)
+
+
+def reading(chapter: Chapter) -> Budget:
+    """What is to be read: all sections but exercises and quiz."""
+    return sum((b for title, b in sections(chapter) if title not in NOT_READING), Budget())
+
+
+def reading_minutes(chapter: Chapter) -> int:
+    """How long a chapter takes to read: a minute at least."""
+    return max(1, round(reading(chapter).minutes))
+
+
+def minutes_in_short(chapter: Chapter) -> int:
+    """How long the opening, the pictures with their captions, and "What to keep" take."""
+    whole = reading(chapter)
+    ends = [b for title, b in sections(chapter) if title in (OPENING, KEEP)]
+    words = sum(b.words - b.captions for b in ends) + whole.captions
+    return max(1, round(Budget(words=words, pictures=whole.drawn).minutes))
+
+
+def words_before_a_picture(chapter: Chapter) -> int:
+    """How much is said before anything is shown: the words above the first picture."""
+    count = 0
+    for cell in chapter.read().cells:
+        if cell.cell_type == "code" and _of_cell(cell).drawn:
+            return count
+        if cell.cell_type == "markdown":
+            for part in parts(cell.source):
+                if part.kind == "picture":
+                    return count
+                count += part.count * (part.kind == "words")
+    return count
+
+
+def time_line(chapter: Chapter) -> str:
+    """Reading, exercises, seconds to run; "" without code.
+
+    "45 min to read (opening, pictures, summary: 6 min), 60 min of exercises, 25 s to run"
+    """
+    if not chapter.has_code:
+        return ""
+    said = [f"{reading_minutes(chapter)} min to read"]
+    if minutes := chapter.exercise_minutes:
+        said[0] += f" (opening, pictures, summary: {minutes_in_short(chapter)} min)"
+        said.append(f"{minutes} min of exercises")
+    if seconds := chapter.front.get("running_seconds"):
+        said.append(f"{seconds} s to run")
+    return ", ".join(said)
+
+
+def lessons(book: Book) -> list[Chapter]:
+    """The pages with exercises: the chapters of the course."""
+    return [chapter for chapter in book.chapters if chapter.exercise_minutes]
+
+
+def hours(book: Book) -> tuple[int, int]:
+    """How long all chapters take to read, and all exercises to solve."""
+    pages = lessons(book)
+    read = sum(map(reading_minutes, pages))
+    return round(read / 60), round(sum(page.exercise_minutes for page in pages) / 60)
+
+
+def course_line(book: Book) -> str:
+    """What README says; a test holds it there."""
+    read, solve = hours(book)
+    return (
+        f"The {len(lessons(book))} chapters take about {read} hours to read, "
+        f"and their exercises about {solve}."
+    )
+
+
+@lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter
+def _sections(text: str, chapter: Chapter) -> Sections:
+    found = [(OPENING, Budget())]
+    for cell in chapter.read().cells:
+        if cell.cell_type == "code":
+            found[-1] = (found[-1][0], found[-1][1] + _of_cell(cell))
+            continue
+        for part in parts(cell.source):
+            title, so_far = found[-1]
+            if part.kind == "section":
+                found.append((part.title, Budget()))
+            else:
+                found[-1] = (title, so_far + _of_part(part.kind, part.count))
+    return tuple(found)
+
+
+def _of_part(kind: str, count: int) -> Budget:
+    if kind == "caption":
+        return Budget(words=count, captions=count)
+    names = {"words": "words", "code": "code", "prediction": "predictions", "picture": "pictures"}
+    return Budget(**{names[kind]: count}) if kind in names else Budget()
+
+
+def _of_cell(cell: nbformat.NotebookNode) -> Budget:
+    """What a code cell shows."""
+    tags = set(cell.metadata.get("tags", []))
+    caption = count_words(cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", ""))
+    drawn = Budget(words=caption, captions=caption)
+    if not tags & UNSEEN:
+        calls = [n for n in ast.walk(tree(cell.source)) if isinstance(n, ast.Call)]
+        names = [getattr(call.func, "id", "") for call in calls]
+        drawn.pictures = sum(name in _DRAWS for name in names)
+        drawn.explorables = names.count("explorable")
+    drawn.code = 0 if tags & FOLDED else lines_of(cell.source)
+    return drawn

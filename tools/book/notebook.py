@@ -1,0 +1,184 @@
+"""Write notebooks/*.ipynb from book/*.md: portable Markdown, executed, the same bytes every time.
+
+python -m tools.book                 all chapters; runs only those whose code changed
+python -m tools.book softmax maps    these chapters
+python -m tools.book --check         write nothing; fail if a notebook would change
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.book import freshness, labels, setup_cell
+from tools.book.chapters import Book, Chapter
+from tools.book.portable import Portable
+from tools.book.veil import Veil, after_cell
+
+CELL_TIMEOUT = 1800  # seconds; only a cell that hangs takes this long
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
+VEILED: dict[str, Any] = {
+    "jupyter": {"outputs_hidden": True},
+    "collapsed": True,
+}  # for JupyterLab, for others
+
+
+def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
+    """A chapter as a notebook without outputs; `found` is the result of `labels.load`."""
+    source = chapter.read()
+    page = Portable(book, chapter.docname, found)
+    cells = [
+        new_markdown_cell(setup_cell.first_markdown(book, chapter)),
+        new_code_cell(
+            setup_cell.first_code(book, chapter), metadata={"tags": ["generated"], **FOLDED}
+        ),
+    ]
+    for cell, start in zip(source.cells, source.metadata.source_map, strict=True):
+        if cell.cell_type == "code":
+            cells += _code_cells(page, cell, start)
+        elif cell.cell_type == "markdown":
+            text = page.cell(cell.source, _first_line(chapter, start))
+            if text:
+                cells.append(new_markdown_cell(text))
+        else:
+            raise page.error(start, "raw cells have no portable form")
+    page.finish()
+    for i, cell in enumerate(cells):
+        cell["id"] = f"{chapter.slug}-{i}"
+    metadata = {
+        "attention_digest": freshness.digest(chapter.code),
+        "kernelspec": source.metadata.kernelspec,
+        "language_info": {"name": "python"},
+    }
+    return new_notebook(cells=cells, metadata=metadata)
+
+
+def _first_line(chapter: Chapter, start: int) -> int:
+    """The line of a Markdown cell's first text: the cell does not hold the blank lines above."""
+    lines = chapter.text.splitlines()
+    while not lines[start].strip():
+        start += 1
+    return start + 1
+
+
+def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[Any]:
+    """A code cell, folded as on the site, or if it belongs to a solution."""
+    if cell.source.rstrip().endswith(";"):
+        raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
+    metadata = dict(cell.metadata)
+    tags = set(metadata.get("tags", []))
+    if "setup" in tags and not cell.source.startswith("# "):
+        raise page.error(line, "a setup cell begins with a comment that says what is in it")
+    if page.solution or {"setup", "hide-input", "hide-cell"} & tags:
+        metadata |= FOLDED
+    if page.veil is not Veil.NONE:  # the outputs give away the answer to a question
+        metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}
+    page.veil = after_cell(page.veil, metadata.get("tags", []))
+    cells = [new_code_cell(cell.source, metadata=metadata)]
+    figure = metadata.get("mystnb", {}).get("figure")
+    if figure:  # the caption of a figure that this cell draws
+        if "name" not in figure or "caption" not in figure:
+            raise page.error(
+                line, "a cell's figure needs a caption and a name, such as fig:softmax"
+            )
+        number = page.numbered(figure["name"], line)
+        caption = page.block(figure["caption"], line)
+        cells.append(new_markdown_cell(f"*Fig. {number}.* {caption}"))
+    return cells
+
+
+def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
+    """Copy the stored outputs if they belong to the same code; return whether they do."""
+    if not old.exists():
+        return False
+    stored = nbformat.read(old, as_version=4)
+    same = stored.metadata.get("attention_digest") == notebook.metadata.attention_digest
+    if not same or freshness.own_code(stored) != freshness.own_code(notebook):
+        return False
+    kept = [cell for cell in stored.cells if cell.cell_type == "code"]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, before in zip(cells, kept, strict=True):
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    return True
+
+
+def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Run all cells in `folder`, without storing anything that differs between runs."""
+    NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+    notebook.metadata.language_info = {"name": "python"}
+
+
+def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) -> str | None:
+    """Bring one notebook up to date; return what was done, None if there was nothing to do."""
+    notebook = build(book, chapter, found)
+    path = chapter.notebook
+    kept = keep_outputs(notebook, path)
+    if not kept and not check:
+        path.parent.mkdir(exist_ok=True)
+        start = time.perf_counter()
+        execute(notebook, path.parent)
+        seconds = time.perf_counter() - start
+    elif not kept:
+        return freshness.why_stale(chapter)
+    text = nbformat.writes(notebook, version=4) + "\n"
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return None if kept else f"{chapter.notebook_name}: run again, {seconds:.0f} s, no change"
+    if check:
+        return f"{chapter.notebook_name} differs from {chapter.source}: run make notebooks"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return f"{chapter.notebook_name}: " + ("text updated" if kept else f"run, {seconds:.0f} s")
+
+
+def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) -> int:
+    parser = argparse.ArgumentParser(description="Write notebooks/ from book/.")
+    parser.add_argument("slugs", nargs="*", help="chapters; all if none is named")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    options = parser.parse_args(arguments)
+    book = Book(root)
+    chapters = book.chapters
+    unknown = set(options.slugs) - {chapter.slug for chapter in chapters}
+    if unknown:
+        parser.error(f"no such chapter: {', '.join(sorted(unknown))}")
+    failed = bool(book.missing)
+    for page in book.missing:
+        print(f"_toc.yml names {page.source}, which does not exist")
+    orphans = {p.stem for p in (root / "notebooks").glob("*.ipynb")} - {c.slug for c in chapters}
+    for slug in sorted(orphans):
+        print(f"notebooks/{slug}.ipynb has no chapter in _toc.yml: delete it")
+        failed = True
+    found = labels.load(book)
+    wanted = [c for c in chapters if not options.slugs or c.slug in options.slugs]
+    # A thread for each core: what computes is a notebook's kernel, a process of its own.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        tried = [pool.submit(update, book, c, found, check=options.check) for c in wanted]
+        for chapter, made in zip(wanted, tried, strict=True):
+            try:
+                news = made.result()
+            except ValueError as wrong:
+                print(wrong)
+                failed = True
+                continue
+            except CellExecutionError as wrong:
+                print(f"{chapter.source}: {wrong}")
+                failed = True
+                continue
+            if news:
+                print(news, flush=True)
+                failed = failed or options.check
+    return 1 if failed else 0

@@ -1,0 +1,114 @@
+"""The words, code, questions and pictures of a piece of Markdown, as myst-parser reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
+
+from tools.book.directive_text import directive_text
+from tools.book.prose import NOT_PROSE, PYTHON, TITLED
+
+Kind = Literal["section", "heading", "words", "caption", "code", "prediction", "reveal", "picture"]
+EXTENSIONS = {"amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"}
+_DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
+_TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
+_SHOWN_ROLES = {"term", "kbd", "abbr", "given"}  # their body is shown where they have no title
+_UNSEEN = {"claim", "claims", "bugs"}
+_PICTURES = {"figure", "image"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a reader meets.
+
+    kind: "section" begins a section of the chapter, "heading" a part of one
+    count: how many words, lines of code, predictions or pictures
+    title: of a section; the label of a prediction
+    body: of a prediction
+    """
+
+    kind: Kind
+    count: int = 0
+    title: str = ""
+    body: str = ""
+
+
+def parts(text: str) -> Iterator[Part]:
+    """What a Markdown cell holds, in order."""
+    yield from _parts(text, "words", outermost=True)
+
+
+def count_words(text: str) -> int:
+    """How many words of a text, without directives, are read."""
+    return sum(part.count for part in _parts(text, "words") if part.kind == "words")
+
+
+def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
+    tokens = _parser().parse(text, {})
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.type == "inline":
+            if outermost and before is not None and before.type == "heading_open":
+                section = before.tag == "h2"
+                title = "".join(_shown(token.children or []))
+                yield Part("section" if section else "heading", title=title)
+            yield Part(kind, len(_words(token.children or [])))
+        elif token.type in ("fence", "colon_fence"):
+            yield from _fence(token)
+
+
+def _fence(token: Token) -> Iterator[Part]:
+    """A directive, or a block of code."""
+    directive = _DIRECTIVE.fullmatch(token.info.strip())
+    if directive is None or directive[1] in NOT_PROSE:
+        if PYTHON.match(token.info.strip()):
+            yield Part("code", lines_of(token.content))
+        return
+    name, argument = directive[1], directive[2]
+    if name in _UNSEEN:
+        return
+    if name == "reveal":
+        yield Part("reveal")
+    if name in _PICTURES:
+        yield Part("picture", 1)
+    parsed = directive_text(argument, token.content)
+    body = "\n".join(parsed.body)
+    if name == "predict":
+        yield Part("prediction", 1, argument.strip(), body)
+    if TITLED.fullmatch(name):
+        yield from _parts(" ".join(parsed.arguments), "words")
+    yield from _parts(body, "caption" if name in _PICTURES else "words")
+
+
+def lines_of(code: str) -> int:
+    """Lines of code that are not blank."""
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+def _words(tokens: Sequence[Token]) -> list[str]:
+    return [word for text in _shown(tokens) for word in _WORD.findall(text)]
+
+
+def _shown(tokens: Sequence[Token]) -> Iterator[str]:
+    """The texts of a paragraph, without code and mathematics."""
+    for token in tokens:
+        if token.type == "text":
+            yield token.content
+        elif token.type == "myst_role":
+            titled = _TITLED_ROLE.match(token.content)
+            if titled or token.meta["name"] in _SHOWN_ROLES:
+                yield titled[1] if titled else token.content
+
+
+@lru_cache
+def _parser() -> MarkdownIt:
+    return create_md_parser(MdParserConfig(enable_extensions=EXTENSIONS), RendererHTML)

@@ -1,0 +1,280 @@
+"""{predict}: a question to answer before its answer is shown; {reveal}: prose that gives the
+answer away above the first cell.
+
+    ```{predict} pr:softmax-shift
+    We add 100 to each of the four scores. What happens to the weights?
+
+    - [ ] They become sharper.
+
+      Why this is tempting.
+
+    - [x] Nothing.
+
+      Why.
+    ```
+
+An answer is stored as the number of its option. Whoever moves options says which numbers they had
+when the question was first published, so that every stored answer still means what was chosen:
+`:order: 3 1 2` below the first line says that the third option stands first now.
+
+Veiled until the reader has answered: from the first code cell or {reveal} below the question on,
+outputs, and all prose, which speaks of them; up to the next heading, the next question or a bug
+that happened. Code stays open. Without scripts nothing is veiled, and each option is a <details>
+with its reply, as in a {quiz}. The form has its final size before predict.js runs: what comes next
+in it lies in one cell of a grid, unseen.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from tools.book import quiz
+from tools.book.directive import Directive, Page, body_of, checked
+from tools.book.elements import element, make
+from tools.book.veil import Veil
+
+MOST_OPTIONS = 4
+SURE = """\
+<div class="predict-sure" role="group" aria-label="How sure are you?">
+<span>How sure are you?</span>
+<button type="button" value="0">Guess</button>
+<button type="button" value="1">Fairly sure</button>
+<button type="button" value="2">Sure</button>
+<button type="button" value="" class="predict-show">Show me</button>
+<span class="predict-hint" role="status">Choose an answer, then say how sure you are.</span>
+</div>
+"""
+SAID = """\
+<p class="predict-said"><span role="status"></span>
+<button type="button" class="predict-forget" hidden>Forget this answer</button></p>
+"""
+_log = logging.getLogger(__name__)
+
+
+def parse(label: str, body: str) -> quiz.Quiz:
+    """Read a prediction.
+
+    Raises:
+        ValueError: something is missing or too much; the message says what
+    """
+    if not label.startswith("pr:") or " " in label:
+        raise ValueError(f"a prediction needs a label that begins with 'pr:'; it is {label!r}")
+    question = quiz.parse(body, "a prediction")
+    if len(question.options) > MOST_OPTIONS:
+        raise ValueError(f"a prediction has {MOST_OPTIONS} options at most")
+    return question
+
+
+def numbers(order: str, count: int) -> list[int]:
+    """The number, from 0, that stores an answer, for each option in the order shown.
+
+    Raises:
+        ValueError: `order` is not empty, and not each of 1 … count once
+    """
+    found = order.split() or [str(n + 1) for n in range(count)]
+    if sorted(found) != [str(n + 1) for n in range(count)]:
+        raise ValueError(f"':order:' has each of 1 to {count} once; it is {order!r}")
+    return [int(n) - 1 for n in found]
+
+
+class Predict(SphinxDirective):
+    """On the site: native <details>, which predict.js makes into a form."""
+
+    has_content = True
+    required_arguments, final_argument_whitespace = 1, True
+    option_spec = {"order": str}  # noqa: RUF012  (an attribute that docutils reads)
+
+    def run(self) -> list[nodes.Node]:
+        label = self.arguments[0]
+        try:
+            question = parse(label, "\n".join(self.content))
+            stored = numbers(self.options.get("order", ""), len(question.options))
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+        self._keep(label)
+        box = make("div", classes="predict", data_label=label)
+        box["ids"].append(nodes.make_id(label))
+        box += nodes.paragraph("", "Predict", classes=["predict-head"])
+        text = quiz.parsed(self, question.question, 0)
+        box += make("div", *text, classes="predict-question")
+        parts = [self._option(option) for option in question.options]
+        box += _form(label, parts, [option.right for option in question.options], stored)
+        box += _without_script(parts)
+        return [box]
+
+    def _option(self, option: quiz.Option) -> tuple[list[nodes.Node], list[nodes.Node]]:
+        """The words of an option, and its reply."""
+        (words,) = quiz.parsed(self, option.text, option.line)
+        verdict = nodes.strong("", quiz.VERDICT[option.right])
+        return words.children, [verdict, *quiz.parsed(self, option.why, option.why_line)]
+
+    def _keep(self, label: str) -> None:
+        """Remember where the label is used: it must be unique in the course."""
+        places: dict[str, str] = self.env.__dict__.setdefault("predictions", {})
+        if places.get(label) is not None:
+            raise self.error(f"the label {label!r} is used twice; the other is in {places[label]}")
+        places[label] = self.env.docname
+
+
+Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
+
+
+def _form(label: str, parts: Parts, right: list[bool], stored: list[int]) -> element:
+    options = make("div", classes="predict-options", role="radiogroup", aria_label="Your answer")
+    step = make("div", _raw(SURE), classes="predict-step")
+    for number, (words, reply), is_right in zip(stored, parts, right, strict=True):
+        radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
+        options += make(
+            "label", _raw(radio), nodes.inline("", "", *words), classes="predict-option"
+        )
+        mark = {"data_right": ""} if is_right else {}
+        step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
+    return make("div", options, step, _raw(SAID), classes="predict-form")
+
+
+def _without_script(parts: Parts) -> element:
+    """The options as <details>."""
+    box = make("noscript")
+    for words, reply in parts:
+        summary = make("summary", nodes.inline("", "", *_copies(words)))
+        box += make("details", summary, *_copies(reply), classes="predict-fold")
+    return box
+
+
+def _copies(parts: list[nodes.Node]) -> list[nodes.Node]:
+    """Deep copies without ids, which are unique on a page."""
+    copies = [part.deepcopy() for part in parts]
+    for copy in copies:
+        for node in copy.findall(nodes.Element):
+            node["ids"] = []
+    return copies
+
+
+def _raw(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+class Reveal(SphinxDirective):
+    """Prose that is veiled with the outputs."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        self.assert_has_content()
+        box = make("div", classes="reveal")
+        box += quiz.parsed(self, "\n".join(self.content), 0)
+        return [box]
+
+
+def forget(app: Sphinx, env: object, docname: str) -> None:
+    """A page is read again: its labels are free."""
+    places = env.__dict__.get("predictions", {})
+    for label in [label for label, place in places.items() if place == docname]:
+        del places[label]
+
+
+def merge(app: Sphinx, env: object, docnames: object, other: object) -> None:
+    """Labels found by another process."""
+    env.__dict__.setdefault("predictions", {}).update(other.__dict__.get("predictions", {}))
+
+
+def is_kind(node: nodes.Node, kind: str) -> bool:
+    return isinstance(node, element) and kind in node["classes"]
+
+
+def is_cell(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
+
+
+def what_follows(box: element) -> list[nodes.Element]:
+    """What the veil of a prediction covers: outputs, and what is said below the first cell."""
+    covered: list[nodes.Element] = []
+    begun = False
+    todo = list(box.parent.children[box.parent.index(box) + 1 :])
+    while todo:
+        node = todo.pop(0)
+        ends = begun and (is_kind(node, "predict") or is_kind(node, "happened"))
+        if isinstance(node, nodes.section) or ends:
+            break
+        if is_kind(node, "happened"):  # the question is about this bug
+            todo = [*node.children, *todo]
+        elif is_cell(node):
+            begun = True
+            covered += (n for n in node.findall(nodes.Element) if is_output(n))
+        elif (begun or is_kind(node, "reveal")) and not isinstance(node, nodes.footnote):
+            begun = begun or is_kind(node, "reveal")
+            covered.append(node)
+    return covered
+
+
+def is_output(node: nodes.Element) -> bool:
+    return node.get("nb_element") == "cell_code_output"
+
+
+def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
+    """What one veil covers: an output, or prose without a cell in between."""
+    rows: list[list[nodes.Element]] = []
+    for node, names in labels.items():
+        last = rows[-1][-1] if rows else None
+        beside = last is not None and last.next_node(siblings=True, descend=False) is node
+        if beside and last is not None and labels[last] == names:
+            rows[-1].append(node)
+        else:
+            rows.append([node])
+    return [row for row in rows if not all(isinstance(n, nodes.Invisible) for n in row)]
+
+
+def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put a veil around what gives an answer away; predict.js lifts it."""
+    if app.builder.format != "html":
+        return
+    labels: dict[nodes.Element, list[str]] = {}
+    for box in list(doctree.findall(lambda node: is_kind(node, "predict"))):
+        if not isinstance(box.parent, nodes.section | nodes.document):
+            _log.warning("a {predict} may not stand inside a box or a list", location=box)
+        covered = what_follows(box)
+        if not any(is_output(node) or is_kind(node, "reveal") for node in covered):
+            _log.warning("no output and no {reveal} follows this {predict}", location=box)
+        for node in covered:
+            labels.setdefault(node, []).append(box["html"]["data-label"])
+    for node in list(doctree.findall(lambda node: is_kind(node, "reveal"))):
+        if node not in labels:
+            _log.warning("no {predict} stands before this {reveal}", location=node)
+    for row in in_rows(labels):
+        names = labels[row[0]]
+        link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
+        note = nodes.paragraph("", "", link, classes=["veil-note"])
+        cover = make("div", note, classes="veil", data_veil=" ".join(names))
+        row[0].parent.replace(row[0], cover)
+        for node in row[1:]:
+            node.parent.remove(node)
+        cover += row
+
+
+def _portable(page: Page, d: Directive) -> str:
+    question = checked(page, d, parse, d.argument, d.body)
+    checked(page, d, numbers, d.options.get("order", ""), len(question.options))
+    return quiz.choices(page, d, question, "Predict")
+
+
+def _portable_reveal(page: Page, d: Directive) -> str:
+    """Its prose: all that stands below a question's first cell or {reveal} is folded."""
+    if page.veil is not Veil.BELOW:
+        raise page.error(d.line, "no {predict} stands before this {reveal}")
+    return body_of(page, d)
+
+
+FORMS = {"predict": _portable, "reveal": _portable_reveal}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.elements")
+    app.add_directive("predict", Predict)
+    app.add_directive("reveal", Reveal)
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", merge)
+    app.connect("doctree-resolved", veil)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

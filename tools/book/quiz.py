@@ -1,0 +1,151 @@
+"""The {quiz} directive: one question, and for each option the reason why it is right or wrong.
+
+    ```{quiz}
+    Which axis does softmax run over?
+
+    - [ ] The queries.
+
+      Then each key would share one unit of attention among the queries.
+
+    - [x] The keys.
+
+      Each query has one unit of attention to spend.
+    ```
+
+Each option is a <details>: it opens by mouse, keyboard or screen reader, without a script.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from tools.book.directive import Directive, Page, checked
+from tools.book.markup import details, html
+
+_OPTION = re.compile(r"- \[([ xX])\] +(.*)")
+VERDICT = {True: "Right.", False: "Not quite."}
+
+
+@dataclass
+class Option:
+    """One answer to choose."""
+
+    right: bool
+    text: str
+    why: str
+    line: int  # of the option, counted from the first line of the directive's body
+    why_line: int
+
+
+@dataclass
+class Quiz:
+    """A question and its options."""
+
+    question: str
+    options: list[Option]
+
+
+def parse(body: str, what: str = "a quiz") -> Quiz:
+    """Read a quiz; `what` names it in messages.
+
+    Raises:
+        ValueError: something is missing; the message says what
+    """
+    lines = body.split("\n")
+    starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
+    question = "\n".join(lines[: starts[0]] if starts else lines).strip()
+    stops = [*starts, len(lines)][1:]
+    options = [_option(lines, a, b) for a, b in zip(starts, stops, strict=True)]
+    if not question:
+        raise ValueError(f"{what} begins with its question")
+    if len(options) < 2:
+        raise ValueError(f"{what} needs two options or more: '- [ ] wrong', '- [x] right'")
+    if not any(option.right for option in options):
+        raise ValueError(f"{what} needs a right option: '- [x] …'")
+    for option in options:
+        if not option.why:
+            raise ValueError(f"say why under the option {option.text!r}, indented by two")
+    return Quiz(question, options)
+
+
+def _option(lines: list[str], start: int, stop: int) -> Option:
+    """An option ends at the first blank line; what follows, indented, is its reason."""
+    rows = lines[start:stop]
+    gap = next((i for i, row in enumerate(rows) if not row.strip()), len(rows))
+    mark = _OPTION.fullmatch(rows[0])
+    assert mark is not None
+    text = " ".join([mark[2], *(row.strip() for row in rows[1:gap])])
+    why = rows[gap:]
+    for row in why:
+        if row.strip() and not row.startswith("  "):
+            raise ValueError(f"indent what follows an option by two: {row!r}")
+    skip = next((i for i, row in enumerate(why) if row.strip()), 0)
+    dedented = "\n".join(row[2:] for row in why).strip("\n")
+    return Option(mark[1] != " ", text.strip(), dedented, start, start + gap + skip)
+
+
+class QuizDirective(SphinxDirective):
+    """On the site: a numbered section of native <details>."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            quiz = parse("\n".join(self.content))
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+        number = self.env.new_serialno("quiz") + 1
+        box = nodes.container(classes=["quiz"], ids=[f"question-{number}"])
+        box += nodes.rubric(text=f"Question {number}", classes=["quiz-number"])
+        box += parsed(self, quiz.question, 0)
+        for option in quiz.options:
+            kind = "right" if option.right else "wrong"
+            box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
+            # <summary> may not hold a paragraph: take its inline content.
+            (paragraph,) = parsed(self, option.text, option.line)
+            box += nodes.inline("", "", *paragraph.children)
+            verdict = VERDICT[option.right]
+            box += _html(f'</summary><div class="quiz-why"><strong>{verdict}</strong>')
+            box += parsed(self, option.why, option.why_line)
+            box += _html("</div></details>")
+        return [box]
+
+
+def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Element]:
+    """Blocks of a directive's body; `line` is that of the first one, counted from the body's."""
+    parent = nodes.Element()
+    directive.state.nested_parse(text.split("\n"), directive.content_offset + line, parent)  # type: ignore[arg-type]
+    return [child for child in parent.children if isinstance(child, nodes.Element)]
+
+
+def _html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def choices(page: Page, d: Directive, read: Quiz, name: str) -> str:
+    """The notebook's form of a question, and of its options with their replies folded in."""
+    parts = [f"**{name}.** {page.block(read.question, d.body_line)}"]
+    for option in read.options:
+        summary = html(page.inline(option.text, d.body_line + option.line))
+        why = page.block(option.why, d.body_line + option.why_line)
+        parts.append(details(summary, f"**{VERDICT[option.right]}** {why}"))
+    return "\n\n".join(parts)
+
+
+def _portable(page: Page, d: Directive) -> str:
+    read = checked(page, d, parse, d.body)
+    page.questions += 1
+    return choices(page, d, read, f"Question {page.questions}")
+
+
+FORMS = {"quiz": _portable}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("quiz", QuizDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

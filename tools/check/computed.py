@@ -1,0 +1,92 @@
+"""The numbers that a page computes: in its stored outputs, and in its code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import nbformat
+
+from tools.book.chapters import Chapter
+from tools.book.freshness import own_cells, own_code, tree
+from tools.book.prose import code_blocks
+from tools.check.numbers import in_code, in_output
+
+_NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
+
+
+def literals(chapter: Chapter) -> set[float]:
+    """Every number that stands in the page's code."""
+    blocks = [*chapter.code, *code_blocks(chapter.text)]
+    return {x for code in blocks for x in in_code(tree(code))}
+
+
+def outputs(chapter: Chapter) -> set[float]:
+    """Every number that the page's outputs hold, as stored in the notebook."""
+    found: set[float] = set()
+    if chapter.notebook.exists():
+        for cell in own_cells(nbformat.read(chapter.notebook, as_version=4)):
+            shown = Counter(x for text in _texts(cell) for x in in_output(text))
+            # A number that the author typed into a string to be printed was not computed.
+            typed = Counter(x for text in _printed(cell.source) for x in in_output(text))
+            found |= set(shown - typed)
+    return found
+
+
+def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
+    """The alt texts of figures, which are prose that stands in code: line and text.
+
+    What an f-string puts in is computed; only its fixed words are returned.
+    """
+    page = chapter.read()
+    for cell, start in zip(page.cells, page.metadata.source_map, strict=True):
+        if cell.cell_type != "code":
+            continue
+        lines = chapter.text.split("\n")
+        first = next(
+            i
+            for i in range(start, len(lines))
+            if cell.source.startswith(lines[i].strip()) and lines[i].strip()
+        )
+        for node in ast.walk(tree(cell.source)):
+            if isinstance(node, ast.keyword) and node.arg == "alt":
+                yield first + node.value.lineno, " … ".join(_words(node.value))
+
+
+def outputs_are_old(chapter: Chapter) -> bool:
+    """Whether the notebook is missing, or holds the outputs of other code."""
+    if not chapter.notebook.exists():
+        return True
+    return own_code(nbformat.read(chapter.notebook, as_version=4)) != chapter.code
+
+
+def _texts(cell: nbformat.NotebookNode) -> Iterator[str]:
+    """What the outputs of a cell say. Drawings say nothing: their alt text is typed."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield output.text
+        data = output.get("data", {})
+        if "text/html" in data:
+            yield _NOT_TEXT.sub(" ", data["text/html"])
+        if "text/plain" in data and not any(kind.startswith("image/") for kind in data):
+            yield data["text/plain"]
+
+
+def _printed(code: str) -> Iterator[str]:
+    """The strings that a cell prints."""
+    for node in ast.walk(tree(code)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
+            yield from _words(node)
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """The strings in a piece of code, without the formats of f-strings."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    for name, field in ast.iter_fields(node):
+        if name != "format_spec":
+            for child in field if isinstance(field, list) else [field]:
+                if isinstance(child, ast.AST):
+                    yield from _words(child)

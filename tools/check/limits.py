@@ -1,0 +1,114 @@
+"""What rewritten chapters keep to. The list of those only grows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import nbformat
+
+from tools.book.chapters import Chapter
+from tools.book.freshness import own_cells
+from tools.book.minutes import reading, reading_minutes
+from tools.book.parts import Part, parts
+from tools.book.predict import parse
+
+# Chapters in the shape that CONTRIBUTING.md describes under "A chapter", in the order of _toc.yml.
+REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
+
+_SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
+_CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
+
+
+class Place(NamedTuple):
+    """Where the right option of a prediction stands."""
+
+    label: str
+    right: int  # 0 is the first
+    options: int
+
+
+def faults(chapter: Chapter) -> Iterator[str]:
+    """A line for each limit that a chapter breaks."""
+    for what, fewest, most, measure in LIMITS:
+        found = measure(chapter)
+        count = found if isinstance(found, int) else len(found)
+        named = "" if isinstance(found, int) else f": {', '.join(found)}"
+        if count < fewest:
+            yield f"{count} {what}; at least {fewest}"
+        if most is not None and count > most:
+            yield f"{count} {what}; at most {most}{named}"
+
+
+def places(chapter: Chapter) -> list[Place]:
+    """One for each prediction of a chapter, in order; the first option where several are right."""
+    asked = [part for part in _in_order(chapter) if part.kind == "prediction"]
+    read = [(part.title, parse(part.title, part.body).options) for part in asked]
+    return [
+        Place(label, [option.right for option in options].index(True), len(options))
+        for label, options in read
+    ]
+
+
+def without_reveal(chapter: Chapter) -> list[str]:
+    """The label of each prediction that no {reveal} follows up to the next question or heading.
+
+    Questions without a cell in between are settled by the same cells, and share a {reveal}.
+    """
+    missing: list[str] = []
+    waiting: list[str] = []
+    ran = False  # whether a cell stands below the question
+    for part in [*_in_order(chapter), Part("heading")]:
+        if part.kind == "reveal":
+            waiting = []
+        elif part.kind in ("heading", "section") or (part.kind == "prediction" and ran):
+            missing += waiting
+            waiting = []
+        if part.kind == "prediction":
+            waiting.append(part.title)
+            ran = False
+        ran = ran or part.kind == "code"
+    return missing
+
+
+def _in_order(chapter: Chapter) -> Iterator[Part]:
+    for cell in chapter.read().cells:
+        if cell.cell_type == "code":
+            yield Part("code")
+        else:
+            yield from parts(cell.source)
+
+
+def says_true(chapter: Chapter) -> int:
+    """How many printed lines are an assertion: "largest error below 1e-15: True"."""
+    return sum(len(_SAYS_TRUE.findall(text)) for text in _printed(chapter))
+
+
+def visible_claims(chapter: Chapter) -> list[str]:
+    """Names of claims that a reader of the notebook meets."""
+    if not chapter.notebook.exists():
+        return []
+    cells = nbformat.read(chapter.notebook, as_version=4).cells
+    told = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    return [name for text in [*told, *_printed(chapter)] for name in _CLAIM.findall(text)]
+
+
+def _printed(chapter: Chapter) -> Iterator[str]:
+    """What the cells that readers see have printed."""
+    if not chapter.notebook.exists():
+        return
+    for cell in own_cells(nbformat.read(chapter.notebook, as_version=4)):
+        if "remove-cell" not in cell.metadata.get("tags", []):
+            yield from (output.get("text", "") for output in cell.outputs)
+
+
+# What is counted, the fewest and the most, and what gives a number or the names of what is found.
+LIMITS: tuple[tuple[str, int, int | None, Callable[[Chapter], int | list[str]]], ...] = (
+    ("minutes to read", 1, 45, reading_minutes),
+    ("pictures", 4, None, lambda chapter: reading(chapter).drawn),
+    ("explorables", 1, None, lambda chapter: reading(chapter).explorables),
+    ("questions that no {reveal} follows", 0, 0, without_reveal),
+    ("lines of outputs that only say True and not what was measured", 0, 0, says_true),
+    ("claims that readers see", 0, 0, visible_claims),
+)

@@ -1,0 +1,49 @@
+"""Compares the numbers of a page's prose with those that the page computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tools.book.chapters import Chapter
+from tools.book.prose import prose
+from tools.check import computed
+from tools.check.numbers import in_prose
+
+HOW = (
+    "A number in the prose is computed on its page. Print it or assert it in a cell (a hidden one "
+    "will do), or mark it as given: {given}`2,048`."
+)
+
+
+def unfounded(chapter: Chapter) -> Iterator[str]:
+    """One line for each number of the prose that the page does not compute."""
+    text, outputs, literals = (
+        prose(chapter.text),
+        computed.outputs(chapter),
+        computed.literals(chapter),
+    )
+    places = [(text.count("\n", 0, n.at) + 1, n, chapter.text) for n in in_prose(text)]
+    for line, alt in computed.alternatives(chapter):
+        places += [(line, n, alt) for n in in_prose(alt)]
+    for line, number, around in sorted(places, key=lambda place: place[0]):
+        if not number.is_among(outputs, literals):
+            yield (
+                f"{chapter.source}:{line}: {number.text} is in no output and in no code of this "
+                f"page: {_around(around, number.at)}"
+            )
+
+
+def given(chapter: Chapter) -> Iterator[str]:
+    """One line for each number that is marked as given, so that its source can be checked."""
+    for match in re.finditer(r"\{given\}`([^`]+)`", chapter.text):
+        line = chapter.text.count("\n", 0, match.start()) + 1
+        yield f"{chapter.source}:{line}: {match[1]}: {_around(chapter.text, match.start())}"
+
+
+def _around(text: str, at: int) -> str:
+    """A few words on either side, on the same line."""
+    start, stop = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    stop = len(text) if stop < 0 else stop
+    left, right = max(start, at - 30), min(stop, at + 30)
+    return f"{'…' * (left > start)}{text[left:right].strip()}{'…' * (right < stop)}"

@@ -1,0 +1,89 @@
+"""The part of attention_src that needs NumPy alone, as a zip for Python in the page.
+
+A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton.
+Beside it stand needed.py and the stand-ins, for what a page has not. The same sources give the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+STANDINS = Path(__file__).parent / "standins"
+NEEDED = Path(__file__).with_name("slice.py")  # which the page asks what to run
+STOOD_IN = {path.stem for path in STANDINS.glob("[!_]*")}
+PACKAGE = "attention_src"
+AVAILABLE = {"numpy", PACKAGE} | STOOD_IN | sys.stdlib_module_names
+ABSENT = "attention_src.explorables"  # they show HTML of a notebook
+
+
+def at_import(tree: ast.AST) -> Iterator[str]:
+    """The dotted names that a module imports when it is imported: not those inside functions."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import(node)
+
+
+def package_files(root: Path) -> dict[str, Path]:
+    """Every module under root/attention_src: dotted name to file."""
+    files = {}
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        files[".".join(parts).removesuffix(".__init__")] = path
+    return files
+
+
+def numpy_modules(root: Path) -> dict[str, Path]:
+    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
+    files = package_files(root)
+    files = {name: path for name, path in files.items() if not name.startswith(ABSENT)}
+    wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
+    everything = set(wants)
+    while True:
+        refused = {
+            name
+            for name, imported in wants.items()
+            if any(not _there(target, set(wants), everything) for target in imported)
+        }
+        # A package that cannot be imported takes its modules with it.
+        refused |= {n for n in wants for r in refused if n.startswith(f"{r}.")}
+        if not refused:
+            return {name: files[name] for name in wants}
+        wants = {name: imported for name, imported in wants.items() if name not in refused}
+
+
+def _there(target: str, modules: set[str], everything: set[str]) -> bool:
+    """Whether an import will work; the last part of `target` may be a name inside a module."""
+    if target.split(".")[0] != PACKAGE:
+        return target.split(".")[0] in AVAILABLE
+    parent = target.rpartition(".")[0]
+    return target in modules or (parent in modules and target not in everything)
+
+
+def archive(root: Path) -> bytes:
+    """The zip: these modules, the arrays and measurements beside them, and the stand-ins."""
+    modules = numpy_modules(root).values()
+    beside = [path for folder in {p.parent for p in modules} for path in folder.iterdir()]
+    data = [path for path in beside if path.suffix in (".npz", ".json")]
+    files = {p.relative_to(root).as_posix(): p for p in [*modules, *data]}
+    standins = [p for p in STANDINS.rglob("*") if p.suffix in (".py", ".json")]
+    files |= {p.relative_to(STANDINS).as_posix(): p for p in standins}
+    del files["__init__.py"]  # of the folder itself
+    files[NEEDED.name] = NEEDED
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        for name, path in sorted(files.items()):
+            entry = zipfile.ZipInfo(name)  # dated 1980
+            made.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()
