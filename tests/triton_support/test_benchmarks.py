@@ -224,7 +224,7 @@ def test_the_table_shows_each_value_and_each_absence():
 
 
 def test_the_readme_says_what_was_foretold_and_what_came():
-    """What a model foretold stands in the README alone: the model is gone."""
+    """What was foretold is written out here, as in the README: the model is gone."""
     readme = (record.ROOT / "README.md").read_text(encoding="utf-8")
     came = []
     for impl, causal in (("triton", False), ("triton", True), ("flex", False)):
