@@ -93,7 +93,7 @@ check: .venv/all
 	@$(BIN)/python -m pytest -q tests/test_imports.py tests/test_links.py
 	@$(BIN)/python -m tools.check
 
-# On a machine with a GPU, possibly a borrowed one: tests, then a table that judges every goal. Uses $(PYTHON), not .venv. It needs torch, triton,
+# On a machine with a GPU, possibly a borrowed one: tests, then a table for each topic. Uses $(PYTHON), not .venv. It needs torch, triton,
 # numpy, pytest, hypothesis and jaxtyping; with pytest-xdist, kernels are compiled in parallel.
 gpu:
 	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "make gpu: $(PYTHON) sees no CUDA GPU; make test runs the same tests in the interpreter")'

@@ -1,10 +1,8 @@
-"""Measure the kernels on this machine's GPU, print the tables, judge the goals, keep the results.
+"""Measure the kernels on this machine's GPU, print the tables, keep the results.
 
 python -m benchmarks                 every topic
 python -m benchmarks flash kvcache   some of them
 python -m benchmarks --seconds 60    begin no new size after so many seconds of a topic
-python -m benchmarks --goals         list the goals with their predictions, anywhere
-python -m benchmarks --kept CHIP     judge them by what was kept for a chip, such as nvidia-h200
 python -m benchmarks --smoke         run every script at tiny sizes, anywhere; measures nothing
 """
 
@@ -15,10 +13,12 @@ import time
 
 import torch
 
+from attention_src.costs.measured import FOLDER as MEASURED
 from attention_src.triton_support import interpreter
-from benchmarks.goals import TOPICS, all_goals, count, judge
-from benchmarks.record import MEASURED, format_table, kept, provenance, save
+from benchmarks.record import format_table, provenance, save
 from benchmarks.running import Bench
+
+TOPICS = ("softmax", "rope", "flash", "kvcache", "linear", "ssm")
 
 
 def main() -> int:
@@ -26,22 +26,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("topics", nargs="*", help=f"some of: {', '.join(TOPICS)}; none = all")
-    parser.add_argument("--goals", action="store_true", help="list the goals, measure nothing")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, nothing is measured")
-    parser.add_argument("--kept", metavar="CHIP", help="judge the goals by kept results")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of each topic")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(TOPICS)}")
     topics = options.topics or TOPICS
-    goals = {topic: found for topic, found in all_goals().items() if topic in topics}
-    if options.goals or options.kept:
-        found = kept(options.kept) if options.kept else {}
-        if options.kept and not found:
-            parser.error(f"kept is {options.kept!r}; nothing was measured on a chip of that name")
-        judged = judge(goals, found, (options.kept or "").upper())
-        print(f"{format_table(judged)}\n\n{count(judged)}" if found else format_table(judged))
-        return 0
     why_not = _why_not()
     if why_not and not options.smoke:
         print(f"{why_not} Nothing was measured or recorded.", file=sys.stderr)
@@ -50,11 +40,6 @@ def main() -> int:
     if not options.smoke:
         print("\n".join(f"{name:15}{value}" for name, value in source.items()))
     results = {topic: _run(topic, _bench(options), source) for topic in topics}
-    if not options.smoke:
-        judged = judge(goals, results, source["chip"])
-        print(f"\nGoals\n{format_table(judged)}\n\n{count(judged)}")
-        if not options.topics:
-            print(f"kept in {save('goals', judged, source, MEASURED)}")
     failed = [row for rows in results.values() for row in rows if row["impl"] == "triton"]
     return int(any(row["error"] for row in failed))
 

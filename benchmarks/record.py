@@ -14,8 +14,6 @@ from typing import Any
 
 import torch
 
-from attention_src.costs.measured import FOLDER as MEASURED
-
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"  # of a CPU, and of the compiled code
 RESULT_FILES = (":!benchmarks/results", ":!attention_src/costs/measured/*.json")  # no sources
@@ -78,18 +76,6 @@ def save(topic: str, rows: list[dict], source: dict[str, Any], folder: Path = RE
 def short_name(chip: str) -> str:
     """A chip as files are named after it: "NVIDIA H200" -> "nvidia-h200"."""
     return re.sub(r"[^a-z0-9]+", "-", chip.lower()).strip("-")
-
-
-def kept(chip: str, folder: Path = MEASURED) -> dict[str, list[dict]]:
-    """The rows that were kept for a chip.
-
-    Args:
-        chip: as in the files' names: "nvidia-h200"
-        folder: where results are kept
-    Returns: by topic; empty if nothing was measured on it
-    """
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    return {x["topic"]: x["rows"] for x in files if short_name(x.get("chip", "")) == chip}
 
 
 def as_json(head: dict[str, Any], rows: Iterable[dict]) -> str:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from attention_src.triton_support.launch import triton
 
-NO_SCOREBOARD = 7  # in the three bits that name a scoreboard
 LANES = 32  # threads in a warp
 # Kinds of instructions by how their names begin; the first match counts.
 KINDS = {
@@ -27,23 +26,17 @@ KINDS = {
     "load": r"LDG|LDS|LDL|LD\b|UTMALDG|UBLKCP|LDTM",
     "integer": r"I(ADD|MAD|ABS|MNMX|SETP)|VI|LEA|LOP|PLOP|SHF\b|PRMT|SEL\b|BMSK|SGXT|U(?!TMA|BLK)",
 }
-_LINE = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(.*?);\s*/\* 0x([0-9a-f]{16}) \*/")
-_SECOND_HALF = re.compile(r"\s+/\* 0x([0-9a-f]{16}) \*/")
+_LINE = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(.*?);")
 _LABEL = re.compile(r"\s*(\.L_\w+):")
 
 
 class Instruction(NamedTuple):
-    """One machine instruction, for a warp. Since Volta the compiler schedules: it writes into each
-    instruction how long to wait after it, and for which earlier ones to wait before it.
+    """One machine instruction, for a warp.
 
     Args:
         address: in bytes from the kernel's start
         name, operands: "HGMMA.64x128x16.F32.BF16", with modifiers; the rest of its text
         never: whether its condition is constantly false
-        stall: cycles until this warp's next instruction
-        sets: the scoreboards that are clear when its result is written, and its operands are read;
-            NO_SCOREBOARD for none
-        waits: the scoreboards that must be clear before it, as bits
         target: the address that it may jump to
     """
 
@@ -51,9 +44,6 @@ class Instruction(NamedTuple):
     name: str
     operands: str = ""
     never: bool = False
-    stall: int = 1
-    sets: tuple[int, int] = (NO_SCOREBOARD, NO_SCOREBOARD)
-    waits: int = 0
     target: int | None = None
 
 
@@ -91,48 +81,37 @@ def disassemble(cubin: bytes) -> list[Instruction]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        command = [str(tool), "--print-code", "--print-instruction-encoding", str(path)]
+        command = [str(tool), "--print-code", str(path)]
         return parse(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def parse(text: str) -> list[Instruction]:
-    """Read a disassembler's output, where each instruction takes two lines of 64 bits.
+    """Read a disassembler's output, where each instruction has a line.
 
     Args: text: what nvdisasm prints
     Returns: the instructions in the order of their addresses
     """
-    lines = text.splitlines()
     labels: dict[str, int] = {}
     pending: list[str] = []
     found = []
-    for index, line in enumerate(lines):
+    for line in text.splitlines():
         if label := _LABEL.match(line):
             pending.append(label[1])
         elif match := _LINE.match(line):
             address = int(match[1], 16)
             labels |= dict.fromkeys(pending, address)
             pending = []
-            half = _SECOND_HALF.match(lines[index + 1])
-            found.append((address, match[2], int(half[1], 16) if half else 0))
+            found.append((address, match[2]))
     return [_instruction(*parts, labels) for parts in found]
 
 
-def _instruction(address: int, text: str, high: int, labels: dict[str, int]) -> Instruction:
-    """An instruction from its text and the upper half of its 128 bits, which holds the schedule."""
+def _instruction(address: int, text: str, labels: dict[str, int]) -> Instruction:
     words = text.lstrip("{ ").split()
     condition = words.pop(0) if words[0].startswith("@") else ""
     name, operands = words[0], " ".join(words[1:])
     jump = re.search(r"`\((\.L_\w+)\)", operands) if name.startswith("BRA") else None
-    return Instruction(
-        address,
-        name,
-        operands,
-        never=condition == "@!PT",
-        stall=high >> 41 & 15,
-        sets=(high >> 46 & 7, high >> 49 & 7),
-        waits=high >> 52 & 63,
-        target=labels.get(jump[1]) if jump else None,
-    )
+    target = labels.get(jump[1]) if jump else None
+    return Instruction(address, name, operands, condition == "@!PT", target)
 
 
 def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:

@@ -1,12 +1,11 @@
-"""What compiled kernels use and hold, for chips that are not here: no GPU is needed.
+"""What compiled kernels use, for chips that are not here: no GPU is needed.
 
 python -m benchmarks.static           bring the tables up to date
 python -m benchmarks.static --all     compile everything again
 python -m benchmarks.static flash     compile and print some topics, and keep no table
 
-Three tables are kept in benchmarks/results:
+Two tables are kept in benchmarks/results:
     static.json    what each launch uses on each chip: registers, shared memory, spills
-    loops.json     what an iteration of its hot loop holds, beside other libraries' kernels
     widths.json    what flash attention's kernels spill, by width
 Each row has a digest of all that its compiled code depends on, so that only what has changed since
 is compiled again.

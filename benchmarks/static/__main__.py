@@ -5,7 +5,7 @@ import os
 import sys
 
 from benchmarks.record import as_json, format_table
-from benchmarks.static import loops, table, widths
+from benchmarks.static import table, widths
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
         parser.error(f"topic is {min(unknown)!r}; it should be one of {', '.join(table.topics())}")
     os.environ["TRITON_INTERPRET"] = "0"  # before Triton is imported
     failed = False
-    for part in (table, loops, widths):
+    for part in (table, widths):
         described = part.describe(options.topics or table.topics())
         known = {} if options.all else table.recorded(part.TABLE, part.head())
         rows = table.compile_changed(described, known, part.compile_case)

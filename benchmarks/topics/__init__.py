@@ -1,1 +1,1 @@
-"""What is measured on a GPU: a file for each topic, with its goals."""
+"""What is measured on a GPU: a file for each topic."""

@@ -16,21 +16,10 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attention_src.costs import attention_flops
 from attention_src.flash.layer import flash_attention
-from benchmarks.goals import Goal, exactly, hot_loop_speed
 from benchmarks.running import Bench, faster
 
 N_TOKENS, WIDTH = 16384, 2048
 SIZES = {128: (1024, 2048, 4096, 8192, 16384), 64: (4096, 16384)}
-# Target speed relative to each rival, at d = 128 and these lengths, with and without a causal mask;
-# and about what the rival reaches on an H100 without one at 16k, from the targets, not measured.
-GOALS = {
-    ("forward", "sdpa flash"): (1.3, 370),
-    ("forward", "sdpa cudnn"): (0.9, 594),
-    ("backward", "sdpa flash"): (1.1, 318),
-}
-GOAL_D, GOAL_N = 128, (4096, 16384)
-# TFLOP/s on an H100 at 16k by d and mask: what the model says can be reached.
-SPEEDS = {(128, False): 525, (128, True): 487, (64, False): 450}
 BACKENDS = {
     "sdpa flash": SDPBackend.FLASH_ATTENTION,
     "sdpa efficient": SDPBackend.EFFICIENT_ATTENTION,
@@ -38,38 +27,6 @@ BACKENDS = {
     "sdpa math": SDPBackend.MATH,
 }
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-def goals() -> list[Goal]:
-    """Against each rival, and in TFLOP/s on an H100."""
-    found = []
-    for (d, causal), at_least in SPEEDS.items():
-        where = dict(direction="forward", d=d, causal=causal, n=16384, impl="triton")
-        found.append(Goal(where, "tflop_per_s", at_least, exactly(predicted("forward", d, causal))))
-    for (direction, rival), (factor, published) in GOALS.items():
-        for causal in (False, True):
-            for n in GOAL_N:
-                where = dict(direction=direction, d=GOAL_D, causal=causal, n=n, impl=rival)
-                speed = predicted(direction, GOAL_D, causal)
-                known = speed and not causal and n == max(GOAL_N)
-                expected = exactly(speed / published) if speed and known else None
-                found.append(Goal(where, "triton_is", factor, expected))
-    return found
-
-
-def predicted(direction: str, d: int, causal: bool) -> float | None:
-    """The model's TFLOP/s on an H100, without the ends of the loops: for a long sequence.
-
-    Args:
-        direction: forward or backward, whose dq kernel does 3 of 7 products and whose other one 4,
-            while 5 are counted
-        d: head size
-        causal: whether to take the causal forward kernel
-    """
-    if direction == "forward":
-        return hot_loop_speed(f"flash_forward {'causal' if causal else 'full'}", d)
-    dq, dkdv = hot_loop_speed("flash_dq", d), hot_loop_speed("flash_dkdv", d)
-    return None if dq is None or dkdv is None else 5 / (3 / dq + 4 / dkdv)
 
 
 def run(bench: Bench) -> list[dict]:

@@ -8,28 +8,11 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attention_src.kvcache.cache_quantized import quantize_symmetric
 from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
-from benchmarks.goals import Goal, exactly
 from benchmarks.running import Bench, add_rate, add_share, faster
 
-GOAL = 0.85  # of the copy's bytes per second
-GOAL_INT8 = 1.6  # times as fast as over float16
 SIZE = dict(batch=64, n_heads=64, n_kv_heads=8, n=16384, d=128)
 TINY = dict(batch=2, n_heads=4, n_kv_heads=2, n=48, d=16)
 PAGE = 16  # tokens
-PREDICTED = 0.9  # of the copy: 64 to 128 KB of loads are under way on each multiprocessor
-
-
-def goals() -> list[Goal]:
-    """The share of a copy's speed for each cache, and int8 against float16.
-
-    Nothing predicts int8: by its instructions it may be bound by arithmetic.
-    """
-    found = [
-        Goal(dict(cache=cache, impl="triton"), "of_copy", GOAL, exactly(PREDICTED))
-        for cache in ("contiguous", "paged")
-    ]
-    int8 = dict(cache="int8", impl="triton")
-    return [*found, Goal(int8, "of_copy", GOAL), Goal(int8, "over_float16", GOAL_INT8)]
 
 
 def run(bench: Bench) -> list[dict]:

@@ -7,26 +7,11 @@ from torch import Tensor
 
 from attention_src.flash.kernel import flash_forward
 from attention_src.linear.kernel import chunkwise_forward, delta_forward
-from benchmarks.goals import Goal
 from benchmarks.running import Bench, faster
 
-GOAL_FLASH = 1.0  # times as fast as our flash attention, causal, from LONG tokens on
-GOAL_FLA = 0.9  # times as fast as flash-linear-attention's kernel with one gate
-LONG = 4096
 FLA = "fla one gate"
 TOKENS, WIDTH, D = 16384, 2048, 128
 LENGTHS = (1024, 4096, 16384)
-
-
-def goals() -> list[Goal]:
-    """One gate, forward: against flash attention from LONG tokens on, and against fla."""
-    found = []
-    for n in LENGTHS:
-        where = dict(impl="triton", mechanism="one gate", n=n, direction="forward")
-        if n >= LONG:
-            found.append(Goal(where, "over_flash", GOAL_FLASH))
-        found.append(Goal(where, "over_fla", GOAL_FLA))
-    return found
 
 
 def run(bench: Bench) -> list[dict]:

@@ -1,26 +1,14 @@
 """Rotary positions on queries and keys against a copy of the same bytes, and against torch."""
 
-from itertools import product
-
 import torch
 from torch import Tensor
 
 from attention_src.rope.layer import apply_rotation, cos_sin
-from benchmarks.goals import Goal
 from benchmarks.running import Bench, add_rate, add_share
 
-GOAL = 0.85  # of the copy's bytes per second
 D, WIDTH, N = 128, 2048, 4096
 TOKENS = (16384, 65536)  # the smaller case moves little more than a chip's cache holds
 PAIRS = ("half-split", "interleaved")
-
-
-def goals() -> list[Goal]:
-    """One for each size, pairing and direction."""
-    return [
-        Goal(dict(tokens=n, pairs=pairs, direction=direction, impl="triton"), "of_copy", GOAL)
-        for n, pairs, direction in product(TOKENS, PAIRS, ("forward", "backward"))
-    ]
 
 
 def run(bench: Bench) -> list[dict]:

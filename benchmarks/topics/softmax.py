@@ -1,29 +1,11 @@
 """Softmax against a copy of the same bytes, and against torch's own, forward and backward."""
 
-from itertools import product
-
 import torch
 
 from attention_src.softmax.kernel import softmax_backward, softmax_forward
-from benchmarks.goals import Goal
 from benchmarks.running import Bench, add_rate, add_share
 
-GOAL = 0.9  # of the copy's bytes per second
 WIDTHS = (64, 256, 1024, 4096, 16384, 50257, 131072)
-# Forward. Rows of odd length are read 16 bits at a time, which allows no more; the longest do not
-# stay in the cache until they are read again.
-PREDICTED = {50257: (0.68, 0.68), 131072: (0.6, 0.8)}
-
-
-def goals() -> list[Goal]:
-    """One for each direction and row length."""
-    found = []
-    for direction, n in product(("forward", "backward"), WIDTHS):
-        predicted = PREDICTED.get(n) if direction == "forward" else None
-        found.append(
-            Goal(dict(direction=direction, n=n, impl="triton"), "of_copy", GOAL, predicted)
-        )
-    return found
 
 
 def run(bench: Bench) -> list[dict]:

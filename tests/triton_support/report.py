@@ -23,7 +23,7 @@ from attention_src.triton_support.compile import (
 from attention_src.triton_support.digest import launch_digest
 from attention_src.triton_support.launch import Launch
 from benchmarks import static
-from benchmarks.static import loops, widths
+from benchmarks.static import widths
 from triton_support.toy import arguments_launch, product_launch, scale_launch
 
 
@@ -156,7 +156,6 @@ report = dict(
     types=by_us(arguments_launch(torch.empty(3, device="meta")))[0],
     digests=digests(Path(sys.argv[1])),
     described=list(described.values()),
-    loops=list(loops.describe(static.topics()).values()),
     widths=list(widths.describe(static.topics()).values()),
     compiled=[described[case] | static.compile_case(case) for case in sample(described)],
 )

@@ -8,13 +8,15 @@ import torch
 from kernel_support import needs_interpreter
 
 import benchmarks.__main__ as command
-from benchmarks import goals, record, running
+from attention_src.costs.measured import FOLDER as MEASURED
+from attention_src.costs.measured import measured
+from benchmarks import record, running
 from benchmarks.running import Bench, faster
-from benchmarks.topics import flash, kvcache, softmax
+from benchmarks.topics import flash, kvcache, softmax, ssm
 
 
 def recorded():
-    folders = record.RESULTS, record.MEASURED
+    folders = record.RESULTS, MEASURED
     return {path: path.read_bytes() for folder in folders for path in folder.glob("*.json")}
 
 
@@ -44,11 +46,11 @@ def test_smoke_runs_every_script_and_measures_nothing(run):
     before = recorded()
     code, output, errors = run("--smoke")
     assert code == 0, output + errors
-    for topic in goals.TOPICS:
+    for topic in command.TOPICS:
         assert f"{topic}: tried at tiny sizes, not measured" in output
     ours = [line for line in output.splitlines() if "triton" in line.split()]
     assert len(ours) == 25 and all(line.split()[-1] == "ran" for line in ours)
-    for word in ("ms", "GB", "gb_per_s", "of_copy", "tflop_per_s", "goal", "Goals", "kept"):
+    for word in ("ms", "GB", "gb_per_s", "of_copy", "tflop_per_s", "kept"):
         assert word not in output.split()
     assert recorded() == before
 
@@ -113,6 +115,15 @@ def test_int8_is_compared_with_float16(pretend):
     codes = 2 * 2 * 2 * 48 * (16 + 4)  # k and v, B, H_kv, n: 16 codes and a scale
     assert read["int8"] == pytest.approx(codes + 2 * 2 * 4 * 16 * 2)
     assert read["contiguous"] == pytest.approx(2 * 2 * 2 * 48 * 16 * 2 + 2 * 2 * 4 * 16 * 2)
+
+
+def test_the_bound_by_exponentials():
+    n_bytes = 2 * 4 * 4096 * (3 * 4096 + 2 * 16)  # x, dt and y, B and C, in half precision
+    bound = ssm.copy_share(n_bytes, 3.0e12, 90, **ssm.SIZE)
+    milliseconds = 4 * 4096 * 4096 * 16 / (16 * 132 * 1.755e9) * 1e3
+    assert milliseconds == pytest.approx(0.29, abs=0.001)
+    assert bound == pytest.approx(0.46, abs=0.005)
+    assert ssm.copy_share(n_bytes, 3.0e12, 90, **ssm.SIZE | dict(N=1)) == 1
 
 
 def test_faster():
@@ -210,3 +221,31 @@ def test_the_table_shows_each_value_and_each_absence():
     assert first.split() == ["triton", "1.235", "yes", "–"]
     assert second.split() == ["x", "–", "–", "BLOCK_Q=64"]
     assert head.index("ms") == first.index("1.235")
+
+
+def test_the_readme_says_what_was_foretold_and_what_came():
+    """What was foretold is written out here, as in the README: the model is gone."""
+    readme = (record.ROOT / "README.md").read_text(encoding="utf-8")
+    came = []
+    for impl, causal in (("triton", False), ("triton", True), ("flex", False)):
+        at = dict(direction="forward", d=128, n=16384, causal=causal, impl=impl)
+        came.append(f"{measured('flash').value('tflop_per_s', **at):.0f}")
+    assert f"makes {came[0]} TFLOP/s forward for 526 foretold" in readme
+    assert f"mask {came[1]} for 488, but FlexAttention makes {came[2]} for 362" in readme
+
+
+def test_the_readme_says_how_near_each_kernel_is_to_a_copy():
+    readme = (record.ROOT / "README.md").read_text(encoding="utf-8")
+
+    def percent(topic, keep=lambda row: True):
+        rows = [row for row in measured(topic).rows if row["impl"] == "triton" and keep(row)]
+        return [100 * row["of_copy"] for row in rows]
+
+    rope, (forward, backward) = percent("rope"), percent("ssm")
+    softmax = int(min(percent("softmax", lambda row: row["n"] <= 16384)))
+    cache = int(min(percent("kvcache", lambda row: row["cache"] != "int8")))
+    assert f"at {int(min(rope))} to {max(rope):.0f} % of a copy's speed" in readme
+    assert (
+        f"16,384 numbers at {softmax} % or more, decoding over a 16-bit cache at {cache}" in readme
+    )
+    assert f"({forward:.0f} % of a copy's speed forward, {backward:.1f} % backward)" in readme

@@ -16,7 +16,7 @@ from attention_src.triton_support.compile import (
 )
 from attention_src.triton_support.launch import INTERPRETED
 from benchmarks import static
-from benchmarks.static import loops, widths
+from benchmarks.static import widths
 from triton_support.toy import ROOT, afresh, scale_launch
 
 TABLE = json.loads(static.TABLE.read_text(encoding="utf-8"))
@@ -62,17 +62,6 @@ def test_the_table_describes_the_launches_of_today(report):
     assert [name(row) for row in TABLE["rows"]] == [name(row) for row in described], FIX
     pairs = zip(TABLE["rows"], described, strict=True)
     assert not [name(now) for then, now in pairs if not then.items() >= now.items()], FIX
-
-
-def test_the_table_of_loops_describes_the_launches_of_today(report):
-    """Except other libraries' kernels, of which another version may be here."""
-    table = json.loads(loops.TABLE.read_text(encoding="utf-8"))["rows"]
-    ours = [[row for row in rows if "kernel" in row] for rows in (table, report["loops"])]
-    assert [name(row) for row in ours[0]] == [name(row) for row in ours[1]], FIX
-    assert not [
-        name(now) for then, now in zip(*ours, strict=True) if not then.items() >= now.items()
-    ], FIX
-    assert not [name(row) for row in table if "error" in row]
 
 
 def test_the_table_of_widths_describes_the_launches_of_today(report):
