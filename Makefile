@@ -80,7 +80,7 @@ test-all: .venv/all book
 
 lab: .venv/all
 	@# JupyterLab shows stored figures only in notebooks that this user trusts.
-	@$(BIN)/jupyter trust notebooks/*.ipynb >/dev/null
+	@$(BIN)/jupyter trust $$(find notebooks -name "*.ipynb") >/dev/null
 	@$(BIN)/jupyter lab --notebook-dir notebooks
 
 notebooks: .venv/all
@@ -141,7 +141,7 @@ lowest:
 # only the runner is added.
 colab:
 	@$(PYTHON) -m pip install --quiet jupyter-core nbclient ipykernel
-	@for notebook in notebooks/*.ipynb; do $(PYTHON) -m jupyter execute --timeout=1800 $$notebook || exit 1; done
+	@for notebook in $$(find notebooks -name "*.ipynb" | sort); do $(PYTHON) -m jupyter execute --timeout=1800 $$notebook || exit 1; done
 
 # breaks: would the tests notice? Bugs of one line, each in a copy of the repository.
 breaks: .venv/all

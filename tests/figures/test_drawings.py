@@ -220,7 +220,7 @@ def drawn(code):
 
 def test_notebooks_hold_the_drawings_of_today():
     """nbval looks at the wide arrangement only."""
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             outputs = [o for o in cell.get("outputs", []) if "metadata" in o]
             stored = [o for o in outputs if "narrow" in o["metadata"].get("image/svg+xml", {})]

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from tiny import make_book
 
-from tools.book import freshness, labels
+from tools.book import freshness, labels, minutes
 from tools.book import notebook as notebooks
 from tools.book.chapters import VERSION, Book
 
@@ -176,6 +176,23 @@ def test_a_change_of_the_package_is_seen(book, monkeypatch, capsys):
     monkeypatch.setattr(freshness, "digest", lambda code: "other")
     assert notebooks.main(["--check"], book) == 1
     assert "stale (attention_src changed): run make notebooks" in capsys.readouterr().out
+
+
+def test_a_lab_has_a_notebook_and_hours_of_its_own(tmp_path):
+    exercise = "```{exercise} E\n:label: ex:e\n:difficulty: 1\n:minutes: 90\n\nDo.\n```\n"
+    long = "# Tiny\n\n" + "word " * 130 * 60 + "\n\n" + exercise + CHAPTER.partition("\n")[2]
+    lab = long.replace("ex:e", "ex:f")
+    book = Book(make_book(tmp_path, tiny=long, **{"labs/tiny": lab}))
+    lesson, lab = book.chapters
+    assert (lab.slug, lab.notebook_name) == ("labs/tiny", "notebooks/labs/tiny.ipynb")
+    numbered = {"labels": {key: {"number": "1", "doc": "", "id": ""} for key in ("ex:e", "ex:f")}}
+    notebook = notebooks.build(book, lab, FOUND | numbered)
+    nbformat.validate(notebook)
+    assert f"/v{VERSION}/notebooks/labs/tiny.ipynb" in notebook.cells[0].source
+    assert "/book/labs/tiny.html" in notebook.cells[0].source
+    assert (minutes.lessons(book), minutes.labs(book)) == ([lesson], [lab])
+    assert minutes.hours(book) == {"reading": 1, "labs": 1, "exercises": 3}
+    assert "take about 1 hours to read, their labs 1 more, and" in minutes.course_line(book)
 
 
 def test_a_notebook_without_a_chapter(book, capsys):

@@ -79,6 +79,7 @@ def make_book(root, **chapters):
         **{f"{name}.md": FRONT + text for name, text in chapters.items()},
     }
     for name, text in texts.items():
+        (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
     return root
 

@@ -37,14 +37,21 @@ def _cells(text: str, path: Path) -> nbformat.NotebookNode:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One page of the book. Only pages with code cells (jupytext front matter) have a notebook."""
+    """One page of the book. Only pages with code cells (jupytext front matter) have a notebook.
+
+    A lab is a page in book/labs, named as its lesson; its slug is "labs/softmax".
+    """
 
     root: Path
     docname: str  # as in _toc.yml: "book/softmax"
 
     @property
     def slug(self) -> str:
-        return self.docname.rsplit("/", 1)[-1]
+        return self.docname.removeprefix("book/")
+
+    @property
+    def is_lab(self) -> bool:
+        return self.slug.startswith("labs/")
 
     @property
     def source(self) -> str:

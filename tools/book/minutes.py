@@ -106,23 +106,33 @@ def time_line(chapter: Chapter) -> str:
 
 
 def lessons(book: Book) -> list[Chapter]:
-    """The pages with exercises: the chapters of the course."""
-    return [chapter for chapter in book.chapters if chapter.exercise_minutes]
+    """The chapters of the course: pages with exercises that are no labs."""
+    return [page for page in book.chapters if page.exercise_minutes and not page.is_lab]
 
 
-def hours(book: Book) -> tuple[int, int]:
-    """How long all chapters take to read, and all exercises to solve."""
+def labs(book: Book) -> list[Chapter]:
+    """The labs, each below its lesson."""
+    return [page for page in book.chapters if page.is_lab]
+
+
+def hours(book: Book) -> dict[str, int]:
+    """How long it takes to read all chapters, to solve all exercises, and to read all labs."""
     pages = lessons(book)
-    read = sum(map(reading_minutes, pages))
-    return round(read / 60), round(sum(page.exercise_minutes for page in pages) / 60)
+    minutes = {
+        "reading": sum(map(reading_minutes, pages)),
+        "exercises": sum(page.exercise_minutes for page in [*pages, *labs(book)]),
+        "labs": sum(map(reading_minutes, labs(book))),
+    }
+    return {kind: round(total / 60) for kind, total in minutes.items()}
 
 
 def course_line(book: Book) -> str:
     """What README says; a test holds it there."""
-    read, solve = hours(book)
+    of = hours(book)
+    more = f", their labs {of['labs']} more," if labs(book) else ","
     return (
-        f"The {len(lessons(book))} chapters take about {read} hours to read, "
-        f"and their exercises about {solve}."
+        f"The {len(lessons(book))} chapters take about {of['reading']} hours to read{more} "
+        f"and their exercises about {of['exercises']}."
     )
 
 

@@ -53,7 +53,7 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
             raise page.error(start, "raw cells have no portable form")
     page.finish()
     for i, cell in enumerate(cells):
-        cell["id"] = f"{chapter.slug}-{i}"
+        cell["id"] = f"{chapter.slug.replace('/', '-')}-{i}"
     metadata = {
         "attention_digest": freshness.digest(chapter.code),
         "kernelspec": source.metadata.kernelspec,
@@ -130,7 +130,7 @@ def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) 
     path = chapter.notebook
     kept = keep_outputs(notebook, path)
     if not kept and not check:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         start = time.perf_counter()
         execute(notebook, path.parent)
         seconds = time.perf_counter() - start
@@ -158,9 +158,9 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     failed = bool(book.missing)
     for page in book.missing:
         print(f"_toc.yml names {page.source}, which does not exist")
-    orphans = {p.stem for p in (root / "notebooks").glob("*.ipynb")} - {c.slug for c in chapters}
-    for slug in sorted(orphans):
-        print(f"notebooks/{slug}.ipynb has no chapter in _toc.yml: delete it")
+    there = {path.relative_to(root).as_posix() for path in (root / "notebooks").rglob("*.ipynb")}
+    for name in sorted(there - {chapter.notebook_name for chapter in chapters}):
+        print(f"{name} has no chapter in _toc.yml: delete it")
         failed = True
     found = labels.load(book)
     wanted = [c for c in chapters if not options.slugs or c.slug in options.slugs]

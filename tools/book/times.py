@@ -1,7 +1,7 @@
 """Roles for the times of the course, which minutes.py computes.
 
 {minutes}`softmax`                          of that chapter: 40 min
-{hours}`reading` and {hours}`exercises`     of all chapters: 17
+{hours}`reading`, `exercises` and `labs`    of all chapters, all exercises, all labs: 17
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 
 from tools.book.chapters import Book, Chapter
-from tools.book.minutes import hours, lessons, reading_minutes
+from tools.book.minutes import hours, labs, lessons, reading_minutes
 
 Made = tuple[list[nodes.Node], list[nodes.system_message]]
-KINDS = ("reading", "exercises")
 
 
 def minutes_of(chapter: Chapter) -> str:
@@ -32,14 +31,15 @@ def minutes_of(chapter: Chapter) -> str:
 
 
 def hours_of(book: Book, kind: str) -> str:
-    """ "17", how many hours all chapters take to read, or all exercises to solve.
+    """ "17", how many hours all chapters take to read, all exercises to solve, all labs to read.
 
     Raises:
-        LookupError: the kind is neither "reading" nor "exercises"
+        LookupError: the kind is none of "reading", "exercises", "labs"
     """
-    if kind not in KINDS:
-        raise LookupError(f"the hours of {' or '.join(KINDS)}, not of {kind!r}")
-    return str(hours(book)[KINDS.index(kind)])
+    found = hours(book)
+    if kind not in found:
+        raise LookupError(f"the hours of {' or '.join(found)}, not of {kind!r}")
+    return str(found[kind])
 
 
 def _minutes(root: Path, text: str) -> tuple[str, list[Chapter]]:
@@ -49,7 +49,7 @@ def _minutes(root: Path, text: str) -> tuple[str, list[Chapter]]:
 
 def _hours(root: Path, text: str) -> tuple[str, list[Chapter]]:
     book = Book(root)
-    return hours_of(book, text), lessons(book)
+    return hours_of(book, text), lessons(book) + labs(book)
 
 
 def _role(find: Callable[[Path, str], tuple[str, list[Chapter]]]) -> Callable[..., Made]:

@@ -162,7 +162,7 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     for chapter in book_at(app.srcdir).chapters:
         if chapter.notebook.is_file():
             copy = Path(app.outdir, chapter.notebook_name)
-            copy.parent.mkdir(exist_ok=True)
+            copy.parent.mkdir(exist_ok=True, parents=True)
             shutil.copyfile(chapter.notebook, copy)
 
 

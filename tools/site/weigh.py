@@ -143,7 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lighthouse", action="store_true", help="also run Lighthouse (minutes)")
     parser.add_argument("--html", default=HTML, type=Path, help="folder of the built site")
     options = parser.parse_args(arguments)
-    book = sorted(p.relative_to(options.html).as_posix() for p in options.html.glob("book/*.html"))
+    book = sorted(
+        p.relative_to(options.html).as_posix() for p in options.html.glob("book/**/*.html")
+    )
     if chromium() is None:
         sys.exit("No browser: install chromium, or name one in CHROMIUM.")
     from playwright.sync_api import sync_playwright

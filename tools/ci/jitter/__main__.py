@@ -106,8 +106,9 @@ def stored_digests() -> dict[str, str]:
     Not of the package: a line of a mask would send nearly every notebook here once more, to try
     digits that it did not change. Those are tried weekly.
     """
-    files = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    return {file.stem: digest(json.loads(file.read_text(encoding="utf-8"))) for file in files}
+    folder = ROOT / "notebooks"
+    files = {f.relative_to(folder).with_suffix("").as_posix(): f for f in folder.rglob("*.ipynb")}
+    return {slug: digest(json.loads(file.read_text("utf-8"))) for slug, file in files.items()}
 
 
 def digest(notebook: dict) -> str:

@@ -59,7 +59,8 @@ def read(report: Path) -> tuple[dict[str, list[Line]], list[str]]:
     """Of a JUnit report: the lines that differ in each cell, and the cells that failed."""
     moved, failed = {}, []
     for case in ElementTree.parse(report).iter("testcase"):
-        cell = f"{case.get('classname', '').removeprefix('notebooks.')} {case.get('name')}"
+        where = case.get("classname", "").removeprefix("notebooks.").replace("labs.", "labs/")
+        cell = f"{where} {case.get('name')}"
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(cell)
         for found in case.iter("property"):
