@@ -81,7 +81,9 @@ def assert_rejected(check, answer, words):
 
 
 def page_of(chapter):
-    return (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+    """The text of a lesson, and that of its lab if it has one."""
+    pages = (BOOK / f"{chapter}.md", BOOK / f"labs/{chapter}.md")
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
 
 
 @functools.cache

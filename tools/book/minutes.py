@@ -15,7 +15,7 @@ from tools.book.parts import count_words, lines_of, parts
 
 WORDS_A_MINUTE = 130
 LINES_A_MINUTE = 12
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell", "setup"}
 UNSEEN = {"remove-cell", "remove-output"}  # tags of cells whose pictures nobody sees
 NOT_READING = {"Exercises", "Quiz"}
 OPENING, KEEP = "", "What to keep"
