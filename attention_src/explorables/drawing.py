@@ -21,22 +21,22 @@ class Explorable:
 
     Args:
         given: the data that its script starts from
-        picture: SVG, shown where no script runs
-        size: width and height of the picture, in pixels
         alt: what the picture shows
         sentence: what the reader can do with it
         question: what it answers, above the picture; or nothing
         tries: what to try, a line each, below the picture
             (both: words, or several where the script has several views)
+        picture: SVG, shown where no script runs; "" where stills/ has it
+        size: width and height of the picture, in pixels
     """
 
     given: dict
-    picture: str
-    size: tuple[int, int]
     alt: str
     sentence: str
     question: Line = ""
     tries: tuple[Line, ...] = ()
+    picture: str = ""
+    size: tuple[int, int] = (0, 0)
 
 
 def still(name: str) -> tuple[str, tuple[int, int]]:

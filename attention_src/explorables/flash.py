@@ -7,6 +7,8 @@ import numpy as np
 from attention_src.explorables.drawing import INK, KEYS, QUERIES, WEIGHTS, Explorable, rect, svg
 from attention_src.explorables.drawing import text as words
 
+PRESS = ("button", "To the end", "Enter")
+SAYS = "Moved 78; with the table 180"
 TOKENS = ["my", "cat", "sat", "on", "the", "mat"]
 QUERY = [[1.9, 0.6], [1.5, 2.6], [-0.6, 3.2], [2.4, -1.4], [0.5, -2.2], [2.9, 1.1]]
 KEY = [[0.5, 0.3], [1.1, -0.2], [-0.6, 1.2], [1.6, 0.8], [0.2, 1.9], [2.1, 1.5]]
@@ -22,12 +24,12 @@ def make() -> Explorable:
     """
     return Explorable(
         given(),
-        _picture(),
-        SIZE,
         "A 6 × 6 grid of scores in which the first tile of 2 × 2 is marked; beside each row stand "
         "its running maximum m, sum l and accumulator a after that tile.",
         "An interactive figure: step through the tiles and watch the running maximum, sum and "
         "accumulator of each row, and what is moved. It needs JavaScript; here is its first tile.",
+        picture=_picture(),
+        size=SIZE,
     )
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from attention_src.attention.reference import attention_backward, attention_weights
 from attention_src.explorables.drawing import KEYS, QUERIES, WEIGHTS, Explorable, rect, svg, text
 
+PRESS = ("button", "1 step", "Enter")
+SAYS = "Push on the query: length"
 START: dict[str, Any] = {
     "labels": ["rock", "blues", "jazz"],
     "keys": [[2.0, 0.0], [1.0, 2.0], [0.0, -2.0]],
@@ -28,13 +30,13 @@ def make() -> Explorable:
     length = np.linalg.norm(push)
     return Explorable(
         START,
-        _picture(rows, output, push),
-        SIZE,
         f"The weights that the query (2, 0.5) gives to three keys: {numbers}; output {output:.2f}, "
         f"wanted {START['target']}; the push on the query has length {length:.1f}.",
         "An interactive figure: drag the query among the keys, change target and temperature, and "
         "see which way the loss pushes query, keys and values. It needs JavaScript; here is its "
         "first state.",
+        picture=_picture(rows, output, push),
+        size=SIZE,
     )
 
 

@@ -7,6 +7,8 @@ from attention_src.costs.roofline import CHIPS
 from attention_src.explorables.drawing import INK, KEYS, Explorable, rect, svg
 from attention_src.explorables.drawing import text as words
 
+PRESS = ("combobox", "card", "ArrowDown")
+SAYS = "Beside the weights"
 SIZE = (560, 230)
 TOKENS = 32_768  # of a text, at the start
 
@@ -64,12 +66,12 @@ def make() -> Explorable:
     most, least = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     return Explorable(
         given(),
-        _picture(),
-        SIZE,
         "Bars: gigabytes that the caches of one text of 32,768 tokens take in six models, from "
         f"{sizes[most]:.0f} GB for {most} to {sizes[least]:.1f} GB for {least}.",
         "An interactive figure: choose a model, a card, the length and number of texts and the "
         "bits of a number, and see what the cache takes. It needs JavaScript; here are six models.",
+        picture=_picture(),
+        size=SIZE,
     )
 
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from attention_src.explorables.drawing import KEYS, WEIGHTS, Explorable, rect, svg, text
 
+PRESS = ("button", "All", "Enter")
+SAYS = "Right: 5 0 8. The cache is off by 3.5, the state by 13.5"
 # The first four keys are orthogonal: there are no more such directions. Ada comes back at the end.
 TOKENS: list[dict[str, Any]] = [
     {"name": "Ada", "key": [1, 0, 0, 0], "value": [2, 7, 4]},
@@ -32,14 +34,14 @@ def make() -> Explorable:
     says = ", ".join(f"{x:g}" for x in state[0])
     return Explorable(
         START,
-        _picture(k, v, state),
-        SIZE,
         f"Left, a cache with a row for each of {len(seen)} people; right, a state of 4 by 3 "
         f"numbers, the sum of the outer products of their keys and values. Asked for Ada, both "
         f"say {says}.",
         "An interactive figure: tokens come in one at a time; ask a growing cache and a fixed "
         "state for a name, and compare what they say. It needs JavaScript; here is its first "
         "state.",
+        picture=_picture(k, v, state),
+        size=SIZE,
     )
 
 

@@ -17,6 +17,8 @@ from attention_src.explorables.drawing import (
 )
 from attention_src.softmax.reference import softmax
 
+PRESS = ("button", "padding", "Enter")
+SAYS = "Padding: as if the last two keys were filler"
 START: dict[str, Any] = {
     "tokens": ["my", "cat", "sat", "on", "the", "mat"],
     "scores": [
@@ -38,12 +40,12 @@ def make() -> Explorable:
     """
     return Explorable(
         START,
-        _picture(),
-        SIZE,
         "A 6 × 6 grid of weights under a causal mask: the upper right triangle is crossed out, and "
         "each row's visible weights sum to 1.",
         "An interactive figure: paint which query may look at which key, and see each row's "
         "weights renormalise. It needs JavaScript; here is its first state.",
+        picture=_picture(),
+        size=SIZE,
     )
 
 

