@@ -14,7 +14,7 @@ from hosts import (
     state,
 )
 
-from attention_src.explorables import NAMES, content, explorable_html, module
+from attention_src.explorables import HERE, NAMES, content, explorable_html, module
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,6 +25,31 @@ def test_an_example_is_announced_once_the_reader_pauses(show, name):
     assert state(page, name) != before
     page.wait_for_timeout(600)
     assert module(name).SAYS in box.locator('[aria-live="polite"]').last.text_content()
+
+
+PADS = [name for name in NAMES if "\n    drag: " in (HERE / f"{name}.js").read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_a_pointer_drags_while_it_is_held(show, name):
+    page = show(name, width=390)
+    before = state(page, name)
+    at = host(page, name).locator(".ae-pad").bounding_box()
+    x, y = at["x"] + 0.7 * at["width"], at["y"] + 0.3 * at["height"]
+    page.mouse.move(x, y)
+    assert state(page, name) == before
+    page.mouse.down()
+    pressed = state(page, name)
+    page.mouse.move(x - 40, y + 30)
+    dragged = state(page, name)
+    assert before != pressed != dragged != before
+    page.mouse.move(389, 899)  # beyond the picture
+    page.mouse.up()
+    beyond = state(page, name)
+    page.mouse.move(x, y)
+    assert state(page, name) == beyond
+    host(page, name).get_by_role("button", name="Reset", exact=True).click()
+    assert state(page, name) == before
 
 
 def test_one_is_built_when_it_comes_near(show):

@@ -3,8 +3,9 @@
 import pytest
 from built_site import press
 from hosts import host
-from marks import OUTSIDE, SHIFT, STEADY, until
+from marks import OUTSIDE, SHIFT, STEADY, assert_shows, until
 
+from attention_src.explorables import HERE
 from attention_src.explorables.stills import DRAWN
 
 FITS = "e => e.viewBox.baseVal.width === e.clientWidth"
@@ -26,6 +27,16 @@ def test_a_picture_fits_and_stays(show, name, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(OUTSIDE) == []
     assert page.evaluate(SHIFT) == 0
+
+
+COMPUTED = [name for name in DRAWN if " compute" in (HERE / f"{name}.js").read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_page_shows_what_its_script_computes(show, name):
+    page = show(name, **STEADY)
+    press(page, name)
+    assert_shows(page, name)
 
 
 @pytest.mark.parametrize("name", DRAWN)
