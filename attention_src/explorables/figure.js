@@ -49,9 +49,9 @@ export const row = (...nodes) => h("div", { class: "ae-controls" }, ...nodes);
 
 export const button = (words, onclick) => h("button", { type: "button", onclick }, words);
 
-// A list to choose from: options maps a value to its words; of(state) is the present one.
+// A list to choose from; of(state) is the present one.
 export function pick(label, options, of, choose) {
-  const each = Object.entries(options).map(([value, words]) => h("option", { value }, words));
+  const each = options.map(([value, words = `${value}`]) => h("option", { value }, words));
   const select = h("select", { onchange: () => choose(select.value) }, ...each);
   const node = h("label", {}, `${label} `, select);
   return { node, follow: (state) => (select.value = of(state)) };

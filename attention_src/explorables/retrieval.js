@@ -118,7 +118,7 @@ function build(host, given) {
       (power) => fixed(10 ** power, 2),
     ),
   ];
-  const rule = pick("Score", NAMES, (now) => now.rule, (name) => set({ rule: name }, GLIDE));
+  const rule = pick("Score", Object.entries(NAMES), (now) => now.rule, (name) => set({ rule: name }, GLIDE));
   const { state, set, draw, nodes } = figure(host, given, {
     label: "Three keys and the query as points of a plane, and the weights",
     start: fresh(given),
