@@ -22,8 +22,6 @@ from attention_src.explorables import (
     explorable_html,
     sentence,
 )
-from attention_src.rope.reference import rotate
-from attention_src.rope.scaling import Frequencies
 from attention_src.softmax.reference import softmax
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -123,15 +121,6 @@ def test_the_masking_picture_shows_the_reference_s_numbers():
     weights = softmax(np.where(mask, given["scores"], -np.inf))
     numbers = [text for text in picture("masking") if re.fullmatch(r"\d\.\d\d", text)]
     assert numbers == [f"{weight:.2f}" for weight in weights[mask]]
-
-
-def test_the_rope_picture_shows_that_only_the_distance_counts():
-    here, far, apart = (t for t in picture("rope") if t.startswith("score"))
-    assert here == far != apart
-    q, k = (np.array([content("rope", {}).given[name]]) for name in ("query", "key"))
-    angle = Frequencies([content("rope", {}).given["step"]])
-    expected = rotate(q, [5], scaling=angle)[0] @ rotate(k, [3], scaling=angle)[0]
-    assert here == f"score {expected:.2f}" and f"is {expected:.2f}," in content("rope", {}).alt
 
 
 def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
