@@ -4,7 +4,8 @@ import { fixed, h } from "./dom.js";
 import { stage } from "./scene.js";
 
 // What a figure consists of, from pure functions of (state, given): picture, sentence, compute, and
-// spoken, which is what is read out. controls are { node, follow(state) }: follow shows the state.
+// spoken, which is what is read out. controls are { node, follow(state, picture) }: follow shows the
+// state.
 // A picture may have a pad, { area, under }: where a pointer is held, drag(under([x, y])) changes
 // the state.
 export function figure(host, given, { label, start, picture, sentence, compute, spoken, controls, drag }) {
@@ -21,7 +22,7 @@ export function figure(host, given, { label, start, picture, sentence, compute, 
       ({ under } = now.pad);
       place(pad, now.pad.area);
     }
-    controls.forEach((one) => one.follow(state));
+    controls.forEach((one) => one.follow(state, now));
     said.textContent = sentence(state, given);
     speak(spoken(state, given));
     host.dataset.state = JSON.stringify({ ...state, ...compute(state, given) });
@@ -38,7 +39,7 @@ export function figure(host, given, { label, start, picture, sentence, compute, 
   pad.addEventListener("pointermove", (event) => event.buttons && move(event));
   if (drag) front.append(pad);
   const set = (change, ms) => draw(ms, change);
-  return { state, set, draw, nodes: [svg, said, heard] };
+  return { state, set, draw, front, nodes: [svg, said, heard] };
 }
 
 export function place(node, [x, y, width, height]) {

@@ -11,7 +11,6 @@ from attention_src.rope.scaling import Frequencies
 PRESS = ("button", "Both +1", "Enter")
 SAYS = "at distance n − m = −2"
 START: dict[str, Any] = {"query": [2.0, 0.5], "key": [1.0, 1.0], "m": 5, "n": 3, "step": 0.5}
-SLOWER = 4  # how many times slower each further pair turns
 
 
 def make() -> Explorable:
@@ -31,16 +30,16 @@ def make() -> Explorable:
     )
 
 
-def score(m: float, n: float, *, step: float = START["step"], n_pairs: int = 1) -> float:
+def score(m: float, n: float) -> float:
     """The score of the rotated query at m and the rotated key at n.
 
     Args:
         m, n: positions
-        step: angle from one position to the next, of the fastest pair
-        n_pairs: number of pairs, all alike, each turning a quarter as fast as the one before
-    Returns: the mean over pairs of their dot products
+    Returns: their dot product
     """
-    theta = Frequencies(list(step / float(SLOWER) ** np.arange(n_pairs)))
-    q, k = (np.repeat(START[name], n_pairs)[None] for name in ("query", "key"))
-    q, k = rotate(q, [m], scaling=theta), rotate(k, [n], scaling=theta)
-    return float(q[0] @ k[0]) / n_pairs
+    theta = Frequencies([START["step"]])
+    q, k = (
+        rotate(np.array([START[name]]), [at], scaling=theta)[0]
+        for name, at in (("query", m), ("key", n))
+    )
+    return float(q @ k)

@@ -105,16 +105,6 @@ def test_without_scripts_there_is_a_sentence_and_a_described_picture(name):
     assert re.search(r'<img [^>]*width="\d+" height="\d+"', body)
 
 
-def test_the_softmax_picture_shows_the_reference_s_numbers():
-    given = content("softmax", {}).given
-    texts = picture("softmax")
-    for label, weight in zip(given["labels"], softmax(given["scores"]), strict=False):
-        assert label in texts
-        assert f"{weight:.3f}" in texts
-        assert f"{label} " in content("softmax", {}).alt
-        assert f"{weight:.3f}" in content("softmax", {}).alt
-
-
 def test_the_masking_picture_shows_the_reference_s_numbers():
     given = content("masking", {}).given
     mask = causal_mask(len(given["tokens"]))
