@@ -6,20 +6,21 @@ import { stage } from "./scene.js";
 // What a figure consists of, from pure functions of (state, given): picture, sentence, compute, and
 // spoken, which is what is read out. controls are { node, follow(state, picture) }: follow shows the
 // state.
-// A picture may have a pad, { area, under }: where a pointer is held, drag(under([x, y])) changes
+// A picture may have a pad, { area, under, sideways }: where a pointer is held, drag(under([x, y])) changes
 // the state.
 export function figure(host, given, { label, start, picture, sentence, compute, spoken, controls, drag }) {
   const state = { ...start };
   const { svg, front, said, spoken: heard, show, speak } = stage(label);
   const pad = h("rect", { class: "ae-pad", "aria-hidden": "true" });
   let under;
+  let sideways;
 
   function draw(ms = 0, change = {}) {
     Object.assign(state, change);
     const now = picture(state, svg.clientWidth, given);
     show(now, ms);
     if (now.pad) {
-      ({ under } = now.pad);
+      ({ under, sideways } = now.pad);
       place(pad, now.pad.area);
     }
     controls.forEach((one) => one.follow(state, now));
@@ -32,6 +33,9 @@ export function figure(host, given, { label, start, picture, sentence, compute, 
     const box = svg.getBoundingClientRect();
     draw(0, drag(under([event.clientX - box.left, event.clientY - box.top]), state));
   };
+  // Inside an svg, touch-action does not keep the page from scrolling. On a pad that is dragged to
+  // the sides alone, the svg's touch-action lets a finger scroll it up and down.
+  pad.addEventListener("touchstart", (event) => sideways || event.preventDefault());
   pad.addEventListener("pointerdown", (event) => {
     pad.setPointerCapture(event.pointerId);
     move(event);

@@ -103,7 +103,7 @@ function chartMarks([left, top, width, height], state, { labels }) {
     text("hot", [left + width + 8, ends], "hot: all alike →", "soft", 12.5, "end"),
   ];
   const under = ([a]) => temperatureAt((a - left) / width);
-  return [marks, { area: [left, top, width, height], under }];
+  return [marks, { area: [left, top, width, height], under, sideways: true }];
 }
 
 // A name that can be read on a curve.

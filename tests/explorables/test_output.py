@@ -9,10 +9,8 @@ import xml.etree.ElementTree as ET
 from html import unescape
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from attention_src.attention.masks import causal_mask
 from attention_src.explorables import (
     HERE,
     NAMES,
@@ -22,7 +20,6 @@ from attention_src.explorables import (
     explorable_html,
     sentence,
 )
-from attention_src.softmax.reference import softmax
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -103,14 +100,6 @@ def test_without_scripts_there_is_a_sentence_and_a_described_picture(name):
     assert len(re.search(r'alt="([^"]{40,})"', body)[1]) < 250
     # Its size is known before it is drawn.
     assert re.search(r'<img [^>]*width="\d+" height="\d+"', body)
-
-
-def test_the_masking_picture_shows_the_reference_s_numbers():
-    given = content("masking", {}).given
-    mask = causal_mask(len(given["tokens"]))
-    weights = softmax(np.where(mask, given["scores"], -np.inf))
-    numbers = [text for text in picture("masking") if re.fullmatch(r"\d\.\d\d", text)]
-    assert numbers == [f"{weight:.2f}" for weight in weights[mask]]
 
 
 def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):

@@ -10,9 +10,11 @@ from hosts import (
     LIGHT_PAGES,
     background,
     cell,
+    finger,
     host,
     state,
 )
+from marks import rounded
 
 from attention_src.explorables import HERE, NAMES, content, explorable_html, module
 
@@ -50,6 +52,18 @@ def test_a_pointer_drags_while_it_is_held(show, name):
     assert state(page, name) == beyond
     host(page, name).get_by_role("button", name="Reset", exact=True).click()
     assert state(page, name) == before
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_a_finger_drags_too(show, name):
+    page = show(name, width=390, has_touch=True, is_mobile=True)
+    before = state(page, name)
+    at = host(page, name).locator(".ae-pad").bounding_box()
+    x, y = at["x"] + 0.7 * at["width"], at["y"] + 0.3 * at["height"]
+    finger(page, [(x, y), (x - 60, y)])
+    dragged = rounded(state(page, name))
+    finger(page, [(x - 60, y)])
+    assert rounded(state(page, name)) == dragged != before
 
 
 def test_one_is_built_when_it_comes_near(show):
