@@ -6,14 +6,13 @@ NAMES lists them. Each is found by its files, and its module says in its first l
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
-read: plain ES modules and native controls, together a tenth of the size of a chart library. A
-browser test compares their numbers with those of `attention_src`. They need no network but for one
-thing: on the course's site, the two sentences fetch their model when a reader presses the button or
-begins to type.
+read: plain ES modules and native controls, together a tenth of the size of a chart library. They
+need no network but for one thing: on the course's site, the two sentences fetch their model when a
+reader presses the button or begins to type.
 
-The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
-scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
-draws with the same function.
+They are pictures of *marks*: one function of state and width says what is drawn, and scene.js shows
+it. Their stills are files in stills/, which `python -m attention_src.explorables` draws with the
+same function, and tests in Node compare what it draws with NumPy.
 
 Each module has make(), which gives what the page is made from; PRESS, a control by its role and
 name, and a key for it; and SAYS, part of what is read out after that.
@@ -66,7 +65,7 @@ def explorable_html(name: str, **given: Any) -> str:
     """
     chosen = content(name, given)
     data = escape(json.dumps(chosen.given, ensure_ascii=False))
-    drawn, (width, height) = (chosen.picture, chosen.size) if chosen.picture else still(name)
+    drawn, (width, height) = still(name)
     picture = base64.b64encode(drawn.encode()).decode()
     label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
@@ -77,7 +76,7 @@ def explorable_html(name: str, **given: Any) -> str:
         f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}">\n'
         f"<style>\n{_style(name)}</style>\n"
         f'<div class="ae-body" role="group" aria-label="{label}">\n'
-        f"{first if chosen.picture else _framed(first, chosen)}</div>\n"
+        f"{_framed(first, chosen)}</div>\n"
         f'<script type="module">\n{bundle(name)}</script>\n</div>\n'
     )
 

@@ -1,7 +1,7 @@
 // A figure of marks that the browser's own controls change, and a pointer.
 
-import { fixed, h } from "./dom.js";
-import { stage } from "./scene.js";
+import { fixed, h, shown } from "./dom.js";
+import { rect, stage, text } from "./scene.js";
 
 // What a figure consists of, from pure functions of (state, given): picture, sentence, compute, and
 // spoken, which is what is read out. controls are { node, follow(state, picture) }: follow shows the
@@ -74,6 +74,21 @@ export function slide(label, [min, max, step], of, change, words = (value) => fi
     input.setAttribute("aria-valuetext", number.textContent);
   };
   return { node, follow };
+}
+
+// A key's row: what it holds, its weight, a note [words, colour], one of these two last, and the
+// weight as a bar below.
+export function shelf(j, [x, y, width], label, value, weight, [words, colour], noteIsLast) {
+  const [first, last] = [x + width - (noteIsLast ? 92 : 52), x + width];
+  const [note, share] = noteIsLast ? [last, first] : [first, last];
+  return [
+    text(`label${j}`, [x, y + 12], label, "k", 13, "start"),
+    text(`holds${j}`, [x + 56, y + 12], `holds ${value}`, "ink", 13, "start"),
+    text(`note${j}`, [note, y + 12], words, colour, 13, "end"),
+    text(`weight${j}`, [share, y + 12], shown(weight, 3), "p", 13, "end"),
+    rect(`track${j}`, [x, y + 20, width, 12], "surface", 1, { rx: 3 }),
+    rect(`bar${j}`, [x, y + 20, width * weight, 12], "p-fill", 1, { rx: 3 }),
+  ];
 }
 
 // A plane of { width, height, unit, origin, reach }: its size in its own units, how many of them are

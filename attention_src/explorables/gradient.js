@@ -1,9 +1,9 @@
 // The explorable "gradient": which way a loss pushes a query, its keys and its values.
 
 import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, kept, plane, row, slide } from "./figure.js";
+import { button, figure, kept, plane, row, shelf, slide } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
-import { bold, disc, isNarrow, path, rect, text } from "./scene.js";
+import { bold, disc, isNarrow, path, text } from "./scene.js";
 
 const PLANE = {
   ...{ width: 400, height: 276, unit: 42 },
@@ -89,16 +89,8 @@ function rowMarks([x, y, width], { weights, valuePushes, output, loss }, { label
   const low = y + ROW * labels.length + 18;
   return [
     ...labels.flatMap((label, j) => {
-      const top = y + ROW * j;
-      const push = `value ${signed(valuePushes[j])}`;
-      return [
-        text(`label${j}`, [x, top + 12], label, "k", 13, "start"),
-        text(`holds${j}`, [x + 46, top + 12], `holds ${values[j]}`, "ink", 13, "start"),
-        text(`value${j}`, [x + width - 52, top + 12], push, "v", 13, "end"),
-        text(`weight${j}`, [x + width, top + 12], shown(weights[j], 3), "p", 13, "end"),
-        rect(`track${j}`, [x, top + 20, width, 12], "surface", 1, { rx: 3 }),
-        rect(`bar${j}`, [x, top + 20, width * weights[j], 12], "p-fill", 1, { rx: 3 }),
-      ];
+      const note = [`value ${signed(valuePushes[j])}`, "v"];
+      return shelf(j, [x, y + ROW * j, width], label, values[j], weights[j], note, true);
     }),
     bold(text("output", [x, low], `Output ${fixed(output, 2)}`, "o", 16, "start")),
     text("loss", [x + width, low], `loss ${fixed(loss, 2)}`, "ink", 14, "end"),

@@ -1,9 +1,9 @@
 // The explorable "retrieval": a query to drag among keys, the weights and the output it brings.
 
 import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, pick, plane, row, slide } from "./figure.js";
+import { button, figure, pick, plane, row, shelf, slide } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
-import { bold, disc, isNarrow, line, rect, text } from "./scene.js";
+import { bold, disc, isNarrow, line, text } from "./scene.js";
 
 const HEATS = [Math.log10(0.05), Math.log10(50), 0.01]; // powers of ten of the temperature
 const PLANE = {
@@ -65,15 +65,8 @@ function planeMarks(at, [left, top, width, height], { query }, { weights }, { la
 // A row for each key: what it holds, its score, its weight; and the output below.
 function rowMarks([x, y, width], { scores, weights, output }, { labels, values }) {
   const rows = labels.flatMap((label, j) => {
-    const top = y + ROW * j;
-    return [
-      text(`label${j}`, [x, top + 12], label, "k", 13, "start"),
-      text(`holds${j}`, [x + 56, top + 12], `holds ${values[j]}`, "ink", 13, "start"),
-      text(`score${j}`, [x + width - 52, top + 12], `score ${fixed(scores[j], 2)}`, "ink", 13, "end"),
-      text(`weight${j}`, [x + width, top + 12], shown(weights[j], 3), "p", 13, "end"),
-      rect(`track${j}`, [x, top + 20, width, 12], "surface", 1, { rx: 3 }),
-      rect(`bar${j}`, [x, top + 20, width * weights[j], 12], "p-fill", 1, { rx: 3 }),
-    ];
+    const note = [`score ${fixed(scores[j], 2)}`, "ink"];
+    return shelf(j, [x, y + ROW * j, width], label, values[j], weights[j], note);
   });
   const low = y + ROW * labels.length + 18;
   return [...rows, bold(text("output", [x, low], `Output ${fixed(output, 2)}`, "o", 16, "start"))];

@@ -41,11 +41,9 @@ export function compute(state) {
 }
 
 export function picture(state, width) {
-  const narrow = width < 600;
-  const { at, pad } = plane(PLANE, [narrow ? (width - PLANE.width) / 2 : 0, 0], 1);
-  const chart = narrow ? [20, 250, width - 34, 150] : [336, 16, width - 350, 200];
-  const marks = [...handMarks(at, state), ...chartMarks(chart, state)];
-  return { marks, pad, width, height: narrow ? 410 : 240 };
+  const { at, pad } = plane(PLANE, [(width - PLANE.width) / 2, 0], 1);
+  const marks = [...handMarks(at, state), ...chartMarks([20, 250, width - 34, 150], state)];
+  return { marks, pad, width, height: 410 };
 }
 
 // Query and key as hands of a clock: thin where position 0 would be, bold where they are.

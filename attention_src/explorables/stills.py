@@ -7,12 +7,10 @@ import json
 import subprocess
 
 from attention_src.explorables import NAMES, content
-from attention_src.explorables.bundling import HERE, scripts
+from attention_src.explorables.bundling import HERE
 from attention_src.explorables.drawing import STILLS
 
 WIDTH = 640  # pixels; the site's column leaves about as much
-# The script of each exports first(given, width).
-DRAWN = tuple(name for name in NAMES if "scene" in scripts(name))
 RUN = """
 import { readFileSync } from "node:fs";
 const { folder, name, given, width } = JSON.parse(readFileSync(0, "utf-8"));
@@ -26,7 +24,7 @@ def draw(name: str) -> str:
     """Draw a still with Node.
 
     Args:
-        name: one of DRAWN
+        name: one of NAMES, whose script exports first(given, width)
     Returns: SVG
     Raises:
         CalledProcessError: the explorable's code failed, with what Node said
@@ -50,5 +48,5 @@ def draw(name: str) -> str:
 def write_stills() -> None:
     """Draw all of them again, into stills/."""
     STILLS.mkdir(exist_ok=True)
-    for name in DRAWN:
+    for name in NAMES:
         (STILLS / f"{name}.svg").write_text(draw(name), encoding="utf-8", newline="\n")

@@ -58,7 +58,7 @@ def test_pictures_show_them(every):
             assert number(seen["output"]["words"]) == pytest.approx(output, abs=0.0051)
             for j, weight in enumerate(weights):
                 assert seen[f"weight{j}"]["words"] == f"{weight:.3f}"
-                value = number(seen[f"value{j}"]["words"])
+                value = number(seen[f"note{j}"]["words"])
                 assert value == pytest.approx(on_values[j, 0], abs=0.0051)
                 full = box(seen[f"track{j}"])[2]
                 assert box(seen[f"bar{j}"])[2] == pytest.approx(full * weight, abs=0.02)

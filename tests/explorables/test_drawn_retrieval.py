@@ -46,7 +46,7 @@ def test_pictures_show_them(every):
         for seen in one.seen:
             assert seen["output"]["words"] == f"Output {weights @ VALUES:.2f}"
             for j, weight in enumerate(weights):
-                said = float(seen[f"score{j}"]["words"].removeprefix("score ").replace("−", "-"))
+                said = float(seen[f"note{j}"]["words"].removeprefix("score ").replace("−", "-"))
                 assert said == pytest.approx(scores[j], abs=0.0051)
                 assert float(seen[f"weight{j}"]["words"]) == pytest.approx(weight, abs=0.00051)
                 full, bar = box(seen[f"track{j}"])[2], box(seen[f"bar{j}"])[2]

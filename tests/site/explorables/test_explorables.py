@@ -112,7 +112,7 @@ def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_on_paper_the_still_stands_in_place_of_what_moves(show, name):
     page = show(name, width=688)
-    live = host(page, name).locator(place(name))
+    live = host(page, name).locator(".ae-live")
     assert not live.locator(".ae-paper").is_visible()
     page.emulate_media(media="print")
     assert live.locator(".ae-paper img").is_visible()
@@ -198,11 +198,6 @@ def test_nothing_scrolls_sideways(show, width):
     assert not outside
 
 
-def place(name):
-    """What the script replaces: all below the question, where there is one."""
-    return ".ae-body" if content(name, {}).picture else ".ae-live"
-
-
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     page = show(*NAMES, width=width)
@@ -218,7 +213,7 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     assert shift == 0
     heights = []
     for name in NAMES:
-        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
+        body = page.locator(f'[data-explorable="{name}"] .ae-live')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         heights.append((body.bounding_box()["height"], reserved))
     assert all(height == pytest.approx(reserved, abs=0.1) for height, reserved in heights)
@@ -232,7 +227,7 @@ def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
     page = new_page(width=width)
     page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
     for name in NAMES:
-        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
+        body = page.locator(f'[data-explorable="{name}"] .ae-live')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
 

@@ -5,15 +5,14 @@ from built_site import press
 from hosts import host
 from marks import OUTSIDE, SHIFT, STEADY, assert_shows, until
 
-from attention_src.explorables import HERE
-from attention_src.explorables.stills import DRAWN
+from attention_src.explorables import HERE, NAMES
 
 FITS = "e => e.viewBox.baseVal.width === e.clientWidth"
 BUTTONS = ".ae-controls:not(.ae-own) button"  # those of .ae-own fetch a model
 
 
 @pytest.mark.parametrize("width", range(390, 961, 114))
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_picture_fits_and_stays(show, name, width):
     page = show(name, width=width, **STEADY)
     live = host(page, name).locator(".ae-live")
@@ -29,7 +28,7 @@ def test_a_picture_fits_and_stays(show, name, width):
     assert page.evaluate(SHIFT) == 0
 
 
-COMPUTED = [name for name in DRAWN if " compute" in (HERE / f"{name}.js").read_text("utf-8")]
+COMPUTED = [name for name in NAMES if " compute" in (HERE / f"{name}.js").read_text("utf-8")]
 
 
 @pytest.mark.parametrize("name", COMPUTED)
@@ -39,7 +38,7 @@ def test_a_page_shows_what_its_script_computes(show, name):
     assert_shows(page, name)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_picture_is_drawn_anew_when_the_width_changes(show, name):
     page = show(name, width=960)
     scene = host(page, name).locator(".ae-scene")
@@ -49,7 +48,7 @@ def test_a_picture_is_drawn_anew_when_the_width_changes(show, name):
         assert page.evaluate(OUTSIDE) == []
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_folded_picture_is_drawn_when_it_is_opened(show, name):
     page = show(name)
     host(page, name).evaluate("e => { e.style.display = 'none'; }")
