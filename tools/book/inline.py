@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from typing import Any
@@ -149,7 +150,7 @@ class Inline:
 
     def page(self, path: str, text: str | None = None) -> str:
         folder = self.docname.rpartition("/")[0]
-        doc = (path[1:] if path.startswith("/") else f"{folder}/{path}").removesuffix(".md")
+        doc = posixpath.normpath(posixpath.join(f"/{folder}", path))[1:].removesuffix(".md")
         if doc not in self.numbers["docs"]:
             raise LookupError(f"unknown page {path!r}")
         return f"[{text or self.numbers['docs'][doc]}]({self.url(doc)})"
