@@ -30,7 +30,7 @@ def as_array(x: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} has rows of different lengths; pad them first") from None
 
 
-def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
+def as_float64(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
     """Return x in float64, and the dtype of a reference's output for it.
 
     References compute in float64 and round once at the end.

@@ -19,11 +19,11 @@ from attention_src.attention.score_modifiers import ScoreOptions, check_bias, ch
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     as_array,
+    as_float64,
     check_leading,
     check_mask,
     check_qkv,
     check_scale,
-    real_array,
 )
 from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
 
@@ -169,7 +169,7 @@ def attention_backward(
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
     q64, k64, v64, _ = _checked(q, k, v)
     s = _scores(q64, k64, v64, options)
-    do64, _ = real_array(do, "do")
+    do64, _ = as_float64(do, "do")
     leading = np.broadcast_shapes(s.shape[:-2], v64.shape[:-2])
     if do64.shape != (*leading, s.shape[-2], v64.shape[-1]):
         raise ValueError(
@@ -209,9 +209,9 @@ def attend64(
 
 def _checked(q: Any, k: Any, *values: Any) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
     """q, k and v in float64 (v is None if there are no values), and the dtype of the answer."""
-    q, dtype = real_array(q, "q")
-    k, _ = real_array(k, "k")
-    v = real_array(values[0], "v")[0] if values else None
+    q, dtype = as_float64(q, "q")
+    k, _ = as_float64(k, "k")
+    v = as_float64(values[0], "v")[0] if values else None
     check_qkv(q, k, v)
     check_leading(q, k, v)
     return q, k, v, dtype
@@ -240,7 +240,7 @@ def _scores(
 def _bias(bias: Any, target: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     """The bias as numbers that broadcast to the scores."""
     if not isinstance(bias, Alibi):
-        bias, _ = real_array(bias, "bias")
+        bias, _ = as_float64(bias, "bias")
     check_bias(bias, target)
     return bias.array(*target[-2:]) if isinstance(bias, Alibi) else bias
 
@@ -254,14 +254,14 @@ def _with_sink(s: np.ndarray, sink_logits: Any) -> np.ndarray:
     """The scores, and one more column for the learned sink of each head."""
     if sink_logits is None:
         return s
-    sink, _ = real_array(sink_logits, "sink_logits")
+    sink, _ = as_float64(sink_logits, "sink_logits")
     check_sink_logits(sink, s.shape)
     return np.concatenate([s, np.broadcast_to(sink[:, None, None], (*s.shape[:-1], 1))], axis=-1)
 
 
 def _like(gradient: np.ndarray, x: Any) -> np.ndarray:
     """Sum a gradient over the axes along which x was broadcast, and convert it to x's dtype."""
-    array, dtype = real_array(x, "x")
+    array, dtype = as_float64(x, "x")
     new = gradient.ndim - array.ndim  # leading axes that x does not have
     repeated = [
         a + new for a, n in enumerate(array.shape) if n == 1 and gradient.shape[a + new] > 1
