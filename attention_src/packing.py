@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.kinds import check_dense
+from attention_src.shapes import check_dense
 
 
 def check_cu_seqlens(cu_seqlens: Any, n: int, name: str = "cu_seqlens") -> list[int]:

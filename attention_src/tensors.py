@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from attention_src.kinds import check_dense
+from attention_src.shapes import check_dense
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -89,7 +89,7 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
     Returns: the tensor, x itself if it is one already; a copy of an array whose strides or byte
         order torch does not take
     Raises:
-        ValueError: no tensor can be made of x; as `kinds.check_dense`
+        ValueError: no tensor can be made of x; as `shapes.check_dense`
     """
     check_dense(x, name)
     if isinstance(x, Tensor):

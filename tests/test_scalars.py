@@ -64,7 +64,7 @@ def test_checks_of_numbers():
     assert not any(map(is_number, [*WRONG, float("inf"), np.float32("nan"), torch.tensor(1.0)]))
     assert check_number(np.float32(0.5), "x", above=0, below=1) == 0.5
     for bad in (0, 1, -1.0):
-        with pytest.raises(ValueError, match=r"x is .*; it should be a finite number, above 0"):
+        with pytest.raises(ValueError, match=r"x is .*; it should be a finite number above 0"):
             check_number(bad, "x", above=0, below=1)
 
 

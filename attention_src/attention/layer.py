@@ -13,7 +13,6 @@ from torch import Tensor
 
 from attention_src.attention.layer_scores import (
     bias_tensor,
-    check_dropout,
     dropped,
     fused_attention,
     masked_scores,
@@ -22,7 +21,7 @@ from attention_src.attention.layer_scores import (
     visible_keys,
 )
 from attention_src.attention.score_modifiers import ScoreOptions
-from attention_src.shapes import check_heads, check_impl, check_scale, check_seed
+from attention_src.shapes import check_heads, check_impl, check_number, check_scale, check_seed
 from attention_src.softmax.layer import softmax
 from attention_src.tensors import check_tensors, is_transformed, without_autocast
 
@@ -99,7 +98,7 @@ def attend(
     """
     if seed is not None:
         check_seed(seed)
-    dropout = check_dropout(dropout)
+    dropout = check_number(dropout, "dropout", at_least=0, below=1)
     impl = _check_impl(
         impl, softcap=options.softcap, sink_logits=options.sink_logits, dropout=dropout or None
     )

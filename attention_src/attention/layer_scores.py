@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask, check_scale, check_seed, is_number
+from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
 from attention_src.tensors import as_tensor, check_tensors, compute_dtype, is_transformed
 
 
@@ -127,26 +127,12 @@ def stack_groups(x: Tensor, H_kv: int) -> Tensor:
     return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
 
 
-def check_dropout(dropout: Any) -> float:
-    """Return the share of weights to drop.
-
-    Args:
-        dropout: a number from 0 to below 1
-    Returns: the same number, a float
-    Raises:
-        ValueError: anything else
-    """
-    if not is_number(dropout) or not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
-    return float(dropout)
-
-
 def dropped(p: Tensor, dropout: float, seed: int | None) -> Tensor:
     """Set each weight to 0 with probability dropout, and divide the others by 1 - dropout.
 
     Args:
         p: [B, H, n_q, n_k]  weights
-        dropout: from `check_dropout`
+        dropout: share of the weights, from 0 to below 1
         seed: None = torch's own random numbers
     Returns: [B, H, n_q, n_k]
     Raises:

@@ -179,7 +179,7 @@ BAD = [
     (dict(sink_logits=np.ones(6)), "sink_logits is a ndarray; it should be a torch tensor"),
     (dict(sink_logits=torch.ones(6).long()), "sink_logits has dtype torch.int64"),
     (dict(sink_logits=torch.ones(6, device="meta")), "sink_logits is torch.float32 on meta"),
-    (dict(dropout=1.0), "dropout is 1.0; it should be a number from 0 to below 1"),
+    (dict(dropout=1.0), "dropout is 1.0; it should be a finite number of at least 0 and below 1"),
     (dict(dropout=-0.1), "dropout is -0.1"),
     (dict(dropout="half"), "dropout is 'half'"),
 ]

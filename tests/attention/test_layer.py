@@ -202,7 +202,7 @@ BAD = [
     (lambda: attention(Q.numpy(), K, V), "q is a ndarray; it should be a torch tensor"),
     (lambda: attention(Q, K, V, mask=torch.zeros(5, 7)), "mask has dtype torch.float32.*== 0"),
     (lambda: attention(Q, K, V, mask=np.ones((5, 7), int)), "mask has dtype torch.int64.*== 1"),
-    (lambda: attention(Q, K, V, mask=np.ones((2, 7), bool)), r"mask\[:, None, None, :\]"),
+    (lambda: attention(Q, K, V, mask=np.ones((2, 7), bool)), r"mask\[:, None, None\]"),
     (lambda: attention(Q, K, V, mask=np.ones((1, 2, 6, 5, 7), bool)), "mask has shape"),
     (lambda: attention(Q, K, V, scale=float("inf")), "scale is inf"),
     (lambda: attention_lse(Q, K.long()), "k has dtype torch.int64"),

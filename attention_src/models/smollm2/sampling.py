@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from attention_src.shapes import check_size, is_number
+from attention_src.shapes import check_number, check_size, is_number
 from attention_src.softmax.layer import softmax
 
 Choose = Callable[[Float32[Tensor, "B n_vocabulary"]], Int64[Tensor, "B"]]
@@ -118,8 +118,7 @@ def check_sampling(temperature: Any, top_k: Any, top_p: Any) -> None:
     Raises:
         ValueError: names the parameter that is out of range
     """
-    if not is_number(temperature) or temperature < 0:
-        raise ValueError(f"temperature is {temperature!r}; it should be a number, at least 0")
+    check_number(temperature, "temperature", at_least=0)
     if top_k is not None:
         check_size(top_k, "top_k", at_least=1)
     if top_p is not None and (not is_number(top_p) or not 0 < top_p <= 1):
