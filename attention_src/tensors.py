@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from attention_src.shapes import check_dense
 
@@ -144,36 +143,43 @@ def kernel_takes(x: Tensor) -> bool:
 
     Args:
         x: a tensor of any dtype
-    Returns: True if x is on a GPU, its dtype is one of KERNEL_DTYPES, and not `is_transformed`
+    Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
     """
-    return x.is_cuda and x.dtype in KERNEL_DTYPES and not is_transformed()
+    return x.is_cuda and x.dtype in KERNEL_DTYPES
 
 
-def is_transformed() -> bool:
-    """Whether torch.func (vmap, grad, jvp, hessian) or a forward derivative is under way.
+class _NoRule(torch.autograd.Function):
+    """Copies of tensors, without a rule for torch.func or forward derivatives: both refuse it."""
 
-    Returns: False under torch.compile, which traces through neither question
-    """
-    if torch.compiler.is_compiling():
-        return False
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for x in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients
 
 
-def check_kernel_derivatives(other: str) -> None:
-    """Check that no derivative is asked of a kernel that it lacks: a forward one would be 0.
+def call_kernel(operator: Callable, other: str, *arguments: Any) -> Any:
+    """Call an operator whose kernels have derivatives by backward() only: a forward one would be 0.
 
     Args:
+        operator: of torch.library
         other: the impl to choose instead
+        arguments: of the operator
+    Returns: what the operator does
     Raises:
-        RuntimeError: under torch.func.grad, torch.func.jvp and the like; vmap alone is fine
+        RuntimeError: under torch.func (vmap, grad, jvp, hessian), or forward derivatives
     """
-    if not is_transformed():
-        return
-    levels = torch._C._functorch.get_interpreter_stack() or ()
-    mapped = all(level.key() == torch._C._functorch.TransformType.Vmap for level in levels)
-    if forward_ad._current_level >= 0 or not mapped:
-        missing = "no derivatives by torch.func (grad, jvp, hessian) and no forward ones"
-        raise RuntimeError(_KERNEL.format(missing, other))
+    if not torch.compiler.is_compiling():
+        try:
+            _NoRule.apply(
+                *(x for x in arguments if isinstance(x, Tensor) and x.is_floating_point())
+            )
+        except RuntimeError as error:  # NotImplementedError is one, too
+            missing = "no derivatives by torch.func (grad, jvp, hessian, vmap) and no forward ones"
+            raise RuntimeError(_KERNEL.format(missing, other)) from error
+    return operator(*arguments)
 
 
 def differentiate_no_further(operator: Any, other: str) -> None:

@@ -23,7 +23,7 @@ from attention_src.attention.layer_scores import (
 from attention_src.attention.score_modifiers import ScoreOptions
 from attention_src.shapes import check_heads, check_impl, check_number, check_scale, check_seed
 from attention_src.softmax.layer import softmax
-from attention_src.tensors import check_tensors, is_transformed, without_autocast
+from attention_src.tensors import check_tensors, without_autocast
 
 IMPLS = ("auto", "dense", "sdpa")
 
@@ -62,13 +62,13 @@ def attention(
         seed: of dropout, on q's device; None = torch's own random numbers
         impl: "dense" (the equation step by step, in float32 at least), "sdpa" (torch's fused
             function, once differentiable; no softcap, sinks or dropout) or "auto": "dense" with
-            one of those three and under torch.func, else "sdpa"
+            one of those three, else "sdpa"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; causal
             that is neither True nor False; a seed that is not a whole number; an impl that
             does not exist here, or cannot do what is asked
-        RuntimeError: a derivative that "sdpa" lacks: a second one, or a forward one
+        RuntimeError: what "sdpa" lacks: a second derivative, a forward one, torch.func.vmap
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; dense needs O(B H n_q n_k) memory.
     Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245. dropout: Vaswani et al. 2017,
         arXiv:1706.03762, in their code.
@@ -105,10 +105,8 @@ def attend(
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
     scale = check_scale(options.scale, q.shape[-1])
-    if impl == "auto":  # torch's fused function has few derivatives
-        impl = "dense" if is_transformed() else "sdpa"
     o = None
-    if impl == "sdpa" and 0 not in (*q.shape, *v.shape):  # empty input: use dense
+    if impl != "dense" and 0 not in (*q.shape, *v.shape):  # empty input: use dense
         o = _fused(q, k, v, options, scale)
     if o is not None:
         return o

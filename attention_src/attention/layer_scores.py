@@ -10,7 +10,7 @@ from attention_src.attention.bias import Alibi
 from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
 from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
-from attention_src.tensors import as_tensor, check_tensors, compute_dtype, is_transformed
+from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 
 
 def visible_keys(
@@ -171,7 +171,7 @@ def fused_attention(
         is_causal: causal with n_q = n_k, and neither visible nor bias is given
     Returns: [B, H, n_q, d_v]  o; None = its answer cannot be trusted: use dense
     Raises:
-        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
+        RuntimeError: as `layer_fused.torch_attention`
     """
     fully_masked = None
     if bias is not None:  # torch takes one tensor: the bias, with −inf where hidden
@@ -183,10 +183,11 @@ def fused_attention(
         fully_masked = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
         visible = visible | fully_masked
     o = torch_attention(q, k, v, visible, scale, is_causal)
-    if q.is_cpu and (torch.compiler.is_compiling() or is_transformed()):  # which cannot branch
-        o = _nan_where_lost(o, q, k)
-    elif q.is_cpu and not is_trusted(o, fully_masked):
-        return None
+    if q.is_cpu:  # where, and only where, a row may be wrong
+        if torch.compiler.is_compiling():  # which cannot branch
+            o = _nan_where_lost(o, q, k)
+        elif not is_trusted(o, fully_masked):
+            return None
     return o if fully_masked is None else o.masked_fill(fully_masked, 0)
 
 

@@ -26,7 +26,7 @@ from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths, 
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_impl, check_scale
-from attention_src.tensors import check_kernel_derivatives, check_tensors, kernel_takes
+from attention_src.tensors import call_kernel, check_tensors, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
@@ -176,10 +176,9 @@ def attend(
             )
         from attention_src.flash.kernel import flash_forward
 
-        check_kernel_derivatives("dense")
         window, sinks, lookahead = reach
         rule = (bool(options.causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
-        o, lse_log2 = flash_forward(q, k, v, lengths, *rule)
+        o, lse_log2 = call_kernel(flash_forward, "dense", q, k, v, lengths, *rule)
         if sink_logits is None and not with_lse:
             return o, None
         lse = lse_log2 * math.log(2)

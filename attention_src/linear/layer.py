@@ -33,7 +33,7 @@ from attention_src.linear.layer_parts import (
     unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import as_tensor, without_autocast
+from attention_src.tensors import as_tensor, call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
@@ -126,7 +126,7 @@ def _kernel(rows: list[Tensor], log_gates: Tensor, state: Tensor):
     """Run the kernels; rows are φ(q), φ(k) and v."""
     from attention_src.linear.kernel import chunkwise_forward
 
-    o, state = chunkwise_forward(*rows, log_gates, state.contiguous())
+    o, state = call_kernel(chunkwise_forward, "torch", *rows, log_gates, state.contiguous())
     return o.to(state.dtype), state
 
 

@@ -17,7 +17,7 @@ from attention_src.linear.layer_parts import (
     unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import without_autocast
+from attention_src.tensors import call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 
@@ -129,7 +129,7 @@ def _delta(
         from attention_src.linear.kernel import delta_forward
 
         q, k, v = (x.to(dtype) for x in (q, k, v))
-        o, state = delta_forward(q, k, v, beta, log_gates, state.contiguous())
+        o, state = call_kernel(delta_forward, "torch", q, k, v, beta, log_gates, state.contiguous())
     else:
         o, state = run_delta(form, chunk, q, k, v, beta, log_gates, state)
     return finish(o, state, dtype, return_state, packing)

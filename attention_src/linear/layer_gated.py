@@ -20,7 +20,7 @@ from attention_src.linear.layer_parts import (
     unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import without_autocast
+from attention_src.tensors import call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SUB = 16  # positions in a band, where decays are computed for each pair and channel
@@ -83,7 +83,7 @@ def gated_linear_attention(
         from attention_src.linear.kernel import chunkwise_forward
 
         q, k, v = (x.to(dtype) for x in (q, k, v))
-        o, state = chunkwise_forward(q, k, v, log_gates, state.contiguous())
+        o, state = call_kernel(chunkwise_forward, "torch", q, k, v, log_gates, state.contiguous())
     else:
         o, state = run_gated(form, chunk, q, k, v, log_gates, state)
     return finish(o, state, dtype, return_state, packing)

@@ -15,7 +15,6 @@ from attention_src.linear.checks import check_feature_map, check_log_gates, chec
 from attention_src.packing import Packing
 from attention_src.shapes import check_heads, check_impl, check_shape
 from attention_src.tensors import (
-    check_kernel_derivatives,
     check_tensors,
     compute_dtype,
     kernel_takes,
@@ -60,10 +59,9 @@ def uses_kernel(
     check_impl(impl, IMPLS)
     if impl == "triton" and form != kernel_form:
         raise ValueError(f'form is {form!r}; impl="triton" has the "{kernel_form}" form only')
-    if impl == "triton":
-        check_kernel_derivatives("torch")
-        return True
-    return impl == "auto" and kernel_takes(x) and form == kernel_form and fits
+    if impl == "auto":
+        return kernel_takes(x) and form == kernel_form and fits
+    return impl == "triton"
 
 
 def check_qkv_tensors(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[Tensor], torch.dtype]:

@@ -16,7 +16,7 @@ from attention_src.linear.layer_parts import finish, start_state, unpack_rows, u
 from attention_src.shapes import check_flags, check_impl, check_shape
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.layer_ssd import ssd
-from attention_src.tensors import check_tensors, compute_dtype, without_autocast
+from attention_src.tensors import call_kernel, check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["selective_scan", "ssd"]
@@ -87,7 +87,9 @@ def _kernel(
     n, d = x.shape[-2:]
     D = A.new_zeros(d) if D is None else D
     batch = math.prod(x.shape[:-2])
-    y, last = selective_scan_forward(
+    y, last = call_kernel(
+        selective_scan_forward,
+        "torch",
         x.reshape(batch, n, d),
         dt.reshape(batch, n, d),
         A,

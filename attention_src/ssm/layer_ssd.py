@@ -20,7 +20,7 @@ from attention_src.linear.layer_parts import (
 )
 from attention_src.shapes import check_flags, check_impl, check_size
 from attention_src.ssm.checks import check_ssd, check_steps
-from attention_src.tensors import check_tensors, compute_dtype, without_autocast
+from attention_src.tensors import call_kernel, check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 FORMS = ("recurrent", "parallel", "chunkwise")
@@ -102,7 +102,9 @@ def _kernel(
 
     (H, n, P), (G, _, N), batch = u.shape[-3:], B.shape[-3:], math.prod(u.shape[:-3])
     B, C = (m.to(dtype).reshape(batch, G, 1, n, N).expand(-1, -1, H // G, -1, -1) for m in (B, C))
-    y, last = chunkwise_forward(
+    y, last = call_kernel(
+        chunkwise_forward,
+        "torch",
         C.reshape(batch, H, n, N),
         B.reshape(batch, H, n, N),
         u.to(dtype).reshape(batch, H, n, P),

@@ -358,12 +358,9 @@ def test_derivatives_beyond_the_first():
     def loss(q, impl="auto"):
         return decode_attention(q, cache, impl=impl).square().sum()
 
-    right = torch.func.hessian(lambda q: loss(q, "dense"))(q)
-    torch.testing.assert_close(torch.func.hessian(loss)(q), right)
-    q.requires_grad_()
-    (dq,) = torch.autograd.grad(loss(q), q, create_graph=True)
+    assert torch.func.hessian(lambda q: loss(q, "dense"))(q).abs().max() > 0
     with pytest.raises(RuntimeError, match=r'"sdpa".*has first derivatives only.*"dense"'):
-        dq.sum().backward()
+        torch.func.hessian(loss)(q)
 
 
 def test_auto_is_sdpa_on_a_cpu():

@@ -84,6 +84,6 @@ def test_torch_func_is_refused_and_no_tangent_is_lost(name):
         with pytest.raises(RuntimeError, match=r'no derivatives by torch.func.*it should be "'):
             loss(dual)
     calls = [lambda: jvp(loss, (x,), (x,)), lambda: grad(loss)(x), lambda: hessian(loss)(x)]
-    for call in (*calls, lambda: vmap(grad(loss))(x[None])):
+    for call in (*calls, lambda: vmap(grad(loss))(x[None]), lambda: vmap(loss)(x[None])):
         with pytest.raises(RuntimeError, match=r'no derivatives by torch.func.*it should be "'):
             call()
