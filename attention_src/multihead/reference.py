@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.attention.reference import attend64, attention
-from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.attention.reference import attention
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     as_array,
     as_float64,
     check_groups,
-    check_leading,
     check_mask,
     check_number,
-    check_qkv,
     check_size,
 )
 
@@ -151,9 +148,7 @@ def multihead_attention(
     k = _split_normalised(c @ w["k"], sizes["H_kv"], k_gain, "k_gain", eps)  # [..., H_kv, n_k, d_k]
     v = _split(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
     k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
-    check_qkv(q, k, v)
-    check_leading(q, k, v)
-    o = attend64(q, k, v, ScoreOptions(mask, causal))  # [..., H, n_q, d_v]
+    o = attention(q, k, v, mask=mask, causal=causal)  # [..., H, n_q, d_v]
     return (_merge(o) @ w["o"]).astype(dtype)
 
 
