@@ -164,8 +164,8 @@ CHOICES = {
     ),
 }
 INSIDE = {
-    "attention.layer.attend",
-    "flash.layer.attend",
+    "attention.layer.attention_with_options",
+    "flash.layer.flash_attention_with_options",
     "linear.checks.check_form",
     "linear.layer_delta_steps.run_delta",
     "linear.layer_gated.run_gated",

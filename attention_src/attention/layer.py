@@ -74,11 +74,11 @@ def attention(
         arXiv:1706.03762, in their code.
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    return attend(q, k, v, options, dropout, seed, impl)
+    return attention_with_options(q, k, v, options, dropout, seed, impl)
 
 
 @without_autocast
-def attend(
+def attention_with_options(
     q: Tensor,
     k: Tensor,
     v: Tensor,

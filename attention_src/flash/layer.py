@@ -84,7 +84,8 @@ def flash_attention(
     Source: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691, Algorithms 1 and 2.
     """
     options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
-    return attend(q, k, v, options, (window, sinks, lookahead), key_lengths, impl)[0]
+    reach = (window, sinks, lookahead)
+    return flash_attention_with_options(q, k, v, options, reach, key_lengths, impl)[0]
 
 
 def flash_attention_with_lse(
@@ -119,12 +120,12 @@ def flash_attention_with_lse(
     """
     options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
     reach = (window, sinks, lookahead)
-    o, lse = attend(q, k, v, options, reach, key_lengths, impl, with_lse=True)
+    o, lse = flash_attention_with_options(q, k, v, options, reach, key_lengths, impl, with_lse=True)
     assert lse is not None  # it was asked for
     return o, lse
 
 
-def attend(
+def flash_attention_with_options(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -164,7 +165,7 @@ def attend(
             t = visibility.positions(torch.arange(q.shape[-2], device=q.device), lengths)
             bias = Alibi(slopes).tile(t, torch.arange(k.shape[-2], device=q.device))
         masked = ScoreOptions(mask, False, scale, bias, softcap, sink_logits)
-        o = dense.attend(q, k, v, masked, impl=impl)
+        o = dense.attention_with_options(q, k, v, masked, impl=impl)
         return o, dense.scores_lse(q, k, masked) if with_lse else None
     if impl == "tiled":
         o, lse = tiled_attention(q, k, v, lengths, visibility, scale, softcap, bias, slopes)
