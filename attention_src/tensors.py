@@ -182,19 +182,23 @@ def call_kernel(operator: Callable, other: str, *arguments: Any) -> Any:
     return operator(*arguments)
 
 
-def differentiate_no_further(operator: Any, other: str) -> None:
-    """Let an operator that computes gradients refuse a derivative of its own.
+def refuse_derivatives(
+    operator: Any,
+    other: str,
+    has: str = "first derivatives only, no second ones (create_graph=True)",
+) -> None:
+    """Let an operator refuse a derivative of its own: most compute gradients themselves.
 
     Args:
         operator: of torch.library
         other: the impl to choose instead
+        has: what its kernels have, for the message
     Raises:
         RuntimeError: not here, but where that derivative is asked for
     """
 
     def refuse(ctx: Any, *gradients: Any) -> None:
-        missing = "first derivatives only, no second ones (create_graph=True)"
-        raise RuntimeError(_KERNEL.format(missing, other))
+        raise RuntimeError(_KERNEL.format(has, other))
 
     operator.register_autograd(refuse)
 

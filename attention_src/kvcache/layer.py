@@ -52,9 +52,10 @@ def decode_attention(
         impl: "dense": read the cache, then attend; works for every cache. "sdpa": the same with
             torch's fused function. "tiled": dense on tiles of 256 keys, joined by `merge_partials`
             as the kernels do. "triton": a kernel attends to the cache's storage in place, without
-            a copy; for contiguous, windowed and paged caches, and for symmetric 8-bit codes without
-            a residual. "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such
-            a cache and d_k and d_v of at most 256 (8-bit codes: an even d_v), else "sdpa".
+            a copy and without gradients; for contiguous, windowed and paged caches, and for
+            symmetric 8-bit codes without a residual. "auto": "triton" for CUDA tensors in float16,
+            bfloat16 or float32 that require no gradient, with such a cache and d_k and d_v of at
+            most 256 (8-bit codes: an even d_v), else "sdpa".
     Returns: [B, H, 1, d_v]  o, in q's dtype, differentiable in q; 0 for a sequence without tokens.
         Before the first append a cache does not know d_v; then d_k is taken.
     Raises:
@@ -160,7 +161,7 @@ def has_kernel(cache: Cache) -> bool:
 def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
     known = cache.layout
     assert known is not None
-    if not kernel_takes(q):
+    if not kernel_takes(q) or (q.requires_grad and torch.is_grad_enabled()):
         return False
     fits = max(known.d_k, known.d_v) <= KERNEL_MAX_D
     if isinstance(cache, QuantizedKVCache):
