@@ -401,21 +401,6 @@ def check_flags(**flags: Any) -> None:
             raise ValueError(f"{name} is {value!r}; it should be True or False")
 
 
-def check_seed(seed: Any) -> int:
-    """Return the seed of a generator of random numbers as an int.
-
-    Args:
-        seed: a whole number from -2**63 to below 2**64, as torch takes it
-    Returns: the same number
-    Raises:
-        ValueError: not a whole number, or out of range
-    """
-    seed = check_size(seed, "seed", at_least=-(2**63))
-    if seed >= 2**64:
-        raise ValueError(f"seed is {seed}; it should be below 2**64")
-    return seed
-
-
 def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:
     """Check that impl, or another argument of that kind, is one of the choices.
 

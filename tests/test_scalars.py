@@ -25,7 +25,6 @@ ARRAY = Q.numpy()
 # What takes a number, and a number that it takes.
 TAKES = {
     "temperature": (lambda x: softmax([1.0, 3.0], temperature=x), 0.5),
-    "dropout": (lambda x: layer.attention(Q, Q, Q, dropout=x, seed=0), 0.25),
     "scale": (lambda x: layer.attention(Q, Q, Q, scale=x), 0.5),
     "scale in NumPy": (lambda x: attention.attention(ARRAY, ARRAY, ARRAY, scale=x), 0.5),
     "scale, linear": (lambda x: linear.linear_attention(Q, Q, Q, scale=x), 0.5),
@@ -46,7 +45,7 @@ def test_numbers_of_numpy_are_numbers(name, untyped):
     right = call(number)
     for kind in (np.float64, np.float32, np.float16, Fraction):
         np.testing.assert_allclose(call(kind(number)), right, atol=0, rtol=1e-12)
-    whole = {"dropout": 0, "base": 2}.get(name, 1)
+    whole = {"base": 2}.get(name, 1)
     np.testing.assert_array_equal(call(np.int8(whole)), call(whole))
 
 

@@ -1,4 +1,4 @@
-"""The steps of attention on torch tensors: visibility, scores, dropout, torch's own function."""
+"""The steps of attention on torch tensors: visibility, scores, torch's own function."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask, check_scale, check_seed
+from attention_src.shapes import check_groups, check_mask, check_scale
 from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 
 
@@ -125,28 +125,6 @@ def stack_groups(x: Tensor, H_kv: int) -> Tensor:
     """
     group = check_groups(x.shape[1], H_kv)
     return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
-
-
-def dropped(p: Tensor, dropout: float, seed: int | None) -> Tensor:
-    """Set each weight to 0 with probability dropout, and divide the others by 1 - dropout.
-
-    Args:
-        p: [B, H, n_q, n_k]  weights
-        dropout: share of the weights, from 0 to below 1
-        seed: None = torch's own random numbers
-    Returns: [B, H, n_q, n_k]
-    Raises:
-        ValueError: a seed that is not a whole number
-    Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its scaled form.
-    """
-    seed = None if seed is None else check_seed(seed)
-    if not dropout:
-        return p
-    generator = None
-    if seed is not None:
-        generator = torch.Generator(p.device).manual_seed(seed)
-    kept = torch.rand(p.shape, generator=generator, device=p.device) >= dropout
-    return p * kept / (1 - dropout)
 
 
 def fused_attention(
