@@ -209,10 +209,11 @@ def _changed(
     if options.softcap is not None:
         s = options.softcap * np.tanh(s / options.softcap)
     if options.bias is not None:
-        alibi, bias = isinstance(options.bias, Alibi), options.bias
-        bias = bias if alibi else as_float64(bias, "bias")[0]
+        bias = options.bias
+        if not isinstance(bias, Alibi):
+            bias, _ = as_float64(bias, "bias")
         check_bias(bias, s.shape)
-        s = s + (bias.array(*s.shape[-2:]) if alibi else bias)
+        s = s + (bias.array(*s.shape[-2:]) if isinstance(bias, Alibi) else bias)
     if options.mask is not None:
         mask = as_array(options.mask, "mask")
         leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
