@@ -25,6 +25,7 @@ claims.py        {claim}, a statement of a source document that a cell decides
 ledger.py        {claims}, all of them in a table; {found}, a number that one of them rests on
 writes.py        {writes}: a model that writes in the page, on functions of its cells
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
+domain.py        what a page notes for the others: bugs, claims, labels of predictions
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks
 veil.py          what a prediction folds in a notebook

@@ -27,10 +27,10 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.directive import Directive, Page, checked
+from tools.book.domain import course
 
 DOCUMENTS = {
     "000": "A post that derives attention “from first principles”",
@@ -129,19 +129,13 @@ class ClaimDirective(SphinxDirective):
         text, remark = (
             self.state.inline_text(text, self.lineno)[0] for text in (claim.text, claim.remark)
         )
-        self._keep(claim, text, remark)
+        course(self.env).note("claim", (claim, text, remark), name=claim.id)
         made: list[nodes.Node] = [claim_place("", ids=[claim.anchor])]
         if self.env.docname == HOME:
             line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
             line += self.state.inline_text(_decided(claim), self.lineno)[0]
             made.append(line)
         return made
-
-    def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
-        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
-        if claim.id in known:
-            raise self.error(f"claim {claim.id} is decided twice; also in {known[claim.id][0]}")
-        known[claim.id] = (self.env.docname, claim, *words)
 
 
 def give_ids(app: Sphinx, doctree: nodes.document) -> None:
@@ -176,23 +170,6 @@ def depart_place(self: Any, node: claim_place) -> None:
     self.body.append("</span>")
 
 
-def forget(app: Sphinx, env: Any, docname: str) -> None:
-    """A page is read again."""
-    known = env.__dict__.get("claims", {})
-    for key in [key for key, row in known.items() if row[0] == docname]:
-        del known[key]
-
-
-def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
-    """What another process has read."""
-    known = env.__dict__.setdefault("claims", {})
-    theirs = {k: row for k, row in other.__dict__.get("claims", {}).items() if row[0] in docnames}
-    for twice in known.keys() & theirs.keys():
-        where = f"{known[twice][0]} and {theirs[twice][0]}"
-        raise ExtensionError(f"claim {twice} is decided twice, in {where}")
-    known.update(theirs)
-
-
 def _portable(page: Page, d: Directive) -> str:
     docname = page.inline.docname
     claim = checked(page, d, lambda: on_page(read(d.argument, d.content), docname))
@@ -203,10 +180,9 @@ FORMS = {"claim": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     app.add_node(claim_place, html=(visit_place, depart_place))
     app.add_directive("claim", ClaimDirective)
     app.connect("doctree-read", give_ids)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

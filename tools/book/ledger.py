@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
@@ -20,9 +20,10 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from tools.book.chapters import Book
 from tools.book.claims import DOCUMENTS, VERDICTS, Claim, css_class
+from tools.book.domain import LIST, course
 from tools.book.elements import make
-from tools.book.happened import in_order
 
 logger = logging.getLogger(__name__)
 Row = tuple[str, Claim, list[nodes.Node], list[nodes.Node]]  # page, claim, its words, our remark
@@ -38,7 +39,7 @@ class found_number(nodes.Inline, nodes.Element):
 
 class LedgerDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        _note_page(self.env)
+        course(self.env).note(LIST)
         return [ledger_part("", name=self.name)]
 
 
@@ -46,21 +47,15 @@ def found(
     name: str, raw: str, text: str, line: int, inliner: Inliner, *_: object
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
     """A number of a claim: "000-31 1.68"."""
-    _note_page(inliner.document.settings.env)
+    course(inliner.document.settings.env).note(LIST)
     number, _space, word = text.partition(" ")
     return [found_number("", claim=number, word=word)], []
 
 
-def _note_page(env: Any) -> None:
-    """This page shows what others say: it is written again, whatever has changed."""
-    env.__dict__.setdefault("claim_lists", set()).add(env.docname)
-
-
 def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put in what the pages say."""
-    pages = set(in_order(app))
-    known: dict[str, Row] = app.env.__dict__.get("claims", {})
-    rows = [known[key] for key in sorted(known) if known[key][0] in pages]
+    known: dict[str, Row] = {n.name: (n.page, *n.thing) for n in course(app.env).all("claim")}
+    rows = [known[key] for key in sorted(known)]
     for part in list(doctree.findall(ledger_part)):
         made = [_counts(rows)] if part["name"] == "verdicts" else [*_table(app, docname, rows)]
         part.replace_self(made)
@@ -97,9 +92,8 @@ def _table(app: Sphinx, docname: str, rows: Sequence[Row]) -> Iterator[nodes.Nod
     taught = {
         claim.id: f"book/{claim.chapter}" if claim.chapter else page for page, claim, _, _ in rows
     }
-    titles = {
-        page: app.env.titles[page].astext() for page in in_order(app) if page in taught.values()
-    }
+    in_order = [page.docname for page in Book(Path(app.srcdir)).pages]
+    titles = {page: app.env.titles[page].astext() for page in in_order if page in taught.values()}
     filters = {
         "Verdict": {f"claim-{_slug(verdict)}": verdict for verdict in VERDICTS},
         "Document": {f"document-{number}": title for number, title in DOCUMENTS.items()},
@@ -170,23 +164,8 @@ def _make_table(rows: Sequence[nodes.row], name: str) -> nodes.Node:
     return nodes.table("", group, classes=[name])
 
 
-def forget(app: Sphinx, env: Any, docname: str) -> None:
-    """A page is read again."""
-    env.__dict__.get("claim_lists", set()).discard(docname)
-
-
-def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
-    """What another process has read."""
-    theirs = other.__dict__.get("claim_lists", set())
-    env.__dict__.setdefault("claim_lists", set()).update(theirs)
-
-
-def pages_with_lists(app: Sphinx, env: Any) -> list[str]:
-    """Pages to write again, whatever else has changed."""
-    return sorted(env.__dict__.get("claim_lists", set()))
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     for node in (ledger_part, found_number):
         app.add_node(node)
@@ -194,7 +173,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
         app.add_directive(name, LedgerDirective)
     app.add_role("found", found)
     app.connect("doctree-resolved", resolve)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
-    app.connect("env-updated", pages_with_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
