@@ -17,7 +17,6 @@ QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n
 REVEAL = "```{reveal}\nSo.\n```\n\n"
 HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s #1\n:link: https://a.b\n```\n\n"
 END = "```{happened-end}\n```\n\n"
-CLAIM = "```{{claim}} {}\n:verdict: holds\n:found: 8\n\nIt is 8.\n```\n\n"
 EXERCISE = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
 
 # A page each, and the warning that it gives.
@@ -39,10 +38,9 @@ MISTAKES = {
     "date": (HAPPENED.replace("2026-03", "March"), "it is 'March'"),
     "options": (HAPPENED.replace(":link:", ":url:"), "takes :date:, :source: and :link:"),
     "level": (EXERCISE.format("l", 5).replace("y: 1", "y: 4"), "1, 2 or 3; it is '4'"),
-    "claim": (CLAIM.format("9"), "000-09; it is '9'"),
     "minutes": (EXERCISE.format("m", 5).replace(":minutes: 5\n", ""), "needs ':minutes:'"),
 }
-GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END + CLAIM.format("000-09")
+GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END
 
 
 @pytest.fixture(scope="module")
