@@ -1,33 +1,21 @@
 """Explorables: figures that the reader can change, without a kernel.
 
-    explorable("cache_fills") a text that grows: what is new in K and V, what is computed again
-    explorable("difference")  one head, or two, that should subtract one report from another
-    explorable("flash")       tiles to step through: what each row holds, and what is moved
-    explorable("softmax")     scores to drag, a temperature, five rules, the weights they give
-    explorable("gradient")    a query to drag, and which way a loss pushes query, keys and values
-    explorable("induction")   a text to type: two heads of the planted model guess what comes next
-    explorable("kvcache")     published models: what a text's keys and values take, and what fits
-    explorable("linear")      tokens that come one at a time: a growing cache beside a fixed state
-    explorable("masking")     a mask to paint, and the weights that renormalise under it
-    explorable("one_query")   a guest's query to drag at the market, and every step to its price
-    explorable("pages")       texts that grow in one memory, on pages or in rooms: what is wasted
-    explorable("retrieval")   a query to drag among keys, the weights and the output it brings
-    explorable("rope")        a query and a key that turn with their positions, and their score
-    explorable("scaling")     width, scale and number of keys: weights, entropy, slope
-    explorable("sentence")    a head of a real model on a sentence, and on one that you type
-    explorable("sentence72")  all 72 heads of it on a sentence, and on one that you type
-    explorable("split_merge") a table cut into heads, rightly beside wrongly, and merged again
+    explorable("one_query")
+
+NAMES lists them. Each is found by its files, and its module says in its first line what it is for.
 
 Each is one self-contained HTML output: style, script, and a picture with a sentence for places that
 run no scripts, such as GitHub's viewer. The scripts are the .js files in this folder, written to be
-read: plain ES modules and native controls, together a tenth of the size of a chart library. A
-browser test compares their numbers with those of `attention_src`. They need no network but for one
-thing: on the course's site, the two sentences fetch their model when a reader presses the button or
-begins to type.
+read: plain ES modules and native controls, together a tenth of the size of a chart library. They
+need no network but for one thing: on the course's site, the two sentences fetch their model when a
+reader presses the button or begins to type.
 
-The newer ones are pictures of *marks*: one function of state and width says what is drawn, and
-scene.js shows it. Their stills are files in stills/, which `python -m attention_src.explorables`
-draws with the same function.
+They are pictures of *marks*: one function of state and width says what is drawn, and scene.js shows
+it. Their stills are files in stills/, which `python -m attention_src.explorables` draws with the
+same function, and tests in Node compare what it draws with NumPy.
+
+Each module has make(), which gives what the page is made from; PRESS, a control by its role and
+name, and a key for it; and SAYS, part of what is read out after that.
 """
 
 import base64
@@ -36,32 +24,15 @@ import json
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from attention_src.explorables.bundling import bundle, scripts
-from attention_src.explorables.drawing import Explorable, Line
+from attention_src.explorables.drawing import Explorable, Line, still
 
 HERE = Path(__file__).parent
-# Each has a module of its own, which is imported when it is shown.
-NAMES = (
-    "cache_fills",
-    "difference",
-    "flash",
-    "gradient",
-    "induction",
-    "kvcache",
-    "linear",
-    "masking",
-    "one_query",
-    "pages",
-    "retrieval",
-    "rope",
-    "scaling",
-    "sentence",
-    "sentence72",
-    "softmax",
-    "split_merge",
-)
+# Each has a module of its own, which is imported when it is shown, a script and a style.
+NAMES = tuple(sorted(f.stem for f in HERE.glob("*.css") if f.with_suffix(".py").exists()))
 
 
 def explorable(name: str, **given: Any) -> None:
@@ -94,8 +65,8 @@ def explorable_html(name: str, **given: Any) -> str:
     """
     chosen = content(name, given)
     data = escape(json.dumps(chosen.given, ensure_ascii=False))
-    picture = base64.b64encode(chosen.picture.encode()).decode()
-    width, height = chosen.size
+    drawn, (width, height) = still(name)
+    picture = base64.b64encode(drawn.encode()).decode()
     label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
         f'<img src="data:image/svg+xml;base64,{picture}" width="{width}" height="{height}" '
@@ -105,7 +76,7 @@ def explorable_html(name: str, **given: Any) -> str:
         f'<div class="attention-explorable" data-explorable="{name}" data-given="{data}">\n'
         f"<style>\n{_style(name)}</style>\n"
         f'<div class="ae-body" role="group" aria-label="{label}">\n'
-        f"{_framed(first, chosen) if chosen.question else first}</div>\n"
+        f"{_framed(first, chosen)}</div>\n"
         f'<script type="module">\n{bundle(name)}</script>\n</div>\n'
     )
 
@@ -113,9 +84,8 @@ def explorable_html(name: str, **given: Any) -> str:
 def _framed(first: str, chosen: Explorable) -> str:
     """A first state between its question and what to try."""
     tries = "".join(_paragraph("ae-try", line) for line in chosen.tries)
-    return (
-        f'{_paragraph("ae-question", chosen.question)}<div class="ae-live">\n{first}</div>\n{tries}'
-    )
+    asked = _paragraph("ae-question", chosen.question) if chosen.question else ""
+    return f'{asked}<div class="ae-live">\n{first}</div>\n{tries}'
 
 
 def _paragraph(kind: str, line: Line) -> str:
@@ -138,9 +108,7 @@ def content(name: str, given: dict) -> Explorable:
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """
-    if name not in NAMES:
-        raise ValueError(f"name is {name!r}; it should be one of {', '.join(NAMES)}")
-    make = import_module(f"{__name__}.{name}").make
+    make = module(name).make
     parameters = inspect.signature(make).parameters
     needed = {key for key, one in parameters.items() if one.default is one.empty}
     if not needed <= set(given) <= set(parameters):
@@ -149,6 +117,20 @@ def content(name: str, given: dict) -> Explorable:
         raise ValueError(f"explorable({name!r}) takes {needs}; it was given {got}")
     made: Explorable = make(**given)
     return made
+
+
+def module(name: str) -> ModuleType:
+    """The module of an explorable.
+
+    Args:
+        name: one of NAMES
+    Returns: it, imported
+    Raises:
+        ValueError: there is no explorable of that name
+    """
+    if name not in NAMES:
+        raise ValueError(f"name is {name!r}; it should be one of {', '.join(NAMES)}")
+    return import_module(f"{__name__}.{name}")
 
 
 def _style(name: str) -> str:

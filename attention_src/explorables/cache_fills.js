@@ -41,6 +41,12 @@ export function counts({ n, both }) {
   return { kept: both ? without : 3 * n, without };
 }
 
+// All that follows from the state.
+export const compute = (state, given) => ({
+  ...counts(state),
+  ...rows(state.n, state.both, given),
+});
+
 // Where things stand, in pixels. On a phone the work stands below the tables.
 function places(width, count) {
   const narrow = isNarrow(width);
@@ -205,7 +211,7 @@ function build(host, given) {
     next.textContent = state.n === tokens.length ? words.again : words.next;
     ways.press(state.both);
     said.textContent = sentence(state, given);
-    const now = { ...counts(state), ...rows(state.n, state.both, given) };
+    const now = compute(state, given);
     speak(`${said.textContent} ${words.work}: ${now.kept}, ${words.without} ${now.without}.`);
     host.dataset.state = JSON.stringify({ ...state, ...now });
   }

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, check_words, still
+from attention_src.explorables.drawing import Explorable, Line, check_words
 
+PRESS = ("button", "Next token", "Enter")
+SAYS = "“was” adds one row to K and one to V"
 TOKENS = ("the", "river", "bank", "was", "steep")
 # Two layers of attention, one head each, three numbers wide. The numbers are chosen so that every
 # change can be seen, and so that "bank" takes most of what it adds from "river".
@@ -70,14 +72,11 @@ def make(
         ValueError: words lacks some
     """
     check_words(words, WORDS)
-    picture, size = still("cache_fills")
     n = START["n"]
     kept, without = rows_computed(n)
     said = words["grows"].format(word=TOKENS[n - 1], new=3, all=3 * n)
     return Explorable(
         start(words),
-        picture,
-        size,
         f"K and V of two layers after {n} tokens: one row of each is new, the others are as they "
         f"were. So far layer 2 has computed {kept} rows of q, k and v with a cache, and "
         f"{without} without.",

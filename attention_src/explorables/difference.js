@@ -27,7 +27,7 @@ export function weigh([x, y]) {
 }
 
 // All that the picture shows. state: { heads, at }: how many, and where each of them is.
-export function compute({ lisbon, oslo }, { heads, at }) {
+export function compute({ heads, at }, { lisbon, oslo }) {
   const used = at.slice(0, heads);
   const total = [0, 1].map((axis) => used.reduce((sum, point) => sum + point[axis], 0));
   const wanted = lisbon.map((value, day) => value - oslo[day]);
@@ -40,11 +40,11 @@ export function compute({ lisbon, oslo }, { heads, at }) {
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 // The picture: { marks, plane, width, height }.
-export function picture(given, state, width) {
+export function picture(state, width, given) {
   const narrow = isNarrow(width);
   const side = narrow ? Math.min(width, 300) : Math.min(0.44 * width, 316);
   const plane = { x: narrow ? (width - side) / 2 : 0, side, unit: side / 2 / EDGE };
-  const now = compute(given, state);
+  const now = compute(state, given);
   const room = narrow ? [0, side + 26, width] : [side + 26, 0, width - side - 26];
   const marks = [...planeMarks(plane, state, now), ...headMarks(room, now), ...dayMarks(room, given, now)];
   return { marks, plane, width, height: narrow ? side + 26 + 312 : 316 };
@@ -163,8 +163,8 @@ function dayMarks([x, y, w], { lisbon, oslo }, { wanted, answer }) {
 }
 
 // What the picture says, in words.
-export function sentence(given, state) {
-  const { used, total, left } = compute(given, state);
+export function sentence(state, given) {
+  const { used, total, left } = compute(state, given);
   const of = (value, city) => `${fixed(Math.abs(value), 2)} × ${city}`;
   const sign = (value) => (value < 0 ? "−" : "");
   const said =
@@ -181,7 +181,7 @@ const fresh = ({ at }) => ({ heads: 1, at: at.map((point) => [...point]), active
 // The first state as a still, with the head as a dot.
 export function first(given, width) {
   const state = fresh(given);
-  const now = picture(given, state, width);
+  const now = picture(state, width, given);
   const spot = onPlane(now.plane, state.at[0]);
   now.marks.push(disc("handle", spot, 9, "o-fill"));
   return now;
@@ -198,21 +198,21 @@ function build(host, given) {
 
   function draw(ms = 0, change = {}) {
     Object.assign(state, change);
-    const now = picture(given, state, parts.svg.clientWidth);
+    const now = picture(state, parts.svg.clientWidth, given);
     plane = now.plane;
     parts.show(now, ms);
     handles.forEach((handle, head) => place(handle, head));
     count.press(state.heads);
-    const { used } = compute(given, state);
+    const { used } = compute(state, given);
     const list = used.map(({ weights, factor }, head) =>
       fill("{name}: weights {a} on Lisbon, {b} on Oslo, times {m}. ", {
         ...{ name: NAMES[head], a: fixed(weights[0], 2), b: fixed(weights[1], 2) },
         m: fixed(factor, 2),
       }),
     );
-    parts.said.textContent = sentence(given, state);
+    parts.said.textContent = sentence(state, given);
     parts.speak(list.join("") + parts.said.textContent);
-    host.dataset.state = JSON.stringify({ ...state, ...compute(given, state) });
+    host.dataset.state = JSON.stringify({ ...state, ...compute(state, given) });
   }
 
   function place(handle, head) {

@@ -1,12 +1,14 @@
-"""The explorable "difference": its data, its still and its words."""
+"""The explorable "difference": its data and its words."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line
 
+PRESS = ("button", "two heads", "Enter")
+SAYS = "Error left: 269 %"
 # Six days of reports, in degrees above or below normal. They are uncorrelated and vary alike, so
 # the error on these six days is the one that is expected of such cities.
 START: dict[str, Any] = {
@@ -29,11 +31,8 @@ def make(question: Line = QUESTION, tries: Sequence[Line] = TRIES) -> Explorable
         tries: what to try, a line each
     Returns: what the page is made from
     """
-    picture, size = still("difference")
     return Explorable(
         START,
-        picture,
-        size,
         "One head with weights of a half on Lisbon and on Oslo, far from the wanted difference: "
         f"{100 * error_left(START['at'][:1]):.0f} % of the error is left.",
         "An interactive figure: drag one head, or two, and see how much of the error is left. It "

@@ -1,7 +1,7 @@
 // The few things that every explorable needs to build its part of the page.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = ["svg", "g", "rect", "path", "line", "circle", "text", "tspan"];
+const SVG_TAGS = ["svg", "g", "rect", "path", "circle", "text"];
 
 // h("button", { type: "button", onclick }, "Reset"): an element with attributes and children.
 export function h(tag, attributes = {}, ...children) {

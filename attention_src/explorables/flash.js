@@ -1,9 +1,13 @@
 // The explorable "flash": step through the tiles; m, l and a of each row; what is moved.
 
-import { fixed, h, mount, speaker } from "./dom.js";
+import { fixed, h, mount } from "./dom.js";
+import { button, figure, pick, row } from "./figure.js";
+import { sum } from "./numbers.js";
+import { bold, isNarrow, line, rect, text } from "./scene.js";
 
 const ORDERS = { queries: "a block of queries", keys: "a block of keys" };
-const sum = (x) => x.reduce((total, value) => total + value, 0);
+const SIZES = [1, 2, 3, 6];
+const GLIDE = 200; // ms
 
 // The tiles in the order in which they are visited: [first query, first key].
 function path(n, { rows, columns, order, causal }) {
@@ -56,134 +60,105 @@ export function walk({ scores, values, width }, settings, steps) {
 // With the table: read q and k, write s; read s, write p; read p and v, write o.
 const tableMoves = (n, width) => 2 * n * width + 4 * n * n + 2 * n;
 
-function build(host, given) {
-  const fresh = () => ({ rows: given.block, columns: given.block, order: "queries", causal: false });
-  const state = { ...fresh(), step: 1 };
-  const parts = {};
-  const set = (change) => {
-    Object.assign(state, change);
-    const last = path(given.values.length, state).length;
-    state.step = Math.min(Math.max(state.step, 0), last);
-    draw(host, given, state, parts);
-  };
-  const button = (text, change) =>
-    h("button", { type: "button", onclick: () => set(change()) }, text);
-  const steps = h(
-    "div",
-    { class: "ae-controls", role: "group", "aria-label": "Steps" },
-    button("Next tile", () => ({ step: state.step + 1 })),
-    button("Back", () => ({ step: state.step - 1 })),
-    button("To the end", () => ({ step: Infinity })),
-    button("Start over", () => ({ step: 0 })),
-  );
-  const sizes = Object.fromEntries([1, 2, 3, 6].map((size) => [size, size]));
-  parts.rows = choice("queries in a tile", sizes, (x) => set({ rows: Number(x), step: 1 }));
-  parts.columns = choice("keys in a tile", sizes, (x) => set({ columns: Number(x), step: 1 }));
-  parts.order = choice("held on the chip", ORDERS, (order) => set({ order, step: 1 }));
-  parts.causal = h("input", {
-    type: "checkbox",
-    onchange: () => set({ causal: parts.causal.checked, step: 1 }),
-  });
-  const choices = h(
-    "div",
-    { class: "ae-controls ae-flash-choices" },
-    ...[parts.rows, parts.columns, parts.order].map((one) => one.parentNode),
-    h("label", {}, parts.causal, " causal"),
-  );
-  const { table, cells, numbers } = buildTable(given.tokens);
-  parts.meter = [meter("with tiles, so far"), meter("with the table")];
-  parts.where = h("p", { class: "ae-entropy" });
-  parts.sentence = h("p", { class: "ae-sentence" });
-  parts.done = h("p", { class: "ae-sentence" });
-  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  Object.assign(parts, { cells, numbers, speak: speaker(spoken) });
-  set({});
-  const unit = h("p", { class: "ae-caption" }, "Numbers moved to the chip and from it:");
-  const meters = h("div", { class: "ae-meters" }, unit, ...parts.meter.map((one) => one.node));
-  return [steps, choices, table, meters, parts.where, parts.sentence, parts.done, spoken];
-}
-
-function choice(label, options, change) {
-  const entries = Object.entries(options);
-  const select = h(
-    "select",
-    { onchange: () => change(select.value) },
-    ...entries.map(([value, text]) => h("option", { value }, text)),
-  );
-  h("label", {}, `${label} `, select);
-  return select;
-}
-
-function buildTable(tokens) {
-  const head = (text, kind) => h("th", { scope: "col", class: kind }, text);
-  const cells = tokens.map(() => tokens.map(() => h("td")));
-  const numbers = tokens.map(() => ["m", "l", "a"].map(() => h("td", { class: "ae-held" })));
-  const corner = h("td", { class: "ae-corner" });
-  corner.append(h("span", { class: "ae-q" }, "query ↓"), h("span", { class: "ae-k" }, "key →"));
-  const top = [corner, ...tokens.map((token) => head(token, "ae-k"))];
-  const table = h(
-    "table",
-    { class: "ae-grid ae-tiles" },
-    h("caption", { class: "ae-spoken" }, "Scores, and what each row holds"),
-    h("thead", {}, h("tr", {}, ...top, ...["m", "l", "a"].map((name) => head(name, "ae-held")))),
-    h(
-      "tbody",
-      {},
-      ...tokens.map((token, i) =>
-        h("tr", {}, h("th", { scope: "row", class: "ae-q" }, token), ...cells[i], ...numbers[i]),
-      ),
-    ),
-  );
-  return { table, cells, numbers };
-}
-
-function meter(label) {
-  const fill = h("div", { class: "ae-fill" });
-  const number = h("span", { class: "ae-number" });
-  const bar = h("div", { class: "ae-bar", "aria-hidden": "true" }, fill);
-  return { fill, number, node: h("div", { class: "ae-meter" }, h("span", {}, label), bar, number) };
-}
-
-function draw(host, given, state, parts) {
-  const { tokens, scores, values, width } = given;
-  const n = tokens.length;
+// All that follows from the state { rows, columns, order, causal, step }.
+export function compute(state, given) {
   const now = walk(given, state, state.step);
-  const inTile = ([i0, j0], i, j) =>
-    i >= i0 && i < i0 + state.rows && j >= j0 && j < j0 + state.columns;
-  parts.cells.forEach((row, i) =>
-    row.forEach((cell, j) => {
-      const place = now.tiles.findIndex((tile) => inTile(tile, i, j));
-      const hidden = place < 0 ? "skipped" : !now.sees(i, j) ? "hidden" : "";
-      const here = place >= 0 && place === state.step - 1;
-      const when = place >= state.step ? "waiting" : here ? "here" : "done";
-      cell.className = `ae-${hidden || when}${here ? " ae-on-chip" : ""}`;
-      cell.style.setProperty("--weight", hidden ? 0 : Math.exp(scores[i][j] - now.m[i]) || 0);
-      cell.textContent = hidden ? "·" : fixed(scores[i][j], 1);
+  const { m, l, acc, moved, tiles, finished } = now;
+  return {
+    ...{ m: m.map((x) => (x === -Infinity ? null : x)), l, acc, moved, tiles: tiles.length },
+    outputs: acc.map((a, i) => (finished[i] ? a / l[i] : null)),
+    table: tableMoves(given.values.length, given.width),
+  };
+}
+
+export function picture(state, width, given) {
+  const tall = isNarrow(width) ? 32 : 36;
+  const top = 26;
+  const low = top + tall * given.tokens.length + 30;
+  const marks = [...gridMarks(width, top, tall, state, given), ...meterMarks(width, low, state, given)];
+  return { marks, width, height: low + 50 };
+}
+
+// The scores, tile by tile, and beside each row what it holds.
+function gridMarks(width, top, tall, state, given) {
+  const { tokens, scores } = given;
+  const now = walk(given, state, state.step);
+  const left = isNarrow(width) ? 30 : 56;
+  const wide = Math.min((width - left) / (tokens.length + 3.6), 62);
+  const size = isNarrow(width) ? 11 : 13;
+  const x = (j) => left + j * wide;
+  const held = (n) => x(tokens.length) + (n + 0.6) * 1.2 * wide;
+  const middle = (i) => top + (i + 0.5) * tall + 4.5;
+  const heads = tokens.map((word, j) => text(`key${j}`, [x(j + 0.5), top - 8], word, "k", 13));
+  const names = ["m", "l", "a"].map((name, n) => text(`head-${name}`, [held(n), top - 8], name));
+  const rows = tokens.flatMap((word, i) => {
+    const seen = now.m[i] > -Infinity;
+    const numbers = [seen ? fixed(now.m[i], 2) : "−∞", fixed(now.l[i], 2), fixed(now.acc[i], 2)];
+    return [
+      text(`query${i}`, [0, middle(i)], word, "q", 13, "start"),
+      ...numbers.map((number, n) => text(`${"mla"[n]}${i}`, [held(n), middle(i)], number, "ink", size)),
+    ];
+  });
+  const cells = scores.flatMap((list, i) =>
+    list.flatMap((score, j) => {
+      const box = [x(j) + 1.5, top + i * tall + 1.5, wide - 3, tall - 3];
+      return cellMarks(`${i}-${j}`, box, size, score, stateOf(i, j, state, now), now.m[i]);
     }),
   );
-  parts.numbers.forEach((row, i) => {
-    const seen = now.m[i] > -Infinity;
-    row[0].textContent = seen ? fixed(now.m[i], 2) : "−∞";
-    row[1].textContent = fixed(now.l[i], 2);
-    row[2].textContent = fixed(now.acc[i], 2);
-  });
-  const table = tableMoves(n, width);
-  [now.moved, table].forEach((count, i) => {
-    parts.meter[i].fill.style.width = `${Math.min(100, (100 * count) / table)}%`;
-    parts.meter[i].number.textContent = count;
-  });
-  for (const name of ["rows", "columns", "order"]) parts[name].value = state[name];
-  parts.causal.checked = state.causal;
-  const outputs = now.acc.map((a, i) => (now.finished[i] ? a / now.l[i] : null));
-  parts.where.textContent = whereText(tokens, state, now);
-  parts.sentence.textContent = changeText(tokens, now);
-  parts.done.textContent = doneText(tokens, outputs);
-  const spoken = [parts.where, parts.sentence, parts.done].map((p) => p.textContent);
-  parts.speak(`${spoken.join(" ")} Moved ${now.moved}; with the table ${table}.`);
-  const { m, l, acc, moved } = now;
-  const held = { m: m.map((x) => (x === -Infinity ? null : x)), l, acc, outputs };
-  host.dataset.state = JSON.stringify({ ...state, ...held, moved, table, tiles: now.tiles.length });
+  return [...heads, ...names, ...rows, ...cells];
 }
+
+// Of a pair: is it skipped or hidden, and is its tile waiting, on the chip or done?
+function stateOf(i, j, { rows, columns, step }, { tiles, sees }) {
+  const inside = ([i0, j0]) => i >= i0 && i < i0 + rows && j >= j0 && j < j0 + columns;
+  const place = tiles.findIndex(inside);
+  const here = place >= 0 && place === step - 1;
+  return { hidden: place < 0 || !sees(i, j), here, waits: place >= step };
+}
+
+function cellMarks(key, [x, y, wide, tall], size, score, { hidden, here, waits }, m) {
+  const spot = [x + wide / 2, y + tall / 2 + 4.5];
+  const live = here && !hidden;
+  const colour = live ? "p-fill" : "surface";
+  const shade = live ? 0.6 * Math.exp(score - m) : waits && !hidden ? 0 : 1;
+  const edge = { stroke: `var(--ae-${here ? "ink" : "line"})`, "stroke-width": here ? 2 : 1 };
+  return [
+    rect(`cell${key}`, [x, y, wide, tall], colour, shade, { rx: 3, ...edge }),
+    ...(hidden ? [line(`out${key}`, [[x + 3, y + tall - 3], [x + wide - 3, y + 3]], "line")] : []),
+    text(`score${key}`, spot, hidden ? "" : fixed(score, 1), live ? "ink" : "soft", size),
+  ];
+}
+
+// What has been moved to the chip and from it, beside what the table would move.
+function meterMarks(width, y, state, given) {
+  const { moved, table } = compute(state, given);
+  const [from, to] = [132, width - 34];
+  const meter = (key, top, words, count) => [
+    text(`words-${key}`, [0, top], words, "ink", 13, "start"),
+    rect(`track-${key}`, [from, top - 12, to - from, 15], "surface", 1, { rx: 3 }),
+    rect(`bar-${key}`, [from, top - 12, ((to - from) * Math.min(count, table)) / table, 15], "p-fill", 1, { rx: 3 }),
+    bold(text(`count-${key}`, [width, top], `${count}`, "ink", 13, "end")),
+  ];
+  return [
+    text("unit", [0, y - 6], "Numbers moved to the chip and from it:", "soft", 12.5, "start"),
+    ...meter("tiles", y + 18, "with tiles, so far", moved),
+    ...meter("table", y + 40, "with the table", table),
+  ];
+}
+
+// Which tile, what it changed, and what is finished.
+export function sentence(state, given) {
+  const now = walk(given, state, state.step);
+  const { outputs } = compute(state, given);
+  const { tokens } = given;
+  const said = [whereText(tokens, state, now), changeText(tokens, now), doneText(tokens, outputs)];
+  return said.filter(Boolean).join(" ");
+}
+
+const spoken = (state, given) => {
+  const { moved, table } = compute(state, given);
+  return `${sentence(state, given)} Moved ${moved}; with the table ${table}.`;
+};
 
 function whereText(tokens, { step, rows, columns }, { tiles }) {
   if (!step) return `No tile yet, of ${tiles.length}.`;
@@ -208,4 +183,40 @@ function doneText(tokens, outputs) {
   return done.length ? `Finished, a / l: ${done.join(", ")}.` : "No output is finished.";
 }
 
-mount("flash", build);
+const fresh = ({ block }) => ({
+  ...{ rows: block, columns: block, order: "queries", causal: false, step: 1 },
+});
+export const first = (given, width) => picture(fresh(given), width, given);
+
+function build(host, given) {
+  const last = () => path(given.values.length, state).length;
+  const go = (step) => set({ step: Math.min(Math.max(step, 0), last()) }, GLIDE);
+  const choice = (label, key, options, read) =>
+    pick(label, options, (now) => now[key], (value) => set({ [key]: read(value), step: 1 }));
+  const sizes = SIZES.map((size) => [size]);
+  const choices = [
+    choice("queries in a tile", "rows", sizes, Number),
+    choice("keys in a tile", "columns", sizes, Number),
+    choice("held on the chip", "order", Object.entries(ORDERS), String),
+  ];
+  const box = h("input", {
+    type: "checkbox",
+    onchange: () => set({ causal: box.checked, step: 1 }),
+  });
+  const causal = { node: h("label", {}, box, " causal"), follow: (now) => (box.checked = now.causal) };
+  const controls = [...choices, causal];
+  const { state, set, draw, nodes } = figure(host, given, {
+    label: "Scores in tiles, and what each row holds",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken, controls },
+  });
+  const steps = row(
+    button("Next tile", () => go(state.step + 1)),
+    button("Back", () => go(state.step - 1)),
+    button("To the end", () => go(last())),
+    button("Start over", () => go(0)),
+  );
+  return { nodes: [steps, row(...controls.map((one) => one.node)), ...nodes], draw };
+}
+
+if (globalThis.document) mount("flash", build);

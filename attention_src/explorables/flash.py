@@ -1,18 +1,18 @@
-"""The explorable "flash": its data, and its first state as a picture."""
+"""The explorable "flash": tiles to step through, what each row holds, and what is moved."""
 
 from typing import Any
 
 import numpy as np
 
-from attention_src.explorables.drawing import INK, KEYS, QUERIES, WEIGHTS, Explorable, rect, svg
-from attention_src.explorables.drawing import text as words
+from attention_src.explorables.drawing import Explorable
 
+PRESS = ("button", "To the end", "Enter")
+SAYS = "Moved 78; with the table 180"
 TOKENS = ["my", "cat", "sat", "on", "the", "mat"]
 QUERY = [[1.9, 0.6], [1.5, 2.6], [-0.6, 3.2], [2.4, -1.4], [0.5, -2.2], [2.9, 1.1]]
 KEY = [[0.5, 0.3], [1.1, -0.2], [-0.6, 1.2], [1.6, 0.8], [0.2, 1.9], [2.1, 1.5]]
 VALUE = [3, 1, 4, 1, 5, 9]
 BLOCK = 2  # queries and keys of a tile at the start
-SIZE = (404, 300)
 
 
 def make() -> Explorable:
@@ -22,8 +22,6 @@ def make() -> Explorable:
     """
     return Explorable(
         given(),
-        _picture(),
-        SIZE,
         "A 6 × 6 grid of scores in which the first tile of 2 × 2 is marked; beside each row stand "
         "its running maximum m, sum l and accumulator a after that tile.",
         "An interactive figure: step through the tiles and watch the running maximum, sum and "
@@ -46,24 +44,3 @@ def given() -> dict[str, Any]:
         "width": q.shape[1],
         "block": BLOCK,
     }
-
-
-def _picture() -> str:
-    """The grid, with m, l and a of the two rows that the first tile has updated."""
-    scores, v = np.array(given()["scores"]), np.array(VALUE)
-    parts = [words(0, 14, "key →", KEYS), words(0, 32, "query ↓", QUERIES)]
-    parts += [words(292 + 40 * i, 24, name, anchor="middle") for i, name in enumerate("mla")]
-    for i, token in enumerate(TOKENS):
-        y = 38 + 43 * i
-        parts += [words(82 + 36 * i, 24, token, KEYS, "middle"), words(0, y + 25, token, QUERIES)]
-        for j, s in enumerate(scores[i]):
-            on_chip = i < BLOCK and j < BLOCK
-            frame = f' stroke="{WEIGHTS if on_chip else INK}" stroke-width="{2 if on_chip else 1}"'
-            parts.append(rect(65 + 36 * j, y, 34, 39, "none", frame))
-            parts.append(words(82 + 36 * j, y + 25, f"{s:.1f}".replace("-", "−"), anchor="middle"))
-        if i < BLOCK:
-            m = scores[i, :BLOCK].max()
-            e = np.exp(scores[i, :BLOCK] - m)
-            for at, x in enumerate((m, e.sum(), e @ v[:BLOCK])):
-                parts.append(words(292 + 40 * at, y + 25, f"{x:.2f}", anchor="middle"))
-    return svg(SIZE, parts)

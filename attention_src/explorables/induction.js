@@ -11,6 +11,12 @@ const MANY = 4; // more letters than these are counted, not named; and as many h
 
 export const first = (given, width) => picture(given.start, width, given);
 
+// All that follows from the state.
+export function compute({ text, silent }, given) {
+  const { weights, chances } = run("^" + text, silent, given);
+  return { weights, chances };
+}
+
 // What the picture says, in the maker's words: what `induction` finds, and then what is guessed.
 export function sentence(state, given) {
   const [now, whole] = [state, { ...state, silent: [] }].map((one) => look(one, given));
@@ -62,8 +68,7 @@ function build(host, given) {
     showPlaces(now.at);
     said.textContent = sentence(state, given);
     speak(said.textContent);
-    const { weights, chances } = run("^" + state.text, state.silent, given);
-    host.dataset.state = JSON.stringify({ ...state, weights, chances });
+    host.dataset.state = JSON.stringify({ ...state, ...compute(state, given) });
   }
 
   const clean = (typed) =>

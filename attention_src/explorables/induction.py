@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.explorables.drawing import Explorable, Line, check_words, still
+from attention_src.explorables.drawing import Explorable, Line, check_words
 from attention_src.models.planted.heads import MAX_TOKENS, POSITION, PREVIOUS, TOKEN, VOCABULARY
 from attention_src.models.planted.model import PlantedModel
 from attention_src.softmax.reference import softmax
 
+PRESS = ("button", "previous", "Enter")
+SAYS = "PlantedModel gives “n” 5.5 % without previous, and 99.9 % with all 8 heads"
 MODEL = PlantedModel.load()
 LETTERS = 10  # at most, after the start sign: as many as fit on a phone
 START: dict[str, Any] = {"text": "stonesto", "at": 8, "silent": []}
@@ -82,15 +84,12 @@ def make(
         ValueError: words lacks some
     """
     check_words(words, WORDS)
-    picture, size = still("induction")
     trace = MODEL.run("^" + START["text"])
     at, letter = START["at"], START["text"][-1]
     weight = trace.weights[MODEL.find("induction")][at].max()
     guess, share = trace.guesses[at], softmax(trace.logits)[at].max()
     return Explorable(
         start(words),
-        picture,
-        size,
         f"The text ^{START['text']}, and below each letter the one before it. The last "
         f"“{letter}” finds “{letter}” below “{guess}”, with {100 * weight:.0f} % of the weight, "
         f"and the guess is “{guess}”, {100 * share:.1f} %.",

@@ -1,19 +1,26 @@
 // The explorable "kvcache": what the caches of published models take, and how many fit a card.
 
-import { h, mount, speaker } from "./dom.js";
+import { h, mount } from "./dom.js";
+import { button, figure, pick, row, slide } from "./figure.js";
+import { bold, isNarrow, rect, text } from "./scene.js";
 
-const BITS = { 16: "16", 8: "8", 4: "4", 2: "2" };
-const CARDS = { 1: "1", 2: "2", 4: "4", 8: "8" };
+const BITS = [16, 8, 4, 2];
+const CARDS = [8, 4, 2, 1];
+const GLIDE = 200; // ms
+const LINE = 19; // pixels of a model's line
+
+const chosen = ({ model }, { models }) => models.find(({ name }) => name === model);
 
 // What a setting takes, in bytes. Scales of rounded numbers are left out.
-export function count({ models, cards }, { model, card, n_cards, tokens, texts, bits, weightBits }) {
-  const chosen = models.find((one) => one.name === model);
-  const token = (chosen.numbers * bits) / 8;
+export function compute(state, given) {
+  const { card, n_cards, tokens, texts, bits, weightBits } = state;
+  const { numbers, parameters } = chosen(state, given);
+  const token = (numbers * bits) / 8;
   const text = token * tokens;
-  const weights = (chosen.parameters * weightBits) / 8;
-  const memory = cards[card] * n_cards;
+  const weights = (parameters * weightBits) / 8;
+  const memory = given.cards[card] * n_cards;
   const fits = Math.max(0, Math.floor((memory - weights) / text));
-  return { chosen, token, text, weights, memory, fits, all: text * texts };
+  return { token, text, weights, memory, fits, all: text * texts };
 }
 
 // 10737418240 → "10.7 GB": three digits.
@@ -27,110 +34,79 @@ export function bytes(x) {
 
 const whole = (x) => x.toLocaleString("en-US");
 
-function build(host, given) {
-  const { model, card, n_tokens: tokens } = given;
-  const fresh = { model, card, n_cards: 2, tokens, texts: 1, bits: 16, weightBits: 16 };
-  const state = { ...fresh };
-  const parts = {};
-  const set = (change) => {
-    Object.assign(state, change);
-    draw(host, given, state, parts);
-  };
-  const same = (names) => Object.fromEntries(names.map((name) => [name, name]));
-  const pick = (key, label, options, read = Number) => {
-    const entries = Object.entries(options).sort((a, b) => read === Number && b[0] - a[0]);
-    const select = h(
-      "select",
-      { onchange: () => set({ [key]: read(select.value) }) },
-      ...entries.map(([value, words]) => h("option", { value }, words)),
-    );
-    parts[key] = select;
-    return h("label", {}, `${label} `, select);
-  };
-  const slide = (key, label, least, most) => {
-    const shown = h("strong");
-    const input = h("input", { type: "range", min: least, max: most, step: 1, "aria-label": label });
-    input.addEventListener("input", () => set({ [key]: 2 ** Number(input.value) }));
-    parts[key] = { input, shown };
-    return h("div", { class: "ae-dial" }, h("span", {}, `${label}: `, shown), input);
-  };
-  const row = (...children) => h("div", { class: "ae-controls ae-kv-choices" }, ...children);
-  const names = given.models.map((one) => one.name);
-  const choices = row(
-    pick("model", "model", same(names), String),
-    pick("weightBits", "bits of a weight", BITS),
-    pick("card", "card", same(Object.keys(given.cards)), String),
-    pick("n_cards", "how many", CARDS),
-    pick("bits", "bits of a number in the cache", BITS),
-    h("button", { type: "button", onclick: () => set(fresh) }, "Start over"),
-  );
-  const sliders = row(
-    slide("tokens", "tokens in a text", 10, 20),
-    slide("texts", "texts at once", 0, 10),
-  );
-  const cell = (name) => {
-    parts[name] = h("td", { class: "ae-number" });
-    return parts[name];
-  };
-  const line = (label, name, kind = "") =>
-    h("tr", {}, h("th", { scope: "row", class: kind }, label), cell(name));
-  parts.allLabel = h("th", { scope: "row", class: "ae-k ae-kv-of-cache" });
-  const table = h(
-    "table",
-    { class: "ae-kv-table" },
-    h("caption", { class: "ae-spoken" }, "What the cache takes"),
-    h(
-      "tbody",
-      {},
-      line("one token leaves", "token"),
-      line("one text takes", "text"),
-      h("tr", {}, parts.allLabel, cell("all")),
-      line("the weights take", "weights", "ae-kv-of-weights"),
-      line("the memory holds", "memory", "ae-kv-of-memory"),
-    ),
-  );
-  parts.bar = ["weights", "cache", "card"].map((kind) => h("div", { class: `ae-kv-${kind}` }));
-  const bar = h("div", { class: "ae-bar ae-kv-bar", "aria-hidden": "true" }, ...parts.bar);
-  parts.answer = h("p", { class: "ae-entropy" });
-  parts.formula = h("p", { class: "ae-sentence" });
-  parts.source = h("p", { class: "ae-caption" });
-  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  parts.speak = speaker(spoken);
-  set({});
-  const below = [parts.answer, parts.formula, parts.source, spoken];
-  return [choices, sliders, table, bar, ...below];
+// The picture: what the setting takes; the memory as a bar; and the same text in the other models.
+export function picture(state, width, given) {
+  const narrow = isNarrow(width);
+  const wide = narrow ? width : width / 2 - 14;
+  const others = narrow ? [0, 180, width] : [width - wide, 16, wide];
+  const marks = [...sizeMarks(wide, state, given), ...modelMarks(others, state, given)];
+  return { marks, width, height: others[1] + 20 + LINE * given.models.length };
 }
 
-function draw(host, given, state, parts) {
-  const now = count(given, state);
-  const { chosen, token, text, weights, memory, fits, all } = now;
-  for (const key of ["model", "card", "n_cards", "bits", "weightBits"]) {
-    parts[key].value = state[key];
-  }
-  for (const key of ["tokens", "texts"]) {
-    parts[key].input.value = Math.log2(state[key]);
-    parts[key].input.setAttribute("aria-valuetext", whole(state[key]));
-    parts[key].shown.textContent = whole(state[key]);
-  }
-  parts.allLabel.textContent = `${state.texts === 1 ? "all" : whole(state.texts)} texts take`;
-  for (const [name, size] of Object.entries({ token, text, all, weights, memory })) {
-    parts[name].textContent = bytes(size);
-  }
-  const widest = Math.max(memory, weights + all);
-  const [forWeights, forCache, border] = parts.bar;
-  forWeights.style.width = `${(100 * weights) / widest}%`;
-  forCache.style.width = `${(100 * all) / widest}%`;
-  border.style.left = `max(0px, ${(100 * memory) / widest}% - 2px)`;
-  parts.answer.textContent = answer(state, now);
-  const kept = chosen.heads
-    ? `${chosen.heads} ${chosen.heads === 1 ? "head" : "heads"} × 2 × ${chosen.width}`
-    : `${chosen.width}, a latent vector`;
-  const numbers = `${whole(chosen.numbers)} numbers a token: ${chosen.layers} layers × ${kept}.`;
-  const long = state.tokens > chosen.trained ? ` Made for ${whole(chosen.trained)} tokens.` : "";
-  parts.formula.textContent = numbers + long;
-  parts.source.textContent = `Figures: ${chosen.source}.`;
-  parts.speak(`${parts.answer.textContent} One text takes ${bytes(text)}.`);
-  host.dataset.state = JSON.stringify({ ...state, token, text, weights, memory, fits, all });
+function sizeMarks(width, state, given) {
+  const { token, text: one, all, weights, memory } = compute(state, given);
+  const texts = state.texts === 1 ? "all" : whole(state.texts);
+  const lines = [
+    ["token", "one token leaves", token],
+    ["text", "one text takes", one],
+    ["all", `${texts} texts take`, all, "k"],
+    ["weights", "the weights take", weights, "score"],
+    ["memory", "the memory holds", memory, "ink"],
+  ];
+  const most = Math.max(memory, weights + all);
+  const long = (size) => (width * size) / most;
+  return [
+    ...lines.flatMap(([key, words, size, colour], n) => {
+      const y = 16 + 24 * n;
+      const swatch = key === "memory" ? [4, y - 11, 2, 14] : [0, y - 10, 11, 11];
+      return [
+        ...(colour ? [rect(`of-${key}`, swatch, colour, 1, { rx: key === "memory" ? 0 : 2 })] : []),
+        text(`words-${key}`, [20, y], words, colour === "k" ? "k" : "ink", 14, "start"),
+        text(`size-${key}`, [width, y], bytes(size), "ink", 14, "end"),
+      ];
+    }),
+    rect("track", [0, 128, width, 22], "surface", 1, { rx: 3 }),
+    rect("bar-weights", [0, 128, long(weights), 22], "score"),
+    rect("bar-cache", [long(weights), 128, long(all), 22], "k-fill"),
+    rect("bar-memory", [Math.max(0, long(memory) - 2), 124, 2, 30], "ink"),
+  ];
+}
+
+// A bar for each model's cache of one text of this length.
+function modelMarks([x, y, width], { model, tokens, bits }, { models }) {
+  const size = ({ numbers }) => (numbers * bits * tokens) / 8;
+  const most = Math.max(...models.map(size));
+  const said = `one text of ${whole(tokens)} tokens, ${bits} bits a number`;
+  return [
+    text("of-text", [x, y], said, "soft", 12.5, "start"),
+    ...models.flatMap((one, n) => {
+      const line = y + 22 + LINE * n;
+      const mark = (key, at, words, anchor) => {
+        const made = text(`${key}${n}`, [at, line], words, "ink", 12.5, anchor);
+        return one.name === model ? bold(made) : made;
+      };
+      const long = ((width - 176) * size(one)) / most;
+      const shade = one.name === model ? 1 : 0.5;
+      return [
+        mark("model", x, one.name, "start"),
+        rect(`bar${n}`, [x + 108, line - 10, long, 12], "k-fill", shade, { rx: 2 }),
+        mark("takes", x + 114 + long, bytes(size(one)), "start"),
+      ];
+    }),
+  ];
+}
+
+// What fits, what a token leaves, and where these figures stand.
+export function sentence(state, given) {
+  const { numbers, layers, heads, width, trained, source } = chosen(state, given);
+  const kept = heads
+    ? `${heads} ${heads === 1 ? "head" : "heads"} × 2 × ${width}`
+    : `${width}, a latent vector`;
+  const long = state.tokens > trained ? ` Made for ${whole(trained)} tokens.` : "";
+  return (
+    `${answer(state, compute(state, given))} ${whole(numbers)} numbers a token: ` +
+    `${layers} layers × ${kept}.${long} Figures: ${source}.`
+  );
 }
 
 function answer({ card, n_cards, texts }, { weights, memory, fits }) {
@@ -142,4 +118,47 @@ function answer({ card, n_cards, texts }, { weights, memory, fits }) {
   return `Beside the weights, ${where} ${one ? "has" : "have"} room for ${such}${asked}.`;
 }
 
-mount("kvcache", build);
+const spoken = (state, given) =>
+  `${answer(state, compute(state, given))} One text takes ${bytes(compute(state, given).text)}.`;
+
+const fresh = ({ model, card, n_tokens }) => ({
+  ...{ model, card, n_cards: 2, tokens: n_tokens, texts: 1, bits: 16, weightBits: 16 },
+});
+export const first = (given, width) => picture(fresh(given), width, given);
+
+function build(host, given) {
+  const choice = (label, key, options) =>
+    pick(
+      label,
+      options.map((one) => [one]),
+      (now) => now[key],
+      (value) => set({ [key]: typeof options[0] === "number" ? Number(value) : value }, GLIDE),
+    );
+  const power = (label, key, least, most) =>
+    slide(
+      label,
+      [least, most, 1],
+      (now) => Math.log2(now[key]),
+      (value) => set({ [key]: 2 ** value }),
+      (value) => whole(2 ** value),
+    );
+  const choices = [
+    choice("model", "model", given.models.map(({ name }) => name)),
+    choice("bits of a weight", "weightBits", BITS),
+    choice("card", "card", Object.keys(given.cards)),
+    choice("how many", "n_cards", CARDS),
+    choice("bits of a number in the cache", "bits", BITS),
+  ];
+  const slides = [power("tokens in a text", "tokens", 10, 20), power("texts at once", "texts", 0, 10)];
+  const { set, draw, nodes } = figure(host, given, {
+    label: "What the cache takes, and what the memory holds",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken, controls: [...choices, ...slides] },
+  });
+  const again = button("Start over", () => set(fresh(given), GLIDE));
+  const above = row(...choices.map((one) => one.node), again);
+  const sliders = h("div", { class: "ae-slides" }, ...slides.map((one) => one.node));
+  return { nodes: [above, sliders, ...nodes], draw };
+}
+
+if (globalThis.document) mount("kvcache", build);

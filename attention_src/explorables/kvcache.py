@@ -1,13 +1,13 @@
-"""The explorable "kvcache": published models, and what they keep of a text."""
+"""The explorable "kvcache": what the caches of published models take, and what fits a card."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from attention_src.costs.roofline import CHIPS
-from attention_src.explorables.drawing import INK, KEYS, Explorable, rect, svg
-from attention_src.explorables.drawing import text as words
+from attention_src.explorables.drawing import Explorable
 
-SIZE = (560, 230)
+PRESS = ("combobox", "model", "ArrowDown")
+SAYS = "The weights alone do not fit into 2 H100 SXM."
 TOKENS = 32_768  # of a text, at the start
 
 
@@ -60,16 +60,15 @@ def make() -> Explorable:
 
     Returns: what the page is made from
     """
-    sizes = {model.name: 2 * model.numbers * TOKENS / 1e9 for model in _pictured()}
+    sizes = {model.name: 2 * model.numbers * TOKENS / 1e9 for model in MODELS}
     most, least = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     return Explorable(
         given(),
-        _picture(),
-        SIZE,
-        "Bars: gigabytes that the caches of one text of 32,768 tokens take in six models, from "
-        f"{sizes[most]:.0f} GB for {most} to {sizes[least]:.1f} GB for {least}.",
+        "Bars: gigabytes that the caches of one text of 32,768 tokens take in published models, "
+        f"from {sizes[most]:.0f} GB for {most} to {sizes[least]:.1f} GB for {least}.",
         "An interactive figure: choose a model, a card, the length and number of texts and the "
-        "bits of a number, and see what the cache takes. It needs JavaScript; here are six models.",
+        "bits of a number, and see what the cache takes. It needs JavaScript; here is its first "
+        "state.",
     )
 
 
@@ -86,25 +85,3 @@ def given() -> dict[str, Any]:
         "card": CHIPS["H100"].name,
         "n_tokens": TOKENS,
     }
-
-
-def _pictured() -> list[Model]:
-    return [model for model in MODELS if model.name in PICTURED]
-
-
-def _picture() -> str:
-    """A bar for each of six models, at 16 bits."""
-    shown = _pictured()
-    most = max(2 * model.numbers * TOKENS for model in shown)
-    parts = [words(0, 16, "one text of 32,768 tokens, 16 bits a number: GB of cache")]
-    for i, model in enumerate(shown):
-        size, y = 2 * model.numbers * TOKENS, 32 + 33 * i
-        length = 330 * size / most
-        parts += [words(0, y + 17, model.name), rect(132, y, round(length, 1), 24, KEYS)]
-        parts.append(words(140 + round(length), y + 17, f"{size / 1e9:.1f}", INK))
-    return svg(SIZE, parts)
-
-
-PICTURED = (
-    *("GPT-3", "LLaMA-65B", "Mixtral 8x7B", "DeepSeek-V2", "Llama 3.1 70B", "SmolLM2-135M"),
-)

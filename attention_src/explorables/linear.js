@@ -1,6 +1,9 @@
 // The explorable "linear": a cache that grows, a state that does not, and what each says for a key.
 
-import { fixed, h, mount, speaker } from "./dom.js";
+import { choices, fixed, h, mount } from "./dom.js";
+import { button, figure, pick, row } from "./figure.js";
+import { softmax, sum } from "./numbers.js";
+import { bold, isNarrow, line, rect, text } from "./scene.js";
 
 const MAPS = {
   "none": (x) => x,
@@ -9,22 +12,18 @@ const MAPS = {
 };
 const RULES = ["sum", "decay", "delta"];
 const BYTES = 2; // for a number, as in float16
+const GLIDE = 250; // ms
+const LINE = 25; // pixels of a row
 
-const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+const dot = (a, b) => sum(a.map((x, i) => x * b[i]));
 const times = (a, factor) => a.map((x) => x * factor);
 const plus = (a, b) => a.map((x, i) => x + b[i]);
 const short = (x) => (Number.isInteger(x) ? fixed(x, 0) : fixed(x, 1));
 
 // Softmax over all keys that were kept.
 function fromCache(tokens, query, scale) {
-  const scores = tokens.map(({ key }) => scale * dot(query, key));
-  const most = Math.max(...scores);
-  const weights = scores.map((s) => Math.exp(s - most));
-  const sum = weights.reduce((a, b) => a + b, 0);
-  return tokens.reduce(
-    (o, { value }, j) => plus(o, times(value, weights[j] / sum)),
-    [0, 0, 0],
-  );
+  const weights = softmax(tokens.map(({ key }) => scale * dot(query, key)));
+  return tokens.reduce((o, { value }, j) => plus(o, times(value, weights[j])), [0, 0, 0]);
 }
 
 // The features of a key or query; the delta rule wants length 1.
@@ -56,11 +55,13 @@ const read = (state, phi) =>
 function fromState({ state, divides }, query, choice) {
   const o = read(state, features(query, choice));
   if (!divides) return o;
-  const sum = o.at(-1);
-  return o.slice(0, -1).map((x) => (sum === 0 ? 0 : x / sum));
+  const total = o.at(-1);
+  return o.slice(0, -1).map((x) => (total === 0 ? 0 : x / total));
 }
 
-function compute(now) {
+// All that follows from the state { seen, asked, map, rule }.
+export function compute(state, given) {
+  const now = { ...given, ...state };
   const tokens = now.tokens.slice(0, now.seen);
   const query = now.tokens.find(({ name }) => name === now.asked).key;
   const last = tokens.findLast(({ name }) => name === now.asked);
@@ -75,125 +76,128 @@ function compute(now) {
   };
 }
 
-function build(host, given) {
-  const fresh = () => ({ ...given, map: "none", rule: "sum" });
-  const now = fresh();
-  const parts = {};
-  const set = (change) => {
-    Object.assign(now, change);
-    draw(host, now, parts);
-  };
-  const last = given.tokens.length;
-  const button = (words, onclick) => h("button", { type: "button", onclick }, words);
-  const choose = (name, options) => {
-    const node = h(
-      "select",
-      { onchange: () => set({ [name]: node.value }) },
-      ...options.map((one) => h("option", { value: one }, one)),
+export function picture(state, width, given) {
+  const narrow = isNarrow(width);
+  const found = compute(state, given);
+  const cache = narrow ? [0, 14, width] : [0, 14, 0.52 * width];
+  const low = 14 + LINE * (given.tokens.length + 2);
+  const right = 0.52 * width + 22;
+  const memory = narrow ? [0, low + 8, width] : [right, 14, width - right];
+  const answers = narrow ? low + LINE * 6 + 34 : low + 20;
+  const marks = [
+    ...cacheMarks(cache, state, given),
+    ...stateMarks(memory, found.state),
+    ...answerMarks([answers, width], state, found),
+  ];
+  return { marks, width, height: answers + 2 * LINE + 8 };
+}
+
+const title = (key, x, y, words) => bold(text(key, [x, y], words, "ink", 13, "start"));
+
+// A row for each token that came; rows to come keep their room.
+function cacheMarks([x, y, width], { seen, asked }, { tokens }) {
+  const step = (width - 50) / 7;
+  const column = (c) => x + 50 + (c + 0.5) * step;
+  const at = (n) => y + 4 + LINE * n;
+  const marks = [
+    title("cache", x, y, "Cache: a row a token"),
+    text("cache-name", [x, at(1)], "name", "soft", 12.5, "start"),
+    text("cache-key", [column(1.5), at(1)], "key", "k", 12.5),
+    text("cache-value", [column(5), at(1)], "value", "v", 12.5),
+  ];
+  tokens.forEach(({ name, key, value }, i) => {
+    const here = i < seen;
+    const low = at(i + 2);
+    const look = here && name === asked ? 0.1 : 0;
+    marks.push(
+      rect(`row${i}`, [x - 4, low - 17, width + 4, LINE - 1], "ink", look, { rx: 4 }),
+      text(`name${i}`, [x, low], here ? name : "…", here ? "ink" : "soft", 13, "start"),
+      ...[...key, ...value].map((number, c) => {
+        const colour = !here ? "soft" : c < 4 ? "k" : "v";
+        return text(`cache${i}-${c}`, [column(c), low], here ? short(number) : "·", colour, 13);
+      }),
     );
-    return node;
+  });
+  return marks;
+}
+
+// A row for each channel of the key, a column for each of the value; darker means larger.
+function stateMarks([x, y, width], state) {
+  const most = Math.max(1, ...state.flat().map(Math.abs));
+  const step = (width - 50) / state[0].length;
+  const column = (c) => x + 50 + (c + 0.5) * step;
+  const at = (n) => y + 4 + LINE * n;
+  const heads = state[0].map((_, c) =>
+    text(`column${c}`, [column(c), at(1)], c < 3 ? `value ${c + 1}` : "weights", "v", 12.5),
+  );
+  const cells = state.flatMap((row, i) => [
+    text(`channel${i}`, [x, at(i + 2)], `key ${i + 1}`, "k", 12.5, "start"),
+    ...row.flatMap((number, c) => {
+      const box = [column(c) - step / 2 + 1, at(i + 2) - 17, step - 2, LINE - 2];
+      return [
+        rect(`cell${i}-${c}`, box, "p-fill", 0.5 * (Math.abs(number) / most), { rx: 4 }),
+        text(`state${i}-${c}`, [column(c), at(i + 2)], short(number), "ink", 13),
+      ];
+    }),
+  ]);
+  return [title("state", x, y, "State: always this size"), ...heads, ...cells];
+}
+
+const off = (says, right) => Math.max(...says.map((x, i) => Math.abs(x - right[i])));
+
+// What both say, how far it is from what was written last, and the bytes they take.
+function answerMarks([y, width], { asked, rule }, found) {
+  const { right, cacheSays, stateSays, cacheBytes, stateBytes } = found;
+  const places = [0, Math.min(0.36 * width, 150), Math.max(width - 70, 0.6 * width), width];
+  const anchors = ["start", "start", "end", "end"];
+  const put = (key, n, words, colour) =>
+    words.map((word, c) => text(`${key}${c}`, [places[c], y + LINE * n], word, colour, 13, anchors[c]));
+  const says = (key, n, name, numbers, bytes) => {
+    const error = right ? fixed(off(numbers, right), 1) : "–";
+    return put(key, n, [name, numbers.map((x) => fixed(x, 1)).join("\u2002"), error, `${bytes}`], "ink");
   };
-  parts.next = button("Next token", () => set({ seen: now.seen + 1 }));
-  parts.back = button("Back", () => set({ seen: now.seen - 1 }));
-  parts.map = choose("map", Object.keys(MAPS));
-  parts.rule = choose("rule", RULES);
-  const names = [...new Set(given.tokens.map(({ name }) => name))];
-  parts.names = names.map((name) => button(name, () => set({ asked: name })));
-  for (const name of ["cache", "state", "answers"]) parts[name] = h("table", { class: `ae-${name}` });
-  parts.sentence = h("p", { class: "ae-sentence" });
-  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  parts.speak = speaker(spoken);
-  const row = (...nodes) => h("div", { class: "ae-controls" }, ...nodes);
-  set({});
   return [
-    row(parts.next, parts.back, button("All", () => set({ seen: last })), button("Reset", () => set(fresh()))),
-    row(h("label", {}, "Rule ", parts.rule), h("label", {}, "Feature map ", parts.map)),
-    h("div", { class: "ae-memories" }, parts.cache, parts.state),
-    h("div", { class: "ae-controls ae-ask" }, h("span", {}, "Ask for"), ...parts.names),
-    parts.answers,
-    parts.sentence,
-    spoken,
+    line("under", [[0, y + 6], [width, y + 6]], "line"),
+    ...put("head", 0, ["memory", `says for ${asked}`, "error", "bytes"], "soft"),
+    ...says("of-cache", 1, "cache, softmax", cacheSays, cacheBytes),
+    ...says("of-state", 2, `state, ${rule}`, stateSays, stateBytes),
   ];
 }
 
-function draw(host, now, parts) {
-  const found = compute(now);
-  parts.next.disabled = now.seen === now.tokens.length;
-  parts.back.disabled = now.seen === 1;
-  parts.map.value = now.map;
-  parts.rule.value = now.rule;
-  for (const one of parts.names) one.setAttribute("aria-pressed", one.textContent === now.asked);
-  drawCache(parts.cache, now);
-  drawState(parts.state, found.state);
-  const sentence = drawAnswers(parts.answers, now, found);
-  parts.sentence.textContent = sentence;
-  parts.speak(sentence);
-  const { tokens, scale, decay, ...chosen } = now;
-  host.dataset.state = JSON.stringify({ ...chosen, ...found });
+export function sentence(state, given) {
+  const { right, cacheSays, stateSays } = compute(state, given);
+  if (!right) return `${state.asked} has not been written yet.`;
+  const [cache, fixedSize] = [cacheSays, stateSays].map((says) => fixed(off(says, right), 1));
+  return `Right: ${right.join(" ")}. The cache is off by ${cache}, the state by ${fixedSize}.`;
 }
 
-const th = (words, scope, more = {}) => h("th", { scope, ...more }, words);
+const fresh = ({ seen, asked }) => ({ seen, asked, map: "none", rule: "sum" });
+export const first = (given, width) => picture(fresh(given), width, given);
 
-// A row for each token that came; rows to come keep their room.
-function drawCache(table, { tokens, seen, asked }) {
-  const body = tokens.map(({ name, key, value }, i) => {
-    const here = i < seen;
-    const className = !here ? "ae-later" : name === asked ? "ae-asked" : "";
-    const cell = (kind) => (x) => h("td", { class: kind }, here ? short(x) : "·");
-    return h(
-      "tr",
-      { class: className },
-      th(here ? name : "…", "row"),
-      ...key.map(cell("ae-k")),
-      ...value.map(cell("")),
-    );
+function build(host, given) {
+  const { tokens } = given;
+  const step = (by) => () => set({ seen: state.seen + by }, GLIDE);
+  const [next, back] = [button("Next token", step(1)), button("Back", step(-1))];
+  const ends = (now) => {
+    next.disabled = now.seen === tokens.length;
+    back.disabled = now.seen === 1;
+  };
+  const choice = (label, key, options) =>
+    pick(label, options.map((one) => [one]), (now) => now[key], (one) => set({ [key]: one }, GLIDE));
+  const controls = [choice("Rule", "rule", RULES), choice("Feature map", "map", Object.keys(MAPS))];
+  const names = Object.fromEntries(tokens.map(({ name }) => [name, name]));
+  const who = choices("Ask for", names, (asked) => set({ asked }));
+  const { state, set, draw, nodes } = figure(host, given, {
+    label: "A cache that grows, a state that does not, and what each says",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken: sentence },
+    controls: [...controls, { follow: ends }, { follow: ({ asked }) => who.press(asked) }],
   });
-  const head = h("tr", {}, th("name", "col"), th("key", "col", { colspan: 4 }), th("value", "col", { colspan: 3 }));
-  table.replaceChildren(h("caption", {}, "Cache: a row a token"), h("thead", {}, head), h("tbody", {}, ...body));
+  const all = button("All", () => set({ seen: tokens.length }, GLIDE));
+  const reset = button("Reset", () => set(fresh(given), GLIDE));
+  const lists = row(...controls.map((one) => one.node));
+  const ask = row(h("span", {}, "Ask for"), who.node);
+  return { nodes: [row(next, back, all, reset), lists, ask, ...nodes], draw };
 }
 
-function drawState(table, state) {
-  const most = Math.max(1, ...state.flat().map(Math.abs));
-  const shade = (x) => `--weight:${((100 * Math.abs(x)) / most).toFixed(0)}%`;
-  const body = state.map((row, i) =>
-    h(
-      "tr",
-      {},
-      th(`key ${i + 1}`, "row"),
-      ...row.map((x) => h("td", { style: shade(x) }, short(x))),
-    ),
-  );
-  const columns = state[0].map((_, c) => th(c < 3 ? `value ${c + 1}` : "weights", "col"));
-  const head = h("tr", {}, th("channel", "col"), ...columns);
-  table.replaceChildren(h("caption", {}, "State: always this size"), h("thead", {}, head), h("tbody", {}, ...body));
-}
-
-function drawAnswers(table, { asked, rule }, found) {
-  const off = (says) => Math.max(...says.map((x, i) => Math.abs(x - found.right[i])));
-  const error = (says) => (found.right ? fixed(off(says), 1) : "–");
-  const line = (name, says, bytes) =>
-    h(
-      "tr",
-      {},
-      th(name, "row"),
-      h("td", {}, says.map((x) => fixed(x, 1)).join("  ")),
-      h("td", {}, error(says)),
-      h("td", {}, String(bytes)),
-    );
-  const head = ["memory", `says for ${asked}`, "error", "bytes"].map((words) => th(words, "col"));
-  table.replaceChildren(
-    h("thead", {}, h("tr", {}, ...head)),
-    h(
-      "tbody",
-      {},
-      line("cache, softmax", found.cacheSays, found.cacheBytes),
-      line(`state, ${rule}`, found.stateSays, found.stateBytes),
-    ),
-  );
-  if (!found.right) return `${asked} has not been written yet.`;
-  const right = found.right.join(" ");
-  const state = off(found.stateSays);
-  return `Right: ${right}. The cache is off by ${error(found.cacheSays)}, the state by ${fixed(state, 1)}.`;
-}
-
-mount("linear", build);
+if (globalThis.document) mount("linear", build);

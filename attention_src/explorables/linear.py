@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.explorables.drawing import KEYS, WEIGHTS, Explorable, rect, svg, text
+from attention_src.explorables.drawing import Explorable
 
+PRESS = ("button", "All", "Enter")
+SAYS = "Right: 5 0 8. The cache is off by 3.5, the state by 13.5"
 # The first four keys are orthogonal: there are no more such directions. Ada comes back at the end.
 TOKENS: list[dict[str, Any]] = [
     {"name": "Ada", "key": [1, 0, 0, 0], "value": [2, 7, 4]},
@@ -18,7 +20,6 @@ TOKENS: list[dict[str, Any]] = [
     {"name": "Ada", "key": [1, 0, 0, 0], "value": [5, 0, 8]},
 ]
 START: dict[str, Any] = {"tokens": TOKENS, "seen": 3, "asked": "Ada", "scale": 12, "decay": 0.8}
-SIZE = (404, 150)
 
 
 def make() -> Explorable:
@@ -32,8 +33,6 @@ def make() -> Explorable:
     says = ", ".join(f"{x:g}" for x in state[0])
     return Explorable(
         START,
-        _picture(k, v, state),
-        SIZE,
         f"Left, a cache with a row for each of {len(seen)} people; right, a state of 4 by 3 "
         f"numbers, the sum of the outer products of their keys and values. Asked for Ada, both "
         f"say {says}.",
@@ -41,17 +40,3 @@ def make() -> Explorable:
         "state for a name, and compare what they say. It needs JavaScript; here is its first "
         "state.",
     )
-
-
-def _picture(k: np.ndarray, v: np.ndarray, state: np.ndarray) -> str:
-    """Cache and state, as small squares."""
-    parts = [text(0, 16, f"cache: {len(k)} rows"), text(250, 16, "state: 4 × 3")]
-    for i, row in enumerate(np.concatenate([k, v], axis=1)):
-        for c, x in enumerate(row):
-            shade = f' fill-opacity="{0.12 + 0.08 * min(abs(x), 9):.2f}"'
-            parts.append(rect(24 * c, 28 + 24 * i, 20, 20, KEYS if c < 4 else WEIGHTS, shade))
-    for i, row in enumerate(state):
-        for c, x in enumerate(row):
-            shade = f' fill-opacity="{0.12 + 0.08 * min(abs(x), 9):.2f}"'
-            parts.append(rect(250 + 24 * c, 28 + 24 * i, 20, 20, WEIGHTS, shade))
-    return svg(SIZE, parts)

@@ -1,8 +1,10 @@
 // The explorable "masking": paint who may look at whom; each row's weights renormalise.
 
-import { softmax } from "./numbers.js";
-import { fixed, h, mount, speaker } from "./dom.js";
+import { fixed, mount } from "./dom.js";
+import { button, figure, place, row } from "./figure.js";
 import { buildGrid } from "./grid.js";
+import { softmax, sum } from "./numbers.js";
+import { bold, isNarrow, line, rect, text } from "./scene.js";
 
 // visible(i, j, n): may query i look at key j? The twins are in attention_src/attention/masks.py.
 const PRESETS = {
@@ -29,121 +31,77 @@ const PRESETS = {
   },
 };
 
-function build(host, given) {
-  const { tokens, scores } = given;
-  const n = tokens.length;
-  const fromRule = (rule) => scores.map((row, i) => row.map((_, j) => rule(i, j, n)));
-  const state = { mask: fromRule(PRESETS.causal.visible), row: n - 1 };
-  const parts = {};
-  const redraw = () => draw(host, given, state, parts);
+const GLIDE = 200; // ms
+const fromRule = (rule, n) =>
+  Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => rule(i, j, n)));
 
-  parts.presets = Object.entries(PRESETS).map(([name, preset]) =>
-    h(
-      "button",
-      {
-        type: "button",
-        onclick: () => {
-          state.mask = fromRule(preset.visible);
-          redraw();
-        },
-      },
-      name,
-    ),
-  );
-  const toggleRow = (i) => {
-    state.row = i;
-    state.mask[i].fill(!state.mask[i].some(Boolean));
-    redraw();
-  };
-  const toggleColumn = (j) => {
-    const visible = !state.mask.some((row) => row[j]);
-    state.mask.forEach((row) => (row[j] = visible));
-    redraw();
-  };
-  const isVisible = (i, j) => state.mask[i][j];
-  const paint = (i, j, visible) => {
-    if (isVisible(i, j) === visible && state.row === i) return;
-    state.row = i;
-    state.mask[i][j] = visible;
-    redraw();
-  };
+// All that follows from the state { mask, row }: the weights, and which preset the mask is.
+export function compute({ mask }, { scores }) {
+  const hide = (list, i) => list.map((score, j) => (mask[i][j] ? score : -Infinity));
+  const same = (rule) => `${fromRule(rule, mask.length)}` === `${mask}`;
+  const preset = Object.keys(PRESETS).find((name) => same(PRESETS[name].visible));
+  return { weights: scores.map((list, i) => softmax(hide(list, i))), preset: preset ?? null };
+}
 
-  const grid = buildGrid(tokens, { toggleRow, toggleColumn, paint, isVisible });
-  Object.assign(parts, grid);
-  // The sentence below the grid follows the row that the reader points at.
-  const follow = (event) => {
-    const i = event.target.closest("tbody tr")?.sectionRowIndex;
-    if (i === undefined || i === state.row) return;
-    state.row = i;
-    redraw();
+// The picture; places are where a reader presses: [x, y, width, height] for heads, queries, cells.
+export function picture(state, width, given) {
+  const { tokens } = given;
+  const narrow = isNarrow(width);
+  const [left, right, tall, top] = narrow ? [36, 30, 44, 32] : [56, 44, 48, 32];
+  const wide = Math.min((width - left - right) / tokens.length, 90);
+  const box = (i, j) => [left + j * wide + 1, top + i * tall + 1, wide - 2, tall - 2];
+  const places = {
+    heads: tokens.map((_, j) => [left + j * wide + 1, 0, wide - 2, top - 2]),
+    queries: tokens.map((_, i) => [0, top + i * tall + 1, left - 4, tall - 2]),
+    cells: tokens.map((_, i) => tokens.map((_, j) => box(i, j))),
   };
-  grid.table.addEventListener("pointerover", follow);
-  grid.table.addEventListener("focusin", follow);
-  parts.about = h("p", { class: "ae-sentence" });
-  parts.row = h("p", { class: "ae-entropy" });
-  parts.spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  parts.speak = speaker(parts.spoken);
-  redraw();
+  const end = left + wide * tokens.length + right / 2 + 2;
+  const marks = gridMarks(places, end, narrow ? 13 : 14, state, given);
+  return { marks, places, width, height: top + tall * tokens.length + 4 };
+}
+
+function gridMarks({ heads, queries, cells }, end, size, { mask, row: current }, { tokens, scores }) {
+  const { weights } = compute({ mask }, { scores });
+  const sums = weights.map((list) => `${Number(sum(list).toFixed(9))}`);
   return [
-    h(
-      "div",
-      { class: "ae-controls", role: "group", "aria-label": "Masks to start from" },
-      ...parts.presets,
+    text("keys", [0, 10], "key →", "k", 12, "start"),
+    text("queries", [0, 25], "query ↓", "q", 12, "start"),
+    text("sums", [end, 18], "sum", "soft", 12.5),
+    ...tokens.map((token, j) => text(`key${j}`, [heads[j][0] + heads[j][2] / 2, 18], token, "k", size)),
+    ...tokens.flatMap((token, i) => {
+      const middle = queries[i][1] + queries[i][3] / 2;
+      const name = text(`query${i}`, [0, middle + 5], token, "q", size, "start");
+      const blind = !mask[i].some(Boolean);
+      const total = text(`sum${i}`, [end, middle + 5], sums[i], blind ? "ink" : "soft", 13);
+      return [i === current ? bold(name) : name, blind ? bold(total) : total];
+    }),
+    ...cells.flatMap((list, i) =>
+      list.flatMap(([x, y, wide, tall], j) => {
+        const seen = mask[i][j];
+        const key = `${i}-${j}`;
+        const spot = (down) => [x + wide / 2, y + down];
+        const edge = { rx: 4, stroke: "var(--ae-line)" };
+        const shade = seen ? 0.6 * weights[i][j] : 1;
+        const weight = text(`weight${key}`, spot(19), seen ? weights[i][j].toFixed(2) : "0", seen ? "ink" : "soft", size);
+        return [
+          rect(`cell${key}`, [x, y, wide, tall], seen ? "p-fill" : "surface", shade, edge),
+          line(`out${key}`, [[x + 4, y + tall - 4], [x + wide - 4, y + 4]], "line", { opacity: seen ? 0 : 1 }),
+          bold(weight),
+          text(`score${key}`, spot(36), fixed(scores[i][j], 1), seen ? "ink" : "soft", 12),
+        ];
+      }),
     ),
-    grid.table,
-    h(
-      "p",
-      { class: "ae-caption" },
-      "Large: the weight. Small: the score, which never changes. ",
-      "Tap or drag over cells; tap a token for its whole row or column. ",
-      "With the keyboard: arrow keys and Space.",
-    ),
-    parts.about,
-    parts.row,
-    parts.spoken,
   ];
 }
 
-const maskedSoftmax = (scores, mask) => softmax(scores.map((s, j) => (mask[j] ? s : -Infinity)));
-
-function draw(host, { tokens, scores }, state, parts) {
-  const n = tokens.length;
-  const weights = scores.map((row, i) => maskedSoftmax(row, state.mask[i]));
-  weights.forEach((row, i) => {
-    row.forEach((weight, j) => drawCell(parts.cells[i][j], scores[i][j], weight, state.mask[i][j]));
-    const seen = state.mask[i].some(Boolean);
-    parts.sums[i].textContent = Number(row.reduce((a, b) => a + b, 0).toFixed(9));
-    parts.sums[i].classList.toggle("ae-blind", !seen);
-    parts.queries[i].classList.toggle("ae-current", i === state.row);
-    label(parts.queries[i], `query ${tokens[i]}: ${seen ? "hide" : "show"} all its keys`);
-  });
-  parts.heads.forEach((head, j) => {
-    const seen = state.mask.some((row) => row[j]);
-    label(head, `key ${tokens[j]}: ${seen ? "hide it from" : "show it to"} all queries`);
-  });
-  const same = (rule) => state.mask.every((row, i) => row.every((v, j) => v === rule(i, j, n)));
-  const names = Object.keys(PRESETS);
-  const current = names.find((name) => same(PRESETS[name].visible));
-  parts.presets.forEach((button, i) => button.setAttribute("aria-pressed", names[i] === current));
+export function sentence(state, given) {
+  const { tokens } = given;
+  const { weights, preset } = compute(state, given);
   const seen = state.mask.flat().filter(Boolean).length;
-  parts.about.textContent = current
-    ? PRESETS[current].about
-    : `Your own mask: ${seen} of ${n * n} pairs may look.`;
-  parts.row.textContent = rowText(tokens, state, weights);
-  parts.speak(`${parts.about.textContent} ${parts.row.textContent}`);
-  host.dataset.state = JSON.stringify({ mask: state.mask, weights, preset: current ?? null });
-}
-
-function label(button, text) {
-  button.setAttribute("aria-label", text);
-  button.title = text;
-}
-
-function drawCell(button, score, weight, visible) {
-  button.setAttribute("aria-pressed", visible);
-  button.style.setProperty("--weight", weight);
-  button.querySelector("b").textContent = visible ? weight.toFixed(2) : "0";
-  button.querySelector("small").textContent = fixed(score, 1);
+  const about = preset
+    ? PRESETS[preset].about
+    : `Your own mask: ${seen} of ${tokens.length ** 2} pairs may look.`;
+  return `${about} ${rowText(tokens, state, weights)}`;
 }
 
 // What happens in the row that was changed last, or in those that see nothing.
@@ -160,4 +118,72 @@ function rowText(tokens, state, weights) {
   return `“${tokens[i]}” looks at ${terms.join(", ")}.`;
 }
 
-mount("masking", build);
+const fresh = ({ tokens: { length: n } }) => ({
+  mask: fromRule(PRESETS.causal.visible, n),
+  row: n - 1,
+});
+export const first = (given, width) => picture(fresh(given), width, given);
+
+function build(host, given) {
+  const { tokens, scores } = given;
+  const n = tokens.length;
+  const presets = Object.entries(PRESETS).map(([name, { visible }]) =>
+    button(name, () => set({ mask: fromRule(visible, n) }, GLIDE)),
+  );
+  // The mask with every pair for which changes(i, j) holds as it is wanted.
+  const changed = (changes, wanted) =>
+    state.mask.map((list, i) => list.map((old, j) => (changes(i, j) ? wanted : old)));
+  const isVisible = (i, j) => state.mask[i][j];
+  const grid = buildGrid(n, {
+    isVisible,
+    // The sentence below the grid follows the row that the reader points at.
+    point: (row) => row !== state.row && set({ row }),
+    toggleRow: (row) =>
+      set({ row, mask: changed((i) => i === row, !state.mask[row].some(Boolean)) }),
+    toggleColumn: (column) =>
+      set({ mask: changed((_, j) => j === column, !state.mask.some((list) => list[column])) }),
+    paint(row, column, visible) {
+      if (isVisible(row, column) === visible && state.row === row) return;
+      set({ row, mask: changed((i, j) => i === row && j === column, visible) });
+    },
+  });
+
+  function follow({ mask }, { places }) {
+    const { weights, preset } = compute({ mask }, given);
+    presets.forEach((one) => one.setAttribute("aria-pressed", one.textContent === preset));
+    grid.heads.forEach((head, j) => {
+      const seen = mask.some((list) => list[j]);
+      name(head, places.heads[j], `key ${tokens[j]}: ${seen ? "hide it from" : "show it to"} all queries`);
+    });
+    grid.queries.forEach((query, i) => {
+      const seen = mask[i].some(Boolean);
+      name(query, places.queries[i], `query ${tokens[i]}: ${seen ? "hide" : "show"} all its keys`);
+    });
+    grid.cells.forEach((list, i) =>
+      list.forEach((cell, j) => {
+        const weight = mask[i][j] ? weights[i][j].toFixed(2) : "0";
+        const about = `query ${tokens[i]}, key ${tokens[j]}, weight ${weight}, score `;
+        name(cell, places.cells[i][j], about + fixed(scores[i][j], 1));
+        cell.setAttribute("aria-pressed", mask[i][j]);
+      }),
+    );
+  }
+
+  const { state, set, draw, front, nodes } = figure(host, given, {
+    label: "Who may look at whom",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken: sentence, controls: [{ follow }] },
+  });
+  front.append(grid.group);
+  const masks = row(...presets);
+  masks.setAttribute("role", "group");
+  masks.setAttribute("aria-label", "Masks to start from");
+  return { nodes: [masks, ...nodes], draw };
+}
+
+function name(node, box, words) {
+  place(node, box);
+  node.setAttribute("aria-label", words);
+}
+
+if (globalThis.document) mount("masking", build);

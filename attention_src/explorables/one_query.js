@@ -19,6 +19,8 @@ export function attend(q, { keys, prices }) {
   return { dots, scores, weights, parts, output: sum(parts) };
 }
 
+export const compute = ({ queries }, given) => ({ rows: queries.map((q) => attend(q, given)) });
+
 // On a phone there is room for three digits: .598 and −.71.
 const shorter = (narrow) => (words) => (narrow ? words.replace(/^(−?)0\./, "$1.") : words);
 
@@ -27,9 +29,9 @@ const weightText = (weight) => fixed(weight, weight < 0.0995 ? 4 : 3);
 
 // The picture: { marks, width, height, plane, areas }. state: { queries, active, all, lit }. areas
 // are where a reader points at a thing: [x, y, width, height] for each.
-export function picture(given, state, width) {
+export function picture(state, width, given) {
   const narrow = width < 600;
-  const rows = state.queries.map((q) => attend(q, given));
+  const { rows } = compute(state, given);
   const view = { ...given, ...state, rows, narrow, width, i: state.active };
   const shown = state.all ? matrices(view) : columns(view);
   const plane = { ...shown.plane, unit: shown.plane.side / SPAN };
@@ -37,7 +39,7 @@ export function picture(given, state, width) {
   return { marks, width, height: narrow ? 580 : 378, plane, areas: shown.areas };
 }
 
-export const first = (given, width) => picture(given, fresh(given), width);
+export const first = (given, width) => picture(fresh(given), width, given);
 const fresh = ({ guests }) => ({
   queries: guests.map((q) => [...q]),
   ...{ active: 0, all: false, lit: 1, moved: false },
@@ -469,7 +471,7 @@ function matrices(view) {
 }
 
 // What the picture says, in the author's words.
-export function sentence({ names, prices, words, ...given }, { queries, active, all }) {
+export function sentence({ queries, active, all }, { names, prices, words, ...given }) {
   const rows = queries.map((q) => attend(q, { prices, ...given }));
   if (all) {
     return fill(words.all, { outputs: rows.map((row) => fixed(row.output, 2)).join(", ") });
@@ -501,7 +503,7 @@ function build(host, given) {
 
   function draw(ms = 0, change = {}) {
     Object.assign(state, change);
-    const now = picture(given, state, svg.clientWidth);
+    const now = picture(state, svg.clientWidth, given);
     plane = now.plane;
     scene.show(now, ms);
     host.dataset.view = Number(state.all);
@@ -523,8 +525,8 @@ function build(host, given) {
       );
     });
     view.press(state.all);
-    scene.said.textContent = sentence(given, state);
-    const rows = state.queries.map((q) => attend(q, given));
+    scene.said.textContent = sentence(state, given);
+    const { rows } = compute(state, given);
     const list = given.names.map(
       (name, j) => `${name} ${weightText(rows[state.active].weights[j])}`,
     );

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attention_src.explorables.drawing import Explorable, Line, check_words, still
+from attention_src.explorables.drawing import Explorable, Line, check_words
 from attention_src.softmax.reference import softmax
 
+PRESS = ("button", "all three guests", "Enter")
+SAYS = "The three prices: 3.87, 29.91, 12.25"
 AXES = ("sweet", "wooden")  # the d_k = 2 numbers of a key, and of a query
 THINGS = ("apple", "plum", "carrot", "chair")
 KEYS = np.array([[2, 0], [1.5, 1], [0.5, 0], [0, 2]])  # (4, 2); a plum has a stone
@@ -68,11 +70,8 @@ def make(
     q = GUESTS[0]
     weights = softmax(KEYS @ q / np.sqrt(len(AXES)))
     numbers = ", ".join(f"{name} {p:.3f}" for name, p in zip(THINGS, weights, strict=True))
-    picture, size = still("one_query")
     return Explorable(
         start(words),
-        picture,
-        size,
         f"The query ({q[0]}, {q[1]}) among four keys: scores, weights ({numbers}), and weight × "
         f"price as heights, stacked to {weights @ PRICES[:, 0]:.2f}.",
         f"{said(q, words)} An interactive figure: drag the query and see every step change. It "

@@ -189,6 +189,9 @@ function panel(state, now, { panel: [x, y], width }, given) {
   return marks;
 }
 
+// All that follows from the state.
+export const compute = run;
+
 // What the picture says, in the maker's words.
 export function sentence(state, given) {
   const { policy, size } = state;

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, check_words, still
+from attention_src.explorables.drawing import Explorable, Line, check_words
 from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
 
+PRESS = ("button", "End A", "Enter")
+SAYS = "10 tokens take 3 pages of 4"
 START: dict[str, Any] = {"events": ["next"] * 4, "size": 4, "policy": "pages", "chosen": "A"}
 QUESTION = "Three texts grow in one memory, and a fourth may come. How much of it is wasted?"
 TRIES: tuple[Line, ...] = (
@@ -88,7 +90,6 @@ def make(
         ValueError: words lacks some
     """
     check_words(words, WORDS)
-    picture, size = still("pages")
     page = START["size"]
     now = run(START["events"], page, "pages")
     kinds = counts(now)
@@ -102,8 +103,6 @@ def make(
     rooms = counts(run(START["events"], page, "reserve"))
     return Explorable(
         start(words),
-        picture,
-        size,
         f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
         f"of {page} slots {kinds['tail']} slots are wasted; with each text's limit "
         f"reserved, {rooms['reserved'] + rooms['hole']}.",

@@ -1,131 +1,126 @@
 // The explorable "retrieval": a query to drag among keys, the weights and the output it brings.
 
-import { softmax } from "./numbers.js";
-import { fixed, h, mount, shown, speaker } from "./dom.js";
-import { buildPlane, drawnAt, showSlider, slider } from "./plane.js";
+import { fixed, h, mount, shown } from "./dom.js";
+import { button, figure, pick, plane, row, shelf, slide } from "./figure.js";
+import { softmax, sum } from "./numbers.js";
+import { bold, disc, isNarrow, line, text } from "./scene.js";
 
-const COLD = 0.05; // the temperatures at the two ends of the slider
-const HOT = 50;
+const HEATS = [Math.log10(0.05), Math.log10(50), 0.01]; // powers of ten of the temperature
 const PLANE = {
   ...{ width: 400, height: 260, unit: 62 },
   origin: { x: 165, y: 200 },
   reach: { x: [-2.5, 3.5], y: [-0.9, 3] }, // where the query may be
 };
-
-const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
-const minus = (a, b) => [a[0] - b[0], a[1] - b[1]];
 const SCORES = {
-  dot: (q, k) => dot(q, k),
-  distance: (q, k) => -dot(minus(q, k), minus(q, k)) / 2,
+  dot: (q, k) => q[0] * k[0] + q[1] * k[1],
+  distance: (q, k) => -((q[0] - k[0]) ** 2 + (q[1] - k[1]) ** 2) / 2,
 };
 const NAMES = { dot: "dot product q·k", distance: "nearness −|q − k|²/2" };
-const onPlane = (point) => drawnAt(PLANE, point);
+const GLIDE = 200; // ms
+const ROW = 46; // pixels of a key's row
 
-function build(host, given) {
-  const fresh = () => ({ query: [...given.query], rule: "dot", temperature: 1 });
-  const state = fresh();
-  const parts = {};
-  const redraw = () => draw(host, given, state, parts);
-  const set = (change) => {
-    Object.assign(state, change);
-    redraw();
-  };
-  const controls = buildControls(state, set, fresh, parts);
-  parts.plane = buildPlane(PLANE, "Three keys and the query as points of a plane", (query) =>
-    set({ query }),
-  );
-  const sliders = buildSliders(state, set, parts);
-  parts.rows = given.labels.map((label, j) => buildRow(label, given.values[j]));
-  const rows = h("div", { class: "ae-rows" }, ...parts.rows.map((row) => row.node));
-  parts.output = h("p", { class: "ae-entropy" });
-  parts.sentence = h("p", { class: "ae-sentence" });
-  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  parts.speak = speaker(spoken);
-  redraw();
-  return [controls, parts.plane, ...sliders, rows, parts.output, parts.sentence, spoken];
+// All that follows from the state { query, rule, temperature }.
+export function compute({ query, rule, temperature }, { keys, values }) {
+  const scores = keys.map((key) => SCORES[rule](query, key));
+  const weights = softmax(scores.map((score) => score / temperature));
+  return { scores, weights, output: sum(weights.map((weight, j) => weight * values[j])) };
 }
 
-function buildControls(state, set, fresh, parts) {
-  const options = Object.entries(NAMES).map(([value, name]) => h("option", { value }, name));
-  parts.rule = h("select", { onchange: () => set({ rule: parts.rule.value }) }, ...options);
-  const reset = h("button", { type: "button", onclick: () => set(fresh()) }, "Reset");
-  return h("div", { class: "ae-controls" }, h("label", {}, "Score ", parts.rule), reset);
+export function picture(state, width, given) {
+  const narrow = isNarrow(width);
+  const across = narrow ? Math.min(width, 338) : 0.52 * width;
+  const { at, pad } = plane(PLANE, [narrow ? (width - across) / 2 : 0, 0], across / PLANE.width);
+  const now = compute(state, given);
+  const room = narrow ? [0, 232, width] : [across + 24, 24, width - across - 24];
+  const marks = [...planeMarks(at, pad.area, state, now, given), ...rowMarks(room, now, given)];
+  return { marks, pad, width, height: narrow ? 232 + 3 * ROW + 30 : 232 };
 }
 
-// A slider for each number of the query and for the temperature.
-function buildSliders(state, set, parts) {
-  const at = (i) => (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) });
-  const heats = [Math.log10(COLD), Math.log10(HOT)];
-  parts.first = slider("query: edible", PLANE.reach.x, 0.05, at(0));
-  parts.second = slider("query: size", PLANE.reach.y, 0.05, at(1));
-  parts.heat = slider("temperature", heats, 0.01, (power) => set({ temperature: 10 ** power }));
-  return [parts.first, parts.second, parts.heat].map((one) => one.node);
+// The keys, as large as their weights, and the query.
+function planeMarks(at, [left, top, width, height], { query }, { weights }, { labels, keys }) {
+  const [x0, y0] = at([0, 0]);
+  const [x, y] = at(query);
+  const ends = query[0] < -1 ? "start" : "end"; // its name stays on the plane
+  const low = y < top + 30 ? 22 : -12;
+  return [
+    line("across", [[left, y0], [left + width, y0]], "line"),
+    line("up", [[x0, top], [x0, top + height]], "line"),
+    text("edible", [left + width, y0 + 15], "edible →", "soft", 12, "end"),
+    text("size", [x0 - 6, top + 12], "size ↑", "soft", 12, "end"),
+    ...keys.flatMap((key, j) => {
+      const look = { "fill-opacity": 0.55, stroke: "var(--ae-k)", "stroke-width": 1.5 };
+      const spot = at(key);
+      return [
+        line(`line${j}`, [[x0, y0], spot], "k", { "stroke-width": 1.2, opacity: 0.6 }),
+        disc(`key${j}`, spot, 5 + 11 * Math.sqrt(weights[j]), "p-fill", look),
+        text(`name${j}`, [spot[0] + 19, spot[1] + 5], labels[j], "k", 13, "start"),
+      ];
+    }),
+    line("arrow", [[x0, y0], [x, y]], "q", { "stroke-width": 2 }),
+    disc("query", [x, y], 8, "q", { stroke: "var(--ae-bg)", "stroke-width": 2 }),
+    bold(text("query-name", [x + (ends === "end" ? -8 : 8), y + low], "query", "q", 13, ends)),
+  ];
 }
 
-function buildRow(label, value) {
-  const score = h("span", { class: "ae-number" });
-  const fill = h("div", { class: "ae-fill" });
-  const weight = h("span", { class: "ae-number" });
-  const bar = h("div", { class: "ae-bar", "aria-hidden": "true" }, fill);
-  const words = h("span", {}, h("span", { class: "ae-k" }, label), ` holds ${value}`);
-  const node = h("div", { class: "ae-found" }, words, score, bar, weight);
-  return { node, score, fill, weight };
-}
-
-function draw(host, given, state, parts) {
-  const scores = given.keys.map((key) => SCORES[state.rule](state.query, key));
-  const weights = softmax(scores.map((score) => score / state.temperature));
-  const output = weights.reduce((sum, weight, j) => sum + weight * given.values[j], 0);
-  parts.rows.forEach((row, j) => {
-    row.score.textContent = `score ${fixed(scores[j], 2)}`;
-    row.fill.style.width = `${100 * weights[j]}%`;
-    row.weight.textContent = shown(weights[j], 3);
+// A row for each key: what it holds, its score, its weight; and the output below.
+function rowMarks([x, y, width], { scores, weights, output }, { labels, values }) {
+  const rows = labels.flatMap((label, j) => {
+    const note = [`score ${fixed(scores[j], 2)}`, "ink"];
+    return shelf(j, [x, y + ROW * j, width], label, values[j], weights[j], note);
   });
-  parts.output.textContent = `Output ${output.toFixed(2)}`;
-  parts.sentence.textContent = remark(given, state, scores);
-  parts.rule.value = state.rule;
-  showSlider(parts.first, state.query[0], fixed(state.query[0], 2));
-  showSlider(parts.second, state.query[1], fixed(state.query[1], 2));
-  showSlider(parts.heat, Math.log10(state.temperature), fixed(state.temperature, 2));
-  drawPlane(parts.plane, given, state.query, weights);
-  const list = given.labels.map((label, j) => `${label} ${shown(weights[j], 3)}`).join(", ");
-  parts.speak(`${list}. ${parts.output.textContent}. ${parts.sentence.textContent}`);
-  host.dataset.state = JSON.stringify({ ...state, scores, weights, output });
+  const low = y + ROW * labels.length + 18;
+  return [...rows, bold(text("output", [x, low], `Output ${fixed(output, 2)}`, "o", 16, "start"))];
 }
 
 // Who wins, and whether that is the key that lies nearest.
-function remark(given, state, scores) {
-  const nearness = given.keys.map((key) => SCORES.distance(state.query, key));
-  const best = (list) => given.labels[list.indexOf(Math.max(...list))];
-  const [winner, nearest] = [best(scores), best(nearness)];
+export function sentence({ query, rule }, { keys, labels }) {
+  const best = (name) => {
+    const scores = keys.map((key) => SCORES[name](query, key));
+    return labels[scores.indexOf(Math.max(...scores))];
+  };
+  const [winner, nearest] = [best(rule), best("distance")];
   if (winner === nearest) return `Most goes to ${winner}, which is also the nearest key.`;
   return `Most goes to ${winner}, though ${nearest} is nearer.`;
 }
 
-function drawPlane(svg, given, query, weights) {
-  const [x0, y0] = onPlane([0, 0]);
-  const line = (className, [x, y]) => h("line", { class: className, x1: x0, y1: y0, x2: x, y2: y });
-  const axes = [
-    h("line", { class: "ae-axis", x1: 0, x2: PLANE.width, y1: y0, y2: y0 }),
-    h("line", { class: "ae-axis", x1: x0, x2: x0, y1: 0, y2: PLANE.height }),
-    h("text", { class: "ae-tick", x: PLANE.width - 4, y: y0 + 18, "text-anchor": "end" }, "edible →"),
-    h("text", { class: "ae-tick", x: x0 - 6, y: 14, "text-anchor": "end" }, "size ↑"),
-  ];
-  const keys = given.keys.flatMap((key, j) => {
-    const [x, y] = onPlane(key);
-    return [
-      line("ae-key-line", [x, y]),
-      h("circle", { class: "ae-key-dot", cx: x, cy: y, r: 5 + 12 * Math.sqrt(weights[j]) }),
-      h("text", { class: "ae-k", x: x + 20, y: y + 5 }, given.labels[j]),
-    ];
-  });
-  const [x, y] = onPlane(query);
-  const handle = [
-    line("ae-query-line", [x, y]),
-    h("circle", { class: "ae-query-dot", cx: x, cy: y, r: 8 }),
-    h("text", { class: "ae-q", x: x - 8, y: y - 12, "text-anchor": "end" }, "query"),
-  ];
-  svg.replaceChildren(...axes, ...keys, ...handle);
+function spoken(state, given) {
+  const { weights, output } = compute(state, given);
+  const list = given.labels.map((label, j) => `${label} ${shown(weights[j], 3)}`).join(", ");
+  return `${list}. Output ${fixed(output, 2)}. ${sentence(state, given)}`;
 }
 
-mount("retrieval", build);
+const fresh = ({ query }) => ({ query: [...query], rule: "dot", temperature: 1 });
+export const first = (given, width) => picture(fresh(given), width, given);
+
+function build(host, given) {
+  const number = (i, name, [low, high]) =>
+    slide(
+      `query: ${name}`,
+      [low, high, 0.05],
+      ({ query }) => query[i],
+      (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) }),
+    );
+  const sliders = [
+    number(0, "edible", PLANE.reach.x),
+    number(1, "size", PLANE.reach.y),
+    slide(
+      "temperature",
+      HEATS,
+      ({ temperature }) => Math.log10(temperature),
+      (power) => set({ temperature: 10 ** power }),
+      (power) => fixed(10 ** power, 2),
+    ),
+  ];
+  const rule = pick("Score", Object.entries(NAMES), (now) => now.rule, (name) => set({ rule: name }, GLIDE));
+  const { state, set, draw, nodes } = figure(host, given, {
+    label: "Three keys and the query as points of a plane, and the weights",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken, controls: [rule, ...sliders] },
+    drag: (query) => ({ query }),
+  });
+  const buttons = row(rule.node, button("Reset", () => set(fresh(given), GLIDE)));
+  const slides = h("div", { class: "ae-slides" }, ...sliders.map((one) => one.node));
+  return { nodes: [buttons, slides, ...nodes], draw };
+}
+
+if (globalThis.document) mount("retrieval", build);

@@ -1,10 +1,12 @@
-"""The explorable "retrieval": its first state, as data and as a picture."""
+"""The explorable "retrieval": a query among keys, the weights and the output that it brings."""
 
 from typing import Any
 
-from attention_src.explorables.drawing import KEYS, QUERIES, WEIGHTS, Explorable, rect, svg, text
+from attention_src.explorables.drawing import Explorable
 from attention_src.softmax.reference import softmax
 
+PRESS = ("combobox", "Score", "ArrowDown")
+SAYS = "which is also the nearest key"
 # Two numbers describe a thing: how edible it is, and its size.
 START: dict[str, Any] = {
     "labels": ["apple", "banana", "chair"],
@@ -12,7 +14,6 @@ START: dict[str, Any] = {
     "values": [10, 5, 2],
     "query": [1.5, 0.0],
 }
-SIZE = (404, 136)
 
 
 def make() -> Explorable:
@@ -24,27 +25,12 @@ def make() -> Explorable:
     scores = [first * k[0] + second * k[1] for k in START["keys"]]
     weights = [float(p) for p in softmax(scores)]
     output = sum(p * v for p, v in zip(weights, START["values"], strict=True))
-    rows = list(zip(START["labels"], START["values"], weights, strict=True))
-    numbers = ", ".join(f"{label} {weight:.3f}" for label, _, weight in rows)
+    pairs = zip(START["labels"], weights, strict=True)
+    numbers = ", ".join(f"{label} {weight:.3f}" for label, weight in pairs)
     return Explorable(
         START,
-        _picture(rows, output),
-        SIZE,
         f"The weights that the query (1.5, 0) gives to three keys: {numbers}; output {output:.2f}.",
         "An interactive figure: drag the query among the keys, change the score and the "
         "temperature, and see the weights and the output move. It needs JavaScript; here is its "
         "first state.",
     )
-
-
-def _picture(rows: list, output: float) -> str:
-    """A bar for each key's weight, and the output below."""
-    parts = [text(0, 16, "query (1.5, 0)", QUERIES)]
-    for j, (label, value, weight) in enumerate(rows):
-        y = 26 + 28 * j
-        parts += [
-            text(0, y + 16, f"{label} holds {value}", KEYS),
-            rect(150, y, 190 * weight, 20, WEIGHTS),
-            text(400, y + 16, f"{weight:.3f}", anchor="end"),
-        ]
-    return svg(SIZE, [*parts, text(400, 128, f"output {output:.2f}", anchor="end")])

@@ -1,16 +1,16 @@
-"""The explorable "rope": its first state, as data and as a picture."""
+"""The explorable "rope": a query and a key that turn with their positions, and their score."""
 
 from typing import Any
 
 import numpy as np
 
-from attention_src.explorables.drawing import KEYS, QUERIES, WEIGHTS, Explorable, rect, svg, text
+from attention_src.explorables.drawing import Explorable
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Frequencies
 
+PRESS = ("button", "Both +1", "Enter")
+SAYS = "at distance n − m = −2"
 START: dict[str, Any] = {"query": [2.0, 0.5], "key": [1.0, 1.0], "m": 5, "n": 3, "step": 0.5}
-SLOWER = 4  # how many times slower each further pair turns
-SIZE = (404, 136)
 
 
 def make() -> Explorable:
@@ -22,8 +22,6 @@ def make() -> Explorable:
     here = score(m, n)
     return Explorable(
         START,
-        _picture(here),
-        SIZE,
         f"A query at position {m} and a key at position {n}, both turned by their positions: the "
         f"score is {here:.2f}, and it is the same with the query at {m + 10} and the key at "
         f"{n + 10}.",
@@ -32,31 +30,16 @@ def make() -> Explorable:
     )
 
 
-def score(m: float, n: float, *, step: float = START["step"], n_pairs: int = 1) -> float:
+def score(m: float, n: float) -> float:
     """The score of the rotated query at m and the rotated key at n.
 
     Args:
         m, n: positions
-        step: angle from one position to the next, of the fastest pair
-        n_pairs: number of pairs, all alike, each turning a quarter as fast as the one before
-    Returns: the mean over pairs of their dot products
+    Returns: their dot product
     """
-    theta = Frequencies(list(step / float(SLOWER) ** np.arange(n_pairs)))
-    q, k = (np.repeat(START[name], n_pairs)[None] for name in ("query", "key"))
-    q, k = rotate(q, [m], scaling=theta), rotate(k, [n], scaling=theta)
-    return float(q[0] @ k[0]) / n_pairs
-
-
-def _picture(here: float) -> str:
-    """The score at a few pairs of positions as bars: moved together, moved apart."""
-    m, n = START["m"], START["n"]
-    rows = [(m, n), (m + 10, n + 10), (m, n + 1)]
-    parts = [text(0, 16, "query (2, 0.5)", QUERIES), text(120, 16, "key (1, 1)", KEYS)]
-    for number, (at, to) in enumerate(rows):
-        y, s = 26 + 34 * number, score(at, to)
-        parts += [
-            text(0, y + 16, f"at {at} and {to}"),
-            rect(120, y, 90 * abs(s), 20, WEIGHTS),
-            text(400, y + 16, f"score {s:.2f}".replace("-", "−"), anchor="end"),
-        ]
-    return svg(SIZE, parts)
+    theta = Frequencies([START["step"]])
+    q, k = (
+        rotate(np.array([START[name]]), [at], scaling=theta)[0]
+        for name, at in (("query", m), ("key", n))
+    )
+    return float(q @ k)

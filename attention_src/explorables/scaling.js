@@ -1,16 +1,19 @@
 // The explorable "scaling": width, scale and number of keys against weights, entropy and slope.
-// `entries` and `row` are the twins of what attention_src/explorables/scaling.py computes.
+// `entries` and `attend` are the twins of what attention_src/explorables/scaling.py computes.
 
-import { softmax } from "./numbers.js";
+import { h, mount } from "./dom.js";
+import { button, figure, pick, row, slide } from "./figure.js";
+import { softmax, sum } from "./numbers.js";
+import { disc, isNarrow, line, rect, text } from "./scene.js";
 import { entropyBits } from "./weights.js";
-import { h, mount, speaker } from "./dom.js";
 
 const WIDTHS = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SIZES = [2, 4, 8, 16, 32, 64];
 const RULES = { "no scale": 0, "1/√d_k": -0.5, "1/d_k": -1 };
 const N_QUERIES = 40;
 const WIDEST = WIDTHS.at(-1);
-const HEIGHT = 120; // of both charts, as in explorable.css
+const HEIGHT = 100; // pixels of both charts
+const GLIDE = 200; // ms
 const LEAST = -6; // the slope axis, as powers of 10
 const MOST = 1;
 const LOW = 0.01; // "a small slope"
@@ -27,25 +30,28 @@ function entries(seed, count) {
   return made;
 }
 
+const Q = entries(1, N_QUERIES * WIDEST);
+const K = entries(2, SIZES.at(-1) * WIDEST);
+
 // One query: its scores, weights and entropy, and the norm of the slope of the weights by it.
-function row(q, k, query, { d_k, n_k, rule }) {
+function attend(query, { d_k, n_k, rule }) {
   const c = d_k ** RULES[rule];
   const mean = new Float64Array(d_k);
   const scores = Array.from({ length: n_k }, (_, j) => {
     let s = 0;
-    for (let i = 0; i < d_k; i++) s += q[query * WIDEST + i] * k[j * WIDEST + i];
+    for (let i = 0; i < d_k; i++) s += Q[query * WIDEST + i] * K[j * WIDEST + i];
     return c * s;
   });
   const weights = softmax(scores);
   weights.forEach((p, j) => {
-    for (let i = 0; i < d_k; i++) mean[i] += p * k[j * WIDEST + i];
+    for (let i = 0; i < d_k; i++) mean[i] += p * K[j * WIDEST + i];
   });
   const squares = weights.map((p, j) => {
     let r = 0;
-    for (let i = 0; i < d_k; i++) r += (k[j * WIDEST + i] - mean[i]) ** 2;
+    for (let i = 0; i < d_k; i++) r += (K[j * WIDEST + i] - mean[i]) ** 2;
     return p * p * r;
   });
-  const slope = c * Math.sqrt(squares.reduce((a, b) => a + b, 0));
+  const slope = c * Math.sqrt(sum(squares));
   return { scores, weights, bits: entropyBits(weights), slope };
 }
 
@@ -54,7 +60,7 @@ const median = (x) => {
   const half = sorted.length / 2;
   return (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
 };
-const average = (x) => x.reduce((a, b) => a + b, 0) / x.length;
+const average = (x) => sum(x) / x.length;
 const spread = (x) => {
   const m = average(x);
   return Math.sqrt(average(x.map((value) => (value - m) ** 2)));
@@ -65,136 +71,116 @@ const three = (x) => {
   return x === 0 ? "0" : `${(x * 1e6).toFixed(x < 1e-6 ? 2 : 0)} millionths`;
 };
 
-function build(host, given) {
-  const state = { ...given };
-  const q = entries(1, N_QUERIES * WIDEST);
-  const k = entries(2, SIZES.at(-1) * WIDEST);
-  const spoken = h("p", { class: "ae-spoken", "aria-live": "polite" });
-  const parts = { speak: speaker(spoken) };
-  const redraw = () => draw(host, state, parts, q, k);
-  const set = (changes) => {
-    Object.assign(state, changes);
-    redraw();
-  };
-  const controls = buildControls(state, given, parts, set);
-  const chart = (label, extra) =>
-    h("svg", { class: `ae-chart ae-still ${extra}`, role: "img", "aria-label": label });
-  parts.bars = chart("Weight of each key", "ae-bars");
-  parts.dots = chart("Slope by the query, for 40 queries, on a logarithmic axis", "ae-slopes");
-  parts.sentence = h("p", { class: "ae-sentence" });
-  parts.entropy = h("p", { class: "ae-entropy" });
-  parts.lottery = h("p", { class: "ae-entropy ae-lottery" });
-  const caption = (words) => h("p", { class: "ae-caption" }, words);
-  redraw();
-  new ResizeObserver(redraw).observe(parts.bars);
-  return [
-    ...controls,
-    parts.sentence,
-    parts.bars,
-    parts.entropy,
-    caption("How far the weights move when the query does: a dot for each of 40 queries."),
-    parts.dots,
-    parts.lottery,
-    spoken,
-  ];
-}
-
-function buildControls(state, given, parts, set) {
-  const slider = (label, choices, name) => {
-    const input = h("input", {
-      type: "range",
-      min: 0,
-      max: choices.length - 1,
-      step: 1,
-      "aria-label": label,
-      oninput: () => set({ [name]: choices[input.value] }),
-    });
-    parts[name] = input;
-    parts[`${name}Text`] = h("strong");
-    return h("div", { class: "ae-dial" }, h("span", {}, `${label} `, parts[`${name}Text`]), input);
-  };
-  parts.rule = h(
-    "select",
-    { onchange: () => set({ rule: parts.rule.value }) },
-    ...Object.keys(RULES).map((name) => h("option", { value: name }, name)),
-  );
-  const button = (words, act) => h("button", { type: "button", onclick: act }, words);
-  const next = () => set({ query: (state.query + 1) % N_QUERIES });
-  const group = (...children) => h("div", { class: "ae-controls" }, ...children);
-  return [
-    group(
-      h("label", {}, "Scale ", parts.rule),
-      button("Next query", next),
-      button("Reset", () => set(given)),
-    ),
-    group(slider("width d_k", WIDTHS, "d_k"), slider("keys", SIZES, "n_k")),
-  ];
-}
-
-function draw(host, state, parts, q, k) {
-  const rows = Array.from({ length: N_QUERIES }, (_, i) => row(q, k, i, state));
-  const now = rows[state.query];
-  const slopes = rows.map((r) => r.slope);
-  const small = slopes.filter((slope) => slope < LOW).length;
-  const most = Math.max(...now.weights);
-  for (const [name, choices] of [["d_k", WIDTHS], ["n_k", SIZES]]) {
-    parts[name].value = choices.indexOf(state[name]);
-    parts[name].setAttribute("aria-valuetext", state[name]);
-    parts[`${name}Text`].textContent = state[name].toLocaleString("en");
+// All that follows from the state { d_k, n_k, rule, query }: what is shown of its query, and the
+// slopes of all. Many numbers: those of the last state are kept.
+let last = {};
+export function compute({ query, ...choice }) {
+  const key = JSON.stringify(choice);
+  if (last.key !== key) {
+    const rows = Array.from({ length: N_QUERIES }, (_, i) => attend(i, choice));
+    last = { key, rows, slopes: rows.map(({ slope }) => slope) };
   }
-  parts.rule.value = state.rule;
-  parts.sentence.textContent =
-    `Query ${state.query + 1} of ${N_QUERIES}: its scores spread by ${three(spread(now.scores))}.`;
-  parts.entropy.textContent =
-    `Largest weight ${most.toFixed(3)}; entropy ${now.bits.toFixed(2)} ` +
-    `of at most ${Math.log2(state.n_k).toFixed(0)} bits.`;
-  parts.lottery.textContent =
-    `Slope: mean ${three(average(slopes))}, median ${three(median(slopes))}; ` +
-    `${small} of ${N_QUERIES} below ${LOW}.`;
-  drawBars(parts.bars, now.weights);
-  drawDots(parts.dots, slopes, state.query);
-  host.dataset.state = JSON.stringify({ ...state, ...now, slopes });
-  parts.speak(`${parts.entropy.textContent} ${parts.lottery.textContent}`);
+  return { ...last.rows[query], slopes: last.slopes };
 }
 
-function drawBars(svg, weights) {
-  const width = svg.clientWidth || 600;
+export function picture(state, width) {
+  const { weights, slopes } = compute(state);
+  const low = HEIGHT + 58;
+  const said = "How far the weights move when the query";
+  const dots = "does: a dot for each of 40 queries.";
+  const two = isNarrow(width) ? 17 : 0; // lines that have room for the words
+  const marks = [
+    ...barMarks(width, weights),
+    text("about", [0, low], two ? said : `${said} ${dots}`, "soft", 12.5, "start"),
+    ...(two ? [text("about-dots", [0, low + two], dots, "soft", 12.5, "start")] : []),
+    ...dotMarks(width, low + 12 + two, slopes, state.query),
+  ];
+  return { marks, width, height: low + two + HEIGHT + 34 };
+}
+
+// The weight of each key.
+function barMarks(width, weights) {
   const step = width / weights.length;
-  const y = (weight) => 8 + (1 - weight) * (HEIGHT - 16);
-  const line = (weight) =>
-    h("line", { class: "ae-axis", x1: 0, x2: width, y1: y(weight), y2: y(weight) });
-  const bars = weights.map((weight, j) => {
-    const [left, right] = [step * (j + 0.1), step * (j + 0.9)];
-    const box = `M${left},${y(0)}V${y(weight)}H${right}V${y(0)}Z`;
-    return h("path", { d: box, class: "ae-solid" });
-  });
-  svg.replaceChildren(line(0), line(1), ...bars);
+  const y = (weight) => 22 + (1 - weight) * HEIGHT;
+  return [
+    text("weights", [0, 12], "weight of each key", "soft", 12.5, "start"),
+    text("largest", [width, 12], `largest ${Math.max(...weights).toFixed(3)}`, "p", 12.5, "end"),
+    ...[0, 1].map((one) => line(`level${one}`, [[0, y(one)], [width, y(one)]], "line")),
+    ...weights.map((weight, j) =>
+      rect(`bar${j}`, [step * (j + 0.1), y(weight), 0.8 * step, weight * HEIGHT], "p-fill"),
+    ),
+    ...(step < 19 ? [] : weights.map((_, j) => text(`key${j}`, [step * (j + 0.5), y(0) + 15], `${j}`, "k", 12))),
+  ];
 }
 
 // Each query's slope as a dot; the one shown above is larger. Heights only keep dots apart.
-function drawDots(svg, slopes, query) {
-  const width = svg.clientWidth || 600;
+function dotMarks(width, top, slopes, query) {
   const place = (slope) => (Math.log10(Math.max(slope, 10 ** LEAST)) - LEAST) / (MOST - LEAST);
   const x = (slope) => 12 + place(slope) * (width - 24);
-  const ticks = [-6, -4, -2, 0].flatMap((power) => {
+  const names = { "-6": "10⁻⁶ or less", "-4": "10⁻⁴", "-2": "0.01", 0: "1" };
+  const ticks = Object.entries(names).flatMap(([power, name]) => {
     const at = x(10 ** power);
-    const name = { "-6": "10⁻⁶ or less", "-4": "10⁻⁴", "-2": "0.01", 0: "1" }[power];
-    const anchor = power === LEAST ? "start" : "middle";
+    const [spot, anchor] = Number(power) === LEAST ? [0, "start"] : [at, "middle"];
     return [
-      h("line", { class: "ae-axis", x1: at, x2: at, y1: 4, y2: HEIGHT - 22 }),
-      h("text", { class: "ae-tick", x: anchor === "start" ? 0 : at, y: HEIGHT - 6,
-        "text-anchor": anchor }, name),
+      line(`tick${power}`, [[at, top], [at, top + HEIGHT]], "line"),
+      text(`name${power}`, [spot, top + HEIGHT + 15], name, "soft", 12, anchor),
     ];
   });
-  const dots = slopes.map((slope, i) =>
-    h("circle", {
-      class: i === query ? "ae-dot ae-here" : "ae-dot",
-      cx: x(slope).toFixed(1),
-      cy: 12 + ((i * 17) % N_QUERIES) * ((HEIGHT - 46) / N_QUERIES),
-      r: i === query ? 6 : 3.5,
-    }),
-  );
-  svg.replaceChildren(...ticks, ...dots);
+  const dots = slopes.map((slope, i) => {
+    const spot = [x(slope), top + 6 + (((i * 17) % N_QUERIES) * (HEIGHT - 12)) / N_QUERIES];
+    const edge = { stroke: "var(--ae-bg)", "stroke-width": 1.5 };
+    return disc(`dot${i}`, spot, i === query ? 6 : 3.5, i === query ? "q" : "p-fill", edge);
+  });
+  return [...ticks, ...dots];
 }
 
-mount("scaling", build);
+function lottery(slopes) {
+  const small = slopes.filter((slope) => slope < LOW).length;
+  return (
+    `Slope: mean ${three(average(slopes))}, median ${three(median(slopes))}; ` +
+    `${small} of ${N_QUERIES} below ${LOW}.`
+  );
+}
+
+function weightText({ n_k }, { weights, bits }) {
+  const most = Math.max(...weights).toFixed(3);
+  return `Largest weight ${most}; entropy ${bits.toFixed(2)} of at most ${Math.log2(n_k)} bits.`;
+}
+
+export function sentence(state) {
+  const now = compute(state);
+  const scores = `Query ${state.query + 1} of ${N_QUERIES}: its scores spread by ${three(spread(now.scores))}.`;
+  return `${scores} ${weightText(state, now)} ${lottery(now.slopes)}`;
+}
+
+const spoken = (state) => {
+  const now = compute(state);
+  return `${weightText(state, now)} ${lottery(now.slopes)}`;
+};
+
+export const first = (given, width) => picture(given, width);
+
+function build(host, given) {
+  const sizes = (label, key, list) =>
+    slide(
+      label,
+      [0, list.length - 1, 1],
+      (now) => list.indexOf(now[key]),
+      (place) => set({ [key]: list[place] }, GLIDE),
+      (place) => list[place].toLocaleString("en"),
+    );
+  const rules = Object.keys(RULES).map((name) => [name]);
+  const rule = pick("Scale", rules, (now) => now.rule, (name) => set({ rule: name }, GLIDE));
+  const slides = [sizes("width d_k", "d_k", WIDTHS), sizes("keys", "n_k", SIZES)];
+  const { state, set, draw, nodes } = figure(host, given, {
+    label: "Weight of each key, and the slope by the query for 40 queries",
+    start: given,
+    ...{ picture, sentence, compute, spoken, controls: [rule, ...slides] },
+  });
+  const next = button("Next query", () => set({ query: (state.query + 1) % N_QUERIES }, GLIDE));
+  const buttons = row(rule.node, next, button("Reset", () => set(given, GLIDE)));
+  const sliders = h("div", { class: "ae-slides" }, ...slides.map((one) => one.node));
+  return { nodes: [buttons, sliders, ...nodes], draw };
+}
+
+if (globalThis.document) mount("scaling", build);

@@ -1,17 +1,18 @@
-"""The explorable "scaling": its numbers, its first state, as data and as a picture."""
+"""The explorable "scaling": width, scale and number of keys: weights, entropy, slope."""
 
 from typing import Any
 
 import numpy as np
 
-from attention_src.explorables.drawing import INK, KEYS, WEIGHTS, Explorable, rect, svg, text
+from attention_src.explorables.drawing import Explorable
 from attention_src.softmax.reference import entropy_bits, softmax
 
+PRESS = ("button", "Next query", "Enter")
+SAYS = "Largest weight"
 # 40 queries and 64 keys of 1,024 entries; the reader sees a part of them.
 N_QUERIES, MOST_KEYS, WIDEST = 40, 64, 1024
 START: dict[str, Any] = {"d_k": 64, "n_k": 16, "rule": "no scale", "query": 0}
 RULES = {"no scale": 0.0, "1/√d_k": -0.5, "1/d_k": -1.0}  # powers of d_k
-SIZE = (404, 150)
 
 
 def entries(seed: int, count: int) -> np.ndarray:
@@ -60,22 +61,9 @@ def make() -> Explorable:
     p, query = found["weights"][START["query"]], START["query"]
     return Explorable(
         START,
-        _picture(p),
-        SIZE,
         f"Weights of {START['n_k']} keys as bars, for vectors of {START['d_k']} entries and "
         f"unscaled scores: the largest is {p.max():.3f}, and the entropy "
         f"{found['bits'][query]:.2f} bits.",
         "An interactive figure: change the width, the scale and the number of keys, and see the "
         "weights, their entropy and their slope. It needs JavaScript; here is its first state.",
     )
-
-
-def _picture(weights: np.ndarray) -> str:
-    """A bar for each key, the largest weight written above its own."""
-    parts = [text(0, 14, "weight of each key"), rect(0, 130, 400, 1, INK)]
-    for j, weight in enumerate(weights):
-        height = 100 * float(weight)
-        parts.append(rect(4 + 25 * j, round(130 - height, 1), 17, round(height, 1), WEIGHTS))
-        parts.append(text(12 + 25 * j, 146, str(j), KEYS, "middle"))
-    parts.append(text(400, 14, f"largest {weights.max():.3f}", anchor="end"))
-    return svg(SIZE, parts)

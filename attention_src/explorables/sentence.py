@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line
 from attention_src.explorables.sentence72 import in_base64, name_of, shares
 
+PRESS = ("button", "L0H2", "Enter")
+SAYS = "From “it”, L0H2 gives 100 % to “because”"
 TEXT = "The horse ate the apple because it was hungry"
 FILE = Path(__file__).with_name("sentence.npz")
 HEADS = (37, 2, 20)  # L3H1, L0H2, L1H8; the first is shown at first
@@ -39,11 +41,8 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
     """
     tokens, weights = recorded()
     query = strongest(weights[0])
-    picture, size = still("sentence")
     return Explorable(
         start(),
-        picture,
-        size,
         f"Lines from words to the words at which {name_of(HEADS[0])} looks; the thickest goes from "
         f"“{tokens[query]}” to “{tokens[weights[0, query].argmax()]}”. Bars show the weights.",
         f"{said(tokens, weights[0], query, name_of(HEADS[0]))} An interactive figure: pick a word "

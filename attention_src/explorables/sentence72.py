@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.explorables.drawing import Explorable, Line, still
+from attention_src.explorables.drawing import Explorable, Line
 
+PRESS = ("button", "size of what it adds", "Enter")
+SAYS = "L1H9 gives"
 TEXT = "The cat sat on the mat"
 FILE = Path(__file__).with_name("sentence72.npz")
 HEAD = 21  # L1H9, the head that is enlarged at first
@@ -62,11 +64,8 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
     Returns: what the page is made from
     """
     tokens, weights, added, _ = recorded()
-    picture, size = still("sentence72")
     return Explorable(
         start(),
-        picture,
-        size,
         "Attention maps of 72 heads, most with a dark first column, [CLS]; "
         f"{name_of(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "

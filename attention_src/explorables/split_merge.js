@@ -25,6 +25,10 @@ export function lines(way, heads, { tokens: { length: n }, columns }) {
     : [x, wrong, wrong, [`heads.reshape(${n}, ${columns})`, ...x.slice(1)]];
 }
 
+export const compute = ({ heads }, given) => ({
+  lines: WAYS.map((way) => lines(way, heads, given)),
+});
+
 // Where the number that lies at `at` in memory is found in heads: [head, row, column].
 export function place(at, way, heads, { tokens, columns }) {
   const [n, width] = [tokens.length, columns / heads];
@@ -45,7 +49,7 @@ export function begins(head, way, heads, given) {
 
 // The picture: { marks, width, height, areas }. state: { heads, step, lit }. areas are where a
 // reader points at a head: [way, head, x, y, width, height].
-export function picture(given, state, width) {
+export function picture(state, width, given) {
   const narrow = width < 600;
   const across = narrow ? width : (width - 28) / 2;
   const tall = narrow ? 18 : 22;
@@ -61,7 +65,7 @@ export function picture(given, state, width) {
     height: narrow ? 2 * high + 18 : high,
   };
 }
-export const first = (given, width) => picture(given, given.start, width);
+export const first = (given, width) => picture(given.start, width, given);
 
 // One way: its code, x, and the heads below it.
 function panel(given, { heads, step, lit }, way, { x, y, across, tall }) {
@@ -165,7 +169,7 @@ function panel(given, { heads, step, lit }, way, { x, y, across, tall }) {
 const either = (words) => words.join(", ").replace(/, ([^,]*)$/, " or $1");
 
 // What the picture says, in the author's words.
-export function sentence(given, { heads, step, lit }) {
+export function sentence({ heads, step, lit }, given) {
   const { tokens, columns, words } = given;
   const values = { n: tokens.length, columns, heads };
   if (step !== 2) return fill(words[STEPS[step]], values);
@@ -195,13 +199,13 @@ function build(host, given) {
 
   function draw(ms = 0, change = {}) {
     Object.assign(state, change);
-    const now = picture(given, state, scene.svg.clientWidth);
+    const now = picture(state, scene.svg.clientWidth, given);
     scene.show(now, ms);
     ({ areas } = now);
     count.press(state.heads);
     steps.press(state.step);
-    const all = WAYS.map((way) => lines(way, state.heads, given));
-    scene.said.textContent = sentence(given, state);
+    const { lines: all } = compute(state, given);
+    scene.said.textContent = sentence(state, given);
     const shapes = all.map(
       (list, n) => `${WAYS[n]}: ${list[state.step].slice(0, 2).join(", shape ")}`,
     );

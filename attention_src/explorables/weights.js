@@ -1,5 +1,5 @@
 // From scores to weights: each rule is the twin of a function in attention_src/softmax/reference.py
-// of the same name. A browser test compares their numbers.
+// of the same name. test_drawn_softmax.py compares their numbers.
 
 import { highest, sum } from "./numbers.js";
 

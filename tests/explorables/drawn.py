@@ -11,33 +11,20 @@ from attention_src.explorables import content
 from attention_src.explorables.bundling import bundle, scripts
 
 WIDTHS = [338, 638, 910]  # of a picture, in pages of 390, 688 and 960 pixels
-# What a page keeps in data-state beside the state.
-KEPT = {
-    "cache_fills": "{ ...$cache_fills.counts(state), "
-    "...$cache_fills.rows(state.n, state.both, given) }",
-    "difference": "$difference.compute(given, state)",
-    "induction": "$induction_model.run('^' + state.text, state.silent, given)",
-    "one_query": "{ rows: state.queries.map((q) => $one_query.attend(q, given)) }",
-    "pages": "$pages_memory.run(state, given)",
-    "split_merge": "{ lines: ['right', 'wrong']"
-    ".map((way) => $split_merge.lines(way, state.heads, given)) }",
-}
-GIVEN_FIRST = ("difference", "one_query", "split_merge")  # picture(given, state, width)
 # After the script that a page loads; marks are as scene.js writes them into the page.
 RUN = """
 const { readFileSync } = await import("node:fs");
-const { given, states, widths, first } = JSON.parse(readFileSync(0, "utf-8"));
-const [{ sentence }, { picture }] = [$NAME, $PICTURE];
-const drawn = (state, width) =>
-  (first ? picture(given, state, width) : picture(state, width, given)).marks.map(shown);
+const { given, states, widths } = JSON.parse(readFileSync(0, "utf-8"));
+const { compute, picture, sentence } = { ...$PICTURE, ...$NAME };
+const drawn = (state, width) => picture(state, width, given).marks.map(shown);
 const shown = ([key, , all, words = ""]) => {
   const written = { words: `${words}`, "data-key": key };
   for (const [k, value] of Object.entries({ opacity: 1, ...all })) written[k] = $scene.plain(value);
   return [key, written];
 };
 process.stdout.write(JSON.stringify(states.map((state) => ({
-  now: { ...state, ...KEPT },
-  said: first ? sentence(given, state) : sentence(state, given),
+  now: { ...state, ...compute(state, given) },
+  said: sentence(state, given),
   seen: widths.map((width) => drawn(state, width)),
 }))));
 """
@@ -62,11 +49,11 @@ def figures(name, states, widths=WIDTHS):
     asked = {"given": content(name, {}).given, "states": states, "widths": widths}
     apart = f"{name}_picture"
     where = apart if apart in scripts(name) else name
-    run = RUN.replace("KEPT", KEPT[name]).replace("NAME", name).replace("PICTURE", where)
+    run = RUN.replace("NAME", name).replace("PICTURE", where)
     done = node(
         ["--no-warnings", "--input-type=module", "--eval", bundle(name) + run],
         return_completed_process=True,
-        input=json.dumps({**asked, "first": name in GIVEN_FIRST}),
+        input=json.dumps(asked),
         capture_output=True,
         encoding="utf-8",
     )

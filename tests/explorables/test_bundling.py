@@ -29,7 +29,7 @@ def test_a_bundle_is_a_program(name):
 def test_names_of_two_files_do_not_meet():
     """Each file is a function of its own, so that only what is imported is seen."""
     code = bundle("softmax")
-    assert [f"const ${file} =" in code for file in scripts("softmax")] == [True] * 5
+    assert all(f"const ${file} =" in code for file in scripts("softmax"))
     assert re.search(r"const \{[^}]*\bsoftmax\b[^}]*\} = \$numbers", code)
     assert len(re.findall(r"function softmax\(", code)) == 1
     assert code.count("return {") >= 6

@@ -9,25 +9,18 @@ import pytest
 
 from attention_src.attention.reference import attention
 from attention_src.explorables import (
-    cache_fills,
+    NAMES,
     content,
     difference,
     explorable_html,
     induction,
+    module,
     one_query,
-    pages,
-    split_merge,
 )
 from attention_src.explorables.drawing import STILLS, still
-from attention_src.explorables.stills import DRAWN, WIDTH, draw
+from attention_src.explorables.stills import WIDTH, draw
 
-MAKERS = {
-    "cache_fills": cache_fills,
-    "induction": induction,
-    "one_query": one_query,
-    "pages": pages,
-    "split_merge": split_merge,
-}
+MAKERS = {name: module(name) for name in NAMES if hasattr(module(name), "WORDS")}
 
 
 def words_of(name):
@@ -35,7 +28,7 @@ def words_of(name):
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_still_is_what_the_script_draws(name):
     fresh = draw(name)
     stored = (STILLS / f"{name}.svg").read_text("utf-8")
@@ -47,7 +40,7 @@ def test_the_still_is_what_the_script_draws(name):
 
 
 def test_there_is_no_other_still():
-    assert sorted(file.stem for file in STILLS.iterdir()) == sorted(DRAWN)
+    assert sorted(file.stem for file in STILLS.iterdir()) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -9,10 +9,8 @@ import xml.etree.ElementTree as ET
 from html import unescape
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from attention_src.attention.masks import causal_mask
 from attention_src.explorables import (
     HERE,
     NAMES,
@@ -22,31 +20,8 @@ from attention_src.explorables import (
     explorable_html,
     sentence,
 )
-from attention_src.rope.reference import rotate
-from attention_src.rope.scaling import Frequencies
-from attention_src.softmax.reference import softmax
 
 BOOK = Path(__file__).parents[2] / "book"
-NAMES = list(NAMES)
-GIVEN = {
-    "softmax": {},
-    "masking": {},
-    "cache_fills": {},
-    "difference": {},
-    "flash": {},
-    "gradient": {},
-    "induction": {},
-    "kvcache": {},
-    "linear": {},
-    "one_query": {},
-    "pages": {},
-    "retrieval": {},
-    "rope": {},
-    "scaling": {},
-    "sentence": {},
-    "sentence72": {},
-    "split_merge": {},
-}
 
 
 @pytest.fixture(params=NAMES)
@@ -56,9 +31,7 @@ def name(request):
 
 def picture(name):
     """The static picture's texts, read from the image in the output."""
-    data = re.search(
-        r'<img src="data:image/svg\+xml;base64,([^"]+)"', explorable_html(name, **GIVEN[name])
-    )
+    data = re.search(r'<img src="data:image/svg\+xml;base64,([^"]+)"', explorable_html(name))
     root = ET.fromstring(base64.b64decode(data[1]))
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
@@ -71,22 +44,22 @@ def test_every_explorable_stands_in_a_chapter():
 def test_the_output_is_the_same_bytes_in_another_process(name):
     code = (
         "import sys; from numpy import array; from attention_src.explorables import *;"
-        f"sys.stdout.write(explorable_html({name!r}, **{GIVEN[name]!r}))"
+        f"sys.stdout.write(explorable_html({name!r}))"
     )
     env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONIOENCODING": "utf-8"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
-    assert run.stdout.decode("utf-8") == explorable_html(name, **GIVEN[name])
+    assert run.stdout.decode("utf-8") == explorable_html(name)
 
 
 LARGE = {"sentence72": 100_000}  # it brings the weights of 72 heads, and a still of them
 
 
 def test_the_output_is_small(name):
-    assert len(explorable_html(name, **GIVEN[name]).encode()) < LARGE.get(name, 65_000)
+    assert len(explorable_html(name).encode()) < LARGE.get(name, 65_000)
 
 
 def test_nothing_is_fetched_from_anywhere(name):
-    html = explorable_html(name, **GIVEN[name])
+    html = explorable_html(name)
     without_namespace = html.replace('"http://www.w3.org/2000/svg"', "")
     for word in ("http:", "https:", "//cdn", "@import", "url(", "fetch(", "import(", "XMLHttp"):
         assert word not in without_namespace, word
@@ -95,11 +68,11 @@ def test_nothing_is_fetched_from_anywhere(name):
 
 
 def test_no_id_can_clash(name):
-    assert not re.search(r"\bid=|\bid:|Math\.random|Date\b", explorable_html(name, **GIVEN[name]))
+    assert not re.search(r"\bid=|\bid:|Math\.random|Date\b", explorable_html(name))
 
 
 def test_the_script_is_one_module_that_cannot_end_early(name):
-    html = explorable_html(name, **GIVEN[name])
+    html = explorable_html(name)
     assert html.count("<script") == html.count("</script") == 1
     script = bundle(name)
     assert script in html
@@ -121,50 +94,23 @@ def test_the_files_are_real_modules():
 
 
 def test_without_scripts_there_is_a_sentence_and_a_described_picture(name):
-    page = explorable_html(name, **GIVEN[name])
+    page = explorable_html(name)
     body = unescape(page[page.index('<div class="ae-body"') : page.index("<script")])
-    assert content(name, GIVEN[name]).sentence in body
+    assert content(name, {}).sentence in body
     assert len(re.search(r'alt="([^"]{40,})"', body)[1]) < 250
     # Its size is known before it is drawn.
     assert re.search(r'<img [^>]*width="\d+" height="\d+"', body)
 
 
-def test_the_softmax_picture_shows_the_reference_s_numbers():
-    given = content("softmax", {}).given
-    texts = picture("softmax")
-    for label, weight in zip(given["labels"], softmax(given["scores"]), strict=False):
-        assert label in texts
-        assert f"{weight:.3f}" in texts
-        assert f"{label} " in content("softmax", {}).alt
-        assert f"{weight:.3f}" in content("softmax", {}).alt
-
-
-def test_the_masking_picture_shows_the_reference_s_numbers():
-    given = content("masking", {}).given
-    mask = causal_mask(len(given["tokens"]))
-    weights = softmax(np.where(mask, given["scores"], -np.inf))
-    numbers = [text for text in picture("masking") if re.fullmatch(r"\d\.\d\d", text)]
-    assert numbers == [f"{weight:.2f}" for weight in weights[mask]]
-
-
-def test_the_rope_picture_shows_that_only_the_distance_counts():
-    here, far, apart = (t for t in picture("rope") if t.startswith("score"))
-    assert here == far != apart
-    q, k = (np.array([content("rope", {}).given[name]]) for name in ("query", "key"))
-    angle = Frequencies([content("rope", {}).given["step"]])
-    expected = rotate(q, [5], scaling=angle)[0] @ rotate(k, [3], scaling=angle)[0]
-    assert here == f"score {expected:.2f}" and f"is {expected:.2f}," in content("rope", {}).alt
-
-
 def test_a_cell_gets_html_and_one_sentence(name, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append((data, raw)))
-    assert explorable(name, **GIVEN[name]) is None
+    assert explorable(name) is None
     [(data, raw)] = shown
     assert raw is True
     assert data == {
-        "text/html": explorable_html(name, **GIVEN[name]),
-        "text/plain": content(name, GIVEN[name]).sentence,
+        "text/html": explorable_html(name),
+        "text/plain": content(name, {}).sentence,
     }
     assert "\n" not in data["text/plain"]
 
@@ -179,11 +125,7 @@ def test_the_sentence_s_picture_shows_what_was_recorded():
     assert "thickest goes from “it” to “horse”" in content("sentence", {}).alt
 
 
-UNKNOWN = (
-    "name is 'maks'; it should be one of cache_fills, difference, flash, gradient, "
-    "induction, kvcache, linear, masking, one_query, pages, retrieval, rope, scaling, sentence, "
-    "sentence72, softmax, split_merge"
-)
+UNKNOWN = f"name is 'maks'; it should be one of {', '.join(NAMES)}"
 BAD = [
     ("maks", {}, UNKNOWN),
     ("softmax", {"tokens": ["a"]}, r"explorable\('softmax'\) takes nothing else; .* given tokens"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from attention_src.explorables import module
 from tools.book.chapters import Book
 from tools.check import limits
 from tools.site.weigh import HTML
@@ -76,24 +77,13 @@ def come_near(page):
     page.evaluate("scrollTo(0, 0)")
 
 
-# A button of each explorable that changes its state. "retrieval" and "kvcache" have none that does.
-BUTTONS = {
-    "softmax": "All +1",
-    "masking": "padding",
-    "sentence": "L0H2",
-    "scaling": "Next query",
-    "gradient": "1 step",
-    "flash": "To the end",
-    "rope": "Both +1",
-    "linear": "All",
-    "cache_fills": "Next token",
-    "difference": "two heads",
-    "induction": "previous",
-    "one_query": "all three guests",
-    "pages": "End A",
-    "sentence72": "size of what it adds",
-    "split_merge": "merge",
-}
+def press(page, name):
+    """Press what the module of an explorable says, and give its place."""
+    box = page.locator(f'[data-explorable="{name}"]').first
+    role, label, key = module(name).PRESS
+    box.get_by_role(role, name=label, exact=True).press(key)
+    return box
+
 
 # Firefox says this of a formula that it draws while its second half is still on the way, and of no
 # other: wrong_mathml holds for every page.

@@ -4,7 +4,7 @@ Of the files with a browser make test runs this one; the others look closer at t
 """
 
 import pytest
-from built_site import BUTTONS, OPEN_FOLDS
+from built_site import OPEN_FOLDS, press
 from run_here import exercises, stored
 from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
 from test_learner import predict
@@ -31,22 +31,19 @@ def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
             page.evaluate(OPEN_FOLDS)
             page.evaluate(LIFT)
         for name in here:
-            assert press(page, name), f"{path}: {name} does not answer"
+            assert answers(page, name), f"{path}: {name} does not answer"
             met.add(name)
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert met == {*NAMES}
 
 
-def press(page, name):
+def answers(page, name):
     """Mount an explorable, press one thing, and give whether that changed its state."""
     box = page.locator(f'[data-explorable="{name}"]')
     box.scroll_into_view_if_needed()
     box.and_(page.locator("[data-ready]")).wait_for()
     before = box.get_attribute("data-state")
-    if name in BUTTONS:
-        box.get_by_role("button", name=BUTTONS[name], exact=True).click()
-    else:
-        box.locator("select, input").first.press("ArrowDown")
+    press(page, name)
     return box.get_attribute("data-state") != before
 
 

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 from built_site import come_near
-from hosts import GIVEN, LIGHT_PAGES
+from hosts import LIGHT_PAGES
 
 from attention_src.explorables import explorable_html
 
@@ -16,7 +16,7 @@ def show(new_page, tmp_path):
 
     def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
         head, body, scheme = page
-        parts = "".join(explorable_html(name, **GIVEN[name]) for name in names)
+        parts = "".join(explorable_html(name) for name in names)
         file = tmp_path / f"page{next(files)}.html"
         file.write_text(
             f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"

@@ -1,44 +1,12 @@
 """What tests of explorables share: what each is given, pages that hold it, its state, its cells."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from attention_src.attention import masks
-from attention_src.explorables import content
-from attention_src.softmax import reference
-
 AXE = Path(__file__).parents[1] / "vendor" / "axe.min.js"
-GIVEN = {
-    "softmax": {},
-    "masking": {},
-    "sentence": {},
-    "retrieval": {},
-    "gradient": {},
-    "rope": {},
-    "scaling": {},
-    "flash": {},
-    "kvcache": {},
-    "linear": {},
-    "cache_fills": {},
-    "difference": {},
-    "induction": {},
-    "one_query": {},
-    "pages": {},
-    "sentence72": {},
-    "split_merge": {},
-}
-MASKING = content("masking", {}).given
-N = len(MASKING["tokens"])
-PRESETS = {
-    "everything": np.ones((N, N), bool),
-    "causal": masks.causal_mask(N),
-    "sliding window": masks.window_mask(N, N, 3),
-    "prefix": masks.prefix_mask(N, 3),
-    "padding": np.broadcast_to(masks.padding_mask([N - 2], N)[0, 0], (N, N)),
-    "documents": masks.document_mask([0, 0, 0, 1, 1, 1]),
-}
 # What a host page says when it is dark: the site, JupyterLab, Colab, and a page that says nothing.
 DARK_PAGES = {
     "site": ('<html lang="en" data-theme="dark">', "<body>", "light"),
@@ -69,19 +37,24 @@ def background(page, name):
     return [int(part) for part in color[4:-1].split(",")]
 
 
-def assert_masking_is_right(page, expected_mask):
-    now = state(page, "masking")
-    np.testing.assert_array_equal(now["mask"], expected_mask)
-    p = reference.softmax(np.where(expected_mask, MASKING["scores"], -np.inf))
-    np.testing.assert_allclose(now["weights"], p, rtol=1e-9, atol=1e-12)
-    box = host(page, "masking")
-    expected = np.where(expected_mask, np.char.mod("%.2f", p), "0")
-    assert box.locator("td button b").all_text_contents() == expected.ravel().tolist()
-    pressed = box.locator("td button").evaluate_all("all => all.map(b => b.ariaPressed)")
-    assert pressed == np.where(expected_mask, "true", "false").ravel().tolist()
-    sums = box.locator("td.ae-sum").all_text_contents()
-    assert sums == ["1" if row.any() else "0" for row in expected_mask]
-
-
 def cell(page, i, j):
-    return host(page, "masking").locator("tbody tr").nth(i).locator("td button").nth(j)
+    """The place of query i and key j in "masking"."""
+    rows = host(page, "masking").locator(".ae-cells [aria-pressed]")
+    return rows.nth(6 * i + j)
+
+
+def finger(page, points):
+    """Put a finger down on the first point, move it through the others, and lift it."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *at):
+        touches = [{"x": x, "y": y} for x, y in at]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+    touch("touchStart", points[0])
+    for (x0, y0), (x1, y1) in pairwise(points):
+        for share in np.linspace(0.1, 1, 10):
+            touch("touchMove", (x0 + share * (x1 - x0), y0 + share * (y1 - y0)))
+            page.wait_for_timeout(20)
+    touch("touchEnd")
+    page.wait_for_timeout(300)

@@ -3,48 +3,67 @@
 import re
 
 import pytest
-from built_site import BUTTONS
+from built_site import press
 from hosts import (
     AXE,
     DARK_PAGES,
-    GIVEN,
     LIGHT_PAGES,
     background,
     cell,
+    finger,
     host,
     state,
 )
+from marks import rounded
 
-from attention_src.explorables import content, difference, explorable_html
+from attention_src.explorables import HERE, NAMES, content, explorable_html, module
 
 
-@pytest.mark.parametrize("name", GIVEN)
-def test_changes_are_announced_once_the_reader_pauses(show, name):
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_announced_once_the_reader_pauses(show, name):
     page = show(name)
-    spoken = host(page, name).locator('[aria-live="polite"]')
-    buttons = BUTTONS | {"retrieval": "Reset", "kvcache": "Start over", "sentence72": "weight"}
-    host(page, name).get_by_text(buttons[name], exact=True).click()
+    before = state(page, name)
+    box = press(page, name)
+    assert state(page, name) != before
     page.wait_for_timeout(600)
-    words = {
-        "softmax": "apple 0.587",
-        "masking": "filler",
-        "sentence": "From “it”, L0H2 gives 100 % to “because”",
-        "retrieval": "Output 7.96",
-        "gradient": "Push on the query: length",
-        "scaling": "bits",
-        "flash": "Moved 78; with the table 180",
-        "rope": "at distance n − m = −2",
-        "kvcache": "room for 2 such texts. One text takes 10.7 GB",
-        "linear": "Right: 5 0 8. The cache is off by 3.5, the state by 13.5",
-        "cache_fills": "“was” adds one row to K and one to V",
-        "difference": f"Error left: {100 * difference.error_left(difference.START['at']):.0f} %",
-        "induction": "PlantedModel gives “n” 5.5 % without previous, and 99.9 % with all 8 heads",
-        "one_query": "The three prices: 3.87, 29.91, 12.25",
-        "pages": "10 tokens take 3 pages of 4",
-        "sentence72": "L1H9 gives 71 % of its words’ weight to [CLS]",
-        "split_merge": "x is back in both ways",
-    }
-    assert words[name] in spoken.text_content()
+    assert module(name).SAYS in box.locator('[aria-live="polite"]').last.text_content()
+
+
+PADS = [name for name in NAMES if "\n    drag: " in (HERE / f"{name}.js").read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_a_pointer_drags_while_it_is_held(show, name):
+    page = show(name, width=390)
+    before = state(page, name)
+    at = host(page, name).locator(".ae-pad").bounding_box()
+    x, y = at["x"] + 0.7 * at["width"], at["y"] + 0.3 * at["height"]
+    page.mouse.move(x, y)
+    assert state(page, name) == before
+    page.mouse.down()
+    pressed = state(page, name)
+    page.mouse.move(x - 40, y + 30)
+    dragged = state(page, name)
+    assert before != pressed != dragged != before
+    page.mouse.move(389, 899)  # beyond the picture
+    page.mouse.up()
+    beyond = state(page, name)
+    page.mouse.move(x, y)
+    assert state(page, name) == beyond
+    host(page, name).get_by_role("button", name="Reset", exact=True).click()
+    assert state(page, name) == before
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_a_finger_drags_too(show, name):
+    page = show(name, width=390, has_touch=True, is_mobile=True)
+    before = state(page, name)
+    at = host(page, name).locator(".ae-pad").bounding_box()
+    x, y = at["x"] + 0.7 * at["width"], at["y"] + 0.3 * at["height"]
+    finger(page, [(x, y), (x - 60, y)])
+    dragged = rounded(state(page, name))
+    finger(page, [(x - 60, y)])
+    assert rounded(state(page, name)) == dragged != before
 
 
 def test_one_is_built_when_it_comes_near(show):
@@ -80,24 +99,24 @@ def test_two_of_a_kind_on_one_page_do_not_meddle(show):
     )
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", NAMES)
 def test_without_scripts_the_picture_and_the_sentence_stay(show, name):
     page = show(name, java_script_enabled=False)
     image = page.locator("[data-explorable] img")
     assert image.is_visible()
     assert image.bounding_box()["height"] > 100
-    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+    assert page.get_by_text(content(name, {}).sentence).is_visible()
     assert page.locator("[data-explorable] :is(button, input, select)").count() == 0
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", NAMES)
 def test_on_paper_the_still_stands_in_place_of_what_moves(show, name):
     page = show(name, width=688)
-    live = host(page, name).locator(place(name))
+    live = host(page, name).locator(".ae-live")
     assert not live.locator(".ae-paper").is_visible()
     page.emulate_media(media="print")
     assert live.locator(".ae-paper img").is_visible()
-    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+    assert page.get_by_text(content(name, {}).sentence).is_visible()
     assert not live.locator("svg:visible, :is(button, input, select):visible").count()
 
 
@@ -142,10 +161,10 @@ def test_each_looks_alone_as_it_does_among_others(show, width):
     """What they share stands in each of them: the last one's must not undo what the first says."""
     # Where a scroll bar takes room, it does on a short page, too.
     scrolls = dict(content="html { overflow-y: scroll }")
-    together = show(*GIVEN, width=width)
+    together = show(*NAMES, width=width)
     together.add_style_tag(**scrolls)
     together.wait_for_timeout(200)
-    for name in GIVEN:
+    for name in NAMES:
         alone = show(name, width=width)
         alone.add_style_tag(**scrolls)
         alone.wait_for_timeout(200)
@@ -164,7 +183,7 @@ def test_dark_where_the_page_is_dark_and_light_where_it_is_light(show, where):
 
 @pytest.mark.parametrize("width", [320, 390, 700, 1280])
 def test_nothing_scrolls_sideways(show, width):
-    page = show(*GIVEN, width=width)
+    page = show(*NAMES, width=width)
     for _ in range(2):
         host(page, "softmax").get_by_text("Add key").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -179,14 +198,9 @@ def test_nothing_scrolls_sideways(show, width):
     assert not outside
 
 
-def place(name):
-    """What the script replaces: all below the question, where there is one."""
-    return ".ae-live" if content(name, GIVEN[name]).question else ".ae-body"
-
-
 @pytest.mark.parametrize("width", [390, 1000])
 def test_the_page_does_not_jump_when_the_script_mounts(show, width):
-    page = show(*GIVEN, width=width)
+    page = show(*NAMES, width=width)
     page.wait_for_timeout(300)
     shift = page.evaluate(
         """() => new Promise(done => {
@@ -198,8 +212,8 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
     )
     assert shift == 0
     heights = []
-    for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
+    for name in NAMES:
+        body = page.locator(f'[data-explorable="{name}"] .ae-live')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         heights.append((body.bounding_box()["height"], reserved))
     assert all(height == pytest.approx(reserved, abs=0.1) for height, reserved in heights)
@@ -208,12 +222,12 @@ def test_the_page_does_not_jump_when_the_script_mounts(show, width):
 @pytest.mark.parametrize("width", [390, 700, 1000])
 def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page, width):
     """A busy machine paints the picture before the script runs: the page must not jump then."""
-    parts = "".join(explorable_html(name, **given) for name, given in GIVEN.items())
+    parts = "".join(explorable_html(name) for name in NAMES)
     still = re.sub(r"<script.*?</script>", "", parts, flags=re.S)
     page = new_page(width=width)
     page.set_content(f"<!doctype html><meta name='viewport' content='width=device-width'>{still}")
-    for name in GIVEN:
-        body = page.locator(f'[data-explorable="{name}"] {place(name)}')
+    for name in NAMES:
+        body = page.locator(f'[data-explorable="{name}"] .ae-live')
         reserved = body.evaluate("e => parseFloat(getComputedStyle(e).minHeight)")
         assert body.bounding_box()["height"] == pytest.approx(reserved, abs=0.1), name
 
@@ -228,7 +242,7 @@ def axe(page):
     "pages, width", [(LIGHT_PAGES, 390), (DARK_PAGES, 1280)], ids=["light", "dark"]
 )
 def test_axe_finds_nothing(show, pages, width):
-    page = show(*GIVEN, width=width, page=pages["site"])
+    page = show(*NAMES, width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
     assert axe(page) == []
     host(page, "softmax").get_by_label("Rule").select_option("sigmoid")
@@ -242,7 +256,7 @@ def test_axe_finds_nothing(show, pages, width):
 def test_the_book_s_page_shows_the_picture_without_scripts(open_page, name):
     page = open_page(f"book/{name}.html", java_script_enabled=False)
     assert page.locator(f'[data-explorable="{name}"] img').is_visible()
-    assert page.get_by_text(content(name, GIVEN[name]).sentence).is_visible()
+    assert page.get_by_text(content(name, {}).sentence).is_visible()
 
 
 def test_on_the_first_page(open_page):
