@@ -14,7 +14,7 @@ from tools.book.parts import Part, parts
 from tools.book.predict import parse
 from tools.check.computed import printed
 
-# Chapters in the shape that CONTRIBUTING.md describes under "A chapter", in the order of _toc.yml.
+# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
 REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
