@@ -23,8 +23,8 @@ In a topic, a file's name, or its folder's, says what it stands on:
 
 Beside them:
 
-    shapes          the ValueErrors: which axis does not fit, and how to repair it
-    kinds           the same for what is sparse, nested or too narrow
+    shapes          the ValueErrors: which axis does not fit, or what is sparse, nested or too
+                    narrow, and how to repair it
     tensors         the same for dtypes and devices, and which of them kernels take
     packing         sequences of different lengths in one row, as a padded batch and back
     costs           bytes and operations of attention and of caches; costs.algorithms: of every

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_src.kinds import check_dense
+from attention_src.shapes import check_dense
 
 
 def check_cu_seqlens(cu_seqlens: Any, n: int, name: str = "cu_seqlens") -> list[int]:
@@ -95,25 +95,22 @@ class Packing:
         shift = (first - starts[:-1]).repeat_interleave(self.lengths, output_size=n)  # [n]
         self.slots = torch.arange(n, device=device) + shift
 
-    def pad(self, x: Tensor, axis: int = 2) -> Tensor:
+    def pad(self, x: Tensor) -> Tensor:
         """Take a packed row apart: [1, H, n, ...] -> [n_sequences, H, longest, ...].
 
         Args:
             x: a row whose first axis is 1
-            axis: which axis holds the n positions, counted from 0
         Returns: the padded batch, with zeros as padding
         """
-        size = [*x.shape[1:axis], self.n_sequences * self.longest, *x.shape[axis + 1 :]]
-        padded = x.new_zeros(size).index_copy(axis - 1, self.slots, x[0])
-        return padded.unflatten(axis - 1, (self.n_sequences, self.longest)).movedim(axis - 1, 0)
+        size = (x.shape[1], self.n_sequences * self.longest, *x.shape[3:])
+        padded = x.new_zeros(size).index_copy(1, self.slots, x[0])
+        return padded.unflatten(1, (self.n_sequences, self.longest)).transpose(0, 1)
 
-    def unpad(self, x: Tensor, axis: int = 2) -> Tensor:
+    def unpad(self, x: Tensor) -> Tensor:
         """The inverse of `pad`: [n_sequences, H, longest, ...] -> [1, H, n, ...].
 
         Args:
             x: a padded batch; what it holds as padding is dropped
-            axis: which axis holds the `longest` positions, counted from 0
         Returns: the packed row
         """
-        flat = x.movedim(0, axis - 1).flatten(axis - 1, axis)
-        return flat.index_select(axis - 1, self.slots)[None]
+        return x.transpose(0, 1).flatten(1, 2).index_select(1, self.slots)[None]

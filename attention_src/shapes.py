@@ -6,11 +6,54 @@ Works on NumPy arrays and torch tensors alike, and imports NumPy only.
 import math
 import numbers
 import operator
+import re
 from typing import Any
 
 import numpy as np
 
-from attention_src.kinds import check_dense, is_float
+# As str writes their names: torch.bfloat16, float32; >f4 is NumPy's float32 in another byte order.
+FLOAT = re.compile(r"(torch\.)?b?float(16|32|64|96|128)|[<>]f(2|4|8|12|16)")
+
+
+def check_dense(x: Any, name: str) -> None:
+    """Check that a tensor or array holds all of its numbers, one beside the other.
+
+    Args:
+        x: tensor or array, or nested lists
+        name: of the argument
+    Raises:
+        ValueError: a sparse or nested tensor, or an array of np.ma with masked entries, which
+            np.asarray would unmask; says how to make it dense
+    """
+    if _has_masked(x):
+        raise ValueError(
+            f"{name} has masked entries of np.ma, and a plain array has none; it should hold "
+            f"numbers only: {name}.filled(0), say. To hide keys pass mask="
+        )
+    if getattr(x, "is_nested", False):
+        raise ValueError(
+            f"{name} is a nested tensor; it should be dense: {name}.to_padded_tensor(0), and what "
+            "it fills up should be hidden"
+        )
+    layout = str(getattr(x, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise ValueError(f"{name} has layout {layout}; it should be dense: {name}.to_dense()")
+
+
+def _has_masked(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(_has_masked(row) for row in x if isinstance(row, list | tuple | np.ndarray))
+    return isinstance(x, np.ndarray) and bool(np.ma.is_masked(x))
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is floating point with at least 16 bits, so that sums can be computed in it.
+
+    Args:
+        dtype: of NumPy or torch
+    Returns: True for float16, bfloat16, float32, float64 and NumPy's longer ones
+    """
+    return FLOAT.fullmatch(str(dtype)) is not None
 
 
 def as_array(x: Any, name: str) -> np.ndarray:
@@ -21,7 +64,7 @@ def as_array(x: Any, name: str) -> np.ndarray:
         name: of the argument
     Returns: a plain array, without a copy if x is one
     Raises:
-        ValueError: as `kinds.check_dense`; rows of different lengths
+        ValueError: as `check_dense`; rows of different lengths
     """
     check_dense(x, name)
     try:
@@ -30,7 +73,7 @@ def as_array(x: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} has rows of different lengths; pad them first") from None
 
 
-def real_array(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
+def as_float64(x: Any, name: str) -> tuple[np.ndarray, np.dtype]:
     """Return x in float64, and the dtype of a reference's output for it.
 
     References compute in float64 and round once at the end.
@@ -177,33 +220,34 @@ def check_mask(mask: Any, target: tuple[int, ...], name: str = "mask") -> None:
             batch, B = n_q, and a mask of two axes, which may mean [n_q, n_k] or [B, n_k]
     """
     check_boolean(mask, name)
-    check_first_axis(mask, target, name)
-    try:
-        fits = np.broadcast_shapes(tuple(mask.shape), tuple(target)) == tuple(target)
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name} has shape {shape(mask)}, which does not broadcast to [..., n_q, n_k] = "
-            f"{list(target)}. A padding mask [B, n_k] becomes mask[:, None, None, :]"
-        )
+    check_broadcast(mask, target, name)
 
 
-def check_first_axis(x: Any, target: tuple[int, ...], name: str) -> None:
-    """Check that it is clear what the first of two axes is.
+def check_broadcast(x: Any, target: tuple[int, ...], name: str) -> None:
+    """Check that a mask or a bias broadcasts to the scores, and that it is clear how.
 
     Args:
         x: a mask or a bias
         target: shape of the scores, [..., n_q, n_k]
         name: of the argument
     Raises:
-        ValueError: a square batch, B = n_q, and two axes, which may mean [n_q, n_k] or [B, n_k]
+        ValueError: a shape that does not broadcast; a square batch, B = n_q, and two axes, which
+            may mean [n_q, n_k] or [B, n_k]
     """
     if len(target) == 4 and len(x.shape) == 2 and x.shape[0] == target[0] == target[2] > 1:
         raise ValueError(
             f"{name} has shape {shape(x)} and B = n_q = {target[0]}, so its first axis may be "
             f"either; it should have four axes. One row for each query? {name}[None, None]. One "
             f"for each sequence, as padding? {name}[:, None, None]"
+        )
+    try:
+        fits = np.broadcast_shapes(tuple(x.shape), tuple(target)) == tuple(target)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {shape(x)}, which does not broadcast to [..., n_q, n_k] = "
+            f"{list(target)}. One row for each sequence, [B, n_k]? {name}[:, None, None]"
         )
 
 
@@ -251,11 +295,7 @@ def check_scale(scale: Any, d_k: int) -> float:
     """
     if scale is None:
         return d_k**-0.5
-    if not is_number(scale):
-        raise ValueError(
-            f"scale is {scale!r}; it should be a finite number, or None for d_k ** -0.5"
-        )
-    return float(scale)
+    return check_number(scale, "scale", none=", or None for d_k ** -0.5")
 
 
 def is_number(value: Any) -> bool:
@@ -281,6 +321,7 @@ def check_number(
     at_least: float = -math.inf,
     above: float = -math.inf,
     below: float = math.inf,
+    none: str = "",
 ) -> float:
     """Check a real number.
 
@@ -288,15 +329,16 @@ def check_number(
         value: of Python or NumPy
         name: of the argument
         at_least, above, below: its range
+        none: for the message: what None means, where the caller takes it
     Returns: value as a float
     Raises:
         ValueError: value is not a finite number in range
     """
     number = float(value) if is_number(value) else math.nan
     if not (at_least <= number < below and number > above):
-        bounds = (("at least", at_least), ("above", above), ("below", below))
+        bounds = (("of at least", at_least), ("above", above), ("below", below))
         limits = " and ".join(f"{word} {bound:g}" for word, bound in bounds if math.isfinite(bound))
-        wanted = f"a finite number, {limits}" if limits else "a finite number"
+        wanted = f"a finite number {limits}".rstrip() + none
         raise ValueError(f"{name} is {value!r}; it should be {wanted}")
     return number
 
@@ -357,21 +399,6 @@ def check_flags(**flags: Any) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} is {value!r}; it should be True or False")
-
-
-def check_seed(seed: Any) -> int:
-    """Return the seed of a generator of random numbers as an int.
-
-    Args:
-        seed: a whole number from -2**63 to below 2**64, as torch takes it
-    Returns: the same number
-    Raises:
-        ValueError: not a whole number, or out of range
-    """
-    seed = check_size(seed, "seed", at_least=-(2**63))
-    if seed >= 2**64:
-        raise ValueError(f"seed is {seed}; it should be below 2**64")
-    return seed
 
 
 def check_impl(impl: str, choices: tuple[str, ...], name: str = "impl") -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from attention_src.kinds import check_dense
+from attention_src.shapes import check_dense
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KERNEL_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -89,7 +88,7 @@ def as_tensor(x: Any, name: str, what: str, **options: Any) -> Tensor:
     Returns: the tensor, x itself if it is one already; a copy of an array whose strides or byte
         order torch does not take
     Raises:
-        ValueError: no tensor can be made of x; as `kinds.check_dense`
+        ValueError: no tensor can be made of x; as `shapes.check_dense`
     """
     check_dense(x, name)
     if isinstance(x, Tensor):
@@ -144,51 +143,62 @@ def kernel_takes(x: Tensor) -> bool:
 
     Args:
         x: a tensor of any dtype
-    Returns: True if x is on a GPU, its dtype is one of KERNEL_DTYPES, and not `is_transformed`
+    Returns: True if x is on a GPU and its dtype is one of KERNEL_DTYPES
     """
-    return x.is_cuda and x.dtype in KERNEL_DTYPES and not is_transformed()
+    return x.is_cuda and x.dtype in KERNEL_DTYPES
 
 
-def is_transformed() -> bool:
-    """Whether torch.func (vmap, grad, jvp, hessian) or a forward derivative is under way.
+class _NoRule(torch.autograd.Function):
+    """Copies of tensors, without a rule for torch.func or forward derivatives: both refuse it."""
 
-    Returns: False under torch.compile, which traces through neither question
-    """
-    if torch.compiler.is_compiling():
-        return False
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for x in tensors)
 
-
-def check_kernel_derivatives(other: str) -> None:
-    """Check that no derivative is asked of a kernel that it lacks: a forward one would be 0.
-
-    Args:
-        other: the impl to choose instead
-    Raises:
-        RuntimeError: under torch.func.grad, torch.func.jvp and the like; vmap alone is fine
-    """
-    if not is_transformed():
-        return
-    levels = torch._C._functorch.get_interpreter_stack() or ()
-    mapped = all(level.key() == torch._C._functorch.TransformType.Vmap for level in levels)
-    if forward_ad._current_level >= 0 or not mapped:
-        missing = "no derivatives by torch.func (grad, jvp, hessian) and no forward ones"
-        raise RuntimeError(_KERNEL.format(missing, other))
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients
 
 
-def differentiate_no_further(operator: Any, other: str) -> None:
-    """Let an operator that computes gradients refuse a derivative of its own.
+def call_kernel(operator: Callable, other: str, *arguments: Any) -> Any:
+    """Call an operator whose kernels have derivatives by backward() only: a forward one would be 0.
 
     Args:
         operator: of torch.library
         other: the impl to choose instead
+        arguments: of the operator
+    Returns: what the operator does
+    Raises:
+        RuntimeError: under torch.func (vmap, grad, jvp, hessian), or forward derivatives
+    """
+    if not torch.compiler.is_compiling():
+        try:
+            _NoRule.apply(
+                *(x for x in arguments if isinstance(x, Tensor) and x.is_floating_point())
+            )
+        except RuntimeError as error:  # NotImplementedError is one, too
+            missing = "no derivatives by torch.func (grad, jvp, hessian, vmap) and no forward ones"
+            raise RuntimeError(_KERNEL.format(missing, other)) from error
+    return operator(*arguments)
+
+
+def refuse_derivatives(
+    operator: Any,
+    other: str,
+    has: str = "first derivatives only, no second ones (create_graph=True)",
+) -> None:
+    """Let an operator refuse a derivative of its own: most compute gradients themselves.
+
+    Args:
+        operator: of torch.library
+        other: the impl to choose instead
+        has: what its kernels have, for the message
     Raises:
         RuntimeError: not here, but where that derivative is asked for
     """
 
     def refuse(ctx: Any, *gradients: Any) -> None:
-        missing = "first derivatives only, no second ones (create_graph=True)"
-        raise RuntimeError(_KERNEL.format(missing, other))
+        raise RuntimeError(_KERNEL.format(has, other))
 
     operator.register_autograd(refuse)
 

@@ -8,13 +8,13 @@ from attention_src.attention import layer
 from attention_src.attention.bias import Alibi
 from attention_src.attention.reference import attention
 from attention_src.flash.layer import flash_attention
-from attention_src.kinds import is_float
 from attention_src.linear.layer import linear_attention
 from attention_src.models.smollm2.checks import check_ids
 from attention_src.models.smollm2.config import Config
 from attention_src.multihead.layer import MultiHeadAttention
 from attention_src.rope import layer as rope
 from attention_src.rope import reference as rope_in_numpy
+from attention_src.shapes import is_float
 from attention_src.tensors import as_tensor
 
 Q = torch.arange(24.0).reshape(1, 2, 3, 4).sin()

@@ -164,8 +164,8 @@ CHOICES = {
     ),
 }
 INSIDE = {
-    "attention.layer.attend",
-    "flash.layer.attend",
+    "attention.layer.attention_with_options",
+    "flash.layer.flash_attention_with_options",
     "linear.checks.check_form",
     "linear.layer_delta_steps.run_delta",
     "linear.layer_gated.run_gated",
@@ -173,7 +173,7 @@ INSIDE = {
     "linear.layer_parts.uses_kernel",
     "linear.reference_parts.run",
     "models.smollm2.forward.forward",
-    "models.smollm2.generate.generate",
+    "models.smollm2.generate.Model.logits",
     "models.smollm2.generate.generate_ids",
     "models.smollm2.learner.forward.forward",
     "ring.layer_rounds.attend_in_rounds",

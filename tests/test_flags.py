@@ -117,7 +117,7 @@ def test_every_function_has_a_flag_to_check():
 @pytest.mark.parametrize(
     ("argument", "value", "says"),
     [
-        ("base", "large", "base is 'large'; it should be a finite number, above 1"),
+        ("base", "large", "base is 'large'; it should be a finite number above 1"),
         ("scaling", 2.0, "scaling"),
         ("impl", "dense", "impl is 'dense'; it should be one of"),
     ],

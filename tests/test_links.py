@@ -1,4 +1,5 @@
-"""Links outside the site lead somewhere: in README, CONTRIBUTING and the notebooks. So do paths.
+"""Links outside the site lead somewhere: in README, CONTRIBUTING, docs/ and the notebooks. So do
+paths. And each of those documents is short.
 
 Inside the site, `make book` fails on a link, label, term or citation that does not resolve.
 """
@@ -12,12 +13,20 @@ import pytest
 from tools.book.chapters import Book
 
 BOOK = Book(Path(__file__).parents[1])
-PAGES = [BOOK.root / "README.md", BOOK.root / "CONTRIBUTING.md"]
-FOLDERS = "attention_src|benchmarks|book|tests|tools"
+PAGES = [
+    *(BOOK.root / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *sorted((BOOK.root / "docs").glob("*.md")),
+]
+WORDS = 900  # what somebody reads before a first change
+FOLDERS = "attention_src|benchmarks|book|docs|tests|tools"
 MARKDOWN = [
-    *PAGES,
+    *PAGES[:2],
     *(p for folder in FOLDERS.split("|") for p in (BOOK.root / folder).rglob("*.md")),
 ]
+
+
+def name_of(page):
+    return str(page.relative_to(BOOK.root))
 
 
 def links(text):
@@ -52,7 +61,12 @@ def problem(page, target):
     return None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_document_is_short(page):
+    assert len(page.read_text("utf-8").split()) <= WORDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
     targets = links(page.read_text("utf-8"))
     assert targets and [p for t in targets if (p := problem(page, t))] == []
@@ -64,7 +78,7 @@ def test_broken_links_are_found():
     assert found == ["none.md: no such file", "#none: no such heading"]
 
 
-@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(BOOK.root)))
+@pytest.mark.parametrize("page", MARKDOWN, ids=name_of)
 def test_files_named_in_code_exist(page):
     assert [path for path in paths(page.read_text("utf-8")) if not any(BOOK.root.glob(path))] == []
 

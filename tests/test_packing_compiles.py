@@ -12,7 +12,6 @@ import torch
 
 from attention_src.flash.layer import flash_attention
 from attention_src.flash.layer_packed import packed_attention
-from attention_src.linear.layer import linear_attention
 from attention_src.packing import Packing
 
 q, k, v = (torch.randn(1, 2, 9, 8, requires_grad=True) for _ in range(3))
@@ -27,23 +26,17 @@ def packed(cu_seqlens):
     return packed_attention(q, k, v, cu_seqlens, causal=True)
 
 
-def linear(cu_seqlens):
-    return linear_attention(q, k, v, cu_seqlens=cu_seqlens)
-
-
-for function in (packed, linear):
-    torch.compiler.reset()
-    try:
-        torch.compile(function, backend="eager", fullgraph=True)(SPLITS[0])
-    except torch._dynamo.exc.TorchDynamoException as error:
-        assert "packing.py" in str(error)
-    else:
-        raise AssertionError("it compiles into one graph now: say so in packing.py")
-    torch.compiler.reset()
-    in_parts = torch.compile(function, backend="aot_eager")
-    for cu_seqlens in SPLITS:
-        found = with_gradients(in_parts(cu_seqlens))
-        torch.testing.assert_close(found, with_gradients(function(cu_seqlens)))
+try:
+    torch.compile(packed, backend="eager", fullgraph=True)(SPLITS[0])
+except torch._dynamo.exc.TorchDynamoException as error:
+    assert "packing.py" in str(error)
+else:
+    raise AssertionError("it compiles into one graph now: say so in packing.py")
+torch.compiler.reset()
+in_parts = torch.compile(packed, backend="aot_eager")
+for cu_seqlens in SPLITS:
+    found = with_gradients(in_parts(cu_seqlens))
+    torch.testing.assert_close(found, with_gradients(packed(cu_seqlens)))
 
 
 def outside(queries, keys):

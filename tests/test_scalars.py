@@ -25,7 +25,6 @@ ARRAY = Q.numpy()
 # What takes a number, and a number that it takes.
 TAKES = {
     "temperature": (lambda x: softmax([1.0, 3.0], temperature=x), 0.5),
-    "dropout": (lambda x: layer.attention(Q, Q, Q, dropout=x, seed=0), 0.25),
     "scale": (lambda x: layer.attention(Q, Q, Q, scale=x), 0.5),
     "scale in NumPy": (lambda x: attention.attention(ARRAY, ARRAY, ARRAY, scale=x), 0.5),
     "scale, linear": (lambda x: linear.linear_attention(Q, Q, Q, scale=x), 0.5),
@@ -46,7 +45,7 @@ def test_numbers_of_numpy_are_numbers(name, untyped):
     right = call(number)
     for kind in (np.float64, np.float32, np.float16, Fraction):
         np.testing.assert_allclose(call(kind(number)), right, atol=0, rtol=1e-12)
-    whole = {"dropout": 0, "base": 2}.get(name, 1)
+    whole = {"base": 2}.get(name, 1)
     np.testing.assert_array_equal(call(np.int8(whole)), call(whole))
 
 
@@ -64,7 +63,7 @@ def test_checks_of_numbers():
     assert not any(map(is_number, [*WRONG, float("inf"), np.float32("nan"), torch.tensor(1.0)]))
     assert check_number(np.float32(0.5), "x", above=0, below=1) == 0.5
     for bad in (0, 1, -1.0):
-        with pytest.raises(ValueError, match=r"x is .*; it should be a finite number, above 0"):
+        with pytest.raises(ValueError, match=r"x is .*; it should be a finite number above 0"):
             check_number(bad, "x", above=0, below=1)
 
 

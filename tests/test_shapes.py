@@ -31,14 +31,14 @@ def test_values_that_come_back():
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
 def test_integers_become_float64(dtype):
-    x, answer = shapes.real_array(np.ones(2, dtype=dtype), "x")
+    x, answer = shapes.as_float64(np.ones(2, dtype=dtype), "x")
     assert x.dtype == answer == np.float64
 
 
 def test_real_array_keeps_wide_numbers_and_copies_nothing():
     x = np.ones(3)
-    assert shapes.real_array(x, "x")[0] is x
-    assert shapes.real_array(np.ones(3, np.longdouble), "x")[0].dtype == np.longdouble
+    assert shapes.as_float64(x, "x")[0] is x
+    assert shapes.as_float64(np.ones(3, np.longdouble), "x")[0].dtype == np.longdouble
 
 
 BAD = [
@@ -63,8 +63,8 @@ BAD = [
     (lambda: shapes.check_size(True, "n_q"), "n_q is True"),
     (lambda: shapes.check_size(0, "n_q", at_least=1), "n_q is 0; it should be at least 1"),
     (lambda: shapes.check_impl("fast", ("auto", "dense")), "impl is 'fast'.*'auto', 'dense'"),
-    (lambda: shapes.real_array([None], "k"), "k has dtype object"),
-    (lambda: shapes.real_array(torch.ones(2), "k"), r"k is a torch tensor.*k.detach\(\)"),
+    (lambda: shapes.as_float64([None], "k"), "k has dtype object"),
+    (lambda: shapes.as_float64(torch.ones(2), "k"), r"k is a torch tensor.*k.detach\(\)"),
 ]
 
 

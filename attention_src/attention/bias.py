@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.kinds import check_dense, is_float
-from attention_src.shapes import check_size, shape
+from attention_src.shapes import check_dense, check_size, is_float, shape
 
 
 @own_errstate()

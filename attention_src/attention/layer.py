@@ -13,8 +13,6 @@ from torch import Tensor
 
 from attention_src.attention.layer_scores import (
     bias_tensor,
-    check_dropout,
-    dropped,
     fused_attention,
     masked_scores,
     sink_column,
@@ -22,9 +20,9 @@ from attention_src.attention.layer_scores import (
     visible_keys,
 )
 from attention_src.attention.score_modifiers import ScoreOptions
-from attention_src.shapes import check_heads, check_impl, check_scale, check_seed
+from attention_src.shapes import check_heads, check_impl, check_scale
 from attention_src.softmax.layer import softmax
-from attention_src.tensors import check_tensors, is_transformed, without_autocast
+from attention_src.tensors import check_tensors, without_autocast
 
 IMPLS = ("auto", "dense", "sdpa")
 
@@ -41,8 +39,6 @@ def attention(
     bias: Any = None,
     softcap: float | None = None,
     sink_logits: Tensor | None = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n_q d_v"]:
     """As `reference.attention`, on tensors, with gradients and grouped key/value heads.
@@ -59,61 +55,49 @@ def attention(
             gets a gradient
         softcap: as for `reference.attention`
         sink_logits: [H]  as for `reference.attention`, with a gradient
-        dropout: share of the weights that are set to 0; the others are divided by 1 - dropout
-        seed: of dropout, on q's device; None = torch's own random numbers
         impl: "dense" (the equation step by step, in float32 at least), "sdpa" (torch's fused
-            function, once differentiable; no softcap, sinks or dropout) or "auto": "dense" with
-            one of those three and under torch.func, else "sdpa"
+            function, once differentiable; no softcap or sinks) or "auto": "dense" with one of
+            those two, else "sdpa"
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: shapes, dtypes or devices that do not fit; a mask that is not boolean; causal
-            that is neither True nor False; a seed that is not a whole number; an impl that
-            does not exist here, or cannot do what is asked
-        RuntimeError: a derivative that "sdpa" lacks: a second one, or a forward one
+            that is neither True nor False; an impl that does not exist here, or cannot do what
+            is asked
+        RuntimeError: what "sdpa" lacks: a second derivative, a forward one, torch.func.vmap
     Cost: 2 B H n_q n_k (d_k + d_v) FLOP; dense needs O(B H n_q n_k) memory.
-    Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245. dropout: Vaswani et al. 2017,
-        arXiv:1706.03762, in their code.
+    Source: grouped heads: Ainslie et al. 2023, arXiv:2305.13245.
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    return attend(q, k, v, options, dropout, seed, impl)
+    return attention_with_options(q, k, v, options, impl)
 
 
 @without_autocast
-def attend(
+def attention_with_options(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     options: ScoreOptions,
-    dropout: float = 0.0,
-    seed: int | None = None,
     impl: str = "auto",
 ) -> Float[Tensor, "B H n_q d_v"]:
     """As `attention`, with the options as one object.
 
     Args:
-        q, k, v, dropout, seed, impl: as for `attention`
+        q, k, v, impl: as for `attention`
         options: what changes the scores
     Returns: [B, H, n_q, d_v]  o, in q's dtype
     Raises:
         ValueError: as `attention`
     """
-    if seed is not None:
-        check_seed(seed)
-    dropout = check_dropout(dropout)
-    impl = _check_impl(
-        impl, softcap=options.softcap, sink_logits=options.sink_logits, dropout=dropout or None
-    )
+    impl = _check_impl(impl, softcap=options.softcap, sink_logits=options.sink_logits)
     check_tensors(q=q, k=k, v=v)
     check_heads(q, k, v)
     scale = check_scale(options.scale, q.shape[-1])
-    if impl == "auto":  # torch's fused function has few derivatives
-        impl = "dense" if is_transformed() else "sdpa"
     o = None
-    if impl == "sdpa" and 0 not in (*q.shape, *v.shape):  # empty input: use dense
+    if impl != "dense" and 0 not in (*q.shape, *v.shape):  # empty input: use dense
         o = _fused(q, k, v, options, scale)
     if o is not None:
         return o
-    p = dropped(_weights(q, k, options), dropout, seed)
+    p = _weights(q, k, options)
     o = torch.einsum("bhqk,bhkd->bhqd", stack_groups(p, v.shape[1]), v.to(p.dtype))
     return o.reshape(*q.shape[:3], v.shape[-1]).to(q.dtype)
 

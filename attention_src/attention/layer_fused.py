@@ -8,8 +8,8 @@ from torch import Tensor
 
 ONLY_ONCE = (
     'impl "sdpa", which "auto" chooses too, has first derivatives only, by backward(), '
-    "torch.autograd.grad or torch.func.grad. For second ones (create_graph=True, hessian) and "
-    'forward ones (jvp, jacfwd) it should be "dense"'
+    "torch.autograd.grad or torch.func.grad. For second ones (create_graph=True, hessian), forward "
+    'ones (jvp, jacfwd) and torch.func.vmap it should be "dense"'
 )
 
 
@@ -30,7 +30,7 @@ def torch_attention(
         is_causal: as there, top-left
     Returns: [B, H, n_q, d_v]
     Raises:
-        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
+        RuntimeError: a second derivative, a forward one as by torch.func.jvp, or torch.func.vmap
     """
     grouped = q.shape[1] != k.shape[1]
 
@@ -42,17 +42,13 @@ def torch_attention(
     if torch.compiler.is_compiling():  # which has first derivatives only, whatever it compiles
         return fused(q, k, v)
     try:
-        if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
-            q, k, v = _Once.apply(q, k, v)
-        return fused(q, k, v)
+        return fused(*(q, k, v) if torch.is_inference_mode_enabled() else _Once.apply(q, k, v))
     except NotImplementedError as error:  # a forward derivative
         raise RuntimeError(ONLY_ONCE) from error
 
 
 class _Once(torch.autograd.Function):
     """Returns what it is given. Its gradient can be taken once, whatever the backend could do."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -61,6 +57,10 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
         pass
+
+    @staticmethod
+    def vmap(*_: Any) -> Any:
+        raise RuntimeError(ONLY_ONCE)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:

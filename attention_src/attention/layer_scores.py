@@ -1,4 +1,4 @@
-"""The steps of attention on torch tensors: visibility, scores, dropout, torch's own function."""
+"""The steps of attention on torch tensors: visibility, scores, torch's own function."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from torch import Tensor
 from attention_src.attention.bias import Alibi
 from attention_src.attention.layer_fused import torch_attention
 from attention_src.attention.score_modifiers import ScoreOptions, check_bias, check_sink_logits
-from attention_src.shapes import check_groups, check_mask, check_scale, check_seed, is_number
-from attention_src.tensors import as_tensor, check_tensors, compute_dtype, is_transformed
+from attention_src.shapes import check_groups, check_mask, check_scale
+from attention_src.tensors import as_tensor, check_tensors, compute_dtype
 
 
 def visible_keys(
@@ -127,42 +127,6 @@ def stack_groups(x: Tensor, H_kv: int) -> Tensor:
     return x.reshape(x.shape[0], H_kv, group * x.shape[2], x.shape[3])
 
 
-def check_dropout(dropout: Any) -> float:
-    """Return the share of weights to drop.
-
-    Args:
-        dropout: a number from 0 to below 1
-    Returns: the same number, a float
-    Raises:
-        ValueError: anything else
-    """
-    if not is_number(dropout) or not 0 <= dropout < 1:
-        raise ValueError(f"dropout is {dropout!r}; it should be a number from 0 to below 1")
-    return float(dropout)
-
-
-def dropped(p: Tensor, dropout: float, seed: int | None) -> Tensor:
-    """Set each weight to 0 with probability dropout, and divide the others by 1 - dropout.
-
-    Args:
-        p: [B, H, n_q, n_k]  weights
-        dropout: from `check_dropout`
-        seed: None = torch's own random numbers
-    Returns: [B, H, n_q, n_k]
-    Raises:
-        ValueError: a seed that is not a whole number
-    Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its scaled form.
-    """
-    seed = None if seed is None else check_seed(seed)
-    if not dropout:
-        return p
-    generator = None
-    if seed is not None:
-        generator = torch.Generator(p.device).manual_seed(seed)
-    kept = torch.rand(p.shape, generator=generator, device=p.device) >= dropout
-    return p * kept / (1 - dropout)
-
-
 def fused_attention(
     q: Tensor,
     k: Tensor,
@@ -185,7 +149,7 @@ def fused_attention(
         is_causal: causal with n_q = n_k, and neither visible nor bias is given
     Returns: [B, H, n_q, d_v]  o; None = its answer cannot be trusted: use dense
     Raises:
-        RuntimeError: a second derivative, or a forward one as by torch.func.jvp
+        RuntimeError: as `layer_fused.torch_attention`
     """
     fully_masked = None
     if bias is not None:  # torch takes one tensor: the bias, with −inf where hidden
@@ -197,10 +161,11 @@ def fused_attention(
         fully_masked = ~visible.any(dim=-1, keepdim=True)  # [..., n_q, 1]
         visible = visible | fully_masked
     o = torch_attention(q, k, v, visible, scale, is_causal)
-    if q.is_cpu and (torch.compiler.is_compiling() or is_transformed()):  # which cannot branch
-        o = _nan_where_lost(o, q, k)
-    elif q.is_cpu and not is_trusted(o, fully_masked):
-        return None
+    if q.is_cpu:  # where, and only where, a row may be wrong
+        if torch.compiler.is_compiling():  # which cannot branch
+            o = _nan_where_lost(o, q, k)
+        elif not is_trusted(o, fully_masked):
+            return None
     return o if fully_masked is None else o.masked_fill(fully_masked, 0)
 
 

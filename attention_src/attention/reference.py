@@ -19,16 +19,17 @@ from attention_src.attention.score_modifiers import ScoreOptions, check_bias, ch
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     as_array,
+    as_float64,
     check_leading,
     check_mask,
     check_qkv,
     check_scale,
-    real_array,
+    check_shape,
 )
 from attention_src.softmax.reference_float64 import log_sum_exp64, softmax64, softmax_backward64
 
 
-@own_errstate()
+@own_errstate(invalid="ignore")  # NaN is a valid result
 def attention(
     q: Any,
     k: Any,
@@ -69,10 +70,14 @@ def attention(
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
     q, k, v, dtype = _checked(q, k, v)
-    return attend64(q, k, v, options).astype(dtype)
+    scale = check_scale(scale, q.shape[-1])
+    s = scale * (q @ k.swapaxes(-1, -2))  # [..., n_q, n_k]  one product for each query and key
+    s = _changed(s, v, options)  # what the keywords ask for: softcap, bias, −inf where hidden
+    p = _softmax(s, sink_logits)  # [..., n_q, n_k]  each row: how much of each value
+    return (p @ v).astype(dtype)  # [..., n_q, d_v]
 
 
-@own_errstate()
+@own_errstate(invalid="ignore")  # NaN is a valid result
 def attention_weights(
     q: Any,
     k: Any,
@@ -98,11 +103,12 @@ def attention_weights(
     Source: Vaswani et al. 2017, arXiv:1706.03762, Eq. 1.
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    q, k, _, dtype = _checked(q, k)
-    return _weights(_scores(q, k, None, options), sink_logits).astype(dtype)
+    q, k, v, dtype = _checked(q, k)
+    s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))  # [..., n_q, n_k]
+    return _softmax(_changed(s, v, options), sink_logits).astype(dtype)
 
 
-@own_errstate()
+@own_errstate(invalid="ignore")  # NaN is a valid result
 def attention_lse(
     q: Any,
     k: Any,
@@ -127,11 +133,12 @@ def attention_lse(
     Source: Dao 2023, arXiv:2307.08691, Algorithm 1 (their L is our lse).
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
-    q, k, _, dtype = _checked(q, k)
-    return log_sum_exp64(_with_sink(_scores(q, k, None, options), sink_logits)).astype(dtype)
+    q, k, v, dtype = _checked(q, k)
+    s = check_scale(scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))  # [..., n_q, n_k]
+    return log_sum_exp64(_with_sink(_changed(s, v, options), sink_logits)).astype(dtype)
 
 
-@own_errstate()
+@own_errstate(invalid="ignore")  # NaN is a valid result
 def attention_backward(
     q: Any,
     k: Any,
@@ -168,85 +175,55 @@ def attention_backward(
     """
     options = ScoreOptions(mask, causal, scale, bias, softcap, sink_logits)
     q64, k64, v64, _ = _checked(q, k, v)
-    s = _scores(q64, k64, v64, options)
-    do64, _ = real_array(do, "do")
-    leading = np.broadcast_shapes(s.shape[:-2], v64.shape[:-2])
-    if do64.shape != (*leading, s.shape[-2], v64.shape[-1]):
-        raise ValueError(
-            f"do has shape {list(do64.shape)}; it should have o's shape "
-            f"{[*leading, s.shape[-2], v64.shape[-1]]}"
-        )
     scale = check_scale(scale, q64.shape[-1])
-    p = np.broadcast_to(_weights(s, sink_logits), (*leading, *s.shape[-2:]))  # [..., n_q, n_k]
+    products = scale * (q64 @ k64.swapaxes(-1, -2))  # [..., n_q, n_k]
+    s = _changed(products, v64, options)
+    do64, _ = as_float64(do, "do")
+    rows = (*np.broadcast_shapes(s.shape[:-2], v64.shape[:-2]), s.shape[-2])
+    check_shape(do64, "do", "[..., n_q, d_v]", (*rows, v64.shape[-1]))
+    p = np.broadcast_to(_softmax(s, sink_logits), (*rows, s.shape[-1]))  # [..., n_q, n_k]
     dv = p.swapaxes(-1, -2) @ do64  # [..., n_k, d_v]
     dp = do64 @ v64.swapaxes(-1, -2)  # [..., n_q, n_k]
     ds = softmax_backward64(p, dp)  # [..., n_q, n_k]
     if softcap is not None:
-        ds = ds * (1 - np.tanh(scale * (q64 @ k64.swapaxes(-1, -2)) / softcap) ** 2)
+        ds = ds * (1 - np.tanh(products / softcap) ** 2)
     dq = scale * (ds @ k64)  # [..., n_q, d_k]
     dk = scale * (ds.swapaxes(-1, -2) @ q64)  # [..., n_k, d_k]
     return _like(dq, q), _like(dk, k), _like(dv, v)
 
 
-@own_errstate()
-def attend64(
-    q: Float[np.ndarray, "*batch_q n_q d_k"],
-    k: Float[np.ndarray, "*batch_k n_k d_k"],
-    v: Float[np.ndarray, "*batch_v n_k d_v"],
-    options: ScoreOptions,
-) -> Float[np.ndarray, "*batch n_q d_v"]:
-    """As `attention`, on float64 arrays whose shapes were checked.
-
-    Args:
-        q, k, v: [..., n_q, d_k], [..., n_k, d_k], [..., n_k, d_v]
-        options: of the scores
-    Returns: [..., n_q, d_v]  o
-    Raises:
-        ValueError: options that do not fit the scores
-    """
-    return _weights(_scores(q, k, v, options), options.sink_logits) @ v
-
-
-def _checked(q: Any, k: Any, *values: Any) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
+def _checked(q: Any, k: Any, v: Any = None) -> tuple[np.ndarray, np.ndarray, Any, np.dtype]:
     """q, k and v in float64 (v is None if there are no values), and the dtype of the answer."""
-    q, dtype = real_array(q, "q")
-    k, _ = real_array(k, "k")
-    v = real_array(values[0], "v")[0] if values else None
+    q, dtype = as_float64(q, "q")
+    k, _ = as_float64(k, "k")
+    v = None if v is None else as_float64(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
     return q, k, v, dtype
 
 
-def _scores(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray | None, options: ScoreOptions
+def _changed(
+    s: np.ndarray, v: np.ndarray | None, options: ScoreOptions
 ) -> Float[np.ndarray, "*batch n_q n_k"]:
-    """Scores, changed as the options say, with −inf where hidden."""
-    with np.errstate(invalid="ignore"):  # NaN is a valid result
-        s = check_scale(options.scale, q.shape[-1]) * (q @ k.swapaxes(-1, -2))
-        if options.softcap is not None:
-            s = options.softcap * np.tanh(s / options.softcap)
-        if options.bias is not None:
-            s = s + _bias(options.bias, s.shape)
+    """The scores, changed as the options say, with −inf where hidden; without options, s."""
+    if options.softcap is not None:
+        s = options.softcap * np.tanh(s / options.softcap)
+    if options.bias is not None:
+        bias = options.bias
+        if not isinstance(bias, Alibi):
+            bias, _ = as_float64(bias, "bias")
+        check_bias(bias, s.shape)
+        s = s + (bias.array(*s.shape[-2:]) if isinstance(bias, Alibi) else bias)
     if options.mask is not None:
         mask = as_array(options.mask, "mask")
         leading = s.shape[:-2] if v is None else np.broadcast_shapes(s.shape[:-2], v.shape[:-2])
         check_mask(mask, (*leading, *s.shape[-2:]))
         s = np.where(mask, s, -np.inf)
-    if options.causal:
-        s = np.where(causal_mask(*s.shape[-2:]), s, -np.inf)
-    return s
+    return np.where(causal_mask(*s.shape[-2:]), s, -np.inf) if options.causal else s
 
 
-def _bias(bias: Any, target: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-    """The bias as numbers that broadcast to the scores."""
-    if not isinstance(bias, Alibi):
-        bias, _ = real_array(bias, "bias")
-    check_bias(bias, target)
-    return bias.array(*target[-2:]) if isinstance(bias, Alibi) else bias
-
-
-def _weights(s: np.ndarray, sink_logits: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
-    """p, without the weight that a sink takes."""
+def _softmax(s: np.ndarray, sink_logits: Any) -> Float[np.ndarray, "*batch n_q n_k"]:
+    """The weights, without the one that a sink takes."""
     return softmax64(_with_sink(s, sink_logits))[..., : s.shape[-1]]
 
 
@@ -254,14 +231,14 @@ def _with_sink(s: np.ndarray, sink_logits: Any) -> np.ndarray:
     """The scores, and one more column for the learned sink of each head."""
     if sink_logits is None:
         return s
-    sink, _ = real_array(sink_logits, "sink_logits")
+    sink, _ = as_float64(sink_logits, "sink_logits")
     check_sink_logits(sink, s.shape)
     return np.concatenate([s, np.broadcast_to(sink[:, None, None], (*s.shape[:-1], 1))], axis=-1)
 
 
 def _like(gradient: np.ndarray, x: Any) -> np.ndarray:
     """Sum a gradient over the axes along which x was broadcast, and convert it to x's dtype."""
-    array, dtype = real_array(x, "x")
+    array, dtype = as_float64(x, "x")
     new = gradient.ndim - array.ndim  # leading axes that x does not have
     repeated = [
         a + new for a, n in enumerate(array.shape) if n == 1 and gradient.shape[a + new] > 1

@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from attention_src.attention.bias import Alibi
-from attention_src.kinds import check_dense, is_float
-from attention_src.shapes import check_first_axis, check_flags, check_shape, is_number, shape
+from attention_src.shapes import (
+    check_broadcast,
+    check_dense,
+    check_flags,
+    check_number,
+    check_shape,
+    is_float,
+    shape,
+)
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,7 @@ def check_softcap(softcap: Any) -> float | None:
     """
     if softcap is None:
         return None
-    if not is_number(softcap) or softcap <= 0:
-        raise ValueError(
-            f"softcap is {softcap!r}; it should be a finite number above 0, or None for no bound"
-        )
-    return float(softcap)
+    return check_number(softcap, "softcap", above=0, none=", or None for no bound")
 
 
 def check_bias(bias: Any, target: tuple[int, ...]) -> None:
@@ -80,16 +81,7 @@ def check_bias(bias: Any, target: tuple[int, ...]) -> None:
             "added to the scores, or be an Alibi. To hide keys pass mask="
         )
     check_dense(bias, "bias")
-    check_first_axis(bias, target, "bias")
-    try:
-        fits = np.broadcast_shapes(tuple(bias.shape), tuple(target)) == tuple(target)
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"bias has shape {shape(bias)}, which does not broadcast to [..., H, n_q, n_k] = "
-            f"{list(target)}. One row for each sequence, [B, n_k]? bias[:, None, None]"
-        )
+    check_broadcast(bias, target, "bias")
 
 
 def check_sink_logits(sink_logits: Any, target: tuple[int, ...]) -> None:

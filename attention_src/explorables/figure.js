@@ -5,9 +5,8 @@ import { rect, stage, text } from "./scene.js";
 
 // What a figure consists of, from pure functions of (state, given): picture, sentence, compute, and
 // spoken, which is what is read out. controls are { node, follow(state, picture) }: follow shows the
-// state.
-// A picture may have a pad, { area, under, sideways }: where a pointer is held, drag(under([x, y])) changes
-// the state.
+// state. A picture may have a pad, { area, under, sideways }: where a pointer is held on this area,
+// drag(under([x, y]), state) is the change; sideways: only x counts.
 export function figure(host, given, { label, start, picture, sentence, compute, spoken, controls, drag }) {
   const state = { ...start };
   const { svg, front, said, spoken: heard, show, speak } = stage(label);

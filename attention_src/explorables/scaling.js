@@ -86,8 +86,8 @@ export function compute({ query, ...choice }) {
 export function picture(state, width) {
   const { weights, slopes } = compute(state);
   const low = HEIGHT + 58;
-  const said = "How far the weights move when the query does:";
-  const dots = "a dot for each of 40 queries.";
+  const said = "How far the weights move when the query";
+  const dots = "does: a dot for each of 40 queries.";
   const two = isNarrow(width) ? 17 : 0; // lines that have room for the words
   const marks = [
     ...barMarks(width, weights),

@@ -26,7 +26,7 @@ from attention_src.flash.layer_arguments import bias_and_slopes, check_lengths, 
 from attention_src.flash.layer_tiled import tiled_attention
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_impl, check_scale
-from attention_src.tensors import check_kernel_derivatives, check_tensors, kernel_takes
+from attention_src.tensors import call_kernel, check_tensors, kernel_takes
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 IMPLS = ("auto", "dense", "sdpa", "tiled", "triton")
@@ -84,7 +84,8 @@ def flash_attention(
     Source: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691, Algorithms 1 and 2.
     """
     options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
-    return attend(q, k, v, options, (window, sinks, lookahead), key_lengths, impl)[0]
+    reach = (window, sinks, lookahead)
+    return flash_attention_with_options(q, k, v, options, reach, key_lengths, impl)[0]
 
 
 def flash_attention_with_lse(
@@ -119,12 +120,12 @@ def flash_attention_with_lse(
     """
     options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
     reach = (window, sinks, lookahead)
-    o, lse = attend(q, k, v, options, reach, key_lengths, impl, with_lse=True)
+    o, lse = flash_attention_with_options(q, k, v, options, reach, key_lengths, impl, with_lse=True)
     assert lse is not None  # it was asked for
     return o, lse
 
 
-def attend(
+def flash_attention_with_options(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -164,7 +165,7 @@ def attend(
             t = visibility.positions(torch.arange(q.shape[-2], device=q.device), lengths)
             bias = Alibi(slopes).tile(t, torch.arange(k.shape[-2], device=q.device))
         masked = ScoreOptions(mask, False, scale, bias, softcap, sink_logits)
-        o = dense.attend(q, k, v, masked, impl=impl)
+        o = dense.attention_with_options(q, k, v, masked, impl=impl)
         return o, dense.scores_lse(q, k, masked) if with_lse else None
     if impl == "tiled":
         o, lse = tiled_attention(q, k, v, lengths, visibility, scale, softcap, bias, slopes)
@@ -176,10 +177,9 @@ def attend(
             )
         from attention_src.flash.kernel import flash_forward
 
-        check_kernel_derivatives("dense")
         window, sinks, lookahead = reach
         rule = (bool(options.causal), window or 0, sinks, scale, lookahead, softcap or 0.0, slopes)
-        o, lse_log2 = flash_forward(q, k, v, lengths, *rule)
+        o, lse_log2 = call_kernel(flash_forward, "dense", q, k, v, lengths, *rule)
         if sink_logits is None and not with_lse:
             return o, None
         lse = lse_log2 * math.log(2)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attention_src.attention.bias import Alibi
 from attention_src.attention.score_modifiers import ScoreOptions
-from attention_src.flash.layer import attend
+from attention_src.flash.layer import flash_attention_with_options
 from attention_src.packing import Packing
 from attention_src.shapes import check_heads
 from attention_src.tensors import check_tensors
@@ -67,7 +67,9 @@ def packed_attention(
     """
     rows, lengths, queries = _take_apart(q, k, v, cu_seqlens, cu_seqlens_k, bias)
     options = ScoreOptions(None, causal, scale, bias, softcap, sink_logits)
-    return queries.unpad(attend(*rows, options, (window, sinks, lookahead), lengths, impl)[0])
+    reach = (window, sinks, lookahead)
+    o, _ = flash_attention_with_options(*rows, options, reach, lengths, impl)
+    return queries.unpad(o)
 
 
 def _take_apart(

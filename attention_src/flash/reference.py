@@ -14,12 +14,12 @@ from attention_src.errstate import own_errstate
 from attention_src.flash.visibility import Visibility, blocks
 from attention_src.shapes import (
     as_array,
+    as_float64,
     check_leading,
     check_qkv,
     check_scale,
     check_shape,
     check_size,
-    real_array,
 )
 
 
@@ -181,7 +181,7 @@ def _add(total: np.ndarray, rows: slice, tile: np.ndarray) -> None:
 def _array(x: Any, name: str) -> np.ndarray:
     """x as an array of floats, not copied if it already is one: tiles are cast one by one."""
     is_float = isinstance(x, np.ndarray) and x.dtype.kind == "f"
-    return as_array(x, name) if is_float else real_array(x, name)[0]
+    return as_array(x, name) if is_float else as_float64(x, name)[0]
 
 
 def _checked(

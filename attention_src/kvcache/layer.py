@@ -18,10 +18,9 @@ from attention_src.kvcache.cache import (
 )
 from attention_src.shapes import check_groups, check_impl, check_scale
 from attention_src.tensors import (
-    check_kernel_derivatives,
+    call_kernel,
     check_tensors,
     compute_dtype,
-    is_transformed,
     kernel_takes,
     without_autocast,
 )
@@ -53,10 +52,10 @@ def decode_attention(
         impl: "dense": read the cache, then attend; works for every cache. "sdpa": the same with
             torch's fused function. "tiled": dense on tiles of 256 keys, joined by `merge_partials`
             as the kernels do. "triton": a kernel attends to the cache's storage in place, without
-            a copy; for contiguous, windowed and paged caches, and for symmetric 8-bit codes without
-            a residual. "auto": "triton" for CUDA tensors in float16, bfloat16 or float32 with such
-            a cache and d_k and d_v of at most 256 (8-bit codes: an even d_v), "dense" under
-            torch.func, else "sdpa".
+            a copy and without gradients; for contiguous, windowed and paged caches, and for
+            symmetric 8-bit codes without a residual. "auto": "triton" for CUDA tensors in float16,
+            bfloat16 or float32 that require no gradient, with such a cache and d_k and d_v of at
+            most 256 (8-bit codes: an even d_v), else "sdpa".
     Returns: [B, H, 1, d_v]  o, in q's dtype, differentiable in q; 0 for a sequence without tokens.
         Before the first append a cache does not know d_v; then d_k is taken.
     Raises:
@@ -78,8 +77,7 @@ def decode_attention(
     if cache.layout is None:
         return torch.zeros_like(q)
     if impl == "auto":
-        fused = "dense" if is_transformed() else "sdpa"
-        impl = "triton" if _prefers_kernel(q, cache) else fused
+        impl = "triton" if _prefers_kernel(q, cache) else "sdpa"
     if impl == "triton":
         return _triton(q, cache, scale)
     if impl == "tiled":
@@ -100,7 +98,7 @@ def _fused(
     scale: float,
 ) -> Float[Tensor, "B H one d_v"] | None:
     """torch's fused function on what was checked already; None = use dense."""
-    if visible is not None or not q.is_cpu or is_transformed():
+    if visible is not None or not q.is_cpu:
         return fused_attention(q, k, v, visible, None, scale, is_causal=False)
     o = _on_cpu(q, k, v, scale)
     return o if is_trusted(o) else None
@@ -163,7 +161,7 @@ def has_kernel(cache: Cache) -> bool:
 def _prefers_kernel(q: Tensor, cache: Cache) -> bool:
     known = cache.layout
     assert known is not None
-    if not kernel_takes(q):
+    if not kernel_takes(q) or (q.requires_grad and torch.is_grad_enabled()):
         return False
     fits = max(known.d_k, known.d_v) <= KERNEL_MAX_D
     if isinstance(cache, QuantizedKVCache):
@@ -250,13 +248,14 @@ def _triton(q: Tensor, cache: Any, scale: float) -> Tensor:
     """Run the kernel for this cache on its storage."""
     from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 
-    check_kernel_derivatives("dense")
     if isinstance(cache, PagedKVCache):
         pages = cache.k_pages, cache.v_pages
-        return decode_paged(q, *pages, cache.block_table, cache.lengths, scale)
+        return call_kernel(
+            decode_paged, "dense", q, *pages, cache.block_table, cache.lengths, scale
+        )
     if isinstance(cache, QuantizedKVCache):
-        return decode_int8(q, *cache.stored_int8(), cache.lengths, scale)
+        return call_kernel(decode_int8, "dense", q, *cache.stored_int8(), cache.lengths, scale)
     # The whole storage of a contiguous cache has the same shape for many tokens, so they share one
     # launch. The kernel reads up to the lengths.
     k, v = cache.storage() if isinstance(cache, KVCache) else cache.stored()
-    return decode_contiguous(q, k, v, cache.lengths, scale)
+    return call_kernel(decode_contiguous, "dense", q, k, v, cache.lengths, scale)

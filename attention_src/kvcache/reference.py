@@ -28,11 +28,11 @@ from attention_src.kvcache.reference_quantization import (
 )
 from attention_src.shapes import (
     as_array,
+    as_float64,
     check_heads,
     check_shape,
     check_size,
     check_whole,
-    real_array,
 )
 from attention_src.softmax.reference import log_sum_exp
 
@@ -118,8 +118,8 @@ def merge_partials(
     Source: Dao et al. 2023, Flash-Decoding for long-context inference (the last step). The rule is
         that of online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, section 3.1.
     """
-    o_parts, dtype = real_array(o_parts, "o_parts")
-    lse_parts, _ = real_array(lse_parts, "lse_parts")
+    o_parts, dtype = as_float64(o_parts, "o_parts")
+    lse_parts, _ = as_float64(lse_parts, "lse_parts")
     if o_parts.ndim < 2 or o_parts.shape[:-1] != lse_parts.shape:
         raise ValueError(
             f"lse_parts has shape {list(lse_parts.shape)} but o_parts has {list(o_parts.shape)}; "

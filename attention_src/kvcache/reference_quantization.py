@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Int8, UInt8
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import as_array, check_impl, check_size, real_array
+from attention_src.shapes import as_array, as_float64, check_impl, check_size
 
 BITS = (4, 8)
 SCHEMES = ("per_token", "per_channel")
@@ -286,4 +286,4 @@ def _nan_if_infinite(scale: np.ndarray) -> np.ndarray:
 def _float32(x: Any, name: str) -> np.ndarray:
     """x in float32; numbers beyond its range become infinities."""
     with np.errstate(over="ignore"):
-        return real_array(x, name)[0].astype(np.float32)
+        return as_float64(x, name)[0].astype(np.float32)

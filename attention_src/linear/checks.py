@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attention_src.shapes import check_flags, check_impl, check_size, is_number
+from attention_src.shapes import check_flags, check_impl, check_number, check_size
 
 FORMS = ("parallel", "recurrent", "chunkwise")
 FEATURE_MAPS = ("elu", "relu", "taylor", None)
@@ -64,11 +64,7 @@ def check_query_scale(scale: Any) -> float:
     Raises:
         ValueError: not a finite number
     """
-    if scale is None:
-        return 1.0
-    if not is_number(scale):
-        raise ValueError(f"scale is {scale!r}; it should be a finite number, or None for 1")
-    return float(scale)
+    return 1.0 if scale is None else check_number(scale, "scale", none=", or None for 1")
 
 
 def gate_channels(log_gates: Any, d_k: int) -> int:

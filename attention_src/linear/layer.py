@@ -22,7 +22,7 @@ from attention_src.linear.checks import (
     check_same_length,
 )
 from attention_src.linear.layer_delta import delta_rule, gated_delta_rule
-from attention_src.linear.layer_gated import gated_linear_attention, run_gated
+from attention_src.linear.layer_gated import gated_linear_attention
 from attention_src.linear.layer_parts import (
     IMPLS,
     check_qkv_tensors,
@@ -30,10 +30,9 @@ from attention_src.linear.layer_parts import (
     finish,
     run,
     start_state,
-    unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import as_tensor, without_autocast
+from attention_src.tensors import as_tensor, call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["IMPLS", "delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
@@ -54,11 +53,10 @@ def linear_attention(
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
 ) -> (
     Float[Tensor, "B H n_q d_v"]
-    | tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "n_states H d_phi d_s"]]
+    | tuple[Float[Tensor, "B H n_q d_v"], Float[Tensor, "B H d_phi d_s"]]
 ):
     """As `reference.linear_attention`, on tensors [B, H, n, d], with gradients.
 
@@ -72,8 +70,6 @@ def linear_attention(
         decay: as for the reference; a tensor gets a gradient. Not validated under torch.compile
         initial_state: [B, H, d_phi, d_v], with normalize [B, H, d_phi, d_v + 1]; as
             return_state=True gives it, or in half precision, which is computed with in float32
-        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
-            B is then 1, n_k = n_q, and states have n_sequences in place of B
         impl: "torch", "triton" (the kernels: causal and chunkwise, in chunks of their own size;
             with normalize in float32) or "auto": "triton" for CUDA tensors of float16, bfloat16 or
             float32 in the causal chunkwise form, else "torch"
@@ -82,7 +78,7 @@ def linear_attention(
     Raises:
         ValueError: as the reference; dtypes, devices or heads that differ; an unknown impl, or
             "triton" where it does not apply
-    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
+    Cost: as for the reference.
     """
     chunk = check_form(form, chunk, causal=causal, normalize=normalize, return_state=return_state)
     (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
@@ -90,12 +86,9 @@ def linear_attention(
     phi_q, phi_k = features(q, feature_map), features(k, feature_map)
     if normalize:  # values end with a 1, so their weighted sum ends with the sum of the weights
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
-    if causal or cu_seqlens is not None:
+    if causal:
         check_same_length(q, k)
     log_gates = gamma.log().expand(*q.shape[:3], 1)  # γ as the gate of every position
-    (phi_q, phi_k, v, log_gates), packing = unpack_rows(
-        cu_seqlens, "q", "[1, H, n, d_k]", phi_q, phi_k, v, log_gates
-    )
     size = (*phi_q.shape[:2], phi_k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
     kernel = uses_kernel(impl, form, q, fits=causal)
@@ -108,8 +101,6 @@ def linear_attention(
         o, state = _kernel(rows, log_gates, state)
     elif not causal:
         o, state = _bidirectional(phi_q, phi_k, v, state, form, chunk)
-    elif packing is not None and decay is not None:  # padding has a gate of 1, which no γ^t has
-        o, state = run_gated(form, chunk, phi_q, phi_k, v, log_gates, state)
     else:
         n = phi_q.shape[-2]
         longest = n if form == "parallel" else min(chunk, n)
@@ -119,14 +110,14 @@ def linear_attention(
     if normalize:
         l = o[..., -1:]  # [B, H, n_q, 1]  the sum of the weights
         o = (o[..., :-1] / l.masked_fill(l == 0, 1)).masked_fill(l == 0, 0)
-    return finish(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state)
 
 
 def _kernel(rows: list[Tensor], log_gates: Tensor, state: Tensor):
     """Run the kernels; rows are φ(q), φ(k) and v."""
     from attention_src.linear.kernel import chunkwise_forward
 
-    o, state = chunkwise_forward(*rows, log_gates, state.contiguous())
+    o, state = call_kernel(chunkwise_forward, "torch", *rows, log_gates, state.contiguous())
     return o.to(state.dtype), state
 
 

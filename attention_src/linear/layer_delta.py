@@ -14,10 +14,9 @@ from attention_src.linear.layer_parts import (
     check_qkv_tensors,
     finish,
     start_state,
-    unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import without_autocast
+from attention_src.tensors import call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 
@@ -33,12 +32,8 @@ def delta_rule(
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> (
-    Float[Tensor, "B H n d_v"]
-    | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "n_states H d_k d_v"]]
-):
+) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
     """As `reference_delta.delta_rule`, on tensors [B, H, n, d], with gradients.
 
     Args:
@@ -48,8 +43,6 @@ def delta_rule(
         scale, form, chunk, return_state: as for the reference
         initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
             is computed with in float32
-        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
-            B is then 1, and states are [n_sequences, H, d_k, d_v]
         impl: "torch", "triton" (the kernel: chunkwise, in chunks of its own size, with gradients by
             the PyTorch form) or "auto": "triton" for CUDA tensors of float16, bfloat16 or float32
             in the chunkwise form, else "torch"
@@ -58,13 +51,11 @@ def delta_rule(
     Raises:
         ValueError: as the reference; dtypes, devices or heads that differ; an unknown impl, or
             "triton" in another form
-    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
+    Cost: as for the reference.
     """
     (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     ungated = k.new_zeros(k.shape[:-1])
-    return _delta(
-        (q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state, cu_seqlens, impl
-    )
+    return _delta((q, k, v), dtype, beta, ungated, form, chunk, initial_state, return_state, impl)
 
 
 @without_autocast
@@ -80,56 +71,39 @@ def gated_delta_rule(
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> (
-    Float[Tensor, "B H n d_v"]
-    | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "n_states H d_k d_v"]]
-):
+) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
     """As `reference_delta.gated_delta_rule`, on tensors [B, H, n, d], with gradients.
 
     Args:
         q, k, v, beta: as for `delta_rule`
         log_gates: [B, H, n], of any floating dtype; not validated under torch.compile
-        scale, form, chunk, initial_state, return_state, cu_seqlens, impl: as for `delta_rule`
+        scale, form, chunk, initial_state, return_state, impl: as for `delta_rule`
     Returns: as `delta_rule`
     Raises:
         ValueError: as `delta_rule`; a log gate above 0
     """
     (q, k, v), dtype = check_qkv_tensors(q, k, v, scale)
     log_gates = check_gates(log_gates, "[B, H, n]", k, k.shape[:-1])
-    return _delta(
-        (q, k, v),
-        dtype,
-        beta,
-        log_gates,
-        form,
-        chunk,
-        initial_state,
-        return_state,
-        cu_seqlens,
-        impl,
-    )
+    return _delta((q, k, v), dtype, beta, log_gates, form, chunk, initial_state, return_state, impl)
 
 
 def _delta(
     qkv: tuple[Tensor, ...], dtype: torch.dtype, beta: Any, log_gates: Tensor,
-    form: str, chunk: int, initial_state: Any, return_state: bool, cu_seqlens: Any, impl: str,
+    form: str, chunk: int, initial_state: Any, return_state: bool, impl: str,
 ) -> Any:  # fmt: skip
     """Both functions, once q, k and v are validated; the ungated rule has log gates of 0."""
     chunk = check_form(form, chunk, return_state=return_state)
     q, k, v = qkv
     check_same_length(q, k)
     beta = check_argument(beta, "beta", "[B, H, n]", k, k.shape[:-1])
-    rows, packing = unpack_rows(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, beta, log_gates)
-    q, k, v, beta, log_gates = rows
     size = (*k.shape[:2], k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
     if uses_kernel(impl, form, q):
         from attention_src.linear.kernel import delta_forward
 
         q, k, v = (x.to(dtype) for x in (q, k, v))
-        o, state = delta_forward(q, k, v, beta, log_gates, state.contiguous())
+        o, state = call_kernel(delta_forward, "torch", q, k, v, beta, log_gates, state.contiguous())
     else:
         o, state = run_delta(form, chunk, q, k, v, beta, log_gates, state)
-    return finish(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state)

@@ -17,10 +17,9 @@ from attention_src.linear.layer_parts import (
     finish,
     run,
     start_state,
-    unpack_rows,
     uses_kernel,
 )
-from attention_src.tensors import without_autocast
+from attention_src.tensors import call_kernel, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 SUB = 16  # positions in a band, where decays are computed for each pair and channel
@@ -38,12 +37,8 @@ def gated_linear_attention(
     chunk: int = 64,
     initial_state: Any = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> (
-    Float[Tensor, "B H n d_v"]
-    | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "n_states H d_k d_v"]]
-):
+) -> Float[Tensor, "B H n d_v"] | tuple[Float[Tensor, "B H n d_v"], Float[Tensor, "B H d_k d_v"]]:
     """As `reference_gated.gated_linear_attention`, on tensors [B, H, n, d], with gradients.
 
     Args:
@@ -54,8 +49,6 @@ def gated_linear_attention(
         scale, form, chunk, return_state: as for the reference
         initial_state: [B, H, d_k, d_v], as return_state=True gives it, or in half precision, which
             is computed with in float32
-        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row start, from 0 to n;
-            B is then 1, and states are [n_sequences, H, d_k, d_v]
         impl: "torch", "triton" (the kernels: chunkwise, in chunks of their own size; d_k and d_v up
             to 256 with a gate for each channel) or "auto": "triton" for CUDA tensors of float16,
             bfloat16 or float32 where those conditions hold, else "torch"
@@ -66,7 +59,7 @@ def gated_linear_attention(
             "triton" where it does not apply
     Cost: for each head: parallel 2 n² (d_k + d_v) FLOP; recurrent 4 n d_k d_v FLOP; chunkwise
         2 n (chunk (d_k + d_v) + 2 d_k d_v) FLOP; memory for gates O(16 n d_k), with one gate
-        O(chunk n). Packed: as a batch of n_sequences rows of the longest.
+        O(chunk n).
     Source: as for the reference; the 16 x 16 blocks are the paper's secondary-level chunking.
     """
     chunk = check_form(form, chunk, return_state=return_state)
@@ -74,8 +67,6 @@ def gated_linear_attention(
     check_same_length(q, k)
     wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))
     log_gates = check_gates(log_gates, "[B, H, n, d_k] or [B, H, n, 1]", k, wanted)
-    rows, packing = unpack_rows(cu_seqlens, "q", "[1, H, n, d_k]", q, k, v, log_gates)
-    q, k, v, log_gates = rows
     size = (*k.shape[:2], k.shape[-1], v.shape[-1])
     state = start_state(initial_state, "[B, H, d_k, d_v]", size, k=k)
     fits = log_gates.shape[-1] == 1 or max(q.shape[-1], v.shape[-1]) <= 256
@@ -83,10 +74,10 @@ def gated_linear_attention(
         from attention_src.linear.kernel import chunkwise_forward
 
         q, k, v = (x.to(dtype) for x in (q, k, v))
-        o, state = chunkwise_forward(q, k, v, log_gates, state.contiguous())
+        o, state = call_kernel(chunkwise_forward, "torch", q, k, v, log_gates, state.contiguous())
     else:
         o, state = run_gated(form, chunk, q, k, v, log_gates, state)
-    return finish(o, state, dtype, return_state, packing)
+    return finish(o, state, dtype, return_state)
 
 
 def run_gated(

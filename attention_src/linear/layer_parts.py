@@ -12,10 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_src.linear.checks import check_feature_map, check_log_gates, check_query_scale
-from attention_src.packing import Packing
 from attention_src.shapes import check_heads, check_impl, check_shape
 from attention_src.tensors import (
-    check_kernel_derivatives,
     check_tensors,
     compute_dtype,
     kernel_takes,
@@ -60,10 +58,9 @@ def uses_kernel(
     check_impl(impl, IMPLS)
     if impl == "triton" and form != kernel_form:
         raise ValueError(f'form is {form!r}; impl="triton" has the "{kernel_form}" form only')
-    if impl == "triton":
-        check_kernel_derivatives("torch")
-        return True
-    return impl == "auto" and kernel_takes(x) and form == kernel_form and fits
+    if impl == "auto":
+        return kernel_takes(x) and form == kernel_form and fits
+    return impl == "triton"
 
 
 def check_qkv_tensors(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[Tensor], torch.dtype]:
@@ -144,41 +141,8 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...], **like: 
     return initial_state.to(x.dtype)
 
 
-def unpack_rows(
-    cu_seqlens: Any, name: str, axes: str, *rows: Tensor
-) -> tuple[tuple[Tensor, ...], Packing | None]:
-    """Turn packed rows into a batch, padded at the front.
-
-    The padding is zeros: a key of 0 writes nothing into a state, a log gate of 0 forgets nothing.
-
-    Args:
-        cu_seqlens: int [n_sequences + 1], or None for rows that are not packed
-        name, axes: what the first row and its axes are called, as in "[1, H, n, d_k]"
-        rows: the first [1, H, n, *] or [1, n, *]; all have n where the first has it
-    Returns: the rows as [n_sequences, H, longest, *], and what `finish` needs to join them again;
-        the rows as they are and None without cu_seqlens
-    Raises:
-        ValueError: as `packing.check_cu_seqlens`; the first row has other axes
-    """
-    if cu_seqlens is None:
-        return rows, None
-    x, axis = rows[0], axes.count(",") - 1
-    batch = list(x.shape[: x.ndim - axis - 1])
-    if batch != [1]:
-        raise ValueError(
-            f"{name} has the leading axes {batch}; with cu_seqlens it should be {axes}, all "
-            "sequences in one row"
-        )
-    packing = Packing(cu_seqlens, x.shape[axis], front=True, device=x.device)
-    return tuple(packing.pad(x, axis) for x in rows), packing
-
-
-def finish(
-    o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool, packing: Packing | None = None
-) -> Any:
-    """As `reference_parts.finish`, on tensors; puts packed rows [..., n, d] together again."""
-    if packing is not None:
-        o = packing.unpad(o, o.ndim - 2)
+def finish(o: Tensor, state: Tensor, dtype: torch.dtype, return_state: bool) -> Any:
+    """As `reference_parts.finish`, on tensors."""
     return (o.to(dtype), state) if return_state else o.to(dtype)
 
 

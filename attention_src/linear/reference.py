@@ -32,7 +32,7 @@ from attention_src.linear.reference_parts import (
     run,
     start_state,
 )
-from attention_src.shapes import real_array
+from attention_src.shapes import as_float64
 
 __all__ = ["delta_rule", "gated_delta_rule", "gated_linear_attention", "linear_attention"]
 
@@ -145,7 +145,7 @@ def _gamma(decay: Any, leading: tuple[int, ...], causal: bool) -> Float[np.ndarr
             "decay is given but causal is False: γ^(i−j) grows without bound for later keys. "
             "decay should be None, or causal True"
         )
-    gamma, _ = real_array(decay, "decay")
+    gamma, _ = as_float64(decay, "decay")
     check_decay(gamma, leading)
     if gamma.size:
         check_decay_values(float(gamma.min()), float(gamma.max()))

@@ -21,7 +21,7 @@ from attention_src.linear.reference_parts import (
     run,
     start_state,
 )
-from attention_src.shapes import check_shape, real_array
+from attention_src.shapes import as_float64, check_shape
 
 
 @own_errstate()
@@ -103,7 +103,7 @@ def gated_delta_rule(
     Source: Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464, section 3.1 (their α_t is our g_t).
     """
     (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
-    log_gates, _ = real_array(log_gates, "log_gates")
+    log_gates, _ = as_float64(log_gates, "log_gates")
     return _delta((q, k, v), dtype, beta, log_gates, form, chunk, initial_state, return_state)
 
 
@@ -112,7 +112,7 @@ def _delta(qkv, dtype, beta, log_gates, form, chunk, initial_state, return_state
     chunk = check_form(form, chunk, return_state=return_state)
     q, k, v = qkv
     check_same_length(q, k)
-    beta, _ = real_array(beta, "beta")
+    beta, _ = as_float64(beta, "beta")
     for x, name in ((beta, "beta"), (log_gates, "log_gates")):
         check_shape(x, name, "[..., n]", k.shape[:-1])
     check_log_gates(float(log_gates.max(initial=0)))

@@ -22,7 +22,7 @@ from attention_src.linear.reference_parts import (
     run,
     start_state,
 )
-from attention_src.shapes import check_shape, real_array
+from attention_src.shapes import as_float64, check_shape
 
 
 @own_errstate()
@@ -71,7 +71,7 @@ def gated_linear_attention(
     chunk = check_form(form, chunk, return_state=return_state)
     (q, k, v), dtype = check_qkv_arrays(q, k, v, scale)
     check_same_length(q, k)
-    log_gates, _ = real_array(log_gates, "log_gates")
+    log_gates, _ = as_float64(log_gates, "log_gates")
     wanted = (*k.shape[:-1], gate_channels(log_gates, k.shape[-1]))
     check_shape(log_gates, "log_gates", "[..., n, d_k] or [..., n, 1]", wanted)
     check_log_gates(float(log_gates.max(initial=0)))

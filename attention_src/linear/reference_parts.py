@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.linear.checks import check_feature_map, check_query_scale
-from attention_src.shapes import check_leading, check_qkv, check_shape, real_array
+from attention_src.shapes import as_float64, check_leading, check_qkv, check_shape
 
 Step = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -57,8 +57,8 @@ def check_qkv_arrays(q: Any, k: Any, v: Any, scale: Any) -> tuple[list[np.ndarra
     Raises:
         ValueError: not numbers, or shapes that do not fit
     """
-    q, dtype = real_array(q, "q")
-    k, v = real_array(k, "k")[0], real_array(v, "v")[0]
+    q, dtype = as_float64(q, "q")
+    k, v = as_float64(k, "k")[0], as_float64(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
     q = check_query_scale(scale) * q
@@ -79,7 +79,7 @@ def start_state(initial_state: Any, axes: str, wanted: tuple[int, ...]) -> np.nd
     """
     if initial_state is None:
         return np.zeros(wanted)
-    state, _ = real_array(initial_state, "initial_state")
+    state, _ = as_float64(initial_state, "initial_state")
     check_shape(state, "initial_state", axes, wanted)
     return state
 

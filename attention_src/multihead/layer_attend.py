@@ -35,23 +35,19 @@ def attend(
         window, sinks: as for `flash_attention`: the window implies causal
         impl: "dense", "sdpa" or "auto" as in `attention`; "tiled" or "triton" as in
             `flash_attention`
-        options: scale, softcap, sink_logits and dropout, as for `attention`
+        options: scale, softcap and sink_logits, as for `attention`
     Returns: [B, H, n_q, d_v]
     Raises:
-        ValueError: as those two; a mask or dropout for "tiled" or "triton"
+        ValueError: as those two; a mask for "tiled" or "triton"
     """
     if impl not in ("tiled", "triton"):
         mask = _with_window(mask, q, k, window, sinks)
         return attention(q, k, v, mask=mask, causal=causal, impl=impl, **options)
-    for name, given, takers in (
-        ("mask", mask, '"dense" or "sdpa"'),
-        ("dropout", options.get("dropout"), '"dense"'),
-    ):
-        if given is not None:
-            raise ValueError(
-                f"{name} is given, but impl is {impl!r}, which never makes a matrix of scores to "
-                f"apply it to; it should be None, or impl {takers}"
-            )
+    if mask is not None:
+        raise ValueError(
+            f"mask is given, but impl is {impl!r}, which never makes a matrix of scores to apply "
+            'it to; it should be None, or impl "dense" or "sdpa"'
+        )
     options |= dict(window=window, sinks=sinks)
     return flash_attention(q, k, v, causal=causal, impl=impl, **options)
 
@@ -144,7 +140,7 @@ def attend_with_weights(
             causal is not used
     Returns:
         o: [B, H, n_q, d_v], by the impl
-        p: [B, H, n_q, n_k], by `attention_weights`, before dropout; with a cache, for the n_k keys
+        p: [B, H, n_q, n_k], by `attention_weights`; with a cache, for the n_k keys
             in order of position: those it held, and the new ones
     Raises:
         ValueError: as those two; "tiled" or "triton" for a windowed cache
@@ -159,7 +155,6 @@ def attend_with_weights(
                 mask, window, sinks = _and(mask, visible, q), None, 0
         options |= dict(causal=causal)
         o = attend(q, k, v, mask=mask, window=window, sinks=sinks, impl=impl, **options)
-        options.pop("dropout", None)
         return o, attention_weights(q, k, mask=_with_window(mask, q, k, window, sinks), **options)
 
 

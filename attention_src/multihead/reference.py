@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.attention.reference import attend64, attention
-from attention_src.attention.score_modifiers import ScoreOptions
+from attention_src.attention.reference import attention
 from attention_src.errstate import own_errstate
 from attention_src.shapes import (
     as_array,
+    as_float64,
     check_groups,
-    check_leading,
     check_mask,
     check_number,
-    check_qkv,
     check_size,
-    real_array,
 )
 
 
@@ -36,7 +33,7 @@ def split_heads(x: Any, n_heads: int) -> Float[np.ndarray, "*batch H n d"]:
         ValueError: n_heads does not divide the last axis
     Cost: none: a view where NumPy can make one.
     """
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     n_heads = check_size(n_heads, "n_heads", at_least=1)
     if x.ndim < 2 or x.shape[-1] % n_heads:
         raise ValueError(
@@ -62,7 +59,7 @@ def merge_heads(x: Any) -> Float[np.ndarray, "*batch n H_d"]:
         ValueError: fewer than three axes
     Cost: one copy.
     """
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     if x.ndim < 3:
         raise ValueError(f"x has shape {list(x.shape)}; it should be [..., H, n, d]")
     return _merge(x).astype(dtype, copy=False)
@@ -91,8 +88,8 @@ def rms_norm(x: Any, gain: Any, *, eps: float = 1e-6) -> Float[np.ndarray, "*bat
     Cost: 4 d FLOP per vector.
     Source: Zhang and Sennrich 2019, arXiv:1910.07467, Eq. 4 (their g is our gain).
     """
-    x, dtype = real_array(x, "x")
-    gain, _ = real_array(gain, "gain")
+    x, dtype = as_float64(x, "x")
+    gain, _ = as_float64(gain, "gain")
     if x.ndim < 1 or gain.shape != x.shape[-1:]:
         raise ValueError(
             f"gain has shape {list(gain.shape)} but x has shape {list(x.shape)}; gain should be "
@@ -151,9 +148,7 @@ def multihead_attention(
     k = _split_normalised(c @ w["k"], sizes["H_kv"], k_gain, "k_gain", eps)  # [..., H_kv, n_k, d_k]
     v = _split(c @ w["v"], sizes["H_kv"])  # [..., H_kv, n_k, d_v]
     k, v = (np.repeat(heads, sizes["group"], axis=-3) for heads in (k, v))  # H_kv -> H
-    check_qkv(q, k, v)
-    check_leading(q, k, v)
-    o = attend64(q, k, v, ScoreOptions(mask, causal))  # [..., H, n_q, d_v]
+    o = attention(q, k, v, mask=mask, causal=causal)  # [..., H, n_q, d_v]
     return (_merge(o) @ w["o"]).astype(dtype)
 
 
@@ -230,14 +225,14 @@ def _prepare(
     x: Any, context: Any, matrices: tuple, n_heads: int, n_kv_heads: int | None
 ) -> tuple[np.ndarray, np.ndarray, dict, dict, np.dtype]:
     """Checked float64 inputs: x, context, the four matrices by name, and the head counts."""
-    x, dtype = real_array(x, "x")
-    c = x if context is None else real_array(context, "context")[0]
+    x, dtype = as_float64(x, "x")
+    c = x if context is None else as_float64(context, "context")[0]
     H = check_size(n_heads, "n_heads", at_least=1)
     H_kv = H if n_kv_heads is None else check_size(n_kv_heads, "n_kv_heads", at_least=1)
     group = check_groups(H, H_kv)
     w = {}
     for name, matrix in zip("qkvo", matrices, strict=True):
-        w[name], _ = real_array(matrix, f"w_{name}")
+        w[name], _ = as_float64(matrix, f"w_{name}")
         if w[name].ndim != 2:
             raise ValueError(f"w_{name} has shape {list(w[name].shape)}; it should have two axes")
     for name, source, label in (("q", x, "x"), ("k", c, "context"), ("v", c, "context")):

@@ -11,7 +11,7 @@ from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.rope.reference import rotate
 from attention_src.rope.scaling import Scaling
 from attention_src.rope.scaling_by_parts import latent_scaling
-from attention_src.shapes import check_flags, check_shape, check_size, real_array
+from attention_src.shapes import as_float64, check_flags, check_shape, check_size
 
 
 @own_errstate()
@@ -65,17 +65,17 @@ def latent_attention(
     """
     check_flags(absorb=absorb)
     H = check_size(n_heads, "n_heads", at_least=1)
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     names = ("w_q", "w_dkv", "w_kr", "w_uk", "w_uv", "w_o")
     matrices = zip(names, (w_q, w_dkv, w_kr, w_uk, w_uv, w_o), strict=True)
-    w = {name: real_array(matrix, name)[0] for name, matrix in matrices}
+    w = {name: as_float64(matrix, name)[0] for name, matrix in matrices}
     d_k, d_rope = _check(x, w, H)
     positions = np.arange(x.shape[-2])
     q = split_heads(x @ w["w_q"], H)  # [..., H, n, d_k + d_rope]
     q, q_rope = q[..., :d_k], q[..., d_k:]
     c = (x @ w["w_dkv"])[..., None, :, :]  # [..., 1, n, d_latent]
     if norm is not None:
-        norm = real_array(norm, "norm")[0]
+        norm = as_float64(norm, "norm")[0]
         check_shape(norm, "norm", "[d_latent]", c.shape[-1:])
         c = norm * c / np.sqrt(np.mean(c**2, axis=-1, keepdims=True) + 1e-6)
     k_rope = (x @ w["w_kr"])[..., None, :, :]  # [..., 1, n, d_rope]

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from attention_src.attention.reference import attention, attention_lse
 from attention_src.errstate import own_errstate
 from attention_src.ring.placement import check_placement, order
-from attention_src.shapes import check_flags, check_leading, check_qkv, real_array
+from attention_src.shapes import as_float64, check_flags, check_leading, check_qkv
 
 
 @own_errstate()
@@ -43,8 +43,8 @@ def ring_attention(
     Source: Liu et al. 2023, arXiv:2310.01889, Algorithm 1.
     """
     check_flags(causal=causal)
-    q, dtype = real_array(q, "q")
-    k, v = real_array(k, "k")[0], real_array(v, "v")[0]
+    q, dtype = as_float64(q, "q")
+    k, v = as_float64(k, "k")[0], as_float64(v, "v")[0]
     check_qkv(q, k, v)
     check_leading(q, k, v)
     n = q.shape[-2]

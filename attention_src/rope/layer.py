@@ -17,7 +17,7 @@ from attention_src.shapes import check_flags, check_impl, shape
 from attention_src.tensors import (
     KERNEL_DTYPES,
     as_tensor,
-    check_kernel_derivatives,
+    call_kernel,
     check_tensors,
     compute_dtype,
     kernel_takes,
@@ -106,8 +106,7 @@ def apply_rotation(
     if impl == "triton" or (impl == "auto" and kernel_takes(q)):
         from attention_src.rope.kernel import rope_forward
 
-        check_kernel_derivatives("torch")
-        return rope_forward(q, k, cos, sin, interleaved)
+        return call_kernel(rope_forward, "torch", q, k, cos, sin, interleaved)
     if cos.ndim == 3:
         cos, sin = cos[:, None], sin[:, None]  # [B, 1, n, d/2], the same for all heads
     rotated = _rotate(torch.cat([q, k], dim=1), cos, sin, interleaved)

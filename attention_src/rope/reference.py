@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from attention_src.errstate import own_errstate
 from attention_src.rope.checks import check_placement, check_precision, check_width
 from attention_src.rope.scaling import Scaling, amplitude, frequencies
-from attention_src.shapes import check_flags, real_array
+from attention_src.shapes import as_float64, check_flags
 
 
 @own_errstate()
@@ -51,7 +51,7 @@ def rotate(
         R_m); half-split pairs as in GPT-NeoX and Llama's checkpoints for transformers.
     """
     check_flags(interleaved=interleaved)
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     cos, sin = _cos_sin(x, positions, base, scaling)
     return _rotate(x, cos, sin, interleaved).astype(dtype)
 
@@ -80,7 +80,7 @@ def rotate_backward(
         section 3.2.2.
     """
     check_flags(interleaved=interleaved)
-    dy, dtype = real_array(dy, "dy")
+    dy, dtype = as_float64(dy, "dy")
     cos, sin = _cos_sin(dy, positions, base, scaling, name="dy")
     return _rotate(dy, cos, -sin, interleaved).astype(dtype)
 
@@ -126,7 +126,7 @@ def sinusoids(positions: Any, d: int, *, base: float = 10000.0) -> Float[np.ndar
 
 def _positions(positions: Any) -> np.ndarray:
     """positions in float64, checked."""
-    positions, dtype = real_array(positions, "positions")
+    positions, dtype = as_float64(positions, "positions")
     check_precision(dtype)
     if positions.ndim == 0:
         raise ValueError(f"positions is {positions}; it should be a row of numbers, [n]")

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import check_leading, check_qkv, check_scale, real_array, shape
+from attention_src.shapes import as_float64, check_leading, check_qkv, check_scale, shape
 
 
 @own_errstate()
@@ -134,8 +134,8 @@ def additive(q: Any, k: Any, W_q: Any, W_k: Any, w: Any) -> Float[np.ndarray, "*
 
 def _same_width(q: Any, k: Any) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     """q and k in float64, checked to have one width, and the dtype of the result."""
-    q, dtype = real_array(q, "q")
-    k, _ = real_array(k, "k")
+    q, dtype = as_float64(q, "q")
+    k, _ = as_float64(k, "k")
     check_qkv(q, k)
     check_leading(q, k)
     return q, k, dtype
@@ -143,8 +143,8 @@ def _same_width(q: Any, k: Any) -> tuple[np.ndarray, np.ndarray, np.dtype]:
 
 def _any_width(q: Any, k: Any) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     """q and k in float64, of any widths, and the dtype of the result."""
-    q, dtype = real_array(q, "q")
-    k, _ = real_array(k, "k")
+    q, dtype = as_float64(q, "q")
+    k, _ = as_float64(k, "k")
     for name, x, axes in (("q", q, "n_q, d_q"), ("k", k, "n_k, d_k")):
         if x.ndim < 2:
             raise ValueError(f"{name} has shape {shape(x)}; it should be [..., {axes}]")
@@ -154,7 +154,7 @@ def _any_width(q: Any, k: Any) -> tuple[np.ndarray, np.ndarray, np.dtype]:
 
 def _parameter(x: Any, name: str, **axes: int | None) -> np.ndarray:
     """A learned array in float64, checked to have these axes; None = any length."""
-    x, _ = real_array(x, name)
+    x, _ = as_float64(x, name)
     if x.ndim != len(axes) or any(
         n not in (None, m) for n, m in zip(axes.values(), x.shape, strict=True)
     ):

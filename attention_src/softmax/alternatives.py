@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import real_array
+from attention_src.shapes import as_float64
 from attention_src.softmax.reference_float64 import safe_maximum
 
 
@@ -27,7 +27,7 @@ def sigmoid_weights(x: Any) -> Float[np.ndarray, "..."]:
     Cost: n_k exponentials per row; no maximum and no sum.
     Source: Ramapuram et al. 2024, arXiv:2409.04431.
     """
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     e = np.exp(-np.abs(x))  # at most 1, whatever the sign of x
     return (np.where(x >= 0, 1, e) / (1 + e)).astype(dtype)
 
@@ -46,7 +46,7 @@ def hardmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
         ValueError: x does not hold real numbers
     Cost: two passes over x.
     """
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     best = x == safe_maximum(x, axis)
     with np.errstate(invalid="ignore"):
         p = best / np.maximum(best.sum(axis=axis, keepdims=True), 1)
@@ -108,7 +108,7 @@ def _prepare(
     x: Any, axis: int, divide_by: int
 ) -> tuple[Float[np.ndarray, "*rows n_k"], np.ndarray, np.dtype]:
     """Scores with maximum 0 and `axis` last, which rows are fully masked, and x's dtype."""
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     m_safe = safe_maximum(x, axis)
     fully_masked = np.moveaxis((x == -np.inf).all(axis=axis, keepdims=True), axis, -1)
     with np.errstate(invalid="ignore"):

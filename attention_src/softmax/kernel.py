@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_src.shapes import shape
-from attention_src.tensors import differentiate_no_further
+from attention_src.tensors import refuse_derivatives
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, tl, triton
 from attention_src.triton_support.launch_cache import Prepared, planned
 
@@ -251,4 +251,4 @@ def _gradient(ctx, dp):
 
 
 softmax_forward.register_autograd(_gradient, setup_context=_setup_context)
-differentiate_no_further(softmax_backward, "torch")
+refuse_derivatives(softmax_backward, "torch")

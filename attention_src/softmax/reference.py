@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import is_number, real_array
+from attention_src.shapes import as_float64, is_number
 from attention_src.softmax.alternatives import (
     entmax15,
     hardmax,
@@ -51,7 +51,7 @@ def naive_softmax(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
         ValueError: x does not hold real numbers
     Cost: n_k exponentials per row.
     """
-    _, dtype = real_array(x, "x")
+    _, dtype = as_float64(x, "x")
     e = np.exp(np.asarray(x, dtype=dtype))
     return e / e.sum(axis=axis, keepdims=True, dtype=dtype)
 
@@ -73,7 +73,7 @@ def softmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Float[np.ndarra
     Source: Bridle 1990 for the name; the shift is folklore.
     """
     temperature = _check_temperature(temperature)
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     return softmax64(x, axis, temperature).astype(dtype)
 
 
@@ -101,7 +101,7 @@ def log_sum_exp(x: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
         ValueError: x does not hold real numbers
     Cost: n_k exponentials per row.
     """
-    x, dtype = real_array(x, "x")
+    x, dtype = as_float64(x, "x")
     return log_sum_exp64(x, axis).astype(dtype)
 
 
@@ -125,7 +125,7 @@ def online_max_and_sum(
     m = l = np.zeros(0)
     rows = None
     for index, block in enumerate(blocks):
-        b, _ = real_array(block, f"blocks[{index}]")
+        b, _ = as_float64(block, f"blocks[{index}]")
         if b.ndim == 0:
             raise ValueError(f"blocks[{index}] is a single number; a block should be [..., b]")
         if rows is None:
@@ -163,7 +163,7 @@ def online_softmax(blocks: Iterable[Any]) -> Float[np.ndarray, "*rows n_k"]:
     """
     blocks = list(blocks)
     m, l = online_max_and_sum(blocks)
-    arrays = [real_array(block, "blocks") for block in blocks]
+    arrays = [as_float64(block, "blocks") for block in blocks]
     x = np.concatenate([array for array, _ in arrays], axis=-1)
     m_safe = np.where(m == -np.inf, 0, m)
     with np.errstate(invalid="ignore"):
@@ -184,7 +184,7 @@ def softmax_jacobian(p: Any) -> Float[np.ndarray, "*rows n_k n_k"]:
         ValueError: p is a single number
     Cost: n_k^2 numbers per row: for looking at, not for training. See `softmax_backward`.
     """
-    p, dtype = real_array(p, "p")
+    p, dtype = as_float64(p, "p")
     if p.ndim == 0:
         raise ValueError("p is a single number; it should be [..., n_k]")
     J = p[..., :, None] * (np.eye(p.shape[-1]) - p[..., None, :])
@@ -205,8 +205,8 @@ def softmax_backward(p: Any, dp: Any) -> Float[np.ndarray, "*rows n_k"]:
         ValueError: p and dp have different shapes
     Cost: 4 n_k FLOP per row.
     """
-    p, dtype = real_array(p, "p")
-    dp, _ = real_array(dp, "dp")
+    p, dtype = as_float64(p, "p")
+    dp, _ = as_float64(dp, "dp")
     if p.shape != dp.shape:
         raise ValueError(f"dp has shape {list(dp.shape)} but p has shape {list(p.shape)}")
     return softmax_backward64(p, dp).astype(dtype)
@@ -227,7 +227,7 @@ def entropy_bits(p: Any, axis: int = -1) -> Float[np.ndarray, "..."]:
     Cost: n_k logarithms per row.
     Source: Shannon 1948, A Mathematical Theory of Communication, section 6.
     """
-    p, dtype = real_array(p, "p")
+    p, dtype = as_float64(p, "p")
     total = p.sum(axis=axis)
     # 1e-2 allows for float16 weights over thousands of keys; scores miss it by far.
     if (p < 0).any() or ((np.abs(total - 1) > 1e-2) & (total != 0)).any():

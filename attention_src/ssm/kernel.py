@@ -9,7 +9,7 @@ from attention_src.ssm.kernel_scan import (
     selective_scan_backward_kernel,
     selective_scan_forward_kernel,
 )
-from attention_src.tensors import differentiate_no_further
+from attention_src.tensors import refuse_derivatives
 from attention_src.triton_support.launch import Launch, capability, check_kernel_tensors, triton
 
 LARGEST_N = 64
@@ -189,7 +189,7 @@ def _backward(ctx, dy, dlast):
 
 
 selective_scan_forward.register_autograd(_backward, setup_context=_save)
-differentiate_no_further(selective_scan_backward, "torch")
+refuse_derivatives(selective_scan_backward, "torch")
 
 
 def _checked(**tensors: Tensor) -> dict[str, Tensor]:

@@ -6,17 +6,16 @@ outside of the autocast region, as PyTorch advises: inside, autocast rounds the 
 """
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_src.linear.layer_parts import finish, start_state, unpack_rows, uses_kernel
+from attention_src.linear.layer_parts import finish, start_state, uses_kernel
 from attention_src.shapes import check_flags, check_impl, check_shape
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.layer_ssd import ssd
-from attention_src.tensors import check_tensors, compute_dtype, without_autocast
+from attention_src.tensors import call_kernel, check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 __all__ = ["selective_scan", "ssd"]
@@ -34,11 +33,10 @@ def selective_scan(
     D: Float[Tensor, " d"] | None = None,
     *,
     form: str = "associative",
-    initial_state: Float[Tensor, "*states d N"] | None = None,
+    initial_state: Float[Tensor, "*batch d N"] | None = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
-) -> Float[Tensor, "*batch n d"] | tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*states d N"]]:
+) -> Float[Tensor, "*batch n d"] | tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch d N"]]:
     """As `reference.selective_scan`, on tensors, with gradients.
 
     Args:
@@ -47,8 +45,6 @@ def selective_scan(
         form, return_state: as for the reference, but "associative" unless told otherwise
         initial_state: [..., d, N], as return_state=True gives it, or in half precision, which
             is computed with in float32
-        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, n, d] start,
-            from 0 to n; states are then [n_sequences, d, N]
         impl: "torch", "triton" (the associative form, on a GPU or interpreted) or "auto": "triton"
             for CUDA tensors of float16, bfloat16 or float32 in the associative form, else "torch"
     Returns: [..., n, d]  y, in x's dtype; with return_state (y, h_{n-1}), the state in float32 at
@@ -56,8 +52,7 @@ def selective_scan(
     Raises:
         ValueError: as the reference; devices that differ; an unknown impl, or "triton" where it
             does not apply
-    Cost: as for the reference; gradients keep O(n d N) numbers in both forms. Packed: as a batch of
-        n_sequences rows of the longest.
+    Cost: as for the reference; gradients keep O(n d N) numbers in both forms.
     """
     check_flags(return_state=return_state)
     check_impl(form, SCAN_FORMS, "form")
@@ -67,15 +62,14 @@ def selective_scan(
         check_steps(dt)
     if D is not None:
         check_shape(D, "D", "[d]", x.shape[-1:])
-    (x, dt, B, C), packing = unpack_rows(cu_seqlens, "x", "[1, n, d]", x, dt, B, C)
     wide = x.to(compute_dtype(x))
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape), x=wide)
     if uses_kernel(impl, form, x, kernel_form="associative"):
-        return finish(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state, packing)
+        return finish(*_kernel(x, dt, A, B, C, D, h), x.dtype, return_state)
     dt, A, B, C = (a.to(wide.dtype) for a in (dt, A, B, C))
     y, h = (_recur if form == "recurrent" else _associate)(wide, dt, A, B, C, h)
     y = y if D is None else y + D.to(wide.dtype) * wide
-    return finish(y, h, x.dtype, return_state, packing)
+    return finish(y, h, x.dtype, return_state)
 
 
 def _kernel(
@@ -87,7 +81,9 @@ def _kernel(
     n, d = x.shape[-2:]
     D = A.new_zeros(d) if D is None else D
     batch = math.prod(x.shape[:-2])
-    y, last = selective_scan_forward(
+    y, last = call_kernel(
+        selective_scan_forward,
+        "torch",
         x.reshape(batch, n, d),
         dt.reshape(batch, n, d),
         A,

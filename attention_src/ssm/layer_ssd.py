@@ -1,7 +1,6 @@
 """Mamba-2 on torch tensors, with gradients."""
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,12 +14,11 @@ from attention_src.linear.layer_parts import (
     decay_whole,
     finish,
     start_state,
-    unpack_rows,
     uses_kernel,
 )
 from attention_src.shapes import check_flags, check_impl, check_size
 from attention_src.ssm.checks import check_ssd, check_steps
-from attention_src.tensors import check_tensors, compute_dtype, without_autocast
+from attention_src.tensors import call_kernel, check_tensors, compute_dtype, without_autocast
 from attention_src.triton_support import interpreter  # noqa: F401  before anything imports triton
 
 FORMS = ("recurrent", "parallel", "chunkwise")
@@ -38,13 +36,12 @@ def ssd(
     z: Float[Tensor, "*batch H n P"] | None = None,
     form: str = "chunkwise",
     chunk: int = 64,
-    initial_state: Float[Tensor, "*states H P N"] | None = None,
+    initial_state: Float[Tensor, "*batch H P N"] | None = None,
     return_state: bool = False,
-    cu_seqlens: Any = None,
     impl: str = "auto",
 ) -> (
     Float[Tensor, "*batch H n P"]
-    | tuple[Float[Tensor, "*batch H n P"], Float[Tensor, "*states H P N"]]
+    | tuple[Float[Tensor, "*batch H n P"], Float[Tensor, "*batch H P N"]]
 ):
     """As `reference_ssd.ssd`, on tensors, with gradients.
 
@@ -54,8 +51,6 @@ def ssd(
         form, chunk, return_state: as for the reference
         initial_state: [..., H, P, N], as return_state=True gives it, or in half precision, which
             is computed with in float32
-        cu_seqlens: int [n_sequences + 1]  where the sequences of a packed row x [1, H, n, P] start,
-            from 0 to n; states are then [n_sequences, H, P, N]
         impl: "torch", "triton" (linear attention's kernels, with C, B and dt x as its q, k and v;
             chunkwise, in chunks of their own size) or "auto": "triton" for CUDA tensors of float16,
             bfloat16 or float32 in the chunkwise form, else "torch"
@@ -64,7 +59,7 @@ def ssd(
     Raises:
         ValueError: as the reference; devices that differ; an unknown impl, or "triton" where it
             does not apply
-    Cost: as for the reference. Packed: as a batch of n_sequences rows of the longest.
+    Cost: as for the reference.
     """
     check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")
@@ -78,7 +73,6 @@ def ssd(
     u = dt[..., None] * wide  # [..., H, n, P]
     if B.ndim < x.ndim:  # one group
         B, C = B[..., None, :, :], C[..., None, :, :]  # [..., G, n, N]
-    (u, log_gates, B, C), packing = unpack_rows(cu_seqlens, "x", "[1, H, n, P]", u, log_gates, B, C)
     size = (*u.shape[:-2], u.shape[-1], B.shape[-1])
     h = start_state(initial_state, "[..., H, P, N]", size, x=wide)
     if uses_kernel(impl, form, x):
@@ -86,7 +80,6 @@ def ssd(
     else:
         step = {"recurrent": 1, "parallel": max(u.shape[-2], 1), "chunkwise": chunk}[form]
         y, h = _chunks(step, u, log_gates, B, C, h)
-    y = y if packing is None else packing.unpad(y)
     if D is not None:
         y = y + D.to(y.dtype)[:, None, None] * wide
     if z is not None:
@@ -102,7 +95,9 @@ def _kernel(
 
     (H, n, P), (G, _, N), batch = u.shape[-3:], B.shape[-3:], math.prod(u.shape[:-3])
     B, C = (m.to(dtype).reshape(batch, G, 1, n, N).expand(-1, -1, H // G, -1, -1) for m in (B, C))
-    y, last = chunkwise_forward(
+    y, last = call_kernel(
+        chunkwise_forward,
+        "torch",
         C.reshape(batch, H, n, N),
         B.reshape(batch, H, n, N),
         u.to(dtype).reshape(batch, H, n, P),

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
 from attention_src.linear.reference_parts import finish, start_state
-from attention_src.shapes import check_flags, check_impl, real_array
+from attention_src.shapes import as_float64, check_flags, check_impl
 from attention_src.ssm.checks import check_scan, check_steps
 from attention_src.ssm.reference_ssd import ssd
 from attention_src.ssm.time_invariant import discretize, skip, ssm
@@ -64,8 +64,8 @@ def selective_scan(
     """
     check_flags(return_state=return_state)
     check_impl(form, SCAN_FORMS, "form")
-    x, dtype = real_array(x, "x")
-    dt, A, B, C = (real_array(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
+    x, dtype = as_float64(x, "x")
+    dt, A, B, C = (as_float64(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
     check_scan(x, dt, A, B, C)
     check_steps(dt)
     h = start_state(initial_state, "[..., d, N]", (*x.shape[:-2], *A.shape))

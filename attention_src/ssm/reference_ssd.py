@@ -14,7 +14,7 @@ from attention_src.linear.reference_parts import (
     finish,
     start_state,
 )
-from attention_src.shapes import check_flags, check_impl, check_size, real_array
+from attention_src.shapes import as_float64, check_flags, check_impl, check_size
 from attention_src.ssm.checks import check_ssd, check_steps
 
 FORMS = ("recurrent", "parallel", "chunkwise")
@@ -71,9 +71,9 @@ def ssd(
     check_flags(return_state=return_state)
     check_impl(form, FORMS, "form")
     chunk = check_size(chunk, "chunk", at_least=1)
-    x, dtype = real_array(x, "x")
-    dt, A, B, C = (real_array(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
-    D, z = (None if a is None else real_array(a, name)[0] for a, name in ((D, "D"), (z, "z")))
+    x, dtype = as_float64(x, "x")
+    dt, A, B, C = (as_float64(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
+    D, z = (None if a is None else as_float64(a, name)[0] for a, name in ((D, "D"), (z, "z")))
     check_ssd(x, dt, A, B, C, D, z)
     check_steps(dt)
     n, size = x.shape[-2], (*x.shape[:-2], x.shape[-1], B.shape[-1])

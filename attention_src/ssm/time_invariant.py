@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_src.errstate import own_errstate
-from attention_src.shapes import check_impl, check_shape, real_array
+from attention_src.shapes import as_float64, check_impl, check_shape
 from attention_src.ssm.checks import check_ssm, check_steps
 
 FORMS = ("recurrent", "convolution")
@@ -35,7 +35,7 @@ def discretize(
         Eq. 4 and section 3.3.
     """
     check_impl(method, ("zoh", "bilinear", "mamba"), "method")
-    dt, A, B = (real_array(x, name)[0] for x, name in ((dt, "dt"), (A, "A"), (B, "B")))
+    dt, A, B = (as_float64(x, name)[0] for x, name in ((dt, "dt"), (A, "A"), (B, "B")))
     check_steps(dt)
     z = dt[..., None] * A
     if method == "bilinear":
@@ -81,8 +81,8 @@ def ssm(
     Source: Gu et al. 2021, arXiv:2111.00396, Eq. 3 to 5; the diagonal form 2206.11893.
     """
     check_impl(form, FORMS, "form")
-    x, dtype = real_array(x, "x")
-    dt, A, B, C = (real_array(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
+    x, dtype = as_float64(x, "x")
+    dt, A, B, C = (as_float64(a, name)[0] for a, name in ((dt, "dt"), (A, "A"), (B, "B"), (C, "C")))
     check_ssm(x, dt, A, B, C)
     A_bar, B_bar = discretize(dt, A, B, method=method)
     y = _recur(x, A_bar, B_bar, C) if form == "recurrent" else _convolve(x, A_bar, B_bar, C)
@@ -123,6 +123,6 @@ def skip(x: np.ndarray, D: Any) -> np.ndarray | float:
     """
     if D is None:
         return 0.0
-    D, _ = real_array(D, "D")
+    D, _ = as_float64(D, "D")
     check_shape(D, "D", "[d]", x.shape[-1:])
     return D * x

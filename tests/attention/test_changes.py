@@ -1,4 +1,4 @@
-"""The layer with its scores changed: bias, softcap, learned sinks; and dropout, autocast."""
+"""The layer with its scores changed: bias, softcap, learned sinks; and autocast."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_gradcheck(impl):
 
 def test_auto_is_dense_where_torchs_function_cannot():
     arguments = make_qkv(5, 7, dtype=torch.float32)
-    for options in (dict(softcap=1.0), dict(sink_logits=torch.zeros(3)), dict(dropout=0.5, seed=1)):
+    for options in (dict(softcap=1.0), dict(sink_logits=torch.zeros(3))):
         dense = attention(*arguments, impl="dense", **options)
         assert torch.equal(attention(*arguments, **options), dense)
         with pytest.raises(ValueError, match=f'impl is "sdpa", which has no {next(iter(options))}'):
@@ -107,46 +107,6 @@ def test_auto_is_dense_where_torchs_function_cannot():
         rtol=0,
         atol=0,
     )
-
-
-def with_dropout(seed, dropout=0.3):
-    """Ones as values would sum the weights; the identity shows each of them."""
-    q, k, _ = make_qkv(11, 13, dtype=torch.float64)
-    v = torch.eye(13).double().expand(2, 3, 13, 13)
-    return attention(q, k, v, dropout=dropout, seed=seed), attention_weights(q, k)
-
-
-def test_dropout_sets_weights_to_zero_and_scales_the_others():
-    dropped, p = with_dropout(0)
-    gone = dropped == 0
-    assert 0.2 < gone.double().mean() < 0.4
-    torch.testing.assert_close(dropped[~gone], p[~gone] / 0.7)
-    assert torch.equal(with_dropout(0)[0], dropped) and not torch.equal(with_dropout(1)[0], dropped)
-    assert torch.equal(with_dropout(0, dropout=0)[0], with_dropout(1, dropout=0.0)[0])
-
-
-def test_the_mean_over_dropouts_is_attention():
-    runs = torch.stack([with_dropout(seed)[0] for seed in range(100)])
-    p = with_dropout(0)[1]
-    deviation = p * (0.3 / 0.7 / 100) ** 0.5  # of the mean of 100
-    assert ((runs.mean(dim=0) - p).abs() < 5 * deviation).all()
-
-
-def test_without_a_seed_dropout_uses_torchs_own_random_numbers():
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        first, second = with_dropout(None)[0], with_dropout(None)[0]
-        assert not torch.equal(first, second)
-        torch.manual_seed(5)
-        assert torch.equal(with_dropout(None)[0], first)
-        state = torch.random.get_rng_state()
-        with_dropout(3)
-        assert torch.equal(torch.random.get_rng_state(), state), "a seed leaves torch's own alone"
-
-
-def test_dropout_has_the_gradient_of_what_it_kept():
-    leaves = [x.requires_grad_() for x in make_qkv(3, 5, 2, batch=1, dtype=torch.float64)]
-    assert torch.autograd.gradcheck(lambda *x: attention(*x, dropout=0.4, seed=2), leaves)
 
 
 def test_autocast_changes_no_bit():
@@ -179,9 +139,6 @@ BAD = [
     (dict(sink_logits=np.ones(6)), "sink_logits is a ndarray; it should be a torch tensor"),
     (dict(sink_logits=torch.ones(6).long()), "sink_logits has dtype torch.int64"),
     (dict(sink_logits=torch.ones(6, device="meta")), "sink_logits is torch.float32 on meta"),
-    (dict(dropout=1.0), "dropout is 1.0; it should be a number from 0 to below 1"),
-    (dict(dropout=-0.1), "dropout is -0.1"),
-    (dict(dropout="half"), "dropout is 'half'"),
 ]
 
 

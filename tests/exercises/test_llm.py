@@ -21,10 +21,10 @@ def test_a_sampler_can_be_kept_and_rounding_decides_in_no_case():
 
 def test_it_draws_as_the_package_s_own_probabilities_say():
     torch = pytest.importorskip("torch")
-    from attention_src.models.smollm2.sampling import probabilities
+    from attention_src.models.smollm2.sampling import Sampling, probabilities
 
     logits = np.random.default_rng(0).normal(size=30) * 2
-    p = probabilities(torch.as_tensor(logits).float(), 0.8, None, 0.77).numpy()
+    p = probabilities(torch.as_tensor(logits).float(), Sampling(0.8, None, 0.77)).numpy()
     u = (np.arange(2_000) + 0.5) / 2_000
     drawn = np.bincount([ex.sample(logits, 0.8, 0.77, x) for x in u], minlength=30) / 2_000
     np.testing.assert_allclose(drawn, p, atol=1e-3)

@@ -123,12 +123,6 @@ def test_an_arrow_runs_upright_to_what_is_below():
     assert re.fullmatch(r"M9 19 L9 [\d.]+", line)
 
 
-def test_a_path_has_rounded_corners_and_commands_that_the_site_can_read():
-    a, b = d.space(10, 10), d.space(10, 10)
-    line, _ = paths(d.row(a, d.stand(b, -40), gap=40), d.path((a, "right"), (b, a), (b, "top")))
-    assert " Q" in line and not re.search(r"\d[A-Z]", line)
-
-
 def test_bands_are_behind_and_braces_say_something():
     a = d.cells(2, 2)
     drawn = list(svg(a, d.brace(a, "a head"), behind=[d.band(a)]))
@@ -174,8 +168,6 @@ BAD = {
     "way='h'": lambda: d.arrow(A, B, way="h"),
     "way='v'": lambda: d.line(A, B, way="v"),
     "side='up'": lambda: d.brace(A, side="up"),
-    "side='middle'": lambda: d.path((A, "middle"), (B, "top")),
-    "two at least": lambda: d.path((A, "top")),
     "length=-1": lambda: d.bar(-1),
     "length=nan": lambda: d.bar(float("nan")),
     "hue='grey'": lambda: d.frame(A, hue="grey"),

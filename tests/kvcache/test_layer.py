@@ -358,12 +358,9 @@ def test_derivatives_beyond_the_first():
     def loss(q, impl="auto"):
         return decode_attention(q, cache, impl=impl).square().sum()
 
-    right = torch.func.hessian(lambda q: loss(q, "dense"))(q)
-    torch.testing.assert_close(torch.func.hessian(loss)(q), right)
-    q.requires_grad_()
-    (dq,) = torch.autograd.grad(loss(q), q, create_graph=True)
+    assert torch.func.hessian(lambda q: loss(q, "dense"))(q).abs().max() > 0
     with pytest.raises(RuntimeError, match=r'"sdpa".*has first derivatives only.*"dense"'):
-        dq.sum().backward()
+        torch.func.hessian(loss)(q)
 
 
 def test_auto_is_sdpa_on_a_cpu():
@@ -410,21 +407,6 @@ def check_kernel(q, cache, monkeypatch):
     assert_sharp(o, right)
 
 
-def test_the_kernel_gives_the_query_its_gradient():
-    pytest.importorskip("triton")
-    device = "cpu" if interpreter.interpreted() else "cuda"
-    q, k, v = (
-        x.to(device) for x in make_qkv(1, 5, 16, n_heads=4, n_kv_heads=2, dtype=torch.float32)
-    )
-    for name in WITH_KERNEL:
-        cache, gradients = fill(MAKERS[name](), k, v), []
-        for impl in ("dense", "triton"):
-            leaf = q.clone().requires_grad_()
-            decode_attention(leaf, cache, impl=impl).square().sum().backward()
-            gradients.append(leaf.grad)
-        assert_sharp(gradients[1], gradients[0].double().cpu().numpy())
-
-
 class OnCuda(torch.Tensor):
     """A tensor that claims to be on a GPU."""
 
@@ -437,13 +419,14 @@ def test_auto_takes_the_kernel_where_it_can():
 
     assert layer.KERNEL_MAX_D == MAX_D
 
-    def prefers(name, dtype=torch.float16, d_k=4, d_v=6):
+    def prefers(name, dtype=torch.float16, d_k=4, d_v=6, learns=False):
         q, k, v = make_qkv(1, 5, d_k, d_v, dtype=dtype)
-        return layer._prefers_kernel(q.as_subclass(OnCuda), fill(MAKERS[name](), k, v))
+        q = q.as_subclass(OnCuda).requires_grad_(learns)
+        return layer._prefers_kernel(q, fill(MAKERS[name](), k, v))
 
     for name in MAKERS:
         for dtype in DTYPES:
             assert prefers(name, dtype) == (name in WITH_KERNEL and dtype != torch.float64)
     assert prefers("contiguous", d_v=MAX_D) and not prefers("contiguous", d_v=MAX_D + 2)
-    assert not prefers("paged", d_k=MAX_D + 2)
+    assert not prefers("paged", d_k=MAX_D + 2) and not prefers("paged", learns=True)
     assert prefers("contiguous", d_v=7) and not prefers("int8", d_v=7)

@@ -131,25 +131,6 @@ def test_scale(name, untyped):
         refuse(name, "scale is .*; it should be a finite number, or None for 1", scale=scale)
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_packed_rows(name, untyped):
-    def first(arguments):
-        arguments.update({label: x[:1] for label, x in arguments.items()})
-
-    for message, x in (("falls from 3 to 2", [0, 3, 2, 5]), ("goes from 0 to 4", [0, 4])):
-        refuse(name, message, first, only="tensors", cu_seqlens=torch.tensor(x))
-    refuse(
-        name,
-        r"q has the leading axes \[2\]; with cu_seqlens it should be \[1, H, n, d_k\]",
-        only="tensors",
-        cu_seqlens=torch.tensor([0, 5]),
-    )
-    if name == "bidirectional":
-        shorter = setting("q", lambda q: q[..., :4, :])
-        cu_seqlens = torch.tensor([0, 4])
-        refuse(name, "k has n_k=5 but q has n_q=4", shorter, only="tensors", cu_seqlens=cu_seqlens)
-
-
 @pytest.mark.parametrize("name", DELTA)
 def test_beta(name, untyped):
     refuse(name, r"beta has shape \[2, 3, 4\].*\[2, 3, 5\]", setting("1", lambda b: b[:, :, :4]))

@@ -153,7 +153,6 @@ def test_a_refused_call_leaves_the_cache_as_it_was(make_cache, held, untyped):
         dict(impl="flash"),
         dict(scale=float("nan")),
         dict(softcap=-1.0),
-        dict(dropout=2.0),
         dict(window=0),
         dict(window=2, sinks=-1),
         dict(sink_logits=torch.ones(3)),

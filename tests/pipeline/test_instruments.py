@@ -4,18 +4,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny import REPOSITORY, make_book
 
 from tools.book import contents
+from tools.book.domain import Course
 from tools.book.given import UNNAMED, parts
 
 QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
 REVEAL = "```{reveal}\nSo.\n```\n\n"
 HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s #1\n:link: https://a.b\n```\n\n"
 END = "```{happened-end}\n```\n\n"
-CLAIM = "```{{claim}} {}\n:verdict: holds\n:found: 8\n\nIt is 8.\n```\n\n"
 EXERCISE = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
 
 # A page each, and the warning that it gives.
@@ -37,10 +38,9 @@ MISTAKES = {
     "date": (HAPPENED.replace("2026-03", "March"), "it is 'March'"),
     "options": (HAPPENED.replace(":link:", ":url:"), "takes :date:, :source: and :link:"),
     "level": (EXERCISE.format("l", 5).replace("y: 1", "y: 4"), "1, 2 or 3; it is '4'"),
-    "claim": (CLAIM.format("9"), "000-09; it is '9'"),
     "minutes": (EXERCISE.format("m", 5).replace(":minutes: 5\n", ""), "needs ':minutes:'"),
 }
-GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END + CLAIM.format("000-09")
+GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,23 @@ def test_a_mistake_is_a_warning_with_its_file(name, printed):
 @pytest.mark.slow
 def test_what_is_right_gives_no_warning(printed):
     assert "book/good.md" not in printed
+
+
+def test_notes_of_pages_that_are_read_again_or_by_another_process(tmp_path):
+    (tmp_path / "_toc.yml").write_text("root: a\nchapters:\n- file: b\n- file: c\n", "utf-8")
+    for page in "abc":
+        (tmp_path / f"{page}.md").touch()
+    one, other = (
+        Course(SimpleNamespace(domaindata={}, srcdir=str(tmp_path), docname="")) for _ in range(2)
+    )
+    for domain, notes in ((one, "c1 a1 a2 b1"), (other, "b2 c2 a3")):
+        for page, thing in notes.split():
+            domain.env.docname = page
+            domain.note("bug", thing)
+    one.clear_doc("b")
+    one.merge_domaindata(["b"], other.data)
+    found = [(note.page, note.thing) for note in one.all("bug")]
+    assert found == [("a", "1"), ("a", "2"), ("b", "2"), ("c", "1")]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ PAGE = (
     + CELL.format(FIGURE)
     + "```{reveal}\nEight nine {term}`ten <query>`.\n```\n\n"
     + "```python\nfive = 5\n```\n\n"
-    + "```{claim} 000-09\n:verdict: holds\n:found: 8\n\nNobody reads this.\n```\n\n"
     + "## Exercises\n\nMany words that do not count as reading.\n\n"
     + "```{exercise} T\n:label: ex:a\n:difficulty: 1\n:minutes: 42\n\nDo.\n```\n\n"
     + CELL.format("def my_answer():\n    raise NotImplementedError")

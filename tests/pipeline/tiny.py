@@ -40,6 +40,15 @@ Attention weight
   What a key gets.
 ```
 """
+CLAIMS = """\
+[000-09]
+verdict = "special case"
+page = "documents"
+taught = "notation"
+found = ['8.0', 'KeyError']
+claim = 'It is 8.'
+remark = 'If one adds $x$.'
+"""
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0L9 9"/></svg>\n'
 BIBLIOGRAPHY = """\
 @article{vaswani2017attention,
@@ -76,6 +85,7 @@ def make_book(root, **chapters):
         "references.md": "---\ndescription: Papers.\n---\n\n# Papers\n\n```{bibliography}\n```\n",
         "references.bib": BIBLIOGRAPHY,
         "picture.svg": PICTURE,
+        "claims.toml": CLAIMS,
         **{f"{name}.md": FRONT + text for name, text in chapters.items()},
     }
     for name, text in texts.items():

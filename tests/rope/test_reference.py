@@ -196,7 +196,7 @@ X = np.ones((3, 4))
         ((X, np.arange(3, dtype=np.float16)), {}, r"positions has dtype float16.*2048 from 2049"),
         ((X, ["a"] * 3), {}, r"positions has dtype <U1; it should hold real numbers"),
         ((X * 1j, range(3)), {}, r"x has dtype complex128"),
-        ((X, range(3)), dict(base=1.0), r"base is 1\.0; it should be a finite number, above 1"),
+        ((X, range(3)), dict(base=1.0), r"base is 1\.0; it should be a finite number above 1"),
         ((X, range(3)), dict(base="x"), r"base is 'x'"),
         ((X, range(3)), dict(base=math.inf), r"base is inf"),
         ((X, range(3)), dict(scaling=4.0), r"scaling is 4\.0; .*PositionInterpolation\(4\.0\)"),

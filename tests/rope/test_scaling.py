@@ -117,7 +117,7 @@ def test_amplitude():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PositionInterpolation(0.5), r"factor is 0\.5; .*finite number, at least 1"),
+        (lambda: PositionInterpolation(0.5), r"factor is 0\.5; .*finite number of at least 1"),
         (lambda: PositionInterpolation(math.nan), r"factor is nan"),
         (lambda: PositionInterpolation(True), r"factor is True"),
         (lambda: NTK("2"), r"factor is '2'"),

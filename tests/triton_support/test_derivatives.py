@@ -53,7 +53,7 @@ KERNELS = dict(
     delta=(lambda x, impl: delta_rule(x, K, V, GATES, impl=impl), True),
     delta_key=(lambda x, impl: delta_rule(V, x, V, GATES, impl=impl), True),
     rope=(lambda x, impl: rotate_qk(x, K, torch.arange(6, device=DEVICE), impl=impl)[0], True),
-    decode=(_decode, True),
+    decode=(_decode, False),
 )
 
 
@@ -72,7 +72,9 @@ def test_a_second_derivative_is_right_or_refused(name):
     if KERNELS[name][1]:
         torch.testing.assert_close(penalty("triton"), penalty("torch"), rtol=1e-3, atol=1e-3)
     else:
-        with pytest.raises(RuntimeError, match=r'"triton", whose kernels have first deriv.*it sho'):
+        with pytest.raises(
+            RuntimeError, match=r'"triton", whose kernels have (first|no) deriv.*it'
+        ):
             penalty("triton")
 
 
@@ -84,6 +86,6 @@ def test_torch_func_is_refused_and_no_tangent_is_lost(name):
         with pytest.raises(RuntimeError, match=r'no derivatives by torch.func.*it should be "'):
             loss(dual)
     calls = [lambda: jvp(loss, (x,), (x,)), lambda: grad(loss)(x), lambda: hessian(loss)(x)]
-    for call in (*calls, lambda: vmap(grad(loss))(x[None])):
+    for call in (*calls, lambda: vmap(grad(loss))(x[None]), lambda: vmap(loss)(x[None])):
         with pytest.raises(RuntimeError, match=r'no derivatives by torch.func.*it should be "'):
             call()

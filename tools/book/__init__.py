@@ -21,10 +21,10 @@ quiz.py          {quiz}: a question whose options say why they are right or wron
 given.py         {given}, a number from a source
 predict.py       {predict} and {reveal}: a question to answer before its outputs are shown
 happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, the list of them
-claims.py        {claim}, a statement of a source document that a cell decides
-ledger.py        {claims}, all of them in a table; {found}, a number that one of them rests on
+claims.py        {claims}, what source documents claim, in a table; {found}, what a cell printed
 writes.py        {writes}: a model that writes in the page, on functions of its cells
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
+domain.py        what a page notes for the others: bugs, claims, labels of predictions
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks
 veil.py          what a prediction folds in a notebook

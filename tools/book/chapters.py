@@ -82,6 +82,12 @@ class Chapter:
         return yaml.safe_load(self.text[4:].split("\n---\n", 1)[0]) or {}
 
     @property
+    def title(self) -> str:
+        """Its first heading, as written."""
+        found = re.search(r"^# (.+)$", self.text, re.M)
+        return found[1] if found else self.slug
+
+    @property
     def has_code(self) -> bool:
         return is_myst_markdown_notebook(self.text)
 

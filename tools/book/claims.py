@@ -1,37 +1,47 @@
-"""{claim}: what a source document says, decided by a cell of this page.
+"""book/claims.toml: every claim of the source documents, and the cell that decides it.
 
-    ```{claim} 000-13
-    :verdict: special case
-    :found: 0.32 | 1.00
-    :chapter: retrieval
+    [000-13]                          the document's number, and the claim's
+    verdict = "special case"
+    page = "retrieval"                the first cell of this page that prints all of `found`
+    found = ['any length: dot 0.32']      decides the claim
+    claim = 'Attention is a soft look-up of the nearest neighbour.'
+    remark = 'If all keys have one length.'
 
-    Attention is a soft look-up of the nearest neighbour.
+Most chapters say nothing of a claim: their reader has never seen the documents. Claims that no
+chapter needs are decided on the page of the documents, which shows what came out; such an entry
+names the chapter that teaches the subject, `taught = "equation"`. Pages write
 
-    If all keys have one length.
-    ```
-
-The argument is the document's number and the claim's. The first paragraph is the claim in our
-words, the second its condition, counterexample or reason. What `:found:` lists is printed by the
-nearest code cell above; tests/pipeline/test_claims.py compares.
-
-In a chapter a claim says nothing: its reader has never seen the documents. The ledger links to the
-cell that decides it. On the page of the documents, book/documents.md, where the claim is what its
-section is about, verdict and reason are shown, with a link to the chapter that teaches the subject.
+    ```{claim} 000-02
+    ```                       its verdict and remark, on the page of the documents
+    ```{verdicts}
+    ```                       how many claims of each document got which verdict
+    ```{claims}
+    ```                       all of them in a table, to filter by verdict, document and chapter
+    {found}`000-31 1.68`      1.68, part of what that claim's cell prints, with a link to the cell
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
+import tomllib
 from docutils import nodes
+from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book.directive import Directive, Page, checked
+from tools.book.chapters import Book
+from tools.book.directive import Directive, Page
+from tools.book.elements import make
 
+FILE = "book/claims.toml"
+HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
 DOCUMENTS = {
     "000": "A post that derives attention “from first principles”",
     "001": "A page on transformers",
@@ -47,156 +57,212 @@ VERDICTS = (
     "wrong",
     "open",
 )
-LEDGER = "book/claims"
-HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
-_OPTION = re.compile(r":(\w+): *(.*)")
+_TAG = re.compile(r"<[^>]+>")
+_log = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Claim:
-    """One row of the ledger."""
+    """One entry of the file."""
 
     id: str
     verdict: str
+    page: str
     found: list[str]
-    chapter: str  # that teaches the subject: its slug; "" if the page itself does
-    text: str
-    remark: str
+    claim: str
+    remark: str = ""
+    taught: str = ""
 
     @property
     def anchor(self) -> str:
         return f"claim-{self.id}"
 
+    @property
+    def chapter(self) -> str:
+        """The page that teaches the subject."""
+        return f"book/{self.taught or self.page}"
 
-def read(argument: str, content: str) -> Claim:
-    """Check what a {claim} says.
-
-    Raises:
-        ValueError: something is missing or malformed; the message says what
-    """
-    if not re.fullmatch(r"\d{3}-\d{2}", argument) or argument[:3] not in DOCUMENTS:
-        raise ValueError(f"a claim is named by document and number, 000-09; it is {argument!r}")
-    found = {"verdict": "", "found": "", "chapter": ""}
-    lines = content.strip().split("\n")
-    while lines and (option := _OPTION.fullmatch(lines[0].strip())):
-        if option[1] not in found:
-            raise ValueError(f"a claim takes :verdict:, :found: and :chapter:, not {lines[0]!r}")
-        found[option[1]] = option[2].strip()
-        del lines[0]
-    verdict = found["verdict"]
-    if verdict not in VERDICTS:
-        raise ValueError(f"':verdict:' is one of {', '.join(VERDICTS)}; it is {verdict!r}")
-    parts = re.split(r"\n\s*\n", "\n".join(lines).strip())
-    paragraphs = [" ".join(part.split()) for part in parts if part.strip()]
-    most, least = 2, 1 if verdict == "holds" else 2
-    if not least <= len(paragraphs) <= most:
-        raise ValueError(f"a claim that {verdict!r} has {least} to {most} paragraphs")
-    words = [word.strip() for word in found["found"].split(" | ") if word.strip()]
-    if not words and verdict != "open":
-        raise ValueError("a claim needs ':found:', what the cell above prints")
-    remark = paragraphs[1] if len(paragraphs) == most else ""
-    return Claim(argument, verdict, words, found["chapter"], paragraphs[0], remark)
+    def cell(self, printed: Sequence[str]) -> int | None:
+        """The number of the cell that decides it, of cells that print this; None if none does."""
+        decide = (i for i, text in enumerate(printed) if all(is_in(w, text) for w in self.found))
+        return next(decide, None)
 
 
-def on_page(claim: Claim, docname: str) -> Claim:
-    """The same claim, if it may stand on this page.
-
-    Raises:
-        ValueError: the page of the documents must name a chapter, and a chapter may not
-    """
-    if docname == HOME and not claim.chapter:
-        raise ValueError("':chapter:' names the chapter that teaches the subject; it is missing")
-    if docname != HOME and claim.chapter:
-        raise ValueError("':chapter:' is for the page of the documents: a chapter teaches itself")
-    return claim
+def claims_of(root: str | Path) -> dict[str, Claim]:
+    """All claims of the book in `root`, by their numbers."""
+    file = Path(root, FILE)
+    entries = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    return {number: Claim(number, **entry) for number, entry in sorted(entries.items())}
 
 
-class claim_place(nodes.Invisible, nodes.Element):
-    """Where a claim stands, before its id has gone to the cell that decides it."""
-
-
-class ClaimDirective(SphinxDirective):
-    required_arguments, final_argument_whitespace = 1, True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        try:
-            claim = on_page(read(self.arguments[0], "\n".join(self.content)), self.env.docname)
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
-        if claim.chapter and f"book/{claim.chapter}" not in self.env.found_docs:
-            raise self.error(f"chapter is {claim.chapter!r}; there is no page book/{claim.chapter}")
-        text, remark = (
-            self.state.inline_text(text, self.lineno)[0] for text in (claim.text, claim.remark)
-        )
-        self._keep(claim, text, remark)
-        made: list[nodes.Node] = [claim_place("", ids=[claim.anchor])]
-        if self.env.docname == HOME:
-            line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
-            line += self.state.inline_text(_decided(claim), self.lineno)[0]
-            made.append(line)
-        return made
-
-    def _keep(self, claim: Claim, *words: list[nodes.Node]) -> None:
-        known: dict[str, Any] = self.env.__dict__.setdefault("claims", {})
-        if claim.id in known:
-            raise self.error(f"claim {claim.id} is decided twice; also in {known[claim.id][0]}")
-        known[claim.id] = (self.env.docname, claim, *words)
+def is_in(word: str, text: str) -> bool:
+    """Whether a text holds a word, not as a part of a longer number."""
+    return re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", text) is not None
 
 
 def give_ids(app: Sphinx, doctree: nodes.document) -> None:
     """Let the ledger's links lead to the cell that decides a claim; at home, to its section."""
-    cell: nodes.Element | None = None
-    for node in list(doctree.findall(nodes.Element)):
-        if node.get("nb_element") == "cell_code":
-            cell = node
-        elif isinstance(node, claim_place):
-            target = node.parent if app.env.docname == HOME else cell
-            if target is not None:
-                target["ids"] += node["ids"]
-                node.parent.remove(node)
+    docname = app.env.docname
+    cells = [n for n in doctree.findall(nodes.Element) if n.get("nb_element") == "cell_code"]
+    claims = [c for c in claims_of(app.srcdir).values() if f"book/{c.page}" == docname]
+    if cells and Path(app.srcdir, FILE).exists():
+        app.env.note_dependency(FILE)
+    printed = [_printed(cell) for cell in cells] if claims else []
+    for claim in claims if app.builder.format == "html" else []:
+        number = claim.cell(printed)
+        if number is None:
+            _log.warning("no cell decides claim %s", claim.id, location=docname)
+        else:
+            cell = cells[number]
+            (cell.parent if docname == HOME else cell)["ids"].append(claim.anchor)
 
 
-def _decided(claim: Claim) -> str:
+def _printed(cell: nodes.Element) -> str:
+    outputs = [n for n in cell.findall(nodes.Element) if n.get("nb_element") == "cell_code_output"]
+    return "\n".join(_TAG.sub(" ", output.astext()) for output in outputs)
+
+
+class ClaimDirective(SphinxDirective):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(FILE)
+        claim = claims_of(self.env.srcdir).get(self.arguments[0])
+        if claim is None:
+            raise self.error(f"{FILE} has no claim {self.arguments[0]}")
+        line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
+        line += self.state.inline_text(decided(claim), self.lineno)[0]
+        return [line]
+
+
+def decided(claim: Claim) -> str:
     """What the page of the documents says below the cell."""
     said = claim.verdict[0].upper() + claim.verdict[1:]
-    return " ".join(filter(None, [f"**{said}.**", claim.remark, f"See {{doc}}`{claim.chapter}`."]))
+    return " ".join(filter(None, [f"**{said}.**", claim.remark, f"See {{doc}}`{claim.taught}`."]))
 
 
 def css_class(claim: Claim) -> str:
-    return "claim-" + claim.verdict.replace(",", "").replace(" ", "-")
+    return f"claim-{_slug(claim.verdict)}"
 
 
-def visit_place(self: Any, node: claim_place) -> None:
-    """A claim above all cells of its page keeps an anchor of its own."""
-    self.body.append(self.starttag(node, "span", ""))
+class VerdictsDirective(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(FILE)
+        claims = claims_of(self.env.srcdir).values()
+        count = Counter((claim.id[:3], claim.verdict) for claim in claims)
+        lines = [["verdict", *DOCUMENTS, "all"]]
+        for verdict in VERDICTS:
+            numbers = [count[document, verdict] for document in DOCUMENTS]
+            lines.append([verdict, *map(str, [*numbers, sum(numbers)])])
+        totals = [sum(count[document, verdict] for verdict in VERDICTS) for document in DOCUMENTS]
+        lines.append(["all", *map(str, [*totals, sum(totals)])])
+        cells = [[[nodes.paragraph("", word)] for word in line] for line in lines]
+        return [_table([_row(line) for line in cells], "claim-counts")]
 
 
-def depart_place(self: Any, node: claim_place) -> None:
-    self.body.append("</span>")
+class ClaimsDirective(SphinxDirective):
+    """The filter, and a row for each claim."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(FILE)
+        claims = claims_of(self.env.srcdir)
+        titles = self._titles({claim.chapter for claim in claims.values()})
+        filters = {
+            "Verdict": {f"claim-{_slug(verdict)}": verdict for verdict in VERDICTS},
+            "Document": {f"document-{number}": title for number, title in DOCUMENTS.items()},
+            "Chapter": {f"chapter-{_slug(page)}": title for page, title in titles.items()},
+        }
+        bar = [_select(name, choices) for name, choices in filters.items()]
+        heads = ("number", "the claim, and what was found", "verdict", "chapter")
+        lines = [_row([[nodes.paragraph("", head)] for head in heads])]
+        for claim in claims.values():
+            line = _row(list(self._cells(claim, titles)))
+            line["ids"].append(claim.anchor)
+            of = [f"document-{claim.id[:3]}", f"chapter-{_slug(claim.chapter)}"]
+            line["classes"] += [css_class(claim), *of]
+            lines.append(line)
+        count = make("output", classes="ledger-count")
+        return [make("div", *bar, count, classes="ledger-filter"), _table(lines, "ledger")]
+
+    def _titles(self, taught: set[str]) -> dict[str, str]:
+        """The chapters that teach, in the order of the book, and their titles."""
+        pages = [page for page in Book(Path(self.env.srcdir)).pages if page.docname in taught]
+        if missing := taught - {page.docname for page in pages}:
+            raise self.error(f"{FILE} names {', '.join(sorted(missing))}, which _toc.yml does not")
+        for page in pages:
+            self.env.note_dependency(page.source)
+        return {page.docname: page.title for page in pages}
+
+    def _cells(self, claim: Claim, titles: Mapping[str, str]) -> Iterator[list[nodes.Node]]:
+        """Number, words, verdict, and where it is taught and decided."""
+        yield [nodes.paragraph("", claim.id)]
+        words = [text for text in (claim.claim, claim.remark) if text]
+        parsed = [self.state.inline_text(text, self.lineno)[0] for text in words]
+        yield [nodes.paragraph("", "", *text) for text in parsed]
+        yield [nodes.paragraph("", claim.verdict)]
+        here = self.env.docname
+        uri = self.env.app.builder.get_relative_uri(here, claim.chapter)
+        chapter = _link(titles[claim.chapter], uri)
+        cell = _link("the cell", _address(self.env, claim))
+        yield [nodes.paragraph("", "", chapter), nodes.paragraph("", "", cell)]
 
 
-def forget(app: Sphinx, env: Any, docname: str) -> None:
-    """A page is read again."""
-    known = env.__dict__.get("claims", {})
-    for key in [key for key, row in known.items() if row[0] == docname]:
-        del known[key]
+def found(
+    name: str, raw: str, text: str, line: int, inliner: Inliner, *_: object
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """A number of a claim: "000-31 1.68"."""
+    env = inliner.document.settings.env
+    env.note_dependency(FILE)
+    number, _space, word = text.partition(" ")
+    claim = claims_of(env.srcdir).get(number)
+    if claim is None or not is_found(claim, word):
+        said = f"{word!r} is not among what claim {number} has found"
+        return [], [inliner.reporter.error(said, line=line)]
+    return [_link(word, _address(env, claim))], []
 
 
-def merge(app: Sphinx, env: Any, docnames: Any, other: Any) -> None:
-    """What another process has read."""
-    known = env.__dict__.setdefault("claims", {})
-    theirs = {k: row for k, row in other.__dict__.get("claims", {}).items() if row[0] in docnames}
-    for twice in known.keys() & theirs.keys():
-        where = f"{known[twice][0]} and {theirs[twice][0]}"
-        raise ExtensionError(f"claim {twice} is decided twice, in {where}")
-    known.update(theirs)
+def is_found(claim: Claim, word: str) -> bool:
+    """Whether a number, whole, is part of what the claim has found."""
+    return any(re.search(rf"(?<![\d.]){re.escape(word)}(?![\d.])", text) for text in claim.found)
+
+
+def _address(env: BuildEnvironment, claim: Claim) -> str:
+    """The address of the cell that decides a claim."""
+    uri = env.app.builder.get_relative_uri(env.docname, f"book/{claim.page}")
+    return f"{uri}#{claim.anchor}"
+
+
+def _link(text: str, uri: str) -> nodes.reference:
+    return nodes.reference("", text, refuri=uri, internal=True)
+
+
+def _select(name: str, choices: dict[str, str]) -> nodes.Node:
+    options = {"": "all", **choices}
+    made = [make("option", nodes.Text(text), value=value) for value, text in options.items()]
+    return make("label", nodes.Text(name), make("select", *made))
+
+
+def _slug(words: str) -> str:
+    return words.rsplit("/", 1)[-1].replace(",", "").replace(" ", "-")
+
+
+def _row(cells: Sequence[Sequence[nodes.Node]]) -> nodes.row:
+    return nodes.row("", *[nodes.entry("", *cell) for cell in cells])
+
+
+def _table(rows: Sequence[nodes.row], name: str) -> nodes.Node:
+    """A table whose first row is its head."""
+    columns = [nodes.colspec(colwidth=1) for _ in rows[0]]
+    group = nodes.tgroup("", *columns, cols=len(columns))
+    group += [nodes.thead("", rows[0]), nodes.tbody("", *rows[1:])]
+    return nodes.table("", group, classes=[name])
 
 
 def _portable(page: Page, d: Directive) -> str:
-    docname = page.inline.docname
-    claim = checked(page, d, lambda: on_page(read(d.argument, d.content), docname))
-    return page.inline(_decided(claim), d.line) if docname == HOME else ""
+    claim = claims_of(page.inline.book.root).get(d.argument)
+    if claim is None:
+        raise page.error(d.line, f"{FILE} has no claim {d.argument}")
+    return page.inline(decided(claim), d.line)
 
 
 FORMS = {"claim": _portable}
@@ -204,9 +270,9 @@ FORMS = {"claim": _portable}
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("tools.book.elements")
-    app.add_node(claim_place, html=(visit_place, depart_place))
     app.add_directive("claim", ClaimDirective)
+    app.add_directive("verdicts", VerdictsDirective)
+    app.add_directive("claims", ClaimsDirective)
+    app.add_role("found", found)
     app.connect("doctree-read", give_ids)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

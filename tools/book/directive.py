@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from tools.book.chapters import Book
 from tools.book.veil import Veil
 
 Read = TypeVar("Read")
@@ -14,6 +15,7 @@ Read = TypeVar("Read")
 class Inline(Protocol):
     """Words within a line, rewritten for the notebook; `notebook.inline.Inline` provides it."""
 
+    book: Book
     docname: str
 
     def __call__(self, text: str, line: int) -> str: ...

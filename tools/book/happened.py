@@ -22,12 +22,12 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.directive import Directive, Page, checked
+from tools.book.domain import LIST, course
 from tools.book.elements import make
 
 _MONTHS = (
@@ -115,7 +115,7 @@ class HappenedEnd(SphinxDirective):
 
 class Bugs(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        self.env.__dict__.setdefault("bug_lists", set()).add(self.env.docname)
+        course(self.env).note(LIST)
         return [bugs()]
 
 
@@ -125,11 +125,10 @@ class MakeBoxes(SphinxTransform):
     default_priority = 10  # as sphinx-exercise does for its gated directives
 
     def apply(self, **_: Any) -> None:
-        found = self.env.__dict__.setdefault("bugs", {}).setdefault(self.env.docname, [])
         for start in list(self.document.findall(happened_start)):
             box = self._box(start)
             if box is not None:
-                found.append((start["bug"], start.astext(), box["ids"][0]))
+                course(self.env).note("bug", (start["bug"], start.astext(), box["ids"][0]))
         for end in list(self.document.findall(happened_end)):
             _log.warning("happened-end without happened-start", location=end)
             end.parent.remove(end)
@@ -161,20 +160,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fill {bugs}: every box of the course, in the order of the book."""
     for place in list(doctree.findall(bugs)):
         items = nodes.bullet_list(classes=["bugs"])
-        for page in in_order(app):
-            for bug, title, anchor in app.env.__dict__.get("bugs", {}).get(page, []):
-                items += _item(app, docname, page, bug, title, anchor)
+        for note in course(app.env).all("bug"):
+            items += _item(app, docname, note.page, *note.thing)
         place.replace_self(items if len(items) else nodes.paragraph("", "None so far."))
-
-
-def in_order(app: Sphinx) -> list[str]:
-    """Every page, in the order of _toc.yml."""
-    pages, todo = [], [app.config.root_doc]
-    while todo:
-        page = todo.pop(0)
-        pages.append(page)
-        todo = [*app.env.toctree_includes.get(page, []), *todo]
-    return pages
 
 
 def _item(
@@ -188,26 +176,6 @@ def _item(
     line += nodes.Text(", in ")
     line += nodes.reference("", chapter, refuri=where)
     return nodes.list_item("", line)
-
-
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """A page is read again."""
-    env.__dict__.get("bugs", {}).pop(docname, None)
-    env.__dict__.get("bug_lists", set()).discard(docname)
-
-
-def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    """What another process has read."""
-    theirs = other.__dict__
-    env.__dict__.setdefault("bugs", {}).update(
-        {page: found for page, found in theirs.get("bugs", {}).items() if page in docnames}
-    )
-    env.__dict__.setdefault("bug_lists", set()).update(theirs.get("bug_lists", set()))
-
-
-def pages_with_lists(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Pages to write again, whatever else has changed."""
-    return sorted(env.__dict__.get("bug_lists", set()))
 
 
 def _portable_start(page: Page, d: Directive) -> str:
@@ -226,6 +194,7 @@ FORMS = {"happened-start": _portable_start, "happened-end": _portable_end}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     for node in (happened_start, happened_end, bugs):
         app.add_node(node)
@@ -234,7 +203,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("bugs", Bugs)
     app.add_transform(MakeBoxes)
     app.connect("doctree-resolved", resolve)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
-    app.connect("env-updated", pages_with_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

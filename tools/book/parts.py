@@ -23,7 +23,6 @@ _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
 _TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
 _SHOWN_ROLES = {"term", "kbd", "abbr", "given"}  # their body is shown where they have no title
-_UNSEEN = {"claim", "claims", "bugs"}
 _PICTURES = {"figure", "image"}
 
 
@@ -74,8 +73,6 @@ def _fence(token: Token) -> Iterator[Part]:
             yield Part("code", lines_of(token.content))
         return
     name, argument = directive[1], directive[2]
-    if name in _UNSEEN:
-        return
     if name == "reveal":
         yield Part("reveal")
     if name in _PICTURES:

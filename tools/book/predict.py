@@ -33,6 +33,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
 from tools.book.directive import Directive, Page, body_of, checked
+from tools.book.domain import course
 from tools.book.elements import element, make
 from tools.book.veil import Veil
 
@@ -94,7 +95,7 @@ class Predict(SphinxDirective):
             stored = numbers(self.options.get("order", ""), len(question.options))
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
-        self._keep(label)
+        course(self.env).note("label", name=label)
         box = make("div", classes="predict", data_label=label)
         box["ids"].append(nodes.make_id(label))
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
@@ -110,13 +111,6 @@ class Predict(SphinxDirective):
         (words,) = quiz.parsed(self, option.text, option.line)
         verdict = nodes.strong("", quiz.VERDICT[option.right])
         return words.children, [verdict, *quiz.parsed(self, option.why, option.why_line)]
-
-    def _keep(self, label: str) -> None:
-        """Remember where the label is used: it must be unique in the course."""
-        places: dict[str, str] = self.env.__dict__.setdefault("predictions", {})
-        if places.get(label) is not None:
-            raise self.error(f"the label {label!r} is used twice; the other is in {places[label]}")
-        places[label] = self.env.docname
 
 
 Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
@@ -167,18 +161,6 @@ class Reveal(SphinxDirective):
         box = make("div", classes="reveal")
         box += quiz.parsed(self, "\n".join(self.content), 0)
         return [box]
-
-
-def forget(app: Sphinx, env: object, docname: str) -> None:
-    """A page is read again: its labels are free."""
-    places = env.__dict__.get("predictions", {})
-    for label in [label for label, place in places.items() if place == docname]:
-        del places[label]
-
-
-def merge(app: Sphinx, env: object, docnames: object, other: object) -> None:
-    """Labels found by another process."""
-    env.__dict__.setdefault("predictions", {}).update(other.__dict__.get("predictions", {}))
 
 
 def is_kind(node: nodes.Node, kind: str) -> bool:
@@ -271,10 +253,9 @@ FORMS = {"predict": _portable, "reveal": _portable_reveal}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     app.add_directive("predict", Predict)
     app.add_directive("reveal", Reveal)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
     app.connect("doctree-resolved", veil)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -89,14 +89,12 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             yield line if line.startswith("description:") else _blank_text(line)
     open_fences: list[str] = []
     skipping = options = wrong = False
-    claim = ""  # "ahead", then "here": its first paragraph, which is somebody else's
     for line in lines[start:]:
         match = _FENCE.match(line)
         kept = 0  # where on this line its prose begins
         if match and _closes(match, open_fences):
             open_fences.pop()
             skipping = options = False
-            claim = ""
             kept = len(line)
         elif skipping:
             kept = len(line)
@@ -105,7 +103,6 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             directive = _DIRECTIVE.fullmatch(match["info"].strip())
             skipping = directive is None or directive[1] in NOT_PROSE
             options = not skipping
-            claim = "ahead" if directive and directive[1] == "claim" else ""
             titled = directive and TITLED.fullmatch(directive[1])
             kept = line.index("}") + 1 if titled else len(line)
         elif options and (option := _OPTION.match(line)):
@@ -114,9 +111,7 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             options = False
             # The text of a wrong option may be wrong; it ends at the first blank line.
             wrong = bool(_WRONG.match(line)) or (wrong and bool(line.strip()))
-            if claim:
-                claim = "here" if line.strip() else claim.replace("here", "")
-            kept = len(line) if wrong or claim else 0
+            kept = len(line) if wrong else 0
         yield " " * kept + line[kept:]
 
 

@@ -7,7 +7,7 @@
     python -m tools.check --given          numbers that are marked as given, for a reviewer
 
     limits         what a rewritten chapter keeps to, and which have been rewritten
-    claims         whether the output above each claim prints what decides it
+    claims         whether the cell that decides a claim still prints what it rests on
     prose_numbers  whether every number in the prose is computed on its page
     computed       the numbers of a page's outputs and code
     numbers        how numbers are written, and when two of them are the same

@@ -1,52 +1,27 @@
-"""Is every claim of the ledger still decided by what is printed above it?"""
+"""Is every claim that a page decides still decided by what its cells print?"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-import nbformat
-
 from tools.book.chapters import Chapter
-from tools.book.claims import Claim, read
-from tools.book.freshness import own_cells
-
-_CLAIM = re.compile(r"^(`{3,})\{claim\} *(\S*) *\n(.*?)^\1 *$", re.M | re.S)
-_TAG = re.compile(r"<[^>]+>")
-
-
-def decided(chapter: Chapter) -> Iterator[tuple[Claim, str]]:
-    """Each claim of a page, and what the nearest visible code cell above it prints.
-
-    Raises:
-        ValueError: the page has claims and no notebook; a claim is malformed
-    """
-    outputs = _outputs(chapter) if chapter.notebook.exists() else iter(())
-    printed = ""
-    for cell in chapter.read().cells:
-        if cell.cell_type == "code":
-            shown = next(outputs, "")
-            if "remove-cell" not in cell.metadata.get("tags", []):
-                printed = shown
-        else:
-            for match in _CLAIM.finditer(cell.source):
-                yield read(match[2], match[3]), printed
+from tools.book.claims import claims_of
+from tools.book.prose import prose
+from tools.check import computed
+from tools.check.numbers import in_prose
 
 
 def undecided(chapter: Chapter) -> Iterator[str]:
-    """A line for each claim whose evidence is not printed where the ledger says it is."""
-    for claim, printed in decided(chapter):
-        for word in claim.found:
-            if not re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", printed):
-                yield f"{chapter.source}: claim {claim.id}: {word!r} is not printed above it"
-
-
-def _outputs(chapter: Chapter) -> Iterator[str]:
-    for cell in own_cells(nbformat.read(chapter.notebook, as_version=4)):
-        texts = []
-        for output in cell.outputs:
-            data = output.get("data", {})
-            texts.append(output.get("text", ""))
-            texts.append(_TAG.sub(" ", data.get("text/html", "")))
-            texts.append(data.get("text/plain", ""))
-        yield "\n".join(texts)
+    """A line for each claim whose evidence is gone, and for each number that is not computed."""
+    claims = [claim for claim in claims_of(chapter.root).values() if claim.page == chapter.slug]
+    if not claims:
+        return
+    printed = computed.printed(chapter)
+    outputs, literals = computed.outputs(chapter), computed.literals(chapter)
+    for claim in claims:
+        said = f"{chapter.source}: claim {claim.id}"
+        if claim.cell(printed) is None:
+            yield f"{said}: no cell prints {' | '.join(claim.found)}"
+        for number in in_prose(prose(claim.remark)):
+            if not number.is_among(outputs, literals):
+                yield f"{said}: {number.text} is in no output and in no code of the page"

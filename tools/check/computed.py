@@ -35,6 +35,15 @@ def outputs(chapter: Chapter) -> set[float]:
     return found
 
 
+def printed(chapter: Chapter) -> list[str]:
+    """What each cell that readers see has printed and drawn, as stored in the notebook."""
+    if not chapter.notebook.exists():
+        return []
+    cells = own_cells(nbformat.read(chapter.notebook, as_version=4))
+    seen = [cell for cell in cells if "remove-cell" not in cell.metadata.get("tags", [])]
+    return ["\n".join(_texts(cell, drawn=True)) for cell in seen]
+
+
 def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
     """The alt texts of figures, which are prose that stands in code: line and text.
 
@@ -62,15 +71,16 @@ def outputs_are_old(chapter: Chapter) -> bool:
     return own_code(nbformat.read(chapter.notebook, as_version=4)) != chapter.code
 
 
-def _texts(cell: nbformat.NotebookNode) -> Iterator[str]:
-    """What the outputs of a cell say. Drawings say nothing: their alt text is typed."""
+def _texts(cell: nbformat.NotebookNode, *, drawn: bool = False) -> Iterator[str]:
+    """What the outputs of a cell say; `drawn`: drawings too, by their alt texts, partly typed."""
     for output in cell.outputs:
         if output.output_type == "stream":
             yield output.text
         data = output.get("data", {})
         if "text/html" in data:
             yield _NOT_TEXT.sub(" ", data["text/html"])
-        if "text/plain" in data and not any(kind.startswith("image/") for kind in data):
+        image = any(kind.startswith("image/") for kind in data)
+        if "text/plain" in data and (drawn or not image):
             yield data["text/plain"]
 
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import nbformat
 
 from tools.book.chapters import Chapter
-from tools.book.freshness import own_cells
 from tools.book.minutes import reading, reading_minutes
 from tools.book.parts import Part, parts
 from tools.book.predict import parse
+from tools.check.computed import printed
 
-# Chapters in the shape that CONTRIBUTING.md describes under "A chapter", in the order of _toc.yml.
+# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
 REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
@@ -82,7 +82,7 @@ def _in_order(chapter: Chapter) -> Iterator[Part]:
 
 def says_true(chapter: Chapter) -> int:
     """How many printed lines are an assertion: "largest error below 1e-15: True"."""
-    return sum(len(_SAYS_TRUE.findall(text)) for text in _printed(chapter))
+    return sum(len(_SAYS_TRUE.findall(text)) for text in printed(chapter))
 
 
 def visible_claims(chapter: Chapter) -> list[str]:
@@ -91,16 +91,7 @@ def visible_claims(chapter: Chapter) -> list[str]:
         return []
     cells = nbformat.read(chapter.notebook, as_version=4).cells
     told = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    return [name for text in [*told, *_printed(chapter)] for name in _CLAIM.findall(text)]
-
-
-def _printed(chapter: Chapter) -> Iterator[str]:
-    """What the cells that readers see have printed."""
-    if not chapter.notebook.exists():
-        return
-    for cell in own_cells(nbformat.read(chapter.notebook, as_version=4)):
-        if "remove-cell" not in cell.metadata.get("tags", []):
-            yield from (output.get("text", "") for output in cell.outputs)
+    return [name for text in [*told, *printed(chapter)] for name in _CLAIM.findall(text)]
 
 
 # What is counted, the fewest and the most, and what gives a number or the names of what is found.

@@ -2,15 +2,17 @@
 
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
 cells.py         Sphinx: folded code, with a line that says what is in it
-math.py          Sphinx: equations, set by KaTeX while the book is built
+code.py          Sphinx: code with a span only where a colour is its own
+math.py          Sphinx: equations, set by KaTeX while the book is built; lean_math.py trims them
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
 drawings.py      the course's drawings on a page: its colours, and both arrangements
 strip.py         Sphinx: under a chapter's title, the way through a model, with its part lit
-folds_and_links.py  Sphinx: what a page says about its chapter; folds that need no script
-assets.py        Sphinx: one style sheet with the rules in use, and only the scripts in use
+about_chapter.py Sphinx: what a page says about its chapter; folds that need no script
+kept_note.py     Sphinx: where a kept function is kept
+assets.py        Sphinx: one style sheet, and only the scripts in use
 fonts.py         fonts cut down to the characters of the book
-made_once.py     what is made once and kept in .cache: Python for the page, a model
+cached.py        what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
-measure.py       what a visit weighs, and Lighthouse
+weigh.py         what a visit weighs, and Lighthouse
 picture.py       takes the picture in the README
 """

@@ -58,7 +58,7 @@ SOME_SCRIPTS = {
     'class="predict"': LEARNER,
     'id="what-to-keep"': LEARNER,
     'class="cell_input': LEARNER[:2],
-    'class="ledger-filter"': ("learner/ledger.js",),
+    'class="ledger-filter"': ("learner/claims.js",),
     'id="progress"': ("learner/store.js", "learner/progress.js"),
     'class="model-writes"': ("writes.js",),
 }

@@ -23,7 +23,7 @@ Rules:
    the alt text says the point.
 """
 
-from attention_src.figures.drawing.joins import Join, arrow, band, brace, faded, line, path
+from attention_src.figures.drawing.joins import Join, arrow, band, brace, faded, line
 from attention_src.figures.drawing.look import BODY, LIT, NAME, NOTE, PALE, STROKE, THIN
 from attention_src.figures.drawing.parts import (
     Part,
@@ -72,7 +72,6 @@ __all__ = [
     "note",
     "op",
     "over",
-    "path",
     "row",
     "space",
     "stack",

@@ -111,41 +111,6 @@ def line(
     return marks
 
 
-def path(
-    *stops: tuple[Part, str | Part], hue: str = "ink", width: float = STROKE, r: float = 10
-) -> Join:
-    """An arrow with rounded corners.
-
-    Args:
-        *stops: (part, "left" | "right" | "top" | "bottom"), a side of a part; or for a corner two
-            parts: as far right as the first, as far down as the second
-        hue: a name of look.FILL
-        width: of the line, in pixels
-        r: of the corners, in pixels
-    Returns: a join
-    Raises:
-        ValueError: there are fewer than two stops, no such hue, or no such side
-    """
-    one_of("hue", hue, FILL)
-    if len(stops) < 2:
-        raise ValueError(f"stops: there should be two at least, not {len(stops)}")
-    for _, side in stops:
-        if isinstance(side, str):
-            one_of("side", side, SIDES)
-
-    def marks() -> list[ET.Element]:
-        points = [_stop(*s) for s in stops]
-        drawn, head = pointer(points, hue, width)
-        d = f"M{_points(points[:1])}"
-        for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-            near, far = _toward(corner, before, r), _toward(corner, after, r)
-            d += f" L{_points([near])} Q{_points([corner, far], ' ')}"
-        drawn.set("d", d + " L" + str(drawn.get("d")).split("L")[-1])
-        return [drawn, head]
-
-    return marks
-
-
 def band(*parts: Part, hue: str = "ink", room: float = 5, opacity: float = 0.13) -> Join:
     """A soft stripe behind several parts: look along here.
 
@@ -266,19 +231,3 @@ def _facing(low0: float, high0: float, low1: float, high1: float) -> Point:
     if high - low > 1:
         return (low + high) / 2, (low + high) / 2
     return (low0 + high0) / 2, (low1 + high1) / 2
-
-
-def _stop(part: Part, side: str | Part) -> Point:
-    """Where a path stops or turns."""
-    b = part.body
-    if isinstance(side, Part):
-        return b.x + b.w / 2, side.body.y + side.body.h / 2
-    x = {"left": part.x - 5, "right": part.x + part.w + 5}.get(side, b.x + b.w / 2)
-    return x, {"top": part.y - 5, "bottom": part.y + part.h + 5}.get(side, b.y + b.h / 2)
-
-
-def _toward(corner: Point, other: Point, r: float) -> Point:
-    """The point r away from a corner, or half way if the other point is near."""
-    (x, y), (a, b) = corner, other
-    share = min(0.5, r / max(math.hypot(x - a, y - b), r))
-    return x + (a - x) * share, y + (b - y) * share

@@ -1,4 +1,8 @@
-"""Flash attention forward: o and lse_log2 from q, k, v; the scores never leave the chip."""
+"""Flash attention forward: to write your own kernel, copy `tiny_flash` of book/flash.md first.
+
+That has the loop, for one head of whole tiles. Here are all strides and lengths, hidden keys and
+shared heads too: o and lse_log2 from q, k, v; the scores never leave the chip.
+"""
 
 import torch
 from torch import Tensor

@@ -15,7 +15,7 @@ from attention_src.flash.kernel.forward import forward_launch
 from attention_src.flash.kernel.tiles import MAX_TILE_ROWS
 from attention_src.flash.visibility import Visibility
 from attention_src.shapes import check_heads, check_scale, check_shape, check_size, shape
-from attention_src.tensors import differentiate_no_further
+from attention_src.tensors import refuse_derivatives
 from attention_src.triton_support.launch import capability, check_kernel_tensors
 from attention_src.triton_support.launch_cache import Prepared, planned
 
@@ -228,4 +228,4 @@ def _backward(ctx: Any, do: Tensor, dlse_log2: Tensor) -> tuple:
 
 
 flash_forward.register_autograd(_backward, setup_context=_setup)
-differentiate_no_further(flash_backward, "dense")
+refuse_derivatives(flash_backward, "dense")

@@ -91,22 +91,6 @@ def check_splits(n_splits: int) -> None:
         raise ValueError(f"n_splits is {n_splits}; it should be 1 to {MAX_SPLITS}, or None")
 
 
-def refuse_cache_gradient(**tensors: Tensor) -> None:
-    """Refuse a gradient that would silently be missing.
-
-    Args:
-        tensors: by the names that a message should use
-    Raises:
-        ValueError: one of the tensors requires a gradient
-    """
-    for name, x in tensors.items():
-        if x.requires_grad:
-            raise ValueError(
-                f"{name} requires a gradient, which is not computed for this cache: detach it, or "
-                "use decode_contiguous"
-            )
-
-
 def _check_dense(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> None:
     """q [B, H, 1, d_k], k [B, H_kv, N, d_k], v [B, H_kv, N, d_v], lengths int32 [B]."""
     check_heads(q, k, v)

@@ -14,13 +14,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_src.kvcache.kernel.backward import decode_gradients, pages_in_order
 from attention_src.kvcache.kernel.checks import (
     check_contiguous,
     check_int8,
     check_paged,
     check_splits,
-    refuse_cache_gradient,
 )
 from attention_src.kvcache.kernel.launch import (
     choose_splits,
@@ -32,6 +30,7 @@ from attention_src.kvcache.kernel.launch import (
 )
 from attention_src.kvcache.kernel.merge import merge_launch
 from attention_src.shapes import check_scale
+from attention_src.tensors import refuse_derivatives
 from attention_src.triton_support.launch import INTERPRETED, Launch, capability
 from attention_src.triton_support.launch_cache import Prepared, planned
 
@@ -51,8 +50,7 @@ def decode_contiguous(
             give NaN, because a check would synchronise with the GPU
         scale: factor on the scores
         n_splits: number of splits of each sequence; None = enough to fill the chip
-    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for an empty sequence. Gradients of q, k and v are
-        computed in plain PyTorch (kernel/backward.py).
+    Returns: [B, H, 1, d_v]  o, in q's dtype; 0 for an empty sequence. It has no derivatives.
     Raises:
         ValueError: as `check_contiguous`; n_splits or scale out of range
     Cost: 2 B H n (d_k + d_v) FLOP; reads the B H_kv n (d_k + d_v) numbers of the cache once for
@@ -80,9 +78,9 @@ def decode_paged(
             page that does not exist gives NaN
         lengths: int32 [B]  as for `decode_contiguous`, 0 to max_pages * page_size
         scale, n_splits: as for `decode_contiguous`
-    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
+    Returns: [B, H, 1, d_v]  o, in q's dtype
     Raises:
-        ValueError: as `check_paged`; n_splits or scale out of range; pages that require a gradient
+        ValueError: as `check_paged`; n_splits or scale out of range
     Cost: as `decode_contiguous`, and 4 bytes of the block table for each page.
     Source: Kwon et al. 2023, arXiv:2309.06180, section 4.1 (their KV block is our page).
     """
@@ -104,9 +102,9 @@ def decode_int8(
             stride is 1, its other strides, offset and d_v are even
         k_scale, v_scale: float32 [B, H_kv, N]
         lengths, scale, n_splits: as for `decode_contiguous`
-    Returns: [B, H, 1, d_v]  o, in q's dtype, with the gradient of q in plain PyTorch
+    Returns: [B, H, 1, d_v]  o, in q's dtype
     Raises:
-        ValueError: as `check_int8`; n_splits or scale out of range; scales that require a gradient
+        ValueError: as `check_int8`; n_splits or scale out of range
     Cost: as `decode_contiguous`, with 1 byte a number and 8 bytes of scales for each key.
     Source: Dao et al. 2023, Flash-Decoding; scales of each token as in Dettmers et al. 2022,
         arXiv:2208.07339, section 2.1 (absmax quantization of each row).
@@ -179,44 +177,5 @@ def _(q, k, k_scale, v, v_scale, lengths, scale, n_splits=None):
     return q.new_empty(q.shape[0], q.shape[1], 1, v.shape[3])
 
 
-def _save_contiguous(ctx, inputs, output):
-    q, k, v, lengths, ctx.scale, _ = inputs
-    ctx.save_for_backward(q, k, v, lengths)
-
-
-def _contiguous_backward(ctx, do):
-    q, k, v, lengths = ctx.saved_tensors
-    dq, dk, dv = decode_gradients(q, k, v, lengths, ctx.scale, do)
-    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None
-
-
-def _save_paged(ctx, inputs, output):
-    q, k_pages, v_pages, block_table, lengths, ctx.scale, _ = inputs
-    refuse_cache_gradient(k_pages=k_pages, v_pages=v_pages)
-    ctx.save_for_backward(q, k_pages, v_pages, block_table, lengths)
-
-
-def _paged_backward(ctx, do):
-    q, k_pages, v_pages, block_table, lengths = ctx.saved_tensors
-    k = pages_in_order(k_pages, block_table, lengths)
-    v = pages_in_order(v_pages, block_table, lengths)
-    dq, _, _ = decode_gradients(q, k, v, lengths, ctx.scale, do)
-    return dq.to(q.dtype), None, None, None, None, None, None
-
-
-def _save_int8(ctx, inputs, output):
-    q, k, k_scale, v, v_scale, lengths, ctx.scale, _ = inputs
-    refuse_cache_gradient(k_scale=k_scale, v_scale=v_scale)
-    ctx.save_for_backward(q, k, k_scale, v, v_scale, lengths)
-
-
-def _int8_backward(ctx, do):
-    q, k, k_scale, v, v_scale, lengths = ctx.saved_tensors
-    k, v = k.float() * k_scale[..., None], v.float() * v_scale[..., None]
-    dq, _, _ = decode_gradients(q, k, v, lengths, ctx.scale, do)
-    return dq.to(q.dtype), None, None, None, None, None, None, None
-
-
-decode_contiguous.register_autograd(_contiguous_backward, setup_context=_save_contiguous)
-decode_paged.register_autograd(_paged_backward, setup_context=_save_paged)
-decode_int8.register_autograd(_int8_backward, setup_context=_save_int8)
+for operator in (decode_contiguous, decode_paged, decode_int8):
+    refuse_derivatives(operator, "dense", "no derivatives")

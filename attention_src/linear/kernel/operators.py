@@ -25,7 +25,7 @@ from attention_src.linear.kernel.launch import (
     states_launch,
 )
 from attention_src.linear.layer_delta_steps import run_delta
-from attention_src.tensors import differentiate_no_further, without_autocast
+from attention_src.tensors import refuse_derivatives, without_autocast
 from attention_src.triton_support.launch import capability, check_kernel_tensors, triton
 
 
@@ -113,7 +113,7 @@ def _backward(ctx: Any, do: Tensor, dlast: Tensor) -> tuple[Tensor, ...]:
 
 
 chunkwise_forward.register_autograd(_backward, setup_context=_save)
-differentiate_no_further(chunkwise_backward, "torch")
+refuse_derivatives(chunkwise_backward, "torch")
 
 
 @torch.library.custom_op("attention_src::delta_forward", mutates_args=())

@@ -101,22 +101,29 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--cache",
         default="contiguous",
-        help=f"none, {', '.join(NAMES)}; also windowed(window, sinks), paged(page_size)",
+        help="what it remembers: none, "
+        f"{', '.join(NAMES)}; also windowed(window, sinks), paged(page_size)",
     )
-    add("--impl", default="auto", choices=IMPLS, help="of attention")
+    add("--impl", default="auto", choices=IMPLS, help="how it attends; auto")
     add("--max-new-tokens", type=int, default=100, metavar="N", help="at most N; 100")
     add("--temperature", type=float, default=0.0, metavar="T", help="0 = the most probable token")
     add("--top-k", type=int, metavar="K", help="draw among the K most probable tokens")
     add("--top-p", type=float, metavar="P", help="draw among tokens that hold probability P")
     add("--seed", type=int, help="makes the drawing repeatable")
     add("--dtype", default="float32", choices=DTYPES, help="of the weights")
-    add("--weights", default="float", choices=WEIGHTS, help="int4: the file's; auto: the faster")
+    add(
+        "--weights",
+        default="float",
+        choices=WEIGHTS,
+        help="int4: the file's 4-bit blocks, a fifth of the bytes and fastest on a CPU, above all "
+        "with numba; auto: the faster of both",
+    )
     add("--device", default="cpu", help="where to compute: cpu or cuda")
     add(
         "--threads",
         type=size(MOST_THREADS),
         metavar="N",
-        help="on a CPU; default: the fastest right now",
+        help="on a CPU; default: as many as are fastest right now, fewer beside busy programs",
     )
     return parser
 

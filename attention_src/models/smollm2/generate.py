@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Int64
@@ -10,64 +10,29 @@ from torch import Tensor
 
 from attention_src.kvcache.layer import has_kernel
 from attention_src.models.smollm2.caches import check_padding
-from attention_src.models.smollm2.learner.sampling import own_chooser
-from attention_src.models.smollm2.sampling import Choose, chooser, greedy
+from attention_src.models.smollm2.sampling import Choose, greedy
 from attention_src.models.smollm2.tokenizer import Tokenizer, chat_prompt
 from attention_src.shapes import check_size
-
-if TYPE_CHECKING:
-    from attention_src.models.smollm2.model import SmolLM2
-else:
-    SmolLM2 = Any  # model.py imports this file
 
 STOP = ("<|im_end|>", "<|endoftext|>")
 
 
-def generate(
-    model: SmolLM2,
-    prompt: str | Sequence[str],
-    max_new_tokens: int,
-    *,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int | None,
-    stop: str | int | Iterable[str | int] | None,
-    chat: bool,
-    on_text: Callable[[str], Any] | None,
-    cache: Any,
-    impl: str,
-) -> Any:
-    """As `SmolLM2.generate`, for the model given first.
+@runtime_checkable
+class Model(Protocol):
+    """What generation asks of a model: `SmolLM2` has it."""
 
-    Returns: a str, or a list of them
-    Raises:
-        ValueError: as `SmolLM2.generate`, before anything is computed
-    """
-    one = isinstance(prompt, str)
-    if on_text is not None and not one:
-        raise ValueError("on_text is given, but prompt holds several texts; it should be None")
-    prompts = _tokenize(model.tokenizer, [prompt] if isinstance(prompt, str) else prompt, chat)
-    check_size(max_new_tokens, "max_new_tokens", at_least=1)
-    _check_room(prompts, max_new_tokens, model.config.max_tokens)
-    stops = stop_ids(model.tokenizer, stop)
-    batch = len(prompts)
-    choose = chooser(temperature, top_k, top_p, seed, batch=batch, device=model.device)
-    choose = own_chooser(model.parts, choose, temperature, top_k, top_p, seed, batch=batch)
-    stream = Stream(model.tokenizer, on_text)
-    caches = None
-    if cache is not None:
-        total = max(map(len, prompts)) + max_new_tokens
-        caches = model.new_caches(cache, batch=batch, max_tokens=total)
-    options: dict[str, Any] = dict(choose=choose, stops=stops, caches=caches, impl=impl)
-    with torch.inference_mode():  # safe: its caches and logits do not escape
-        texts = generate_ids(model, prompts, max_new_tokens, **options, on_token=stream.add)
-    stream.close()
-    return model.decode(texts[0]) if one else [model.decode(ids) for ids in texts]
+    @property
+    def device(self) -> torch.device:
+        """Of its weights."""
+
+    def logits(
+        self, ids: Any, *, caches: Any, positions: Any, mask: Any, impl: str, last: bool
+    ) -> Tensor:
+        """As `SmolLM2.logits`."""
 
 
 def generate_ids(
-    model: SmolLM2,
+    model: Model,
     prompts: list[list[int]],
     max_new_tokens: int,
     *,
@@ -84,7 +49,7 @@ def generate_ids(
     texts end in the same column.
 
     Args:
-        model: SmolLM2
+        model: its device and its logits
         prompts: token ids of each text, none of them empty
         max_new_tokens: upper limit of new tokens per text
         choose: from logits [B, n_vocabulary] to ids [B], see `sampling.chooser`
@@ -208,8 +173,17 @@ class Stream:
         return self._tokenizer.decode(self._waiting)
 
 
-def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[list[int]]:
-    """Each prompt's token ids, at least one: the model has no token that begins a text."""
+def tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[list[int]]:
+    """Each prompt's token ids, at least one: the model has no token that begins a text.
+
+    Args:
+        tokenizer: of the model
+        prompts: texts
+        chat: True = each is a user's message
+    Returns: the ids of each
+    Raises:
+        ValueError: no prompt, or one that is no text or has no token
+    """
     if not prompts:
         raise ValueError("prompt is an empty list; it should hold at least one text")
     tokenized = []
@@ -223,13 +197,25 @@ def _tokenize(tokenizer: Tokenizer, prompts: Sequence[str], chat: bool) -> list[
     return tokenized
 
 
-def _check_room(prompts: list[list[int]], max_new_tokens: int, max_tokens: int) -> None:
+def check_room(prompts: list[list[int]], max_new_tokens: int, max_tokens: int) -> int:
+    """Check that prompts and what is generated fit the model.
+
+    Args:
+        prompts: token ids of each text
+        max_new_tokens: upper limit of new tokens per text
+        max_tokens: that the model was trained for
+    Returns: tokens of the longest text at its end
+    Raises:
+        ValueError: they do not fit; max_new_tokens is not a whole number of at least 1
+    """
+    check_size(max_new_tokens, "max_new_tokens", at_least=1)
     n = max(len(ids) for ids in prompts)
     if n + max_new_tokens > max_tokens:
         raise ValueError(
             f"prompt has {n} tokens and max_new_tokens is {max_new_tokens}: together more than the "
             f"{max_tokens} that the model was trained for"
         )
+    return n + max_new_tokens
 
 
 def _check_fit(ragged: bool, caches: Any, impl: str) -> None:

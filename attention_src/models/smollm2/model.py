@@ -30,16 +30,25 @@ from attention_src.models.smollm2.caches import make_caches
 from attention_src.models.smollm2.checks import check_ids, check_one_text, check_positions
 from attention_src.models.smollm2.config import FILE, Config
 from attention_src.models.smollm2.forward import forward
-from attention_src.models.smollm2.generate import STOP, generate
+from attention_src.models.smollm2.generate import (
+    STOP,
+    Stream,
+    check_room,
+    generate_ids,
+    stop_ids,
+    tokenize,
+)
 from attention_src.models.smollm2.int4 import PackedMatrix, keeps_blocks
 from attention_src.models.smollm2.learner.cache import make_own_caches
 from attention_src.models.smollm2.learner.dispatch import Parts
 from attention_src.models.smollm2.learner.forward import forward as forward_on_parts
+from attention_src.models.smollm2.learner.sampling import own_chooser
 from attention_src.models.smollm2.one_token.token import (
     next_token_logits,
     takes,
     warn_without_numba,
 )
+from attention_src.models.smollm2.sampling import Sampling, chooser
 from attention_src.models.smollm2.tokenizer import Tokenizer
 from attention_src.models.smollm2.trace import Probe, Recorder, Trace
 from attention_src.models.smollm2.weights import Weights, load_weights
@@ -316,10 +325,25 @@ class SmolLM2:
                 an unknown cache or impl; texts of different lengths with a cache or impl that
                 cannot hide their padding ("windowed" and "int4"; "tiled" and "triton")
         """
-        return generate(
-            self, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
-            seed=seed, stop=stop, chat=chat, on_text=on_text, cache=cache, impl=impl,
-        )  # fmt: skip
+        texts = [prompt] if isinstance(prompt, str) else prompt
+        if on_text is not None and texts is prompt:
+            raise ValueError("on_text is given, but prompt holds several texts; it should be None")
+        prompts, batch = tokenize(self.tokenizer, texts, chat), len(texts)
+        total = check_room(prompts, max_new_tokens, self.config.max_tokens)
+        stops = stop_ids(self.tokenizer, stop)
+        sampling = Sampling(temperature, top_k, top_p, seed)
+        choose = chooser(sampling, batch=batch, device=self.device)
+        choose = own_chooser(self.parts, choose, sampling, batch)
+        caches = None if cache is None else self.new_caches(cache, batch=batch, max_tokens=total)
+        stream = Stream(self.tokenizer, on_text)
+        with torch.inference_mode():  # safe: its caches and logits do not escape
+            new = generate_ids(
+                self, prompts, max_new_tokens, choose=choose, stops=stops, caches=caches,
+                impl=impl, on_token=stream.add,
+            )  # fmt: skip
+        stream.close()
+        answers = [self.decode(ids) for ids in new]
+        return answers if texts is prompt else answers[0]
 
 
 def _listed(ids: Any) -> list:

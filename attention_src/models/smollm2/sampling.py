@@ -1,60 +1,77 @@
 """From logits to the next token."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from attention_src.shapes import check_size, is_number
+from attention_src.shapes import check_number, check_size, is_number
 from attention_src.softmax.layer import softmax
 
 Choose = Callable[[Float32[Tensor, "B n_vocabulary"]], Int64[Tensor, "B"]]
 
 
-def chooser(
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
-    *,
-    batch: int = 1,
-    device: torch.device | str = "cpu",
-) -> Choose:
-    """Make a function that chooses the next token of each of `batch` texts.
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn.
 
     Args:
-        temperature, top_k, top_p: as for `probabilities`; temperature 0 = `greedy`
+        temperature: 0 = the most probable token, and nothing is drawn; below 1 makes probable
+            tokens more probable
+        top_k: keep the k most probable tokens; None = all
+        top_p: keep the fewest most probable tokens whose probabilities sum to at least this
         seed: text b draws with seed + b; None = a new one each time
-        batch: number of texts
-        device: of the logits
-    Returns: a function from logits [B, n_vocabulary] to ids [B]
     Raises:
-        ValueError: values out of range; top_k, top_p or a seed at temperature 0, where nothing is
-            drawn
+        ValueError: values out of range; top_k, top_p or a seed at temperature 0
     """
-    check_sampling(temperature, top_k, top_p)
-    if seed is not None:
-        seed = check_size(seed, "seed")
-        if seed + batch > 2**64:
-            raise ValueError(f"seed is {seed}; seed + batch should be at most 2**64")
-    if temperature == 0:
-        for name, value in (("top_k", top_k), ("top_p", top_p), ("seed", seed)):
-            if value is not None:
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check_number(self.temperature, "temperature", at_least=0)
+        if self.top_k is not None:
+            check_size(self.top_k, "top_k", at_least=1)
+        if self.seed is not None:
+            check_size(self.seed, "seed")
+        if self.top_p is not None and not (is_number(self.top_p) and 0 < self.top_p <= 1):
+            raise ValueError(f"top_p is {self.top_p!r}; it should be above 0 and at most 1")
+        for name in ("top_k", "top_p", "seed"):
+            value = getattr(self, name)
+            if self.temperature == 0 and value is not None:
                 raise ValueError(
                     f"{name} is {value}, but temperature is 0: the most probable token is taken, "
                     f"and nothing is drawn. {name} should be None, or temperature above 0"
                 )
+
+
+def chooser(sampling: Sampling, *, batch: int = 1, device: torch.device | str = "cpu") -> Choose:
+    """Make a function that chooses the next token of each of `batch` texts.
+
+    Args:
+        sampling: temperature 0 = `greedy`
+        batch: number of texts
+        device: of the logits
+    Returns: a function from logits [B, n_vocabulary] to ids [B]
+    Raises:
+        ValueError: seed + batch above 2**64
+    """
+    if sampling.temperature == 0:
         return greedy
+    seed = None if sampling.seed is None else int(sampling.seed)
+    if seed is not None and seed + batch > 2**64:
+        raise ValueError(f"seed is {seed}; seed + batch should be at most 2**64")
     generators = [torch.Generator(device) for _ in range(batch)]
     for b, generator in enumerate(generators):
         generator.seed() if seed is None else generator.manual_seed(seed + b)
 
     def draw(logits: Tensor) -> Tensor:
-        p = probabilities(logits, temperature, top_k, top_p)
-        rows = zip(p, generators, strict=True)
+        rows = zip(probabilities(logits, sampling), generators, strict=True)
         return torch.cat([torch.multinomial(row, 1, generator=g) for row, g in rows])
 
     return draw
@@ -74,10 +91,7 @@ def greedy(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
 
 
 def probabilities(
-    logits: Float32[Tensor, "*rows n_vocabulary"],
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
+    logits: Float32[Tensor, "*rows n_vocabulary"], sampling: Sampling
 ) -> Float32[Tensor, "*rows n_vocabulary"]:
     """The distribution that a token is drawn from: temperature first, then top-k, then top-p.
 
@@ -85,20 +99,18 @@ def probabilities(
 
     Args:
         logits: [..., n_vocabulary]
-        temperature: above 0; below 1 makes probable tokens more probable
-        top_k: keep the k most probable tokens
-        top_p: keep the fewest most probable tokens whose probabilities sum to at least this
+        sampling: of a temperature above 0
     Returns: [..., n_vocabulary]  each row sums to 1
     Raises:
-        ValueError: values out of range
+        ValueError: the temperature is 0
     Source: Fan et al. 2018, arXiv:1805.04833 (top-k); Holtzman et al. 2020, arXiv:1904.09751,
         section 3.1 (top-p, "nucleus").
     """
-    check_sampling(temperature, top_k, top_p)
+    temperature, top_k, top_p = float(sampling.temperature), sampling.top_k, sampling.top_p
     if temperature == 0:
         raise ValueError("temperature is 0; to divide by, it should be above 0")
     # With the largest shifted to 0, dividing by a tiny temperature cannot overflow to inf - inf.
-    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(float(temperature), 1e-30)
+    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / max(temperature, 1e-30)
     p, order = softmax(scaled).sort(dim=-1, descending=True, stable=True)
     if top_k is not None:
         p[..., top_k:] = 0
@@ -108,19 +120,3 @@ def probabilities(
         p = p.masked_fill((before >= float(top_p)) & (before > 0), 0)  # the first always stays
         p = p / p.sum(dim=-1, keepdim=True)
     return torch.zeros_like(p).scatter(-1, order, p)
-
-
-def check_sampling(temperature: Any, top_k: Any, top_p: Any) -> None:
-    """Check the sampling parameters.
-
-    Args:
-        temperature, top_k, top_p: as for `probabilities`; temperature may be 0
-    Raises:
-        ValueError: names the parameter that is out of range
-    """
-    if not is_number(temperature) or temperature < 0:
-        raise ValueError(f"temperature is {temperature!r}; it should be a number, at least 0")
-    if top_k is not None:
-        check_size(top_k, "top_k", at_least=1)
-    if top_p is not None and (not is_number(top_p) or not 0 < top_p <= 1):
-        raise ValueError(f"top_p is {top_p!r}; it should be above 0 and at most 1")

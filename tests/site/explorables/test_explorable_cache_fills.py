@@ -2,7 +2,7 @@
 
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_inside, assert_shows, assert_still, marks, until
+from marks import STEADY, assert_inside, assert_shows, assert_still
 
 from attention_src.explorables.cache_fills import TOKENS, WORDS
 
@@ -61,21 +61,3 @@ def test_a_button_that_is_held_goes_on_and_stops_at_the_end(show):
     host(page, NAME).get_by_role("button", name="Back", exact=True).click()
     page.wait_for_timeout(1000)
     assert state(page, NAME)["n"] == 4
-
-
-def test_by_touch_on_a_phone(show):
-    page = show(NAME, width=390, has_touch=True, is_mobile=True, **STEADY)
-    host(page, NAME).locator(".ae-next").tap()
-    assert state(page, NAME)["n"] == 4
-    host(page, NAME).get_by_role("button", name="looking both ways").tap()
-    assert state(page, NAME)["both"]
-    assert_shows(page, NAME)
-
-
-def test_a_change_glides_and_ends_where_it_should(show):
-    page = show(NAME)
-    still = show(NAME, **STEADY)
-    for each in (page, still):
-        host(each, NAME).locator(".ae-next").click()
-        host(each, NAME).get_by_role("button", name="looking both ways").click()
-    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

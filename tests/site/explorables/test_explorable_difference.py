@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_inside, assert_shows, assert_still, marks, points, said, until
+from marks import STEADY, assert_inside, assert_shows, assert_still, marks, points, said
 
 NAME = "difference"
 
@@ -72,10 +72,3 @@ def test_by_touch_on_a_phone(show):
     at = state(page, NAME)["at"][1]
     assert at[0] < 0 and at[1] < 0
     assert_shows(page, NAME)
-
-
-def test_a_change_glides_and_ends_where_it_should(show):
-    page, still = show(NAME), show(NAME, **STEADY)
-    for each in (page, still):
-        host(each, NAME).get_by_role("button", name="two heads").click()
-    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

@@ -2,7 +2,7 @@
 
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_inside, assert_shows, assert_still, marks, until
+from marks import STEADY, assert_inside, assert_shows, assert_still
 
 from attention_src.models.planted import PlantedModel
 
@@ -72,19 +72,3 @@ def test_by_keyboard(show):
     assert_shows(page, NAME)
     page.keyboard.press("Home")
     assert state(page, NAME)["at"] == 0
-
-
-def test_by_touch_on_a_phone(show):
-    page = show(NAME, width=390, has_touch=True, is_mobile=True, **STEADY)
-    host(page, NAME).get_by_role("button", name="induction", exact=True).tap()
-    host(page, NAME).get_by_role("button", name="place 6: s").tap()
-    now = state(page, NAME)
-    assert (now["silent"], now["at"]) == (["induction"], 6)
-    assert_shows(page, NAME)
-
-
-def test_a_change_glides_and_ends_where_it_should(show):
-    page, still = show(NAME), show(NAME, **STEADY)
-    for each in (page, still):
-        press(each, "previous", "place 5: e", "mean")
-    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_inside, assert_shows, assert_still, marks, until
+from marks import STEADY, assert_inside, assert_shows, assert_still
 
 from attention_src.explorables.pages import START, WORDS
 from attention_src.explorables.pages_memory import SIZES
@@ -80,22 +80,3 @@ def test_by_keyboard(show):
     assert_shows(page, NAME)
     figure.get_by_text("Start over").press("Enter")
     assert state(page, NAME)["events"] == START["events"]
-
-
-def test_by_touch_on_a_phone(show):
-    page = show(NAME, width=390, has_touch=True, is_mobile=True, **STEADY)
-    host(page, NAME).locator(".ae-next").tap()
-    host(page, NAME).get_by_role("button", name="reserve each limit").tap()
-    at = host(page, NAME).locator("input").bounding_box()
-    page.touchscreen.tap(at["x"] + at["width"] - 4, at["y"] + at["height"] / 2)
-    assert state(page, NAME)["size"] == 16
-    assert_shows(page, NAME)
-
-
-def test_tokens_glide_and_end_where_they_should(show):
-    page, still = show(NAME), show(NAME, **STEADY)
-    for each in (page, still):
-        host(each, NAME).get_by_text("Begin D like A").click()
-        host(each, NAME).locator(".ae-next").click()
-        host(each, NAME).locator("input").fill("1")
-    assert until(page, lambda: marks(page, NAME) == marks(still, NAME))

@@ -2,10 +2,10 @@
 
 import pytest
 from built_site import press
-from hosts import host
-from marks import OUTSIDE, SHIFT, STEADY, assert_shows, until
+from hosts import host, state
+from marks import OUTSIDE, SHIFT, STEADY, assert_shows, marks, until
 
-from attention_src.explorables import HERE, NAMES
+from attention_src.explorables import HERE, NAMES, module
 
 FITS = "e => e.viewBox.baseVal.width === e.clientWidth"
 BUTTONS = ".ae-controls:not(.ae-own) button"  # those of .ae-own fetch a model
@@ -36,6 +36,22 @@ def test_a_page_shows_what_its_script_computes(show, name):
     page = show(name, **STEADY)
     press(page, name)
     assert_shows(page, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_change_glides_and_ends_where_it_should(show, name):
+    page, still = show(name), show(name, **STEADY)
+    for each in (page, still):
+        press(each, name)
+    assert until(page, lambda: marks(page, name) == marks(still, name))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if module(name).PRESS[0] == "button"])
+def test_a_finger_presses(show, name):
+    page = show(name, width=390, has_touch=True, is_mobile=True, **STEADY)
+    before = state(page, name)
+    host(page, name).get_by_role("button", name=module(name).PRESS[1], exact=True).tap()
+    assert state(page, name) != before
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attention_src.models.smollm2.experiments import ORDINARY
-from attention_src.shapes import check_seed, check_size
+from attention_src.shapes import check_size
 
 START = 1  # <|im_start|>, which begins the texts of random tokens
 
@@ -21,5 +21,7 @@ def repeated(n: int, seed: int = 0) -> Int64[Tensor, "n_twice_plus_1"]:
         ValueError: n below 2
     """
     n = check_size(n, "n", at_least=2)
-    r = torch.randint(*ORDINARY, (n,), generator=torch.Generator().manual_seed(check_seed(seed)))
+    r = torch.randint(
+        *ORDINARY, (n,), generator=torch.Generator().manual_seed(check_size(seed, "seed"))
+    )
     return torch.cat([torch.tensor([START]), r, r])

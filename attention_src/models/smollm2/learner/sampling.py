@@ -6,17 +6,13 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 
 from attention_src.models.smollm2.learner.dispatch import Parts
-from attention_src.models.smollm2.sampling import Choose
+from attention_src.models.smollm2.sampling import Choose, Sampling
 
 
 def own_chooser(
     parts: Parts | None,
     ours: Choose,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int | None,
-    *,
+    sampling: Sampling,
     batch: int,
 ) -> Choose:
     """The function that chooses the next token of each text: your sample if there is one.
@@ -24,9 +20,7 @@ def own_chooser(
     Args:
         parts: of the model; None = it runs on none
         ours: what chooses if parts hold no sample
-        temperature, top_p: for sample; top_p None = 1
-        top_k: None, since sample takes none
-        seed: text b draws its u with seed + b; None = a new one each time
+        sampling: without top_k, since sample takes none; top_p None = 1
         batch: number of texts
     Returns: a function from logits [B, n_vocabulary] to ids [B]
     Raises:
@@ -34,11 +28,11 @@ def own_chooser(
     """
     if parts is None or "sample" not in parts.own:
         return ours
+    seed, top_k, temperature = sampling.seed, sampling.top_k, sampling.temperature
     if top_k is not None:
         raise ValueError(f"top_k is {top_k}, but the part sample takes none; it should be None")
-    seeds = [None if seed is None else seed + b for b in range(batch)]
-    generators = [np.random.default_rng(each) for each in seeds]
-    p = 1.0 if top_p is None else top_p
+    generators = [np.random.default_rng(None if seed is None else seed + b) for b in range(batch)]
+    p = 1.0 if sampling.top_p is None else sampling.top_p
 
     def choose(logits: Float32[Tensor, "B n_vocabulary"]) -> Int64[Tensor, "B"]:
         rows = zip(logits.numpy(), generators, strict=True)

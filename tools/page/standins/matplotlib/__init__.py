@@ -3,6 +3,10 @@
 They write the SVG that matplotlib would write, as nearly as a reader can see, in a hundredth of its
 size: matplotlib for Pyodide is in no registry that a build can reach.
 
+Frozen: it draws what the course draws. When PyPI has wheels of NumPy and of matplotlib for the
+page's Python (of contourpy, which matplotlib needs, it has them), this folder goes, and so does
+NumPy in tools/page/vendor. Until then it is mended, and learns nothing that a plot can do without.
+
     figure   a figure, its layout, its SVG
     axes     what is drawn in it
     axis     scale, limits and ticks of one direction
