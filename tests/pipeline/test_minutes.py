@@ -210,6 +210,21 @@ def test_a_rewritten_chapter_keeps_to_the_rules(slug):
     assert not list(limits.faults(CHAPTERS[slug]))
 
 
+@pytest.mark.parametrize("lab", minutes.labs(BOOK), ids=lambda lab: lab.slug)
+def test_a_lab_has_its_lesson_and_ends(lab):
+    lesson = CHAPTERS[lab.slug.removeprefix("labs/")]
+    assert not list(limits.faults(lab)) and lesson.slug in limits.LESSONS
+    number = list(CHAPTERS).index(lesson.slug) + 1
+    titles = [title for title, _ in minutes.sections(lab)][1:]
+    parts = [title for title in titles if title not in limits.NOT_COUNTED]
+    assert [t.split()[0] for t in parts] == [f"{number}.{i + 1}" for i in range(len(parts))]
+
+
+def test_a_lesson_that_exceeds_its_limits_is_found(page, monkeypatch):
+    monkeypatch.setattr(limits, "LESSONS", ("page",))
+    assert "1 predictions; at least 2" in list(limits.faults(page))
+
+
 def test_rewritten_chapters_are_chapters_in_their_order():
     assert [slug for slug in CHAPTERS if slug in limits.REWRITTEN] == list(limits.REWRITTEN)
 

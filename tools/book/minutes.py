@@ -129,7 +129,9 @@ def hours(book: Book) -> dict[str, int]:
 def course_line(book: Book) -> str:
     """What README says; a test holds it there."""
     of = hours(book)
-    more = f", their labs {of['labs']} more," if labs(book) else ","
+    of_labs = sum(map(reading_minutes, labs(book)))
+    time = f"{of_labs} minutes" if of_labs < 90 else f"{of['labs']} hours"
+    more = f", their labs {time} more," if labs(book) else ","
     return (
         f"The {len(lessons(book))} chapters take about {of['reading']} hours to read{more} "
         f"and their exercises about {of['exercises']}."

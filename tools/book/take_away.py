@@ -43,17 +43,15 @@ def update(book: Book, *, check: bool) -> list[str]:
     there = {path.relative_to(book.root).as_posix() for path in (book.root / FOLDER).glob("*.py")}
     news = []
     for file in sorted(wanted.keys() | there):
-        path, text = book.root / file, wanted.get(file)
-        if text == (path.read_text("utf-8") if file in there else None):
+        path, new = book.root / file, wanted.get(file)
+        if new == (path.read_text("utf-8") if file in there else None):
             continue
         news.append(f"{file} is old: run make notebooks" if check else f"{file}: updated")
-        if check:
-            continue
-        if text is None:
+        if new is None and not check:
             path.unlink()
-        else:
+        elif new is not None and not check:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text, "utf-8", newline="\n")
+            path.write_text(new, "utf-8", newline="\n")
     return news
 
 

@@ -35,13 +35,13 @@ def outputs(chapter: Chapter) -> set[float]:
     return found
 
 
-def printed(chapter: Chapter) -> list[str]:
-    """What each cell that readers see has printed and drawn, as stored in the notebook."""
+def printed(chapter: Chapter, *, drawn: bool = True) -> list[str]:
+    """What each cell that readers see has printed, and drawn, as stored in the notebook."""
     if not chapter.notebook.exists():
         return []
     cells = own_cells(nbformat.read(chapter.notebook, as_version=4))
     seen = [cell for cell in cells if "remove-cell" not in cell.metadata.get("tags", [])]
-    return ["\n".join(_texts(cell, drawn=True)) for cell in seen]
+    return ["\n".join(_texts(cell, drawn=drawn)) for cell in seen]
 
 
 def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:

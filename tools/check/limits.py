@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -9,13 +10,16 @@ from typing import NamedTuple
 import nbformat
 
 from tools.book.chapters import Chapter
-from tools.book.minutes import reading, reading_minutes
+from tools.book.minutes import KEEP, reading, reading_minutes, sections
 from tools.book.parts import Part, parts
 from tools.book.predict import parse
 from tools.check.computed import printed
 
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
 REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
+# Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
+LESSONS: tuple[str, ...] = ("equation",)
+NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
 _CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
@@ -31,7 +35,8 @@ class Place(NamedTuple):
 
 def faults(chapter: Chapter) -> Iterator[str]:
     """A line for each limit that a chapter breaks."""
-    for what, fewest, most, measure in LIMITS:
+    limits = LIMITS + (OF_LESSONS if chapter.slug in LESSONS else ())
+    for what, fewest, most, measure in OF_LABS if chapter.is_lab else limits:
         found = measure(chapter)
         count = found if isinstance(found, int) else len(found)
         named = "" if isinstance(found, int) else f": {', '.join(found)}"
@@ -94,8 +99,21 @@ def visible_claims(chapter: Chapter) -> list[str]:
     return [name for text in [*told, *printed(chapter)] for name in _CLAIM.findall(text)]
 
 
+def lesson_minutes(chapter: Chapter) -> int:
+    """How long a lesson takes, not rounded down, with what is printed and what can be tried."""
+    lines = sum(len(text.splitlines()) for text in printed(chapter, drawn=False))
+    whole = reading(chapter)
+    return math.ceil(whole.minutes + lines / 40 + whole.explorables / 2)
+
+
+def titles(chapter: Chapter) -> list[str]:
+    """The sections of a lesson, its first screen among them."""
+    return [title for title, _ in sections(chapter) if title not in NOT_COUNTED]
+
+
 # What is counted, the fewest and the most, and what gives a number or the names of what is found.
-LIMITS: tuple[tuple[str, int, int | None, Callable[[Chapter], int | list[str]]], ...] = (
+Limit = tuple[str, int, int | None, Callable[[Chapter], int | list[str]]]
+LIMITS: tuple[Limit, ...] = (
     ("minutes to read", 1, 45, reading_minutes),
     ("pictures", 4, None, lambda chapter: reading(chapter).drawn),
     ("explorables", 1, None, lambda chapter: reading(chapter).explorables),
@@ -103,3 +121,10 @@ LIMITS: tuple[tuple[str, int, int | None, Callable[[Chapter], int | list[str]]],
     ("lines of outputs that only say True and not what was measured", 0, 0, says_true),
     ("claims that readers see", 0, 0, visible_claims),
 )
+OF_LESSONS: tuple[Limit, ...] = (
+    ("minutes of a lesson", 1, 30, lesson_minutes),
+    ("words", 1, 2000, lambda chapter: reading(chapter).words),
+    ("sections", 1, 6, titles),
+    ("predictions", 2, 3, lambda chapter: reading(chapter).predictions),
+)
+OF_LABS: tuple[Limit, ...] = (("minutes of a lab", 1, 40, lesson_minutes),)
