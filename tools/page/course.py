@@ -1,7 +1,7 @@
 """The part of attention_src that needs NumPy alone, as a zip for Python in the page.
 
 A module goes in if what it imports when it is imported reaches nothing else: no PyTorch, no Triton.
-Beside it stand needed.py and the stand-ins, for what a page has not. The same sources give the same
+Beside it stand slice.py and the stand-ins, for what a page has not. The same sources give the same
 bytes.
 """
 
