@@ -105,7 +105,12 @@ BAD = [
     ("unknown role", "a\n{nope}`x`", 2, "role {nope} has no portable form"),
     ("unknown directive", "a\n\n```{nope}\n```", 3, "directive {nope} has no portable form"),
     ("unknown chapter", "a\n{minutes}`none`", 2, "book/none.md is no chapter"),
-    ("unknown hours", "{hours}`sleep`", 1, "the hours of reading or exercises, not of 'sleep'"),
+    (
+        "unknown hours",
+        "{hours}`sleep`",
+        1,
+        "the hours of reading or exercises or labs, not of 'sleep'",
+    ),
     ("unknown label", "a\nb {ref}`ch:none`", 2, "unknown label 'ch:none'"),
     ("unknown equation", "{eq}`eq:none`", 1, "unknown label 'eq:none'"),
     ("unknown figure", "{numref}`fig:none`", 1, "unknown label 'fig:none'"),

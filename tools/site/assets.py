@@ -39,6 +39,8 @@ STYLES = (
 UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css", "sphinx-design.min.css")
 
 OWN_FILES = ("book/_static", "tools/page/static")
+# What opens a lesson's lab in the contents; the theme gives it no name.
+TOGGLE = '<summary><span class="toctree-toggle"'
 KATEX_FONTS = "book/_static/vendor/katex/fonts"
 TEXT_FONTS = "book/_static/vendor/source-serif-4/fonts"
 
@@ -160,6 +162,7 @@ def write_css(app: Sphinx, error: Exception | None) -> None:
     for page in out.rglob("*.html"):
         old = page.read_text("utf-8")
         new = re.sub(r"site\.css(\?v=\w+)?", f"site.css?v={digest}", old)
+        new = new.replace(TOGGLE, TOGGLE.replace("<summary>", '<summary aria-label="Its lab">'))
         if new != old:
             page.write_text(new, "utf-8")
     for unused in [*(out / "_static").rglob("*.map"), out / "_static/scripts/fontawesome.js"]:
