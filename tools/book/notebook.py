@@ -165,7 +165,8 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     found = labels.load(book)
     wanted = [c for c in chapters if not options.slugs or c.slug in options.slugs]
     # A thread for each core: what computes is a notebook's kernel, a process of its own.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # To check alone is one thread's work: Python 3.11 may fail where two threads parse at once.
+    with ThreadPoolExecutor(1 if options.check else os.cpu_count()) as pool:
         tried = [pool.submit(update, book, c, found, check=options.check) for c in wanted]
         for chapter, made in zip(wanted, tried, strict=True):
             try:
