@@ -92,7 +92,7 @@ export const first = (given, width) => picture(fresh(given), width, given);
 function build(host, given) {
   const number = (i, range) =>
     slide(
-      `question: ${given.axes[i]}`,
+      `how ${given.axes[i]}`,
       [...range, 0.1],
       ({ query }) => query[i],
       (value) => set(rounded(state.query.map((old, j) => (i === j ? value : old)))),

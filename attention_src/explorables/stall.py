@@ -6,7 +6,7 @@ from attention_src.explorables.drawing import Explorable
 from attention_src.explorables.one_query import AXES, GUESTS, KEYS, PRICES, THINGS
 from attention_src.softmax.reference import softmax
 
-PRESS = ("slider", "question: wooden", "ArrowDown")
+PRESS = ("slider", "how wooden", "ArrowDown")
 SAYS = "you hear 3."
 DEAREST = 3  # of the sweet things
 
@@ -32,5 +32,5 @@ def make() -> Explorable:
         f"question that points at the apple; beside it a gauge at {heard:.2f}, above a mark at 3.",
         f"The question ({q[0]}, {q[1]}) hears {heard:.2f}. An interactive figure: drag the "
         "question until it hears less than 3. It needs JavaScript; here is its first state.",
-        f"Why does something sweet cost {heard:.2f}?",
+        "What does something sweet cost?",
     )

@@ -19,7 +19,7 @@ from tools.check.computed import printed
 REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
 # Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
 LESSONS: tuple[str, ...] = ("equation",)
-NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Where this goes"}
+NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
 _CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
