@@ -75,6 +75,24 @@ export function slide(label, [min, max, step], of, change, words = (value) => fi
   return { node, follow };
 }
 
+// A slider for each coordinate of the query of the state now(): change(query) gets the moved one.
+export function coordinates(labels, { x, y }, step, now, change, words) {
+  return [x, y].map((range, i) => {
+    const move = (value) => change(now().query.with(i, value));
+    return slide(labels[i], [...range, step], ({ query }) => query[i], move, words);
+  });
+}
+
+// The temperature, by its power of ten.
+export const temperatures = (powers, set) =>
+  slide(
+    "temperature",
+    powers,
+    ({ temperature }) => Math.log10(temperature),
+    (power) => set({ temperature: 10 ** power }),
+    (power) => fixed(10 ** power, 2),
+  );
+
 // A key's row: what it holds, its weight, a note [words, colour], one of these two last, and the
 // weight as a bar below.
 export function shelf(j, [x, y, width], label, value, weight, [words, colour], noteIsLast) {

@@ -1,7 +1,7 @@
 // The explorable "gradient": which way a loss pushes a query, its keys and its values.
 
 import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, kept, plane, row, shelf, slide } from "./figure.js";
+import { button, coordinates, figure, kept, plane, row, shelf, slide, temperatures } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
 import { bold, disc, isNarrow, path, text } from "./scene.js";
 
@@ -124,24 +124,12 @@ const fresh = ({ query, target }) => ({ query: [...query], target, temperature: 
 export const first = (given, width) => picture(fresh(given), width, given);
 
 function build(host, given) {
-  const number = (i, name, [low, high]) =>
-    slide(
-      `query: ${name}`,
-      [low, high, 0.05],
-      ({ query }) => query[i],
-      (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) }),
-    );
+  const move = (query) => set({ query });
+  const names = ["query: across", "query: up"];
   const sliders = [
-    number(0, "across", PLANE.reach.x),
-    number(1, "up", PLANE.reach.y),
+    ...coordinates(names, PLANE.reach, 0.05, () => state, move),
     slide("target", TARGETS, (now) => now.target, (target) => set({ target }), (one) => fixed(one, 1)),
-    slide(
-      "temperature",
-      HEATS,
-      ({ temperature }) => Math.log10(temperature),
-      (power) => set({ temperature: 10 ** power }),
-      (power) => fixed(10 ** power, 2),
-    ),
+    temperatures(HEATS, (change) => set(change)),
   ];
   const { state, set, draw, nodes } = figure(host, given, {
     label: "Three keys and a query as points of a plane, with the push on each as an arrow",

@@ -1,7 +1,7 @@
 // The explorable "retrieval": a query to drag among keys, the weights and the output it brings.
 
 import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, pick, plane, row, shelf, slide } from "./figure.js";
+import { button, coordinates, figure, pick, plane, row, shelf, temperatures } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
 import { bold, disc, isNarrow, line, text } from "./scene.js";
 
@@ -93,23 +93,11 @@ const fresh = ({ query }) => ({ query: [...query], rule: "dot", temperature: 1 }
 export const first = (given, width) => picture(fresh(given), width, given);
 
 function build(host, given) {
-  const number = (i, name, [low, high]) =>
-    slide(
-      `query: ${name}`,
-      [low, high, 0.05],
-      ({ query }) => query[i],
-      (value) => set({ query: state.query.map((old, j) => (i === j ? value : old)) }),
-    );
+  const move = (query) => set({ query });
+  const names = ["query: edible", "query: size"];
   const sliders = [
-    number(0, "edible", PLANE.reach.x),
-    number(1, "size", PLANE.reach.y),
-    slide(
-      "temperature",
-      HEATS,
-      ({ temperature }) => Math.log10(temperature),
-      (power) => set({ temperature: 10 ** power }),
-      (power) => fixed(10 ** power, 2),
-    ),
+    ...coordinates(names, PLANE.reach, 0.05, () => state, move),
+    temperatures(HEATS, (change) => set(change)),
   ];
   const rule = pick("Score", Object.entries(NAMES), (now) => now.rule, (name) => set({ rule: name }, GLIDE));
   const { state, set, draw, nodes } = figure(host, given, {

@@ -1,7 +1,7 @@
 // The explorable "softmax": scores as bars to drag, a rule and a temperature, the weights they give.
 
 import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, pick, place, row, slide } from "./figure.js";
+import { button, figure, pick, place, row, temperatures } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
 import { bold, disc, isNarrow, line, rect, text } from "./scene.js";
 import { entmax15, entropyBits, hardmax, sigmoid, sparsemax } from "./weights.js";
@@ -214,13 +214,8 @@ function build(host, given) {
   );
   const rules = Object.keys(RULES).map((name) => [name]);
   const rule = pick("Rule", rules, (now) => now.rule, (name) => set({ rule: name }, GLIDE));
-  const heat = slide(
-    "temperature",
-    [Math.log10(COLD), Math.log10(HOT), 0.01],
-    ({ temperature }) => Math.log10(temperature),
-    (power) => set({ temperature: 10 ** power }),
-    (power) => fixed(10 ** power, 2),
-  );
+  const powers = [Math.log10(COLD), Math.log10(HOT), 0.01];
+  const heat = temperatures(powers, (change) => set(change));
   const follow = ({ scores }, { tracks }) =>
     bars.forEach((bar, j) => bar.follow(scores[j], tracks[j]));
   const { state, set, draw, front, nodes } = figure(host, given, {

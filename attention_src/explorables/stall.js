@@ -1,7 +1,7 @@
 // The explorable "stall": a question to drag among four things, and the price that it hears.
 
 import { fixed, h, mount } from "./dom.js";
-import { button, figure, plane, row, slide } from "./figure.js";
+import { button, coordinates, figure, plane, row } from "./figure.js";
 import { attend } from "./one_query.js";
 import { bold, disc, isNarrow, line, rect, text } from "./scene.js";
 
@@ -90,15 +90,9 @@ const fresh = ({ query }) => ({ query: [...query] });
 export const first = (given, width) => picture(fresh(given), width, given);
 
 function build(host, given) {
-  const number = (i, range) =>
-    slide(
-      `how ${given.axes[i]}`,
-      [...range, 0.1],
-      ({ query }) => query[i],
-      (value) => set(rounded(state.query.map((old, j) => (i === j ? value : old)))),
-      (value) => fixed(value, 1),
-    );
-  const sliders = [number(0, REACH.x), number(1, REACH.y)];
+  const names = given.axes.map((axis) => `how ${axis}`);
+  const move = (query) => set(rounded(query));
+  const sliders = coordinates(names, REACH, 0.1, () => state, move, (value) => fixed(value, 1));
   const { state, set, draw, nodes } = figure(host, given, {
     label: "Four things and your question as points of a plane, and the price that you hear",
     start: fresh(given),
