@@ -170,6 +170,10 @@ def test_the_command(page, tmp_path, capsys, monkeypatch):
     assert minutes.course_line(book) in table
     assert command.main(["--over"], book) == 0
     assert capsys.readouterr().out == "page: 2 pictures; at least 4\n"
+    assert command.main([], book) == 1
+    assert {line.split(":")[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {
+        page.source
+    }
     for module, name in ((computed, "outputs_are_old"), (claims, "undecided")):
         monkeypatch.setattr(module, name, lambda _: [])
     monkeypatch.setattr(prose_numbers, "unfounded", lambda _: [])

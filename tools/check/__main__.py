@@ -56,7 +56,8 @@ def main(arguments: list[str] | None = None, book: Book | None = None) -> int:
     elif options.given:
         print(*(line for page in named for line in prose_numbers.given(page)), sep="\n")
     else:
-        lines = [line for page in named for line in wrong(page)]
+        # A page without code computes nothing.
+        lines = [line for page in named if page.has_code for line in wrong(page)]
         print("".join(f"{line}\n" for line in lines), end="")
         if any("in no output" in line for line in lines):
             print(prose_numbers.HOW)
