@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +31,9 @@ VEILED: dict[str, Any] = {
     "jupyter": {"outputs_hidden": True},
     "collapsed": True,
 }  # for JupyterLab, for others
+
+# Where two threads parse at once, Python 3.11 may raise a SystemError (gh-106905).
+_PARSING = threading.Lock()
 
 
 def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.NotebookNode:
@@ -126,16 +130,18 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) -> str | None:
     """Bring one notebook up to date; return what was done, None if there was nothing to do."""
-    notebook = build(book, chapter, found)
     path = chapter.notebook
-    kept = keep_outputs(notebook, path)
-    if not kept and not check:
+    with _PARSING:
+        notebook = build(book, chapter, found)
+        kept = keep_outputs(notebook, path)
+        stale = None if kept else freshness.why_stale(chapter)
+    if not kept and check:
+        return stale
+    if not kept:
         path.parent.mkdir(exist_ok=True, parents=True)
         start = time.perf_counter()
         execute(notebook, path.parent)
         seconds = time.perf_counter() - start
-    elif not kept:
-        return freshness.why_stale(chapter)
     text = nbformat.writes(notebook, version=4) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return None if kept else f"{chapter.notebook_name}: run again, {seconds:.0f} s, no change"
@@ -165,8 +171,7 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     found = labels.load(book)
     wanted = [c for c in chapters if not options.slugs or c.slug in options.slugs]
     # A thread for each core: what computes is a notebook's kernel, a process of its own.
-    # To check alone is one thread's work: Python 3.11 may fail where two threads parse at once.
-    with ThreadPoolExecutor(1 if options.check else os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         tried = [pool.submit(update, book, c, found, check=options.check) for c in wanted]
         for chapter, made in zip(wanted, tried, strict=True):
             try:
