@@ -35,7 +35,7 @@ function planeMarks(at, [, top, width, height], query, { weights }, { names, key
     line("across", [[0, y0], [width, y0]], "line"),
     line("up", [[x0, top], [x0, top + height]], "line"),
     text("axis0", [width, y0 + 16], `${axes[0]} →`, "soft", 12, "end"),
-    text("axis1", [x0 - 6, top + 12], `${axes[1]} ↑`, "soft", 12, "end"),
+    text("axis1", [x0 + 7, top + 12], `${axes[1]} ↑`, "soft", 12, "start"),
     ...keys.flatMap((key, j) => {
       const spot = at(key);
       const look = { "fill-opacity": 0.5, stroke: "var(--ae-k)", "stroke-width": 1.5 };
