@@ -70,7 +70,7 @@ def wrong_mathml(soup):
 def come_near(page):
     """Scroll to each explorable and back up: it is built when it is near the window."""
     for one in page.locator("[data-explorable]").all():
-        one.scroll_into_view_if_needed()
+        one.evaluate("e => e.scrollIntoView()")
     page.wait_for_function(
         "() => !document.querySelector('[data-explorable]:not([data-ready])')", timeout=30_000
     )
