@@ -31,6 +31,7 @@ MISTAKES = {
         QUESTION.format("pr:n") + "## H\n\n" + REVEAL,
         "no {reveal} follows this {predict}",
     ),
+    "hints": ("```{hints}\n1. a\n2. b\n```\n\n", "hints are three steps"),
     "alone": (REVEAL, "no {predict} stands before this {reveal}"),
     "inside": (
         "- a\n\n  " + QUESTION.format("pr:i").replace("\n", "\n  "),

@@ -180,6 +180,12 @@ def test_a_fold_of_one_line_is_found(cell, faults, tmp_path):
     assert limits.folds_of_one_line(book.chapters[0]) == faults
 
 
+def test_a_given_number_without_a_source_is_found(tmp_path):
+    words = "{given}`1`, {given}`2 <a paper>`, {given}`3 <our runs>`, {given}`4 <measured in page>`"
+    book = Book(make_book(tmp_path, page=f"# P\n\n{words}\n\n" + CELL.format("print(1)")))
+    assert limits.without_source(book.chapters[0]) == ["1", "3"]
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

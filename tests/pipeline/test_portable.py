@@ -173,6 +173,8 @@ BAD = [
     ("box without date", HAPPENED.replace(":date: 2026-03\n", ""), 1, "needs its date"),
     ("box of no month", HAPPENED.replace("-03", "-13"), 1, "it is '2026-13'"),
     ("box with another link", HAPPENED.replace("https:", "http:"), 1, "it is 'http://a.b'"),
+    ("two hints", "a\n\n```{hints}\n1. b\n2. c\n```", 3, "hints are three steps"),
+    ("words before hints", "```{hints}\na\n1. b\n2. c\n3. d\n```", 1, "hints are three steps"),
     ("definition list", "term\n: meaning", 1, "definition list"),
     ("numbered align", "a\n\n\\begin{align}\na &= b\n\\end{align}", 3, "use {math} with :label:"),
     ("open solution", "a\n\n```{solution-start} ex:case\n```", 3, "without solution-end"),

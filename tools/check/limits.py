@@ -11,6 +11,8 @@ import nbformat
 
 from tools.book.chapters import Chapter
 from tools.book.freshness import own_cells
+from tools.book.given import UNNAMED
+from tools.book.given import parts as parts_of
 from tools.book.minutes import KEEP, reading, reading_minutes, sections
 from tools.book.parts import Part, parts
 from tools.book.predict import parse
@@ -27,6 +29,7 @@ _LONG = re.compile(r"\d[\d,]*\.\d+|\d{1,3}(?:,\d{3})+|\d{3,}")  # shapes and ind
 _PAUSE = re.compile(
     r"(?i)\b(?:before (?:you (?:read|look|scroll|run)|reading) (?:on|further|it)|guess first)\b"
 )
+_OURS = re.compile(r"\b(?:ours?|we)\b")
 _CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
 
 
@@ -147,6 +150,12 @@ def folds_of_one_line(chapter: Chapter) -> list[str]:
     ]
 
 
+def without_source(chapter: Chapter) -> list[str]:
+    """Given numbers whose source is not named, or is a run of ours that nobody can see."""
+    marked = [parts_of(text) for text in re.findall(r"\{given\}`([^`]+)`", chapter.text)]
+    return [number for number, source in marked if source == UNNAMED or _OURS.search(source)]
+
+
 def pauses(chapter: Chapter) -> list[str]:
     """Words that ask the reader to stop and think, for which there is {predict}."""
     return _PAUSE.findall(chapter.text)
@@ -169,6 +178,7 @@ OF_LESSONS: tuple[Limit, ...] = (
     ("predictions", 2, 3, lambda chapter: reading(chapter).predictions),
     ("printed blocks", 0, 12, lambda chapter: len(blocks(chapter))),
     ("numbers in a printed table", 0, 12, numbers_in_a_table),
+    ("given numbers whose source nobody can look up", 0, 0, without_source),
     ("folds of one line", 0, 0, folds_of_one_line),
     ("places that say to think before reading on, and ask nothing", 0, 0, pauses),
 )
