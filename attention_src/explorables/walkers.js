@@ -50,7 +50,7 @@ export function compute({ query }, given) {
 
 export function picture(state, width, given) {
   const narrow = isNarrow(width);
-  const tall = narrow ? 172 : 244;
+  const tall = narrow ? 172 : 226;
   const each = (width - (narrow ? 10 : 24)) / 2;
   const unit = Math.min(each, tall) / 5.8 / given.wide;
   const maps = Object.keys(TITLES).map((kind, n) => ({ kind, box: [n * (width - each), 22, each, tall] }));
@@ -188,10 +188,10 @@ function wayMarks(places, walked, name) {
   }
   if (way.length < 2) return [disc(name("walker"), places[0], 6.5, "q-fill")];
   const gone = { pathLength: LENGTH, "stroke-dasharray": LENGTH, "stroke-dashoffset": walked ? 0 : LENGTH };
-  const dot = { pathLength: LENGTH, "stroke-dasharray": `0.5 ${2 * LENGTH - 0.5}`, "stroke-linecap": "round" };
+  const dot = { pathLength: LENGTH, "stroke-dasharray": `0.1 ${2 * LENGTH - 0.1}`, "stroke-linecap": "round" };
   return [
     line(name("way"), way, "q", { "stroke-width": 2.5, ...gone }),
-    line(name("walker"), way, "q-fill", { "stroke-width": 13, ...dot, "stroke-dashoffset": walked ? LENGTH + 0.5 : 2 * LENGTH }),
+    line(name("walker"), way, "q-fill", { "stroke-width": 13, ...dot, "stroke-dashoffset": walked ? LENGTH + 0.1 : 2 * LENGTH }),
   ];
 }
 
