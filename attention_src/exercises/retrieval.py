@@ -157,6 +157,13 @@ def my_slope(q, k, v, temperature):
     return pull.T @ k / temperature  # [d_v, d]
 
 
+def _nudged(q, k, v, temperature, answer):
+    right = my_slope(q, k, v, temperature)
+    if answer.shape == right.shape and np.allclose(answer, right, rtol=0.01, atol=1e-4):
+        return "This is nearly right. Did you nudge the query? Derive the slope: it is exact."
+    return ""
+
+
 def _draw_slope(rng: np.random.Generator) -> tuple:
     n, d, d_v = (int(x) for x in rng.integers(1, 7, 3))
     q, k, v = rng.normal(size=d), rng.normal(size=(n, d)), rng.normal(size=(n, d_v))
@@ -193,6 +200,8 @@ from each value. The weights sum to 1, so raising one lowers the others.
 p (1 − p) alone: This raises each weight alone. A weight that grows takes from all the others: \
 subtract the answer from each value.
     pull = (p * (1 - p))[:, None] * v
+no values: This has a row of numbers and no values in it. How far is each value from the answer?
+    return (p * (1 - p)) @ k / temperature
 plain mean subtracted: Subtract the answer, which is the weighted mean of the values.
     pull = p[:, None] * (v - v.mean(axis=0))
 weights forgotten: Each entry pulls by its weight, too.
@@ -218,6 +227,7 @@ the answer: This is the answer itself. Its slope says how it changes with the qu
         "pull = p[:, None] * (v - p @ v)",
     ],
     draw=_draw_slope,
+    note=_nudged,
 )
 
 # --- A dictionary in two dimensions -----------------------------------------------------------
