@@ -265,8 +265,8 @@ def _problem(n: int, keys: np.ndarray, temperature: np.ndarray) -> str:
     if lost[worst] > ALLOWED:
         return (
             f"  The query of key {worst} gives other keys {lost[worst]:.2g} of the weight; "
-            f"{ALLOWED:g} is allowed. Are the keys apart, and is it cold enough? The more keys there are, the "
-            "closer the neighbours."
+            f"{ALLOWED:g} is allowed. Are the keys apart, and is it cold enough? The more keys, "
+            "the closer the neighbours."
         )
     return ""
 

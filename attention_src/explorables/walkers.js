@@ -81,12 +81,16 @@ function mapMarks({ kind, box, middle, unit, narrow }, { query, walked }, given)
       disc(name(`tip${j}`), tips[j], given.wide > 1 ? 2 : 3.5, "k-fill"),
       ...(given.wide > 1 ? [] : [label(name(`name${j}`), tips[j], j, narrow, given.names[j])]),
     ]),
-    ...wayMarks(walk(kind, query, given).map(at), walked, name),
+    ...wayMarks(walk(kind, query, given).map(at).map(onMap(box)), walked, name),
     disc(name("start"), spot, 8, "none", { stroke: "var(--ae-q)", "stroke-width": 2 }),
     ...(walked ? [] : [bold(text(name("drag"), [spot[0], spot[1] + 23], "drag", "q", 13))]),
     ...answerMarks(kind, [x + width / 2, y + height + 18], { query, walked }, given),
   ];
 }
+
+// Who walks on beyond the map is shown at its edge.
+const onMap = ([x, y, width, height]) => ([a, b]) =>
+  [Math.min(Math.max(a, x + 5), x + width - 5), Math.min(Math.max(b, y + 5), y + height - 5)];
 
 // A key's name beside its tip; the first two stand below theirs where there is little room.
 function label(key, [x, y], j, narrow, words) {
@@ -170,13 +174,11 @@ function slopes(map, given) {
     const [a, b] = points.reduce((best, point) => (near(point) < near(best) ? point : best));
     return text(name(`number${level}`), [a, b + 4], `${level}`, "v", small);
   };
-  return [
-    ...lines.flatMap((points, i) => ground(map, name(`level${LEVELS[i]}`), points, LAYER, thin)),
-    ...(given.wide > 1
-      ? heights(map, given)
-      : NAMED.map((level) => number(lines[LEVELS.indexOf(level)], level))),
-    ...(given.wide > 1 ? [] : [bold(text(name("up"), at([map.narrow ? 2 : 2.3, -2.4]), `→ ${given.wanted}`, "v", small + 1))]),
-  ];
+  const ways = lines.flatMap((points, i) => ground(map, name(`level${LEVELS[i]}`), points, LAYER, thin));
+  if (given.wide > 1) return [...ways, ...heights(map, given)];
+  const numbers = NAMED.map((level) => number(lines[LEVELS.indexOf(level)], level));
+  const up = text(name("up"), at([map.narrow ? 2 : 2.3, -2.4]), `→ ${given.wanted}`, "v", small + 1);
+  return [...ways, ...numbers, bold(up)];
 }
 
 // The walker, and the way that it has gone: a dash that grows, and a dot that runs ahead of it.
@@ -186,12 +188,15 @@ function wayMarks(places, walked, name) {
     const [a, b] = way.at(-1);
     if (Math.hypot(place[0] - a, place[1] - b) > 3) way.push(place);
   }
-  if (way.length < 2) return [disc(name("walker"), places[0], 6.5, "q-fill")];
-  const gone = { pathLength: LENGTH, "stroke-dasharray": LENGTH, "stroke-dashoffset": walked ? 0 : LENGTH };
-  const dot = { pathLength: LENGTH, "stroke-dasharray": `0.1 ${2 * LENGTH - 0.1}`, "stroke-linecap": "round" };
+  if (way.length < 2) return [disc(name("stands"), places[0], 6.5, "q-fill")];
+  const gone = { "stroke-dasharray": LENGTH, "stroke-dashoffset": walked ? 0 : LENGTH };
+  const dot = {
+    ...{ "stroke-width": 13, "stroke-linecap": "round" },
+    ...{ "stroke-dasharray": `0.1 ${2 * LENGTH - 0.1}`, "stroke-dashoffset": walked ? LENGTH + 0.1 : 2 * LENGTH },
+  };
   return [
-    line(name("way"), way, "q", { "stroke-width": 2.5, ...gone }),
-    line(name("walker"), way, "q-fill", { "stroke-width": 13, ...dot, "stroke-dashoffset": walked ? LENGTH + 0.1 : 2 * LENGTH }),
+    line(name("way"), way, "q", { pathLength: LENGTH, "stroke-width": 2.5, ...gone }),
+    line(name("walker"), way, "q-fill", { pathLength: LENGTH, ...dot }),
   ];
 }
 
@@ -199,9 +204,10 @@ const written = (kind, answer) => fixed(answer, kind === "hard" ? 0 : 2);
 
 function answerMarks(kind, [x, y], { query, walked }, given) {
   const [before, after] = compute({ query }, given)[kind].map((answer) => written(kind, answer));
-  const words = bold(text(`${kind}-before`, [walked ? x - 8 : x, y], walked ? before : `answer ${before}`, "o", 16, walked ? "end" : "middle"));
+  const first = (at, words, anchor) => bold(text(`${kind}-before`, at, words, "o", 16, anchor));
+  if (!walked) return [first([x, y], `answer ${before}`, "middle")];
   const then = bold(text(`${kind}-after`, [x - 2, y], `→ ${after}`, "o", 16, "start"));
-  return walked ? [words, then] : [words];
+  return [first([x - 8, y], before, "end"), then];
 }
 
 const point = (query) => `(${query.map((value) => fixed(value, 1)).join(", ")})`;
