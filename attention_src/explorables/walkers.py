@@ -7,6 +7,10 @@ from attention_src.softmax.reference import softmax
 
 PRESS = ("button", "Walk", "Enter")
 SAYS = "after 400 steps"
+IN_SIGHT = (
+    "button:text-is('Walk')",
+    *(f"[data-key={key}]" for key in ("hard-drag", "soft-start", "hard-height0", "soft-up")),
+)
 # Two numbers describe a thing: how edible it is, and its size. The shop holds so many of each.
 NAMES = ["apple", "banana", "chair"]
 KEYS = np.array([[2, -0.5], [1.73, 0.4], [-1, 2]])
