@@ -26,8 +26,8 @@ export function picture({ query }, width, given) {
   return { marks, pad, width, height: TALL };
 }
 
-// The things, as large as their weights, and the question.
-function planeMarks(at, [, top, width, height], query, { weights }, { names, keys, axes }) {
+// The things, in discs as large as their weights, with their prices; and the question.
+function planeMarks(at, [, top, width, height], query, { weights }, { names, keys, axes, prices }) {
   const [x0, y0] = at([0, 0]);
   const [x, y] = at(query);
   const low = query[1] >= 0 && query[1] < 1.2;
@@ -38,13 +38,13 @@ function planeMarks(at, [, top, width, height], query, { weights }, { names, key
     text("axis1", [x0 + 7, top + 12], `${axes[1]} ↑`, "soft", 12, "start"),
     ...keys.flatMap((key, j) => {
       const spot = at(key);
-      const look = { "fill-opacity": 0.5, stroke: "var(--ae-k)", "stroke-width": 1.5 };
-      const r = 4 + 22 * Math.sqrt(weights[j]);
+      const r = 26 * Math.sqrt(weights[j]); // the area is the weight
       // Below the axis along which the arrow lies at first; the others beside their discs.
       const [dx, dy, anchor] = key[1] ? [r + 5, 5, "start"] : [0, r + 15, "middle"];
       return [
-        disc(`thing${j}`, spot, r, "p-fill", look),
-        text(`name${j}`, [spot[0] + dx, spot[1] + dy], names[j], "k", 13, anchor),
+        disc(`thing${j}`, spot, r, "p-fill", { "fill-opacity": 0.5 }),
+        disc(`point${j}`, spot, 3, "k-fill"),
+        text(`name${j}`, [spot[0] + dx, spot[1] + dy], `${names[j]} ${prices[j]}`, "k", 13, anchor),
       ];
     }),
     line("arrow", [[x0, y0], [x, y]], "q-fill", { "stroke-width": 4 }),
