@@ -15,6 +15,7 @@ from attention_src.explorables.drawing import Explorable
 
 PRESS = ("slider", "tokens so far", "ArrowRight")
 SAYS = "After 65 tokens the next takes"
+IN_SIGHT = ('[data-key="marker"]', '[data-key="goal"]')
 FILE = Path(__file__).with_name("slower.json")
 LENGTHS = (4, 16, 32, 64, 128, 192, 256, 320, 384, 448, 512, 640, 768, 896, 960, 1024)
 START = 64  # tokens at the start
