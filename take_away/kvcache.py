@@ -19,10 +19,10 @@ class Cache:  # one a layer; SmolLM2-135M: 30 layers, 3 heads, d = 64
 class Model(nn.Module):
     def __init__(self, vocab=50, d=8, H=4, n_layers=2, room=64):
         super().__init__()
-        self.sizes, width, layers = (H, room, d), H * d, range(n_layers)
-        self.token, self.place = (nn.Embedding(m, width) for m in (vocab, room))
-        self.qkv = nn.ModuleList(nn.Linear(width, 3 * width) for _ in layers)
-        self.out = nn.ModuleList(nn.Linear(width, width) for _ in layers)
+        self.sizes, D, layers = (H, room, d), H * d, range(n_layers)
+        self.token, self.place = (nn.Embedding(m, D) for m in (vocab, room))
+        self.qkv = nn.ModuleList(nn.Linear(D, 3 * D) for _ in layers)
+        self.out = nn.ModuleList(nn.Linear(D, D) for _ in layers)
 
     def new_caches(self, batch):
         return [Cache(batch, *self.sizes) for _ in self.qkv]
@@ -30,7 +30,7 @@ class Model(nn.Module):
     def forward(self, ids, caches=None):  # (B, n_new): only new tokens
         start, n_new = caches[0].n if caches else 0, ids.shape[1]
         x = self.token(ids) + self.place.weight[start : start + n_new]
-        mask = torch.ones(n_new, start + n_new, dtype=torch.bool).tril(start)
+        mask = torch.ones(n_new, start + n_new).tril(start).bool()
         for i, (qkv, out) in enumerate(zip(self.qkv, self.out)):
             cut = qkv(x).unflatten(-1, (3, self.sizes[0], -1))
             q, k, v = cut.permute(2, 0, 3, 1, 4)  # (B, H, n_new, d) each
