@@ -146,6 +146,16 @@ check_append_and_read = Check(
 one too early: You write over the newest token: with length tokens there, place `length` is free.
     keys[..., max(length - 1, 0) : max(end - 1, end - length), :] = k_new
     values[..., max(length - 1, 0) : max(end - 1, end - length), :] = v_new
+one place late: You leave a place free. With length tokens there, place `length` is the next.
+    keys[..., length + 1 : end + 1, :] = k_new
+    values[..., length + 1 : end + 1, :] = v_new
+keys for values: You write the new keys into the values as well.
+    values[..., length:end, :] = k_new
+wrong axis: You write along the first axis. The tokens lie on the last axis but one, whatever \
+stands in front of it.
+    keys[length:end] = k_new
+    values[length:end] = v_new
+    return keys[:end], values[:end]
 at the start: You write over the first tokens.
     keys[..., : end - length, :] = k_new
     values[..., : end - length, :] = v_new
@@ -461,6 +471,12 @@ this text's, and in which order.
     page, filled = start // size, min(size, length - start)
 whole pages: You read the unfilled slots of the last page too. They hold anything.
     page, filled = table[start // size], size
+remainder of a full page: You read length % size slots of the last page. If the page is full, that \
+is 0, and not all of them.
+    page, filled = table[start // size], size if start + size < length else length % size
+remainder of a full page: You read length % size slots of the last page. If the page is full, that \
+is 0, and not all of them.
+    + length = length - size if length % size == 0 else length
 last page dropped: You leave out a last page that is not full.
     + length = length // size * size
 one token short: You leave out the newest token.

@@ -31,8 +31,8 @@ _NAMED_BEFORE = re.compile(
         | [A-Za-z]\w*[-–]          # GPT-2, SmolLM2-135M
         | \b(?:[Ss]ections?|[Ff]igs?\.|[Ff]igures?|[Tt]ables?|[Ee]qs?\.|[Ee]quations?|[Aa]lgorithms?
              |[Aa]ppendix|[Tt]heorems?|[Ll]emmas?|[Cc]hapters?|[Pp]arts?|[Pp]ages?|pp?\.|[Ee]xercises?
-             |[Qq]uestions?|[Ii]ssues?|versions?|arXiv:?|Python|PyTorch|NumPy|CUDA|Triton|torch
-             |transformers|§)[\s\u00a0]
+             |[Qq]uestions?|[Ii]ssues?|[Ll]abs?|versions?|arXiv:?|Python|PyTorch|NumPy|CUDA|Triton
+             |torch|transformers|§)[\s\u00a0]
         | \b(?:[Ss]ections|[Ff]igures|[Tt]ables|[Ee]quations)\s[\d.]+\sand\s
         )$""",
     re.X,
