@@ -20,7 +20,7 @@ WORDS = (
     "go cat lamp stone planet network elephant attention dictionary temperature encyclopedia"
 ).split()
 ONE, TWO = False, True  # one vector; attention
-# Task, attention, steps, and what else differs; each with three seeds.
+# Task, attention, steps, and what else differs.
 PLAN: list[tuple[str, bool, int, dict[str, Any]]] = [
     *[("copy", TWO, steps, {}) for steps in (700, 175, 350, 1400, 2800)],
     *[("copy", ONE, steps, {}) for steps in (700, 1400, 2800, 5600, 11200, 22400)],
@@ -33,6 +33,16 @@ PLAN: list[tuple[str, bool, int, dict[str, Any]]] = [
     *[("copy", attends, 700, {"rate": r}) for r in (0.005, 0.02) for attends in (ONE, TWO)],
     ("copy", ONE, 11200, {"width": 26}),
 ]
+
+
+def starts(steps: int, more: dict[str, Any]) -> int:
+    """How many random starts a line of PLAN gets: the longest practice only one.
+
+    Args:
+        steps, more: of the line
+    Returns: 1 or 3
+    """
+    return 1 if steps > 11200 or (more and steps == 11200) else 3
 
 
 def where(model: Copyist, task: str) -> dict[str, float]:
@@ -62,7 +72,7 @@ def main() -> None:
     if RECORDED.exists():
         kept = json.loads(RECORDED.read_text(encoding="utf-8"))
     for task, attends, steps, more in PLAN:
-        for seed in range(3):
+        for seed in range(starts(steps, more)):
             labels = {"task": task, "attends": attends, "steps": steps, "seed": seed}
             labels |= {"width": None, "rate": 0.01, **more}
             if any(labels.items() <= run.items() for run in kept["runs"]):
