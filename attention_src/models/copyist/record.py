@@ -25,13 +25,13 @@ PLAN: list[tuple[str, bool, int, dict[str, Any]]] = [
     *[("copy", TWO, steps, {}) for steps in (700, 175, 350, 1400, 2800)],
     *[("copy", ONE, steps, {}) for steps in (700, 1400, 2800, 5600, 11200, 22400)],
     *[("sort", attends, steps, {}) for steps in (400, 800, 1600) for attends in (ONE, TWO)],
+    *[("copy", ONE, steps, {"width": 26}) for steps in (700, 2800)],
+    *[("copy", ONE, steps, {"width": 104}) for steps in (700, 2800)],
+    ("copy", ONE, 11200, {"width": 26}),
     *[("backwards", ONE, steps, {}) for steps in (700, 1400, 2800)],
     *[("shuffled", ONE, steps, {}) for steps in (700, 1400, 2800)],
     *[("backwards", TWO, steps, {}) for steps in (700, 1400)],
-    *[("copy", ONE, steps, {"width": 26}) for steps in (700, 2800)],
-    *[("copy", ONE, steps, {"width": 104}) for steps in (700, 2800)],
     *[("copy", attends, 700, {"rate": r}) for r in (0.005, 0.02) for attends in (ONE, TWO)],
-    ("copy", ONE, 11200, {"width": 26}),
 ]
 
 
