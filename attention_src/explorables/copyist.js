@@ -42,11 +42,7 @@ export function picture(state, width, given) {
     ...now.written.flatMap((_, i) => writtenMarks(i, now, at, 112)),
     ...chartMarks(state.length, given, at),
   ];
-  const [x, y, wide, high] = at.chart;
-  const { least, most } = given;
-  const near = ([px]) => least + Math.round(((px - x) / wide) * (most - least));
-  const pad = { area: [x - 8, y, wide + 16, high], under: near, sideways: true };
-  return { marks, pad, width, height: at.height };
+  return { marks, width, height: at.height };
 }
 
 // A row of letters in boxes, from (name, y) on.
@@ -164,7 +160,6 @@ function build(host, given) {
     label: "A word, read into one vector, and what three networks wrote from it",
     start: given.start,
     ...{ picture, sentence, compute, spoken, controls: [slider] },
-    drag: (length) => ({ length }),
   });
   return { nodes: [h("div", { class: "ae-slides" }, slider.node), ...nodes], draw };
 }

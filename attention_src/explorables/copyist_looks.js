@@ -23,10 +23,7 @@ export function picture(state, width, given) {
     ...now.written.flatMap((_, i) => writtenMarks(i, now, at, TOP)),
     ...chartMarks(state.length, given, at, "p-fill"),
   ];
-  const { name, step, tall } = at;
-  const under = ([x]) => Math.min(Math.max(Math.floor((x - name) / step), 0), state.length - 1);
-  const pad = { area: [name, TOP, state.length * step, tall], under, sideways: true };
-  return { marks, pad, width, height: at.height };
+  return { marks, width, height: at.height };
 }
 
 // From the letter that is being written to every letter read, as thick as the weights.
@@ -62,14 +59,13 @@ export const first = (given, width) => picture(given.start, width, given);
 
 function build(host, given) {
   const change = (length) => set({ length, step: Math.min(state.step, length - 1) }, 200);
-  const letter = slide("step", [0, given.most - 1, 1], (now) => now.step, (step) =>
-    set({ step: Math.min(step, state.length - 1) }, 150), (step) => `${step}`);
+  const move = (step) => set({ step: Math.min(step, state.length - 1) }, 150);
+  const letter = slide("step", [0, given.most - 1, 1], ({ step }) => step, move, (step) => `${step}`);
   const controls = [lengths(given, change), letter];
   const { state, set, draw, nodes } = figure(host, given, {
     label: "A word, where a network looks as it writes it, and what three networks wrote",
     start: given.start,
     ...{ picture, sentence, compute, spoken, controls },
-    drag: (step) => ({ step }),
   });
   return { nodes: [h("div", { class: "ae-slides" }, ...controls.map((one) => one.node)), ...nodes], draw };
 }
