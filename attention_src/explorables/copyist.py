@@ -14,17 +14,18 @@ def make() -> Explorable:
     Returns: what the page is made from
     """
     of, runs = words(attends=False), recorded(task="copy", attends=False, steps=700)
+    spelled, at = list(of), LENGTH - LENGTHS[0]
     given = {
         "start": {"length": LENGTH},
         "least": LENGTHS[0],
         "most": LENGTHS[-1],
-        "words": list(of),
+        "words": spelled,
         "written": [each["written"] for each in of.values()],
         "states": [each["state"] for each in of.values()],
         "shares": [run["whole"] for run in runs],
     }
-    at = LENGTH - LENGTHS[0]
-    word, written = given["words"][at], ", ".join(given["written"][at])
+    word = spelled[at]
+    written = ", ".join(of[word]["written"])
     shares = ", ".join(f"{run['whole'][at]:.0f}" for run in runs)
     return Explorable(
         given,

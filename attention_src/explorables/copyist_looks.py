@@ -14,17 +14,18 @@ def make() -> Explorable:
     Returns: what the page is made from
     """
     of, runs = words(attends=True), recorded(task="copy", attends=True, steps=700)
+    spelled = list(of)
     given = {
         "start": {"length": LENGTH, "step": STEP},
         "least": LENGTHS[0],
         "most": LENGTHS[-1],
-        "words": list(of),
+        "words": spelled,
         "written": [each["written"] for each in of.values()],
         "weights": [each["weights"] for each in of.values()],
         "shares": [run["whole"] for run in runs],
     }
-    at = LENGTH - LENGTHS[0]
-    word, weights = given["words"][at], given["weights"][at][STEP]
+    word = spelled[LENGTH - LENGTHS[0]]
+    weights = of[word]["weights"][STEP]
     most = max(weights)
     return Explorable(
         given,

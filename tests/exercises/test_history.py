@@ -1,9 +1,8 @@
 """What the chapter on history says: its solution."""
 
+import numpy as np
 import pytest
 from worked import BOOK, assert_rejected
-
-import numpy as np
 
 from attention_src.exercises.history import check_looking_test
 

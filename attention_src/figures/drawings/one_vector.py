@@ -1,7 +1,11 @@
 """Encoder and decoder: five states, of which the last alone is handed on."""
 
+from collections.abc import Collection
+from itertools import pairwise
+
 from attention_src.figures.drawing import (
     Drawing,
+    Join,
     Part,
     Scene,
     arrow,
@@ -44,7 +48,7 @@ def _arrange(narrow: bool) -> Scene:
 
 
 def states(
-    name: str, word: str, narrow: bool, lit: object, above: bool = True
+    name: str, word: str, narrow: bool, lit: Collection[int], above: bool = True
 ) -> tuple[list[Part], Part]:
     """A row of states, each beside its letter.
 
@@ -62,7 +66,7 @@ def states(
     wide = 40 if narrow else 56
     boxes, columns = [], []
     for i, letter in enumerate(word):
-        on = i in lit  # type: ignore[operator]
+        on = i in lit
         boxes.append(box(f"${name}_{i}$", hue if on else "ink", wide))
         said = label(letter, bold=True)
         columns.append(column(*([said, boxes[-1]] if above else [boxes[-1], said]), gap=5))
@@ -82,11 +86,11 @@ def titled(words: str, part: Part, above: bool = True) -> Part:
     return column(*([said, part] if above else [part, said]), gap=6)
 
 
-def chain(boxes: list[Part]) -> list:
+def chain(boxes: list[Part]) -> list[Join]:
     """Arrows from each state to the next.
 
     Args:
         boxes: the states
     Returns: joins
     """
-    return [arrow(a, b, gap=3) for a, b in zip(boxes, boxes[1:], strict=False)]
+    return [arrow(a, b, gap=3) for a, b in pairwise(boxes)]

@@ -16,9 +16,10 @@ from attention_src.models.copyist import LENGTHS, RECORDED
 from attention_src.models.copyist.model import Copyist
 from attention_src.models.copyist.train import copy, exam, looks, remembers, train
 
-WORDS = (
-    "go cat lamp stone planet network elephant attention dictionary temperature encyclopedia"
-).split()
+WORDS = [
+    *("go", "cat", "lamp", "stone", "planet", "network", "elephant"),
+    *("attention", "dictionary", "temperature", "encyclopedia"),
+]
 ONE, TWO = False, True  # one vector; attention
 # Task, attention, steps, and what else differs.
 PLAN: list[tuple[str, bool, int, dict[str, Any]]] = [

@@ -119,7 +119,7 @@ def exam(model: Copyist, task: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _order(n: int) -> Tensor:
-    """A fixed order of n places; from four to eight it is near neither the usual one nor its reverse."""
+    """A fixed order of n places; up from four, it is near neither the usual one nor its reverse."""
     return torch.randperm(n, generator=torch.Generator().manual_seed(1000 + n))
 
 
