@@ -5,6 +5,8 @@ from attention_src.models.copyist import LENGTHS, recorded, words
 
 PRESS = ("slider", "letters", "ArrowRight")
 SAYS = "“elephant”: none of the three came back right."
+# The slider; what was written, and where the chart stands.
+IN_SIGHT = ("input", "[data-key=row2-tile0]", "[data-key=now]")
 LENGTH = 7  # of the first word
 
 
