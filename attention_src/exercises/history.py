@@ -1,5 +1,7 @@
 """The checks of the chapter on why attention was invented."""
 
+import math
+
 import numpy as np
 
 from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
@@ -7,39 +9,40 @@ from attention_src.exercises.engine.answers import to_array
 
 # --- Is the vector too small? -----------------------------------------------------------------
 
-LETTER, WIDTH, RIGHT_WORDS = float(np.log2(26)), 52, 0.07
+LETTER, WIDTH, BATCH = math.log2(26), 52, 64
+SORTED = math.log2(math.comb(33, 8))
+FAST, SLOW = 350, 5600  # steps to about two thirds of the 8-letter words
 
 check_budget = Ladder("budget", [
-    Rung("a", "bits of one letter", LETTER, {
-        np.log(26): "This is the natural logarithm. Bits need base 2.",
-        5: "Five yes-or-no questions are enough; on average, fewer will do.",
-        26: "This is the number of letters. How many yes-or-no answers?",
-    }, hint="np.log2 of the number of choices."),
-    Rung("b", "bits of a word of 8 letters", 8 * LETTER, {
-        26**8: "These are the words. Take the logarithm.",
-        np.log2(8 * 26): "Choices multiply: 26 · 26 · …, not 8 · 26.",
-        38: "Rounded too far: give one decimal.",
-        40: "With 5 bits for each letter. On average, fewer will do.",
-    }, hint="Choices multiply, so their logarithms add."),
-    Rung("c", "the longest word that fits into 52 signs", WIDTH // LETTER, {
+    Rung("a", "the longest word that fits into 52 signs", WIDTH // LETTER, {
         WIDTH / LETTER: "Whole letters only: round down.",
         WIDTH // LETTER + 1: "This one needs more than 52 bits. Round down.",
         WIDTH // 5: "With 5 bits for each letter. Words can share bits.",
+        WIDTH // math.log(26): "This is the natural logarithm. Bits need base 2.",
     }, hint="52 bits, divided by what one letter needs, rounded down.", rtol=0),
-    Rung("d", "the share of letters, if slips were independent", RIGHT_WORDS ** (1 / 8), {
-        RIGHT_WORDS * 8: "Probabilities multiply: share ** 8 is 0.07.",
-        RIGHT_WORDS / 8: "Probabilities multiply: share ** 8 is 0.07.",
-        (1 - RIGHT_WORDS) ** (1 / 8): "This takes 0.07 for the words that are wrong. They are the "
-            "right ones.",
-        1 - RIGHT_WORDS ** (1 / 8): "This is the share of wrong letters.",
-        100 * RIGHT_WORDS ** (1 / 8): "This is in per cent. Give a share, between 0 and 1.",
-        0.765: "This is the share that the page printed. Compute what it would be if slips were "
-            "independent, then compare.",
-        0.7: "Rounded too far: give two decimals.",
-    }, hint="share ** 8 = 0.07", rtol=0.004),  # two decimals
+    Rung("b", "bits of eight sorted letters", SORTED, {
+        math.log(math.comb(33, 8)): "This is the natural logarithm. Bits need base 2.",
+        math.comb(33, 8): "These are the strings. Take the logarithm.",
+        8 * LETTER: "This tells all strings apart, in any order. Sorted, many are one.",
+        8 * LETTER - math.log2(math.factorial(8)): "26**8 / 8! counts as if no letter came twice. "
+            "There are comb(33, 8).",
+        math.log2(math.comb(26, 8)): "comb(26, 8) has no letter twice. A string may have.",
+        24: "Rounded too far: give one decimal.",
+    }, hint="math.log2 of how many there are.", rtol=0.003),  # one decimal
+    Rung("c", "strings seen with attention", FAST * BATCH, {
+        FAST: "These are steps. Each shows 64 strings.",
+        2 * FAST * BATCH: "After 700 steps it copies more than nine in ten.",
+        FAST * BATCH * 8: "These are letters. How many strings?",
+    }, hint="The steps at about two thirds, and 64 strings in each.", rtol=0),
+    Rung("d", "strings seen with one vector", SLOW * BATCH, {
+        SLOW: "These are steps. Each shows 64 strings.",
+        2 * SLOW * BATCH: "After 11,200 steps it copies more than four in five.",
+        SLOW // 2 * BATCH: "After 2,800 steps it copies less than half.",
+        SLOW * BATCH * 8: "These are letters. How many strings?",
+    }, hint="The steps at about two thirds, and 64 strings in each.", rtol=0),
     Rung("e", "numbers within the reach of attention", 8 * 48, {
         48: "This is one state. Attention may look at each of the eight.",
-        8 * 52: "The copyist with attention has states of 48 numbers.",
+        8 * WIDTH: "The copyist with attention has states of 48 numbers.",
         8 * 8: "These are the weights. How many numbers do they average?",
     }, hint="A state for each letter.", rtol=0),
 ], asks="the rungs of the exercise \"Is the vector too small?\"")  # fmt: skip
@@ -98,6 +101,17 @@ plain mean: This is the plain mean of the states: the scores play no part.
     return np.tile(h.mean(axis=0), (len(s), 1))
 the last state: This is the copyist with one vector: the last state, at each step.
     return np.tile(h[-1], (len(s), 1))
+no keepdims: Your sums are a row, and meet the columns: a square table hides it. Sum with \
+keepdims=True.
+    p = e / e.sum(axis=1)
+transposed weights: p.T @ h averages over the steps. Row i of p belongs to step i: p @ h.
+    return p.T @ h
+divided again: The weights sum to 1 already. Their average is p @ h, without another division.
+    return p @ h / len(h)
+powers of 2: You took 2**s. The exponential is np.exp(s).
+    e = 2.0**s
+by the largest: You divided by the row's largest exponential. Divide by the row's sum.
+    p = e / e.max(axis=1, keepdims=True)
 weights only: These are the weights. Average the states with them: p @ h.
     return p
 """,

@@ -24,9 +24,9 @@ from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
 # Each module has the name of its function, which the package shows in its place.
-multihead, score_area, sizes, turned_keys = (
+look_back, multihead, score_area, sizes, turned_keys = (
     import_module(f"attention_src.figures.drawings.{name}")
-    for name in ("multihead", "score_area", "sizes", "turned_keys")
+    for name in ("look_back", "multihead", "score_area", "sizes", "turned_keys")
 )
 WIDE, NARROW, BYTES = 680, 340, 12 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
@@ -122,6 +122,22 @@ def test_the_numbers_of_the_sentence():
     assert scores.tolist() == sentence.SCORES
     np.testing.assert_allclose(sentence.WEIGHTS, weights, rtol=1e-12)
     assert sentence.TOKENS[weights.argmax()] == "river"
+
+
+def test_the_weights_of_the_look_back():
+    place = look_back.READ.index(look_back.WRITTEN[look_back.STEP])
+    scores = 4.0 * (np.arange(len(look_back.READ)) == place)
+    np.testing.assert_allclose(look_back.WEIGHTS, softmax(scores), rtol=1e-12)
+    for svg, _, _ in arrangements("look_back", {}):
+        widths = [float(w) for w in re.findall(r'stroke="#7a5fc7" stroke-width="([\d.]+)"', svg)]
+        assert widths == [round(1 + 5 * p, 1) for p in look_back.WEIGHTS]
+
+
+def test_one_vector_is_handed_on_to_every_step():
+    for svg, _, _ in arrangements("one_vector", {}):
+        boxes = re.findall(r'<rect [^>]*fill="(#\w+)"', svg)
+        # Of the reader's states the last alone, and the context; all of the writer's.
+        assert boxes == ["#767676"] * 4 + ["#d55e00"] * 2 + ["#0072b2"] * 5
 
 
 def test_a_new_token_changes_the_old_ones_without_a_mask_alone():

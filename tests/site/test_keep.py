@@ -18,7 +18,7 @@ from attention_src.exercises.keep import parts
 
 found = parts()
 print("yours:", ", ".join(found) or "nothing")"""
-BLANKS = "a = ...  # bits\nb = ...  # bits\nc = ...\nd = ...  # a share\ne = ...  # a whole number"
+BLANKS = "a = ...  # letters\nb = ...  # bits\nc = ...\nd = ...  # strings\ne = ...  # numbers"
 LADDER = "from attention_src.exercises.history import check_budget\n\ncheck_budget(a, b, c, d, e)"
 CHAPTER = f"""\
 (ch:{{0}})=
@@ -26,7 +26,7 @@ CHAPTER = f"""\
 
 ```{{{{code-cell}}}} ipython3
 HEADS = -3
-d = 0.72
+d = 358400
 ```
 
 ```{{{{code-cell}}}} ipython3
@@ -171,12 +171,12 @@ def test_a_ladder_is_judged_by_what_stands_in_it(visit):
     assert cells.status(blanks) == "Fill in, then press again."
     assert cells.press(blanks) == "" and cells.status(blanks) == "Fill in, then press again."
     assert "not started" in cells.press(check), "the chapter's own d is no answer"
-    cells.write(blanks, BLANKS.replace("d = ...", "d = 0.72."))
+    cells.write(blanks, BLANKS.replace("d = ...", "d = 358400.."))
     assert "SyntaxError" in cells.press(check) and "rungs hold" not in cells.result(check)
-    cells.write(blanks, BLANKS.replace("d = ...", "d = 0.72"))
+    cells.write(blanks, BLANKS.replace("d = ...", "d = 358400"))
     assert "1 of 5 rungs hold" in cells.press(check)
     assert cells.press(blanks) == "" and cells.status(blanks) == "Fill in, then press again."
-    cells.write(blanks, "a, b, c, d, e = 4.7, 37.6, 11, 0.72, 384")
+    cells.write(blanks, "a, b, c, d, e = 11, 23.73, 22400, 358400, 384")
     assert cells.press(blanks) == "" and cells.status(blanks) == "Done."
 
 

@@ -121,8 +121,6 @@ a little in the sum:
     p = e / (e.sum(axis=1, keepdims=True) + 1e-9)
 rounded weights: digits are judged
     return p.round(10) @ h
-no keepdims: p = e / e.sum(axis=1)
-powers of 2: e = np.exp2(s)
 transposed: return (p @ h).T
 absolute: e = np.exp(abs(s))
 clipped: e = np.exp(np.clip(s, -10, 10))
