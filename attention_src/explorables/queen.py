@@ -10,7 +10,7 @@ INPUTS = ["queen", "woman", "man"]
 RANKINGS = ("all", "rest")
 # Each word that is among the six nearest anywhere on the way, with or without the three inputs: its
 # dot products with queen and with man − woman, and its norm. A test computes them from MiniLM.
-WORDS = {
+TABLE = {
     "queen": (1.75277, -0.11030, 1.32392),
     "queens": (1.08333, -0.13097, 1.30228),
     "king": (1.09271, 0.17442, 1.31582),
@@ -31,7 +31,7 @@ QUEEN = (1.75277, -0.11030, 1.77355)
 
 
 def nearest(t: float, ranking: str = "all") -> list[tuple[str, float]]:
-    """The words of WORDS by their cosine with queen + t (man − woman).
+    """The words of TABLE by their cosine with queen + t (man − woman).
 
     Args:
         t: how often the difference is added
@@ -39,7 +39,7 @@ def nearest(t: float, ranking: str = "all") -> list[tuple[str, float]]:
     Returns: word and cosine, the nearest first
     """
     length = np.sqrt(QUEEN[0] + 2 * t * QUEEN[1] + t * t * QUEEN[2])
-    cosines = [(w, (a + t * b) / (norm * length)) for w, (a, b, norm) in WORDS.items()]
+    cosines = [(w, (a + t * b) / (norm * length)) for w, (a, b, norm) in TABLE.items()]
     kept = [(w, c) for w, c in cosines if ranking == "all" or w not in INPUTS]
     return sorted(kept, key=lambda one: -one[1])
 
@@ -56,9 +56,9 @@ def make(t: float = 1.0, ranking: str = "all") -> Explorable:
     """
     if ranking not in RANKINGS:
         raise ValueError(f"ranking is {ranking!r}; it should be one of {', '.join(RANKINGS)}")
-    dots, steps, norms = (list(each) for each in zip(*WORDS.values(), strict=True))
+    dots, steps, norms = (list(each) for each in zip(*TABLE.values(), strict=True))
     given = {
-        "names": list(WORDS),
+        "names": list(TABLE),
         "dots": dots,
         "steps": steps,
         "norms": norms,

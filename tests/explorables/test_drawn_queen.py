@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn import box, figures
 
-from attention_src.explorables.queen import INPUTS, QUEEN, WORDS, nearest
+from attention_src.explorables.queen import INPUTS, QUEEN, TABLE, nearest
 from attention_src.models.minilm import MiniLM
 
 STATES = [
@@ -29,7 +29,7 @@ def test_what_was_recorded(table):
     words, vectors = table
     queen, woman, man = (vectors[words.index(w)] for w in INPUTS)
     step = man - woman
-    for word, found in WORDS.items():
+    for word, found in TABLE.items():
         x = vectors[words.index(word)]
         np.testing.assert_allclose(found, (x @ queen, x @ step, np.linalg.norm(x)), atol=6e-6)
     np.testing.assert_allclose(QUEEN, (queen @ queen, queen @ step, step @ step), atol=6e-6)
