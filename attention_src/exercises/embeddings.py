@@ -88,7 +88,7 @@ distances: This is 1 minus the cosine, a distance. Vectors that point the same w
     return 1 - unit_x @ unit_y.T
 distances: These are distances between unit rows. Vectors that point the same way have 1, not 0.
     return np.sqrt(((unit_x[:, None] - unit_y) ** 2).sum(axis=-1))
-distances: These are distances between the rows as they are. Vectors that point the same way have 1.
+distances: These are distances between the rows as they are. Vectors of one direction have 1.
     return np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1))
 columns with columns: x.T @ y multiplies columns with columns. Rows with rows is x @ y.T.
     return unit_x.T @ unit_y
@@ -133,7 +133,7 @@ OPPOSITE = -0.99
 
 
 def _products(f: Callable) -> Callable:
-    """What is judged in place of f: the products of its two tables, if rows 0 and 1 are opposite."""
+    """What is judged in place of f: the products of its tables, if rows 0 and 1 are opposite."""
 
     def judged(w: np.ndarray, k: np.ndarray) -> Any:
         answer = f(w, k)
@@ -227,7 +227,9 @@ check_twin = Check(
         _two_tables("a cosine of 0.9", 0, 6, 4, 5, 0.9),
         _two_tables("rows at a right angle", 1, 4, 3, 3, 0.0),
         _two_tables("rows that are opposite already", 2, 4, 3, 3, -1.0),
-        Case("a short row and a long one", (np.array([[0.06, 0.08], [9.0, 10.0]]), _POSITIVE[:, 1:])),
+        Case(
+            "a short row and a long one", (np.array([[0.06, 0.08], [9.0, 10.0]]), _POSITIVE[:, 1:])
+        ),
         _two_tables("41 words, 16 numbers", 3, 41, 41, 16),
         _two_tables("more numbers than words", 4, 2, 1, 20, 0.8),
     ],
@@ -237,7 +239,7 @@ check_twin = Check(
     note=lambda w, k, products: "These are the products w2 @ k2.T.",
     hints=[
         "A stretch along any direction u can be undone in k. For which u do the two rows part?",
-        "u = w[0] / norm - w[1] / norm: row 0 has a positive product with it, row 1 a negative one.",
+        "u = w[0] / norm - w[1] / norm: row 0 has a positive product with it, row 1 a negative.",
         "w2 = w + (s - 1) * np.outer(w @ u, u), with u of length 1 and a large s.",
     ],
 )

@@ -6,7 +6,7 @@ import { bold, disc, isNarrow, line, rect, text } from "./scene.js";
 
 const FAR = 2; // how often the difference is added at most
 const SHOWN = 6; // words in the list
-const [TRACK, TOP, STEP] = [34, 76, 33]; // where the line lies, the list begins, and a row's height
+const [TRACK, TOP, STEP] = [34, 74, 29]; // where the line lies, the list begins, and a row's height
 const RANKING = { all: "all words may win", rest: "leave out queen, woman, man" };
 
 // The cosine of each word with queen + t (man − woman), from dot products; and the nearest first.
@@ -57,13 +57,14 @@ function listMarks(width, state, given) {
   return nearest.flatMap((j, place) => {
     const [y, name] = [TOP + place * STEP, given.names[j]];
     const input = given.inputs.includes(name);
-    const label = text(`name-${name}`, [26, y + 18], name, "k", 15, "start");
+    const label = text(`name-${name}`, [26, y + 17], name, "k", 15, "start");
     return [
-      text(`place${place}`, [0, y + 18], `${place + 1}`, "soft", 13, "start"),
+      text(`place${place}`, [0, y + 17], `${place + 1}`, "soft", 13, "start"),
       name === "king" ? bold(label) : label,
-      rect(`track-${name}`, [bar, y + 4, room, 19], "surface", 1, { rx: 3 }),
-      rect(`bar-${name}`, [bar, y + 4, room * Math.max(cosines[j], 0), 19], "k-fill", input ? 0.4 : 1, { rx: 3 }),
-      text(`cosine-${name}`, [width, y + 18], fixed(cosines[j], 2), "k", 14, "end"),
+      rect(`track-${name}`, [bar, y + 3, room, 19], "surface", 1, { rx: 3 }),
+      rect(`bar-${name}`, [bar, y + 3, room * Math.max(cosines[j], 0), 19], "k-fill", input ? 0.4 : 1, { rx: 3 }),
+      ...(input ? [text(`went-${name}`, [bar + 7, y + 17], "went in", "ink", 12, "start")] : []),
+      text(`cosine-${name}`, [width, y + 17], fixed(cosines[j], 2), "k", 14, "end"),
     ];
   });
 }

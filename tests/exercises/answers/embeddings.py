@@ -90,7 +90,9 @@ TWINS = {
     "a thousand times": lambda w, k: along(parting(w), w, k, 1e3),
     "any matrix": by_a_matrix(lambda a: np.linalg.inv(a).T),
     "lists": lambda w, k: [x.tolist() for x in along(parting(w), w, k)],
-    "scaled as well": lambda w, k: tuple(x * s for x, s in zip(ex.my_twin(w, k), (7, 1 / 7))),
+    "scaled as well": lambda w, k: tuple(
+        x * s for x, s in zip(ex.my_twin(w, k), (7, 1 / 7), strict=True)
+    ),
 }
 NO_TWINS = {
     "w alone": (lambda w, k: (along(parting(w), w, k)[0], k), "left k as it was"),
