@@ -88,12 +88,12 @@ distances: This is 1 minus the cosine, a distance. Vectors that point the same w
     return 1 - unit_x @ unit_y.T
 distances: These are distances between unit rows. Vectors that point the same way have 1, not 0.
     return np.sqrt(((unit_x[:, None] - unit_y) ** 2).sum(axis=-1))
-distances: These are distances between the rows as they are. Vectors of one direction have 1.
+distances: These are distances between the rows as they are. Those of one direction have 1.
     return np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1))
 columns with columns: x.T @ y multiplies columns with columns. Rows with rows is x @ y.T.
     return unit_x.T @ unit_y
-norms without their axis: Your norms have the shape [n], and NumPy lines them up with columns. Keep \
-the axis: keepdims=True.
+norms without their axis: Your norms have the shape [n], and NumPy lines them up with columns. \
+Keep the axis: keepdims=True.
     x_norm = np.sqrt((x * 1.0 * x).sum(axis=1))
     y_norm = np.sqrt((y * 1.0 * y).sum(axis=1))
 something added to the norms: You added a little to the norms, which short rows feel. Replace a \

@@ -6,6 +6,7 @@ from attention_src.explorables.drawing import Explorable
 
 PRESS = ("slider", "how far", "ArrowLeft")
 SAYS = "the nearest word is queen"
+IN_SIGHT = ('[data-key="goal"]', '[data-key="name-king"]')
 INPUTS = ["queen", "woman", "man"]
 RANKINGS = ("all", "rest")
 # Each word that is among the six nearest anywhere on the way, with or without the three inputs: its

@@ -86,9 +86,9 @@ def make(number: int = 5, power: float = 1.0) -> Explorable:
     return Explorable(
         given,
         "Two tables: the products of twelve things with eighteen words of w and k, and the "
-        f"cosines of the things, where pear and sofa went from {before:.2f} to {after:.2f}.",
-        f"Number {number} times {10**power:.0f}: no product has changed, and the cosine of pear and "
-        f"sofa is {after:.2f}. An interactive figure: choose one of the 16 numbers and stretch it. "
+        f"cosines of the things: pear and sofa went from {before:.2f} to {after:.2f}.",
+        f"Number {number} times {10**power:.0f}: no product has changed, and the cosine of pear "
+        f"and sofa is {after:.2f}. An interactive figure: choose one of the 16 numbers and stretch it. "
         "It needs JavaScript; here is its first state.",
         "What moves if one number is stretched in w and squeezed in k?",
     )
