@@ -5,6 +5,7 @@ import { button, figure, pick, row, slide } from "./figure.js";
 import { isNarrow, path, rect, text } from "./scene.js";
 
 const NAMES = 62; // room for the names of the things
+const ROWS = { narrow: 15, wide: 17 }; // a row's height, where the width allows
 const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);
 const table = (a, b, of) => a.map((one) => b.map((other) => of(one, other)));
 const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
@@ -22,17 +23,18 @@ export function picture(state, width, given) {
   const { products, cosines } = compute(state, given);
   const narrow = isNarrow(width);
   const [tall, wide] = [given.w.length, given.k.length];
+  const most = narrow ? ROWS.narrow : ROWS.wide;
   const room = narrow ? (width - NAMES) / wide : (width - 2 * NAMES - 24) / (wide + tall);
-  const cell = Math.min(Math.floor(room), 22);
-  const second = narrow ? [NAMES, tall * cell + 74] : [2 * NAMES + wide * cell + 24, 26];
+  const cell = Math.min(Math.floor(room), most);
+  const second = narrow ? [NAMES, tall * most + 74] : [2 * NAMES + wide * cell + 24, 26];
   const [a, b] = given.pair;
   const note = `${given.things[a]}, ${given.things[b]}: ${fixed(cosines[a][b], 2)}`;
   const low = second[1] + tall * cell + 18;
   const at = [second[0] + (b + 1) * cell, low];
   return {
     marks: [
-      ...tableMarks("product", [NAMES, 26], cell, products, "ink", given.things),
-      ...tableMarks("cosine", second, cell, cosines, "q-fill", given.things),
+      ...tableMarks("product", [NAMES, 26], cell, products, 2, "ink", given.things),
+      ...tableMarks("cosine", second, cell, cosines, 1, "q-fill", given.things),
       text("products", [NAMES, 14], "w · k: things and their words", "ink", 13, "start"),
       text("cosines", [second[0], second[1] - 12], "cosines within w", "q", 13, "start"),
       rect("pair", [second[0] + b * cell, second[1] + a * cell, cell, cell], "none", 1, {
@@ -42,15 +44,14 @@ export function picture(state, width, given) {
       text("note", at, note, "q", 13, "end"),
     ],
     width,
-    height: low + 8,
+    height: second[1] + tall * most + 26,
   };
 }
 
-// A square for each entry, as large as the entry; hollow if it is negative.
-function tableMarks(name, [x, y], cell, entries, colour, things) {
-  const most = Math.max(...entries.flat().map(Math.abs));
+// A square for each entry, as wide as the entry is large, up to `most`; hollow if it is negative.
+function tableMarks(name, [x, y], cell, entries, most, colour, things) {
   const square = (value, i, j) => {
-    const size = (cell - 3) * Math.sqrt(Math.abs(value) / most);
+    const size = (cell - 3) * Math.min(Math.abs(value) / most, 1);
     const [left, top] = [x + cell * (j + 0.5) - size / 2, y + cell * (i + 0.5) - size / 2];
     const side = fixed(size, 2);
     return `M${fixed(left, 1)} ${fixed(top, 1)}h${side}v${side}h-${side}z`;

@@ -66,8 +66,8 @@ def stretched(number: int, times: float) -> tuple[np.ndarray, np.ndarray]:
     return w @ k.T, unit @ unit.T
 
 
-def make(number: int = 5, power: float = 1.0) -> Explorable:
-    """Number 5, ten times as large.
+def make(number: int = 5, power: float = 0.0) -> Explorable:
+    """Number 5, before it is stretched.
 
     Args:
         number: which of the 16 numbers, from 0
@@ -82,13 +82,13 @@ def make(number: int = 5, power: float = 1.0) -> Explorable:
         "number": number,
         "power": power,
     }
-    before, after = (stretched(number, times)[1][*PAIR] for times in (1, 10**power))
+    cosine = stretched(number, 10**power)[1][PAIR[0], PAIR[1]]
     return Explorable(
         given,
-        "Two tables: the products of twelve things with eighteen words of w and k, and the "
-        f"cosines of the things: pear and sofa went from {before:.2f} to {after:.2f}.",
-        f"Number {number} times {10**power:.0f}: no product has changed, and the cosine of pear "
-        f"and sofa is {after:.2f}. An interactive figure: choose one of the 16 numbers and stretch it. "
-        "It needs JavaScript; here is its first state.",
+        "Two tables of squares: the products of twelve things with eighteen words, w and k, and the "
+        f"cosines of the things, where pear and sofa have {cosine:.2f}.",
+        f"Number {number} times {10**power:.0f}: the cosine of pear and sofa is {cosine:.2f}. An "
+        "interactive figure: choose one of the 16 numbers and stretch it, and see which of the "
+        "tables moves. It needs JavaScript; here is its first state.",
         "What moves if one number is stretched in w and squeezed in k?",
     )

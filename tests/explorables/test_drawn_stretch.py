@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import figures
+from drawn import WIDTHS, figures
 
 from attention_src.explorables.stretch import THINGS, K, W, stretched
 
@@ -43,17 +43,18 @@ def squares(mark):
     return np.array(re.findall(r"h([\d.]+)v", mark["d"]), float)
 
 
-def test_squares_are_as_large_as_entries_and_hollow_below_0(every):
+def test_squares_are_as_wide_as_entries_and_hollow_below_0(every):
     for one in every:
-        for name in ("cosine", "product"):
+        for name, most in (("cosine", 1), ("product", 2)):
             entries = np.array(one.now[f"{name}s"])
-            share = np.sqrt(np.abs(entries) / np.abs(entries).max())
-            for seen in one.seen:
+            share = np.minimum(np.abs(entries) / most, 1)
+            for width, seen in zip(WIDTHS, one.seen, strict=True):
+                room = (width - 62) // 18 if width < 520 else (width - 148) // 30
+                full = min(room, 15 if width < 520 else 17) - 3
                 filled, hollow = (squares(seen[f"{name}-{kind}"]) for kind in ("filled", "hollow"))
                 assert len(filled) == (entries >= 0).sum() and len(hollow) == (entries < 0).sum()
-                most = max(*filled, *hollow)
-                np.testing.assert_allclose(filled, most * share[entries >= 0], atol=0.03)
-                np.testing.assert_allclose(hollow, most * share[entries < 0], atol=0.03)
+                np.testing.assert_allclose(filled, full * share[entries >= 0], atol=0.006)
+                np.testing.assert_allclose(hollow, full * share[entries < 0], atol=0.006)
 
 
 def test_what_is_said(every):
