@@ -85,8 +85,8 @@ def make(number: int = 5, power: float = 0.0) -> Explorable:
     cosine = stretched(number, 10**power)[1][PAIR[0], PAIR[1]]
     return Explorable(
         given,
-        "Two tables of squares: the products of twelve things with eighteen words, w and k, and the "
-        f"cosines of the things, where pear and sofa have {cosine:.2f}.",
+        "Two tables of squares: the products of twelve things with eighteen words, w and k, and "
+        f"the cosines of the things, where pear and sofa have {cosine:.2f}.",
         f"Number {number} times {10**power:.0f}: the cosine of pear and sofa is {cosine:.2f}. An "
         "interactive figure: choose one of the 16 numbers and stretch it, and see which of the "
         "tables moves. It needs JavaScript; here is its first state.",
