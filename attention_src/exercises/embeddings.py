@@ -123,7 +123,7 @@ zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
 
 def my_twin(w, k):
     u = w[0] / np.linalg.norm(w[0]) - w[1] / np.linalg.norm(w[1])
-    u = u / np.linalg.norm(u)  # row 0 is on its one side, row 1 on the other
+    u = u / np.linalg.norm(u)  # row 0 on its one side, row 1 on the other
     w2 = w + (1e4 - 1) * np.outer(w @ u, u)  # along u: 10,000 times
     k2 = k + (1e-4 - 1) * np.outer(k @ u, u)  # along u: a 10,000th
     return w2, k2
