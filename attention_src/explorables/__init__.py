@@ -15,9 +15,9 @@ it. Their stills are files in stills/, which `python -m attention_src.explorable
 same function, and tests in Node compare what it draws with NumPy.
 
 Each module has make(), which gives what the page is made from; PRESS, a control by its role and
-name, and a key for it; and SAYS, part of what is read out after that. Those that open a lesson have
-IN_SIGHT, too: what is dragged and what it is dragged to, as CSS selectors, which a test looks for on
-the first screen.
+name, and a key for it; and SAYS, part of what is read out after that. Those that open a lesson also
+have IN_SIGHT, CSS selectors of what is dragged and of where to, which a test looks for on the first
+screen.
 """
 
 import base64
