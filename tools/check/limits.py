@@ -19,15 +19,9 @@ from tools.book.predict import parse
 from tools.check.computed import printed
 
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
-<<<<<<< HEAD
-REWRITTEN: tuple[str, ...] = ("embeddings", "equation", "multihead", "kvcache")
+REWRITTEN: tuple[str, ...] = ("retrieval", "embeddings", "equation", "multihead", "kvcache")
 # Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
-LESSONS: tuple[str, ...] = ("embeddings", "equation")
-=======
-REWRITTEN: tuple[str, ...] = ("retrieval", "equation", "multihead", "kvcache")
-# Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
-LESSONS: tuple[str, ...] = ("retrieval", "equation")
->>>>>>> main
+LESSONS: tuple[str, ...] = ("retrieval", "embeddings", "equation")
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
