@@ -1,8 +1,13 @@
 """The checks of the chapter on embeddings."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
+from attention_src.exercises.engine.answers import kind, to_array
+from attention_src.exercises.engine.comparing import close
 
 # --- Cosines, all at once ---------------------------------------------------------------------
 
@@ -32,6 +37,7 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
 _PLANE = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [-4.0, 3.0]])
 _ROWS = np.arange(-6.0, 9).reshape(3, 5)
 _SHORTEST, _TURN = 1e-3 * np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.8, -0.6], [0.6, 0.8]])
+_HUGE = np.array([[4_000_000_000, -3_000_000_000], [100, 7_000_000_000]])
 _GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
 
 check_cosines = Check(
@@ -49,6 +55,7 @@ check_cosines = Check(
         Case("one number each", (np.array([[-2.0]]), np.array([[5.0], [-0.5]]))),
         Case("float32", (np.array([[3, 4]], np.float32), np.array([[4, 3]], np.float32))),
         Case("large whole numbers", (np.array([[300, -400, 70]]), np.array([[9000, 3000, -6]]))),
+        Case("whole numbers whose squares are huge", (_HUGE, _HUGE[::-1] // 7)),
         Case("whole numbers and fractions", (np.array([[3, 4]]), np.array([[0.6, -0.3]]))),
         Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
     ],
@@ -79,6 +86,27 @@ transposed: Rows belong to x and columns to y. Yours is transposed.
     return unit_y @ unit_x.T
 distances: This is 1 minus the cosine, a distance. Vectors that point the same way have 1.
     return 1 - unit_x @ unit_y.T
+distances: These are distances between unit rows. Vectors that point the same way have 1, not 0.
+    return np.sqrt(((unit_x[:, None] - unit_y) ** 2).sum(axis=-1))
+distances: These are distances between the rows as they are. Those of one direction have 1.
+    return np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1))
+columns with columns: x.T @ y multiplies columns with columns. Rows with rows is x @ y.T.
+    return unit_x.T @ unit_y
+norms without their axis: Your norms have the shape [n], and NumPy lines them up with columns. \
+Keep the axis: keepdims=True.
+    x_norm = np.sqrt((x * 1.0 * x).sum(axis=1))
+    y_norm = np.sqrt((y * 1.0 * y).sum(axis=1))
+something added to the norms: You added a little to the norms, which short rows feel. Replace a \
+norm of 0 instead.
+    unit_x = x / (x_norm + 1e-8)
+    unit_y = y / (y_norm + 1e-8)
+something added to the norms: You added a little to the norms, which short rows feel. Replace a \
+norm of 0 instead.
+    return x @ y.T / (x_norm * y_norm.T + 1e-8)
+squares of whole numbers: The squares of these whole numbers do not fit into 64 bits, and NumPy \
+says nothing. Make floats of them first: x * 1.0.
+    x_norm = np.sqrt((x * x).sum(axis=1, keepdims=True))
+    y_norm = np.sqrt((y * y).sum(axis=1, keepdims=True))
 zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
     unit_x = x / x_norm
     unit_y = y / y_norm
@@ -87,6 +115,132 @@ zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
         "Divide each row by its own norm first. What is left to do?",
         "np.sqrt((x**2).sum(axis=1, keepdims=True)) is a column of norms, [n, 1].",
         "unit_x @ unit_y.T, with norms of 0 replaced by 1.",
+    ],
+)
+
+# --- Same products, other cosines -------------------------------------------------------------
+
+
+def my_twin(w, k):
+    u = w[0] / np.linalg.norm(w[0]) - w[1] / np.linalg.norm(w[1])
+    u = u / np.linalg.norm(u)  # row 0 on its one side, row 1 on the other
+    w2 = w + (1e4 - 1) * np.outer(w @ u, u)  # along u: 10,000 times
+    k2 = k + (1e-4 - 1) * np.outer(k @ u, u)  # along u: a 10,000th
+    return w2, k2
+
+
+OPPOSITE = -0.99
+
+
+def _products(f: Callable) -> Callable:
+    """What is judged in place of f: the products of its tables, if rows 0 and 1 are opposite."""
+
+    def judged(w: np.ndarray, k: np.ndarray) -> Any:
+        answer = f(w, k)
+        if answer is None or answer is ...:
+            return answer
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            return ValueError(f"Your function should return (w2, k2); it returned {kind(answer)}.")
+        try:
+            w2, k2 = (to_array(part).astype(float) for part in answer)
+        except ValueError as error:
+            return error
+        for name, made, given in (("w2", w2, w), ("k2", k2, k)):
+            if made.shape != given.shape:
+                return ValueError(f"{name} has shape {made.shape}; it should be {given.shape}.")
+        return _moved(w, k, w2, k2) or _not_opposite(w2) or w2 @ k2.T
+
+    return judged
+
+
+def _moved(w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray) -> ValueError | None:
+    """What made the products move, where that can be told."""
+    if close(w2 @ k2.T, w @ k.T).all():
+        return None
+    if np.array_equal(k2, k):
+        return ValueError("You changed w and left k as it was, so products moved. k must undo it.")
+    if np.array_equal(w2, w):
+        return ValueError("You changed k and left w as it was. Rows 0 and 1 of w must move.")
+    if np.linalg.matrix_rank(w) < w.shape[1]:
+        return None  # more than one A makes w2 of w
+    a = np.linalg.lstsq(w, w2, rcond=None)[0]
+    if not np.allclose(w @ a, w2, rtol=1e-4) or np.linalg.matrix_rank(a) < len(a):
+        return None
+    for undone, said in (
+        (np.linalg.inv(a).T, "undid it in k, but digits were lost: stretch less, in float64"),
+        (a, f"did to k what you did to w. {_UNDO}"),
+        (np.linalg.inv(a), f"multiplied k by the inverse, but forgot to transpose it. {_UNDO}"),
+    ):
+        if np.allclose(k @ undone, k2, rtol=1e-3, atol=1e-3 * np.abs(k2).max()):
+            return ValueError(f"You {said}")
+    return None
+
+
+_UNDO = "With w A, the table k has to become k (A^-1)^T."
+
+
+def _not_opposite(w2: np.ndarray) -> ValueError | None:
+    """What to say of rows 0 and 1 that are not opposite."""
+    norms = np.linalg.norm(w2[:2], axis=1)
+    if not np.isfinite(w2).all() or not norms.all():
+        return ValueError("Rows 0 and 1 of w2 should be finite, and not 0: they need a cosine.")
+    cosine = float(w2[0] @ w2[1] / norms.prod())
+    if cosine < OPPOSITE:
+        return None
+    return ValueError(
+        f"All products are kept, but rows 0 and 1 of w2 have the cosine {cosine:.3f}; it should "
+        f"be below {OPPOSITE}. Is the direction that you stretch one to which they have dot "
+        "products of opposite signs, and do you stretch enough?"
+    )
+
+
+def _two_tables(name: str, seed: int, n: int, m: int, d: int, alike: float | None = None) -> Case:
+    """Normal tables; `alike` is the cosine of rows 0 and 1 of w."""
+    rng = np.random.default_rng(seed)
+    w, k = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    if alike is not None:
+        one = w[0] / np.linalg.norm(w[0])
+        other = w[1] - (w[1] @ one) * one
+        other /= np.linalg.norm(other)
+        w[1] = 2 * (alike * one + (1 - alike**2) ** 0.5 * other)
+    return Case(name, (w.clip(-10, 10), k.clip(-10, 10)))
+
+
+def _draw_tables(rng: np.random.Generator) -> Case:
+    n, m, d = (int(i) for i in (rng.integers(2, 9), rng.integers(1, 9), rng.integers(2, 21)))
+    seed, alike = int(rng.integers(10**6)), float(rng.uniform(-0.9, 0.9))
+    return _two_tables(f"drawn: {n=}, {m=}, {d=}", seed, n, m, d, alike)
+
+
+_POSITIVE = np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 4.0], [2.0, 2.0, 1.0]])
+
+check_twin = Check(
+    "twin",
+    my_twin,
+    asks="f(w [n, d], k [m, d]) -> (w2, k2), with the same products, rows 0 and 1 of w2 opposite",
+    cases=[
+        Case(
+            "three words, two in company",
+            (np.array([[1.0, 2.0], [-1.0, 3.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [0.5, -2.0]])),
+        ),
+        Case("all numbers positive", (_POSITIVE, np.array([[1.0, 5.0, 2.0], [3.0, 1.0, 1.0]]))),
+        _two_tables("a cosine of 0.9", 0, 6, 4, 5, 0.9),
+        _two_tables("rows at a right angle", 1, 4, 3, 3, 0.0),
+        _two_tables("rows that are opposite already", 2, 4, 3, 3, -1.0),
+        Case(
+            "a short row and a long one", (np.array([[0.06, 0.08], [9.0, 10.0]]), _POSITIVE[:, 1:])
+        ),
+        _two_tables("41 words, 16 numbers", 3, 41, 41, 16),
+        _two_tables("more numbers than words", 4, 2, 1, 20, 0.8),
+    ],
+    draw=_draw_tables,
+    watch=_products,
+    mistakes=[],
+    note=lambda w, k, products: "These are the products w2 @ k2.T.",
+    hints=[
+        "A stretch along any direction u can be undone in k. For which u do the two rows part?",
+        "u = w[0] / norm - w[1] / norm: row 0 has a positive product with it, row 1 a negative.",
+        "w2 = w + (s - 1) * np.outer(w @ u, u), with u of length 1 and a large s.",
     ],
 )
 

@@ -9,7 +9,7 @@ from attention_src.models.minilm import MiniLM
 
 
 def test_the_relations_of_the_open_exercise():
-    page = (BOOK / "embeddings.md").read_text(encoding="utf-8")
+    page = (BOOK / "labs/embeddings.md").read_text(encoding="utf-8")
     model = MiniLM.load()
     ids = model.tokenizer.get_vocab()
     words = [w for w in sorted(ids, key=ids.get) if ids[w] >= 1996]

@@ -46,7 +46,82 @@ def by_properties(cosines):
     assert np.allclose(np.asarray(cosines(a, b)), 0.6, atol=1e-5)
 
 
+def along(u, w, k, s=1e4):
+    """Both tables, stretched along u and squeezed."""
+    u = u / np.linalg.norm(u)
+    return w + (s - 1) * np.outer(w @ u, u), k + (1 / s - 1) * np.outer(k @ u, u)
+
+
+def parting(w):
+    return unit_of(w)[0] - unit_of(w)[1]
+
+
+def by_a_matrix(invert):
+    """w A and k times what `invert` makes of A, a matrix that is no transpose of itself."""
+
+    def my_twin(w, k):
+        d = w.shape[1]
+        turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
+        a = along(parting(w), np.eye(d), np.eye(d), 1e3)[0] @ turn
+        return w @ a, k @ invert(a)
+
+    return my_twin
+
+
+def of_one_number(w, k):
+    """The number in which the two rows differ in sign, or else the first."""
+    i = int(np.argmin(w[0] * w[1]))
+    s = np.where(np.arange(w.shape[1]) == i, 1e6, 1)
+    return w * s, k / s
+
+
+def negated(w, k):
+    w2 = w.copy()
+    w2[1] = -w2[0]
+    return w2, k
+
+
+def another_column(w, k):
+    far = np.where(np.arange(len(w)) == 1, -1e6, 1e6)[:, None]
+    return np.hstack([w, far]), np.hstack([k, np.zeros((len(k), 1))])
+
+
+TWINS = {
+    "a thousand times": lambda w, k: along(parting(w), w, k, 1e3),
+    "any matrix": by_a_matrix(lambda a: np.linalg.inv(a).T),
+    "lists": lambda w, k: [x.tolist() for x in along(parting(w), w, k)],
+    "scaled as well": lambda w, k: tuple(
+        x * s for x, s in zip(ex.my_twin(w, k), (7, 1 / 7), strict=True)
+    ),
+}
+NO_TWINS = {
+    "w alone": (lambda w, k: (along(parting(w), w, k)[0], k), "left k as it was"),
+    "k alone": (lambda w, k: (w, along(parting(w), w, k)[1]), "left w as it was"),
+    "as they were": (lambda w, k: (w.copy(), k.copy()), "the cosine"),
+    "k stretched too": (lambda w, k: 2 * (along(parting(w), w, k)[0],), ""),
+    "k A": (by_a_matrix(lambda a: a), "did to k what you did to w"),
+    "the inverse as it is": (by_a_matrix(np.linalg.inv), "forgot to transpose"),
+    "the transpose": (by_a_matrix(lambda a: a.T), "w2 @ k2.T"),
+    "one number": (of_one_number, "positive"),
+    "row 1 turned round": (negated, "left k as it was"),
+    "everything turned round": (lambda w, k: (-w, -k), "the cosine"),
+    "a column more": (another_column, "shape"),
+    "along row 0": (lambda w, k: along(w[0], w, k), "the cosine"),
+    "along the sum": (lambda w, k: along(unit_of(w)[:2].sum(axis=0), w, k), "the cosine"),
+    "along the difference of raw rows": (lambda w, k: along(w[0] - w[1], w, k), "the cosine"),
+    "three times": (lambda w, k: along(parting(w), w, k, 3), "the cosine"),
+    "a third of it": (lambda w, k: along(parting(w), w, k, 1 / 1e4), "the cosine"),
+    "too far": (lambda w, k: along(parting(w), w, k, 1e12), "digits were lost"),
+    "float32": (lambda w, k: tuple(x.astype(np.float32) for x in ex.my_twin(w, k)), "digits"),
+    "w2 alone": (lambda w, k: ex.my_twin(w, k)[0], "should return (w2, k2)"),
+    "text": (lambda w, k: ("w2", "k2"), "should return"),
+    "nan": (lambda w, k: (w * np.nan, k), ""),
+    "nothing": (lambda w, k: (w * 0, k * 0), ""),
+    "the products": (lambda w, k: w @ k.T, "should return (w2, k2)"),
+}
+
 RIGHT = {
+    ex.check_twin: TWINS,
     ex.check_cosines: """
 pair by pair: return [[sum(a * b) for b in unit_y] for a in unit_x]
 divided and mended: return np.nan_to_num(x @ y.T / (x_norm * y_norm.T))
@@ -91,6 +166,7 @@ def once(holds):
 
 OF_14 = "of 14 wrong"
 SLY = {
+    ex.check_twin: NO_TWINS,
     ex.check_cosines: """
 clipped: return np.maximum(unit_x @ unit_y.T, 0)
 epsilon: return x @ y.T / (x_norm * y_norm.T + 1e-8)
