@@ -15,7 +15,8 @@ it. Their stills are files in stills/, which `python -m attention_src.explorable
 same function, and tests in Node compare what it draws with NumPy.
 
 Each module has make(), which gives what the page is made from; PRESS, a control by its role and
-name, and a key for it; and SAYS, part of what is read out after that.
+name, and a key for it; and SAYS, part of what is read out after that. One that is shown in several
+states, on one page too, has STATES, whose names its maker takes as `state`; the first is the usual.
 """
 
 import base64
@@ -65,7 +66,7 @@ def explorable_html(name: str, **given: Any) -> str:
     """
     chosen = content(name, given)
     data = escape(json.dumps(chosen.given, ensure_ascii=False))
-    drawn, (width, height) = still(name)
+    drawn, (width, height) = still(name, chosen.state)
     picture = base64.b64encode(drawn.encode()).decode()
     label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
@@ -131,6 +132,15 @@ def module(name: str) -> ModuleType:
     if name not in NAMES:
         raise ValueError(f"name is {name!r}; it should be one of {', '.join(NAMES)}")
     return import_module(f"{__name__}.{name}")
+
+
+def states(name: str) -> list[dict]:
+    """What the maker of an explorable takes for each of its states: {} for the usual one.
+
+    Args:
+        name: one of NAMES
+    """
+    return [{}, *({"state": state} for state in list(getattr(module(name), "STATES", ()))[1:])]
 
 
 def _style(name: str) -> str:

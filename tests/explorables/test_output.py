@@ -37,7 +37,7 @@ def picture(name):
 
 
 def test_every_explorable_stands_in_a_chapter():
-    chapters = "".join(page.read_text("utf-8") for page in BOOK.glob("*.md"))
+    chapters = "".join(page.read_text("utf-8") for page in BOOK.rglob("*.md"))
     assert set(re.findall(r'explorable\(\s*"(\w+)"', chapters)) == set(NAMES)
 
 
