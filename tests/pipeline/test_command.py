@@ -116,19 +116,33 @@ def test_a_cells_figure_without_name_or_caption_stops_with_file_and_line(has, bo
         notebooks.build(Book(book), Book(book).chapters[0], found)
 
 
-def test_outputs_below_a_question_are_collapsed_up_to_the_next_heading(book):
-    question = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
-    edit(book, "# Tiny\n", f"# Tiny\n\n{question}\n")
-    hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
-    assert hidden.metadata.collapsed is True and shown.metadata.collapsed is True
-    assert hidden.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
-    assert shown.metadata.jupyter == {"outputs_hidden": True}
-    for next_part, collapsed in (("```{reveal}\nSo.\n```", True), ("## A heading", False)):
-        edit(book, "Some prose.", f"{next_part}\n\nSome prose.")
-        hidden, shown = notebooks.build(Book(book), Book(book).chapters[0], FOUND).cells[-3::2]
-        assert hidden.metadata.collapsed and ("collapsed" in shown.metadata) == collapsed
-        edit(book, f"{next_part}\n\n", "")
-        nbformat.validate(notebooks.build(Book(book), Book(book).chapters[0], FOUND))
+QUESTION = "````{predict} pr:tiny\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n"
+REVEAL = "```{reveal}\nSo.\n```\n\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "end", "collapsed"),
+    [
+        ("", REVEAL, [True, True]),
+        (REVEAL, "", [True, False]),
+        (REVEAL, REVEAL, [True, True]),
+        ("## A heading\n\n", REVEAL, [False, False]),
+        (REVEAL + "## A heading\n\n", REVEAL, [True, False]),
+        (QUESTION.replace(":tiny", ":more"), REVEAL, [False, True]),
+    ],
+)
+def test_outputs_between_a_question_and_its_last_reveal_are_collapsed(
+    between, end, collapsed, book
+):
+    edit(book, "# Tiny\n", f"# Tiny\n\n{QUESTION}")
+    edit(book, "Some prose.", f"{between}Some prose.")
+    text = (book / "book/tiny.md").read_text("utf-8")
+    (book / "book/tiny.md").write_text(f"{text}\n\n{end}", "utf-8")
+    made = notebooks.build(Book(book), Book(book).chapters[0], FOUND)
+    nbformat.validate(made)
+    code = [cell for cell in made.cells if cell.cell_type == "code"][1:]
+    assert ["collapsed" in cell.metadata for cell in code] == collapsed
+    assert ["outputs_hidden" in cell.metadata.get("jupyter", {}) for cell in code] == collapsed
 
 
 def test_nothing_that_differs_between_machines_is_stored(book):

@@ -27,7 +27,11 @@ MISTAKES = {
         "each of 1 to 2 once; it is '1 3'",
     ),
     "twice": (2 * (QUESTION.format("pr:twice") + REVEAL), "'pr:twice' is used twice"),
-    "nothing": (QUESTION.format("pr:n") + "## H\n\n" + REVEAL, "no output and no {reveal} follows"),
+    "nothing": (
+        QUESTION.format("pr:n") + "## H\n\n" + REVEAL,
+        "no {reveal} follows this {predict}",
+    ),
+    "hints": ("```{hints}\n1. a\n2. b\n```\n\n", "hints are three steps"),
     "alone": (REVEAL, "no {predict} stands before this {reveal}"),
     "inside": (
         "- a\n\n  " + QUESTION.format("pr:i").replace("\n", "\n  "),

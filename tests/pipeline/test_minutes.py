@@ -130,6 +130,9 @@ def test_a_prediction_without_its_reveal_is_found(tmp_path, below, missing):
     assert limits.without_reveal(book.chapters[0]) == missing
 
 
+FOLDED_CELL = "```{{code-cell}} ipython3\n:tags: [hide-input]\n{}\n```\n"
+
+
 def test_the_place_of_the_right_option(page):
     assert limits.places(page) == [limits.Place("pr:a", right=1, options=2)]
 
@@ -151,6 +154,49 @@ def printed(text, **metadata):
 def test_an_output_that_only_says_true_is_found(page, text, count):
     stored(page, printed(text), printed(text, tags=["remove-cell"]))
     assert limits.says_true(page) == count
+
+
+def test_what_a_lesson_prints_is_counted(page):
+    table = "a 0.5 1,024 12\nb 0.25 0.5\nlonger 0.75\n"
+    stored(
+        page,
+        *(printed(table), printed(" "), printed("0.1 " * 20, tags=["take-away"])),
+        *(printed("0.1 " * 20, tags=["remove-cell"]), printed("one")),
+    )
+    assert limits.blocks(page) == [table, "one"]
+    assert limits.numbers_in_a_table(page) == 4
+
+
+@pytest.mark.parametrize(
+    ("cell", "faults"),
+    [
+        ("# The drawing\ndraw('a')", ["# The drawing"]),
+        ("# The drawing\na = 1\n\ndraw('a')", []),
+        ("draw('a')", ["draw('a')"]),
+    ],
+)
+def test_a_fold_of_one_line_is_found(cell, faults, tmp_path):
+    book = Book(make_book(tmp_path, page="# P\n\n" + FOLDED_CELL.format(cell)))
+    assert limits.folds_of_one_line(book.chapters[0]) == faults
+
+
+def test_a_given_number_without_a_source_is_found(tmp_path):
+    words = "{given}`1`, {given}`2 <a paper>`, {given}`3 <our runs>`, {given}`4 <measured in page>`"
+    book = Book(make_book(tmp_path, page=f"# P\n\n{words}\n\n" + CELL.format("print(1)")))
+    assert limits.without_source(book.chapters[0]) == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("What comes out? Think before you read on.", ["before you read on"]),
+        ("Guess first, then run.", ["Guess first"]),
+        ("One reads it before one runs it.", []),
+    ],
+)
+def test_a_question_without_a_form_is_found(words, found, tmp_path):
+    book = Book(make_book(tmp_path, page=f"# P\n\n{words}\n\n" + CELL.format("print(1)")))
+    assert limits.pauses(book.chapters[0]) == found
 
 
 def test_a_visible_claim_is_found(page):

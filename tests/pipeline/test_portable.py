@@ -12,7 +12,6 @@ from tools.book import forms, macros
 from tools.book.inline import Inline
 from tools.book.portable import Portable
 from tools.book.times import minutes_of
-from tools.book.veil import after_cell
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -68,36 +67,11 @@ def test_a_solution_with_code_cells_is_folded_in_each_cell(cases_book):
     assert after == "Outside."
 
 
-QUESTION = "````{predict} pr:a\nQ\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````"
-FOLD = "<details>\n<summary>After you have predicted</summary>\n\n{}\n\n</details>"
-
-
-def test_what_a_prediction_veils_on_the_site_is_folded(cases_book):
+def test_a_reveal_is_folded_and_no_other_word(cases_book):
     book, found = cases_book
-    page = Portable(book, "book/cases", found)
-    assert page.cell(QUESTION + "\n\nSet-up.", 1).endswith("\n\nSet-up.")
-    page.veil = after_cell(page.veil, ["remove-cell"])
-    assert page.cell("Above.", 9) == "Above."
-    page.veil = after_cell(page.veil, [])
-    below = page.cell("It is so.\n\n```{reveal}\nSo.\n```\n\nWhy?\n\n## Next\n\nOpen.", 11)
-    assert below == FOLD.format("It is so.\n\nSo.\n\nWhy?") + "\n\n## Next\n\nOpen."
-    page.veil = after_cell(page.veil, [])
-    assert page.cell("Open too.", 30) == "Open too."
-
-
-def test_a_bug_that_happened_is_folded_only_if_the_question_is_about_it(cases_book):
-    book, found = cases_book
-    page = Portable(book, "book/cases", found)
-    end = "```{happened-end}\n```"
-    assert "<details>" not in page.cell(QUESTION + "\n\n" + HAPPENED, 1).split("Right")[1][30:]
-    page.veil = after_cell(page.veil, [])
-    assert page.cell(f"Why.\n\n{end}\n\nMore.", 20) == (
-        FOLD.format("Why.") + "\n\n---\n\n" + FOLD.format("More.")
-    )
-    page.cell(QUESTION, 30)
-    page.veil = after_cell(page.veil, [])
-    assert "<details>" not in page.cell(f"{HAPPENED}\n\nOpen.\n\n{end}", 40)
-    page.finish()
+    text = Portable(book, "book/cases", found).cell("Open.\n\n```{reveal}\nSo.\n```\n\nOpen.", 1)
+    fold = "<details>\n<summary>After you have predicted</summary>\n\nSo.\n\n</details>"
+    assert text == f"Open.\n\n{fold}\n\nOpen."
 
 
 HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s\n:link: https://a.b\n```"
@@ -193,13 +167,14 @@ BAD = [
         1,
         "':order:' has each of 1 to 2 once; it is '2 2'",
     ),
-    ("reveal alone", "a\n\n```{reveal}\nb\n```", 3, "no {predict} stands before this {reveal}"),
     ("open box", f"a\n\n{HAPPENED}", 3, "happened-start without happened-end"),
     ("box in a box", f"{HAPPENED}\n\n{HAPPENED}", 7, "before the last one has ended"),
     ("box closed twice", "```{happened-end}\n```", 1, "without happened-start"),
     ("box without date", HAPPENED.replace(":date: 2026-03\n", ""), 1, "needs its date"),
     ("box of no month", HAPPENED.replace("-03", "-13"), 1, "it is '2026-13'"),
     ("box with another link", HAPPENED.replace("https:", "http:"), 1, "it is 'http://a.b'"),
+    ("two hints", "a\n\n```{hints}\n1. b\n2. c\n```", 3, "hints are three steps"),
+    ("words before hints", "```{hints}\na\n1. b\n2. c\n3. d\n```", 1, "hints are three steps"),
     ("definition list", "term\n: meaning", 1, "definition list"),
     ("numbered align", "a\n\n\\begin{align}\na &= b\n\\end{align}", 3, "use {math} with :label:"),
     ("open solution", "a\n\n```{solution-start} ex:case\n```", 3, "without solution-end"),

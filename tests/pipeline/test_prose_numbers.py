@@ -9,7 +9,7 @@ from tools.book.chapters import Book, Chapter
 from tools.book.freshness import REPOSITORY
 from tools.book.prose import prose
 from tools.check.__main__ import main, wrong
-from tools.check.prose_numbers import given, unfounded
+from tools.check.prose_numbers import given, not_measured, unfounded
 
 # The page's only cell, and what it prints; −0.66, 0.1175, 431.4, 4012, 4.1e-18, 1024, 3 and 5.
 CODE = """\
@@ -220,3 +220,13 @@ def test_a_page_that_does_not_exist_is_an_error(capsys):
     with pytest.raises(SystemExit):
         main(["nonsense"])
     assert "there is no nonsense in _toc.yml" in capsys.readouterr().err
+
+
+def test_what_another_page_measured_is_compared_with_it(tmp_path):
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/page\n", "utf-8")
+    said = "It was {given}`0.59 <measured in page>`, not {given}`0.6 <measured in nowhere>`."
+    chapter = page(tmp_path, said + " {given}`0.61 <measured in page>` and {given}`7 <a paper>`.")
+    lines = list(not_measured(chapter))
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        *("nowhere does not print 0.6", "page does not print 0.61"),
+    ]

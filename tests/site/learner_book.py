@@ -81,6 +81,10 @@ And this one?
 print("second answer")
 ```
 
+```{reveal}
+Revealed: yes.
+```
+
 ```{happened-start} NaN from a maximum nobody subtracted
 :date: 2026-03
 :source: pytorch/executorch #18407
@@ -133,6 +137,10 @@ A question of chapter {0}?
 
 ```{{code-cell}} ipython3
 print("answer of {0}")
+```
+
+```{{reveal}}
+So.
 ```
 
 {2}

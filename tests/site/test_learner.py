@@ -60,13 +60,13 @@ def stored(page):
     return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "null")
 
 
-def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit):
+def test_outputs_and_reveals_are_veiled_and_no_other_word(visit):
     page = visit("one")
-    # Output, prose, figure, reveal, output; then, after the heading, one output.
-    assert veils(page) == [False] * 6
+    # Two outputs and the reveal; then, after the heading, an output and the reveal.
+    assert veils(page) == [False] * 5
     assert page.get_by_text("Open prose above").is_visible()
-    assert not page.get_by_text("Some prose between").is_visible()
-    for text in ("after the heading", "inside the box"):
+    assert page.get_by_text("Some prose between").is_visible()
+    for text in ("after the reveal", "after the heading", "inside the box"):
         assert page.get_by_text(text, exact=True).is_visible()
     assert not page.evaluate("find('hidden number 42')")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
@@ -74,7 +74,7 @@ def test_outputs_and_what_speaks_of_them_are_veiled_up_to_the_next_heading(visit
     tree = page.locator("article").aria_snapshot()
     assert "hidden number 42" not in tree and 'img "Two bars."' not in tree
     predict(page, "pr:shift", 1, "Sure")
-    assert veils(page) == [True] * 5 + [False]
+    assert veils(page) == [True] * 3 + [False] * 2
     tree = page.locator("article").aria_snapshot()
     assert "hidden number 42" in tree and 'img "Two bars."' in tree
     page.evaluate("getSelection().removeAllRanges()")
@@ -114,7 +114,7 @@ def test_an_answer_is_needed_before_a_confidence_counts(visit):
     page = visit("one")
     box = predict(page, "pr:shift", None, "Sure")
     assert box.locator(".predict-hint").text_content() == "Choose an answer first."
-    assert stored(page) is None and veils(page) == [False] * 6
+    assert stored(page) is None and veils(page) == [False] * 5
 
 
 def test_answers_stay_until_they_are_forgotten(visit):
@@ -122,15 +122,15 @@ def test_answers_stay_until_they_are_forgotten(visit):
     predict(page, "pr:shift", 2, "Guess")
     predict(page, "pr:second", None, "Show me")
     page.reload()
-    assert veils(page) == [True] * 6
+    assert veils(page) == [True] * 5
     first, second = page.locator(".predict").all()
     assert "It was a guess, and it was not so." in first.text_content()
     assert first.locator("input").nth(2).is_checked()
     assert "Shown, not counted." in second.text_content()
     first.get_by_role("button", name="Forget this answer").click()
-    assert veils(page) == [False] * 5 + [True]
+    assert veils(page) == [False] * 3 + [True] * 2
     page.reload()
-    assert veils(page) == [False] * 5 + [True]
+    assert veils(page) == [False] * 3 + [True] * 2
     assert not first.locator("input:checked").count()
 
 
@@ -139,14 +139,14 @@ def test_answers_reach_another_tab(visit):
     predict(page, "pr:shift", 2, "Guess")
     box = other.locator("[data-label='pr:shift']")
     box.get_by_text("It was a guess, and it was not so.").wait_for()
-    assert veils(other) == [True] * 5 + [False]
+    assert veils(other) == [True] * 3 + [False] * 2
     box.locator("input").nth(1).check()  # to read another reply
     predict(page, "pr:second", 0, "Sure")
     other.wait_for_function("document.querySelectorAll('.answered').length === 2")
     assert box.locator("input").nth(1).is_checked(), "what one reads here stays"
     page.locator("[data-label='pr:shift']").get_by_role("button", name="Forget").click()
     other.wait_for_function("document.querySelectorAll('.answered').length === 1")
-    assert veils(other) == [False] * 5 + [True]
+    assert veils(other) == [False] * 3 + [True] * 2
     assert not box.locator("input:checked").count()
 
 
@@ -173,7 +173,7 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     predict(page, "pr:shift", 0, "Sure")
     before = stored(page)
     page.get_by_role("button", name="Open all answers").click()
-    assert veils(page) == [True] * 6
+    assert veils(page) == [True] * 5
     first, second = page.locator(".predict").all()
     assert "You were sure, and it was not so." in first.text_content()
     assert second.locator(".chosen").text_content().startswith("Right.")
@@ -188,7 +188,7 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     visit("progress", page=page)
     page.get_by_role("button", name="Close all answers").click()
     visit("one", page=page)
-    assert veils(page) == [True] * 5 + [False]
+    assert veils(page) == [True] * 3 + [False] * 2
     assert "answered" not in second.get_attribute("class")
     assert stored(page) == before
 
@@ -197,11 +197,11 @@ def test_open_answers_reach_another_tab_and_axe_finds_nothing(visit):
     page, other = visit("one"), visit("one")
     page.get_by_role("button", name="Open all answers").click()
     other.get_by_role("button", name="Close all answers").wait_for()
-    assert veils(other) == [True] * 6
+    assert veils(other) == [True] * 5
     assert not violations(page)
     other.get_by_role("button", name="Close all answers").click()
     page.get_by_role("button", name="Open all answers").wait_for()
-    assert veils(page) == [False] * 6
+    assert veils(page) == [False] * 5
 
 
 def test_by_keyboard_alone(visit):
@@ -212,18 +212,18 @@ def test_by_keyboard_alone(visit):
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Sure"
     page.keyboard.press("Enter")
-    assert veils(page) == [True] * 5 + [False]
+    assert veils(page) == [True] * 3 + [False] * 2
     assert page.evaluate("document.activeElement.textContent").startswith("Right.")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Forget this answer"
     page.keyboard.press("Space")
-    assert veils(page) == [False] * 6
+    assert veils(page) == [False] * 5
     assert page.evaluate("document.activeElement.type") == "radio"
 
 
 def test_without_scripts_nothing_is_veiled_and_replies_are_folds(visit):
     page = visit("one", java_script_enabled=False)
-    assert veils(page) == [True] * 6
+    assert veils(page) == [True] * 5
     assert not page.locator(".predict-form").first.is_visible()
     fold = page.locator(".predict details").first
     assert not fold.get_by_text("would sharpen").is_visible()
@@ -239,7 +239,7 @@ def test_a_script_that_does_not_arrive_veils_nothing(visit, browser, small_site)
     page.route("**/learner/predict.js", lambda route: route.abort())
     page.goto(f"{small_site}/book/one.html")
     page.wait_for_function("!document.documentElement.classList.contains('js')")
-    assert veils(page) == [True] * 6
+    assert veils(page) == [True] * 5
     context.close()
 
 
@@ -250,7 +250,7 @@ def test_with_storage_blocked_pages_work_and_forget(init, visit):
     assert veils(page)[0] == (init == BLOCKED)
     page.click(".theme-switch-button") if init == BLOCKED else None
     visit("one", page=page)
-    assert veils(page) == [False] * 6
+    assert veils(page) == [False] * 5
     visit("progress", page=page)
     page.get_by_text("You have made none yet.").wait_for()
 
@@ -259,7 +259,7 @@ def test_everything_is_printed(visit):
     page = visit("one")
     page.emulate_media(media="print")
     page.evaluate("document.dispatchEvent(new CustomEvent('to-paper'))")  # as course.js does
-    assert veils(page) == [True] * 6
+    assert veils(page) == [True] * 5
     answers = page.locator(".paper-answers li")
     assert answers.first.is_visible() and answers.first.inner_text().startswith("Nothing.")
 

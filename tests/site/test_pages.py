@@ -10,10 +10,11 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
 from built_site import HTML, ROOT, book_pages, chapter_pages, site_pages, wrong_mathml
-from spoilers import open_prose, spoilers
+from spoilers import answered_above, spoilers
 
 from tools.book.chapters import VERSION, Book
 from tools.book.minutes import lessons, time_line
+from tools.check import limits
 
 PAGES = site_pages()
 BOOK = book_pages()
@@ -189,17 +190,29 @@ def test_equation_numbers(page, soups):
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_no_prediction_is_given_away(page, soups):
     assert not list(spoilers(soups[page]))
-    assert not list(open_prose(soups[page]))
+
+
+@pytest.mark.parametrize("slug", limits.LESSONS)
+def test_no_answer_stands_above_its_question(slug, soups):
+    assert not list(answered_above(soups[f"book/{slug}.html"]))
 
 
 def test_the_search_for_spoilers_finds_them():
-    page = """<article><p>41 is old news.</p><div class="predict" data-label="pr:a">How many?</div>
+    page = """<article><p>41 and 47 are old news.</p>
+    <div class="predict" data-label="pr:a"><div class="predict-question">How many?</div>
+    <div class="predict-form"><label class="predict-option">47</label>
+    <label class="predict-option">48</label><div class="predict-why" data-right="">x</div>
+    <div class="predict-why">y</div></div></div>
     <p>Not 41, but 43.</p>
-    <div class="cell"><div class="veil" data-veil="pr:a"><pre class="output">43 41</pre></div></div>
-    <p>It was 41, 2 times.</p></article>"""
+    <div class="cell"><pre class="cell_input">44</pre>
+    <div class="veil" data-veil="pr:a"><pre class="output">43 41 44 47 48</pre></div></div>
+    <div class="cell"><pre class="output">41</pre><figcaption>Again 43.</figcaption></div>
+    <p>It was 41 and 44 and 48, 2 times.</p></article>"""
     soup = BeautifulSoup(page, "html.parser")
-    assert [line.split(" in ")[0] for line in spoilers(soup)] == ["pr:a: 43", "pr:a: 41"]
-    assert list(open_prose(soup)) == ["pr:a: It was 41, 2 times.\n"]
+    assert [line.split(" in ")[0] for line in spoilers(soup)] == [
+        *("pr:a: 43", "pr:a: 43", "pr:a: 48"),
+    ]
+    assert list(answered_above(soup)) == ["pr:a: 47"]
 
 
 @pytest.mark.parametrize("page", BOOK)

@@ -16,6 +16,7 @@ Directives of the book's own. A file holds all of one: how it is read, the Sphin
 shows it on the site, and FORMS, what stands for it in the notebook. Its script, if it has one, is
 tools/page/static/learner/<name>.js.
 
+hints.py         {hints}: three hints for an exercise, one by one
 exercises.py     {exercise} says how hard it is and how long it takes
 quiz.py          {quiz}: a question whose options say why they are right or wrong
 given.py         {given}, a number from a source
@@ -27,6 +28,6 @@ contents.py      the list of chapters, exercises and predictions that the page s
 domain.py        what a page notes for the others: bugs, claims, labels of predictions
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks
-veil.py          what a prediction folds in a notebook
+veil.py          the cells whose outputs a prediction hides in a notebook
 elements.py      HTML elements with attributes of their own
 """

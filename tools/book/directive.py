@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tools.book.chapters import Book
-from tools.book.veil import Veil
 
 Read = TypeVar("Read")
 
@@ -27,7 +26,6 @@ class Page(Protocol):
     """What a directive needs of its page; `Portable` provides it."""
 
     questions: int
-    veil: Veil
 
     @property
     def inline(self) -> Inline: ...

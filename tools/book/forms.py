@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tools.book import claims, exercises, happened, predict, quiz, writes
+from tools.book import claims, exercises, happened, hints, predict, quiz, writes
 from tools.book.directive import Directive, Page, body_of, number_of
 from tools.book.directive_text import directive_text
 from tools.book.markup import details, html, quote
@@ -144,6 +144,7 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **quiz.FORMS,
     **predict.FORMS,
     **happened.FORMS,
+    **hints.FORMS,
     **claims.FORMS,
     **writes.FORMS,
     "figure": _figure,

@@ -20,10 +20,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.book import freshness, labels, setup_cell, take_away
+from tools.book import freshness, labels, setup_cell, take_away, veil
 from tools.book.chapters import Book, Chapter
+from tools.book.markup import details
 from tools.book.portable import Portable
-from tools.book.veil import Veil, after_cell
 
 CELL_TIMEOUT = 1800  # seconds; only a cell that hangs takes this long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
@@ -46,9 +46,12 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
             setup_cell.first_code(book, chapter), metadata={"tags": ["generated"], **FOLDED}
         ),
     ]
-    for cell, start in zip(source.cells, source.metadata.source_map, strict=True):
+    veiled = veil.veiled(source.cells)
+    for place, (cell, start) in enumerate(
+        zip(source.cells, source.metadata.source_map, strict=True)
+    ):
         if cell.cell_type == "code":
-            cells += _code_cells(page, cell, start)
+            cells += _code_cells(page, cell, start, veiled=place in veiled)
         elif cell.cell_type == "markdown":
             text = page.cell(cell.source, _first_line(chapter, start))
             if text:
@@ -74,7 +77,9 @@ def _first_line(chapter: Chapter, start: int) -> int:
     return start + 1
 
 
-def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[Any]:
+def _code_cells(
+    page: Portable, cell: nbformat.NotebookNode, line: int, *, veiled: bool
+) -> list[Any]:
     """A code cell, folded as on the site, or if it belongs to a solution."""
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
@@ -84,9 +89,8 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
         raise page.error(line, "a setup cell begins with a comment that says what is in it")
     if page.solution or {"setup", "hide-input", "hide-cell"} & tags:
         metadata |= FOLDED
-    if page.veil is not Veil.NONE:  # the outputs give away the answer to a question
+    if veiled:  # the outputs give away the answer to a question
         metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}
-    page.veil = after_cell(page.veil, metadata.get("tags", []))
     cells = [new_code_cell(cell.source, metadata=metadata)]
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws
@@ -96,7 +100,8 @@ def _code_cells(page: Portable, cell: nbformat.NotebookNode, line: int) -> list[
             )
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
-        cells.append(new_markdown_cell(f"*Fig. {number}.* {caption}"))
+        words = f"*Fig. {number}.* {caption}"
+        cells.append(new_markdown_cell(details(veil.SUMMARY, words) if veiled else words))
     return cells
 
 

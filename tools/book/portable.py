@@ -8,7 +8,7 @@ line, so that no reader sees a raw directive.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from markdown_it.renderer import RendererHTML
@@ -19,8 +19,7 @@ from myst_parser.parsers.mdit import create_md_parser
 from tools.book import forms, macros
 from tools.book.chapters import Book
 from tools.book.inline import Inline
-from tools.book.markup import details, one_line_equations
-from tools.book.veil import SUMMARY, Veil, parts
+from tools.book.markup import one_line_equations
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _UNNUMBERED = re.compile(r"\\begin\{(align|gather|equation|multline|alignat|flalign|eqnarray)\}")
@@ -44,27 +43,18 @@ class Portable:
         self.questions = 0  # quiz questions are numbered through the page
         self.solution: str | None = None  # the title of the solution that is open, across cells
         self._solution_line = 0
-        self.veil = Veil.NONE  # whether what follows gives away the answer to a {predict}
         self._box_line = 0  # of the {happened-start} that is open; 0 if none is
         self._defined_notes: set[str] = set()
 
     def cell(self, text: str, line: int) -> str:
         """Rewrite one Markdown cell. A solution that holds code cells is folded cell by cell."""
         continued = self.solution
-        text = "\n\n".join(filter(None, self._parts(text, line)))
+        text = self.block(text, line)
         if continued:
             text = f"<details>\n<summary>{continued}, continued</summary>\n\n{text}"
         if self.solution:
             text += "\n\n</details>"
         return _EMPTY_BOX.sub("", text).strip("\n")
-
-    def _parts(self, text: str, line: int) -> Iterator[str]:
-        """The parts of a Markdown cell, rewritten; what a prediction hides is folded."""
-        lines, changes = text.split("\n"), [(0, self.veil), *parts(self.tokens(text), self.veil)]
-        stops = [start for start, _ in changes[1:]] + [len(lines)]
-        for (start, self.veil), stop in zip(changes, stops, strict=True):
-            part = self.block("\n".join(lines[start:stop]), line + start)
-            yield details(SUMMARY, part) if part and self.veil is Veil.BELOW else part
 
     def finish(self) -> None:
         """Check what is known only at the end of the page."""

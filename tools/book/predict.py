@@ -1,5 +1,4 @@
-"""{predict}: a question to answer before its answer is shown; {reveal}: prose that gives the
-answer away above the first cell.
+"""{predict}: a question to answer before its answer is shown; {reveal}: prose that gives it.
 
     ```{predict} pr:softmax-shift
     We add 100 to each of the four scores. What happens to the weights?
@@ -17,11 +16,11 @@ An answer is stored as the number of its option. Whoever moves options says whic
 when the question was first published, so that every stored answer still means what was chosen:
 `:order: 3 1 2` below the first line says that the third option stands first now.
 
-Veiled until the reader has answered: from the first code cell or {reveal} below the question on,
-outputs, and all prose, which speaks of them; up to the next heading, the next question or a bug
-that happened. Code stays open. Without scripts nothing is veiled, and each option is a <details>
-with its reply, as in a {quiz}. The form has its final size before predict.js runs: what comes next
-in it lies in one cell of a grid, unseen.
+Veiled until the reader has answered: each {reveal} up to the next heading, or up to a question
+below a cell, and the outputs, with their captions, of the cells between the question and the last
+of these. No other word is, and code stays open. Without scripts nothing is veiled, and each option
+is a <details> with its reply, as in a {quiz}. The form has its final size before predict.js runs:
+what comes next in it lies in one cell of a grid, unseen.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ from tools.book import quiz
 from tools.book.directive import Directive, Page, body_of, checked
 from tools.book.domain import course
 from tools.book.elements import element, make
-from tools.book.veil import Veil
+from tools.book.markup import details
+from tools.book.veil import SUMMARY
 
 MOST_OPTIONS = 4
 SURE = """\
@@ -152,7 +152,7 @@ def _raw(text: str) -> nodes.raw:
 
 
 class Reveal(SphinxDirective):
-    """Prose that is veiled with the outputs."""
+    """Prose that gives the answer."""
 
     has_content = True
 
@@ -172,23 +172,23 @@ def is_cell(node: nodes.Node) -> bool:
 
 
 def what_follows(box: element) -> list[nodes.Element]:
-    """What the veil of a prediction covers: outputs, and what is said below the first cell."""
+    """What the veil of a prediction covers: its {reveal}s, and the outputs that lie before one."""
     covered: list[nodes.Element] = []
+    waiting: list[nodes.Element] = []  # outputs since the last {reveal}
     begun = False
     todo = list(box.parent.children[box.parent.index(box) + 1 :])
     while todo:
         node = todo.pop(0)
-        ends = begun and (is_kind(node, "predict") or is_kind(node, "happened"))
-        if isinstance(node, nodes.section) or ends:
+        if isinstance(node, nodes.section) or (begun and is_kind(node, "predict")):
             break
-        if is_kind(node, "happened"):  # the question is about this bug
+        if is_kind(node, "happened"):  # the question may be about this bug
             todo = [*node.children, *todo]
         elif is_cell(node):
             begun = True
-            covered += (n for n in node.findall(nodes.Element) if is_output(n))
-        elif (begun or is_kind(node, "reveal")) and not isinstance(node, nodes.footnote):
-            begun = begun or is_kind(node, "reveal")
-            covered.append(node)
+            waiting += (n for n in node.findall(nodes.Element) if is_output(n))
+        elif is_kind(node, "reveal"):
+            covered += [*waiting, node]
+            begun, waiting = True, []
     return covered
 
 
@@ -197,7 +197,7 @@ def is_output(node: nodes.Element) -> bool:
 
 
 def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
-    """What one veil covers: an output, or prose without a cell in between."""
+    """What one veil covers: an output, or {reveal}s without anything in between."""
     rows: list[list[nodes.Element]] = []
     for node, names in labels.items():
         last = rows[-1][-1] if rows else None
@@ -218,8 +218,8 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if not isinstance(box.parent, nodes.section | nodes.document):
             _log.warning("a {predict} may not stand inside a box or a list", location=box)
         covered = what_follows(box)
-        if not any(is_output(node) or is_kind(node, "reveal") for node in covered):
-            _log.warning("no output and no {reveal} follows this {predict}", location=box)
+        if not covered:
+            _log.warning("no {reveal} follows this {predict}", location=box)
         for node in covered:
             labels.setdefault(node, []).append(box["html"]["data-label"])
     for node in list(doctree.findall(lambda node: is_kind(node, "reveal"))):
@@ -243,10 +243,7 @@ def _portable(page: Page, d: Directive) -> str:
 
 
 def _portable_reveal(page: Page, d: Directive) -> str:
-    """Its prose: all that stands below a question's first cell or {reveal} is folded."""
-    if page.veil is not Veil.BELOW:
-        raise page.error(d.line, "no {predict} stands before this {reveal}")
-    return body_of(page, d)
+    return details(SUMMARY, body_of(page, d))
 
 
 FORMS = {"predict": _portable, "reveal": _portable_reveal}

@@ -1,50 +1,39 @@
-"""What a prediction folds in a notebook: the same prose that its veil covers on the site.
-
-See tools/book/predict.py: from the first code cell or {reveal} below the question on.
-"""
+"""What a prediction veils in a notebook: what it veils on the site, see predict.py."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from enum import Enum
 
-from markdown_it.token import Token
+from nbformat import NotebookNode
 
-_DIRECTIVE = re.compile(r"\{([\w-]+)\}")
+from tools.book.parts import Part, parts
+
 SUMMARY = "After you have predicted"
 
 
-class Veil(Enum):
-    """The state of a page, read from the top."""
+def veiled(cells: Sequence[NotebookNode]) -> set[int]:
+    """The cells whose outputs decide a question: those between it and its last {reveal}.
 
-    NONE = "no prediction is open"
-    AHEAD = "between a question and the first cell"
-    BELOW = "what is said gives the answer away"
+    Args:
+        cells: a chapter's, in order; on the site, a removed one does not exist
+    Returns: their places in `cells`
+    """
+    found: set[int] = set()
+    waiting: set[int] = set()
+    asked = False
+    for place, part in _in_order(cells):
+        if part.kind in ("section", "heading", "prediction"):
+            asked, waiting = part.kind == "prediction", set()
+        elif part.kind == "reveal" and asked:
+            found |= waiting
+        elif place is not None and asked:
+            waiting.add(place)
+    return found
 
 
-def after_cell(veil: Veil, tags: Sequence[str]) -> Veil:
-    """Below a code cell; on the site, a removed one does not exist."""
-    return Veil.BELOW if veil is not Veil.NONE and "remove-cell" not in tags else veil
-
-
-def parts(tokens: Sequence[Token], veil: Veil) -> Iterator[tuple[int, Veil]]:
-    """Where to divide a Markdown cell: lines, and the state of the page from there on."""
-    for token in tokens:
-        if token.level or token.map is None:
-            continue
-        line, end = token.map
-        found = _DIRECTIVE.match(token.info.strip()) if token.type.endswith("fence") else None
-        name = found[1] if found else ""
-        if token.type == "heading_open" or (name == "happened-start" and veil is Veil.BELOW):
-            veil = Veil.NONE
-            yield line, veil
-        elif name == "predict":
-            veil = Veil.AHEAD
-            yield line, veil
-        elif name == "reveal" and veil is Veil.AHEAD:
-            veil = Veil.BELOW
-            yield line, veil
-        elif name == "happened-end" and veil is Veil.BELOW:  # the end of the box is not folded
-            yield line, Veil.AHEAD
-            yield end, veil
+def _in_order(cells: Sequence[NotebookNode]) -> Iterator[tuple[int | None, Part]]:
+    for place, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            yield from ((None, part) for part in parts(cell.source))
+        elif "remove-cell" not in cell.metadata.get("tags", []):
+            yield place, Part("code")

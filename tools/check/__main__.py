@@ -19,6 +19,7 @@ def wrong(chapter: Chapter) -> Iterator[str]:
     if computed.outputs_are_old(chapter):
         yield f"{chapter.source}: its outputs are old: python -m tools.book {chapter.slug}"
     yield from prose_numbers.unfounded(chapter)
+    yield from prose_numbers.not_measured(chapter)
     yield from claims.undecided(chapter)
     if chapter.slug in limits.REWRITTEN or chapter.is_lab:
         yield from _over(chapter)

@@ -10,6 +10,9 @@ from typing import NamedTuple
 import nbformat
 
 from tools.book.chapters import Chapter
+from tools.book.freshness import own_cells
+from tools.book.given import UNNAMED
+from tools.book.given import parts as parts_of
 from tools.book.minutes import KEEP, reading, reading_minutes, sections
 from tools.book.parts import Part, parts
 from tools.book.predict import parse
@@ -22,6 +25,11 @@ LESSONS: tuple[str, ...] = ("equation",)
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
+_LONG = re.compile(r"\d[\d,]*\.\d+|\d{1,3}(?:,\d{3})+|\d{3,}")  # shapes and indices are short
+_PAUSE = re.compile(
+    r"(?i)\b(?:before (?:you (?:read|look|scroll|run)|reading) (?:on|further|it)|guess first)\b"
+)
+_OURS = re.compile(r"\b(?:ours?|we)\b")
 _CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
 
 
@@ -111,6 +119,48 @@ def titles(chapter: Chapter) -> list[str]:
     return [title for title, _ in sections(chapter) if title not in NOT_COUNTED]
 
 
+def blocks(chapter: Chapter) -> list[str]:
+    """What the cells of a lesson print, without its exercises and the code to take home."""
+    if not chapter.notebook.exists():
+        return []
+    cells = [
+        cell
+        for cell in own_cells(nbformat.read(chapter.notebook, as_version=4))
+        if not {"remove-cell", "take-away"} & set(cell.metadata.get("tags", []))
+        and "attention_src.exercises" not in cell.source
+    ]
+    texts = ["".join(o.get("text", "") for o in cell.outputs) for cell in cells]
+    return [text for text in texts if text.strip()]
+
+
+def numbers_in_a_table(chapter: Chapter) -> int:
+    """The most numbers in one printed table: 0.374 or 1,024, in rows of two or more."""
+    rows = [[len(_LONG.findall(row)) for row in text.splitlines()] for text in blocks(chapter)]
+    return max((sum(n for n in row if n > 1) for row in rows), default=0)
+
+
+def folds_of_one_line(chapter: Chapter) -> list[str]:
+    """The first lines of cells that are folded to hide one line."""
+    cells = [cell for cell in chapter.read().cells if cell.cell_type == "code"]
+    folded = [c for c in cells if "hide-input" in c.metadata.get("tags", [])]
+    return [
+        cell.source.splitlines()[0]
+        for cell in folded
+        if sum(bool(row.strip()) and row[0] != "#" for row in cell.source.splitlines()) < 2
+    ]
+
+
+def without_source(chapter: Chapter) -> list[str]:
+    """Given numbers whose source is not named, or is a run of ours that nobody can see."""
+    marked = [parts_of(text) for text in re.findall(r"\{given\}`([^`]+)`", chapter.text)]
+    return [number for number, source in marked if source == UNNAMED or _OURS.search(source)]
+
+
+def pauses(chapter: Chapter) -> list[str]:
+    """Words that ask the reader to stop and think, for which there is {predict}."""
+    return _PAUSE.findall(chapter.text)
+
+
 # What is counted, the fewest and the most, and what gives a number or the names of what is found.
 Limit = tuple[str, int, int | None, Callable[[Chapter], int | list[str]]]
 LIMITS: tuple[Limit, ...] = (
@@ -126,5 +176,10 @@ OF_LESSONS: tuple[Limit, ...] = (
     ("words", 1, 2000, lambda chapter: reading(chapter).words),
     ("sections", 1, 6, titles),
     ("predictions", 2, 3, lambda chapter: reading(chapter).predictions),
+    ("printed blocks", 0, 12, lambda chapter: len(blocks(chapter))),
+    ("numbers in a printed table", 0, 12, numbers_in_a_table),
+    ("given numbers whose source nobody can look up", 0, 0, without_source),
+    ("folds of one line", 0, 0, folds_of_one_line),
+    ("places that say to think before reading on, and ask nothing", 0, 0, pauses),
 )
 OF_LABS: tuple[Limit, ...] = (("minutes of a lab", 1, 40, lesson_minutes),)
