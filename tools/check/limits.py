@@ -21,7 +21,7 @@ from tools.check.computed import printed
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
 REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
 # Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
-LESSONS: tuple[str, ...] = ("equation",)
+LESSONS: tuple[str, ...] = ("equation", "multihead")
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
@@ -109,7 +109,8 @@ def visible_claims(chapter: Chapter) -> list[str]:
 
 def lesson_minutes(chapter: Chapter) -> int:
     """How long a lesson takes, not rounded down, with what is printed and what can be tried."""
-    lines = sum(len(text.splitlines()) for text in printed(chapter, drawn=False))
+    texts = printed(chapter, drawn=False)
+    lines = sum(bool(line.strip()) for text in texts for line in text.splitlines())
     whole = reading(chapter)
     return math.ceil(whole.minutes + lines / 40 + whole.explorables / 2)
 
