@@ -284,6 +284,8 @@ softmax ignores it, and large scores overtake it. Use -inf, and let an empty row
 zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
 longer sum to 1. Set scores to -inf before it.
     o = softmax(_masked(q, k, None)) * (1 if mask is None else mask) @ v
+residual added: You added x. Here the layer returns what its heads write, without x.
+    return x + merge_heads(o) @ w_o
 w_o left out: The merged heads still have to go through w_o.
     return merge_heads(o)
 scaled twice: You divided by d_k: by its root twice. attention scales its scores itself.

@@ -25,10 +25,8 @@ QUESTIONS: dict[str, Line] = {
 }
 TRIES: dict[str, tuple[Line, ...]] = {
     "one": (),
-    "two": ("Pull head 0 to the right and head 1 down.",),
-    "signs": (
-        "Move head 1 to Oslo, first with equal signs, then with opposite ones.",
-    ),
+    "two": ("Bring the answer to the ring. Then let the heads exchange their jobs.",),
+    "signs": ("Move head 1 to Oslo, first with equal signs, then with opposite ones.",),
 }
 
 
@@ -52,8 +50,8 @@ def make(
     at = chosen.get("at") or [[factor, 0] for factor in chosen["factors"]["equal"]]
     left = f"{100 * error_left(at):.0f} % of the error is left."
     alt = {
-        "one": "A plane, Lisbon to the right and Oslo upwards, with a ring at (1, −1). A head's dot "
-        "is at (0.7, 0.3): ",
+        "one": "A plane, Lisbon to the right and Oslo upwards, with a ring at (1, −1). A head's "
+        "dot is at (0.7, 0.3): ",
         "two": "A plane with a ring at (1, −1) and the arrows of two heads, which add up to "
         "another point: ",
         "signs": "A plane with a ring at (1, −1) and two heads' arrows to the right, one after the "
@@ -62,8 +60,8 @@ def make(
     return Explorable(
         {**START, **chosen, "state": state},
         alt + left,
-        "An interactive figure: move what the heads look at, and see how much of the error is left. "
-        "It needs JavaScript; here is its first state.",
+        "An interactive figure: move what the heads look at, and see how much of the error is "
+        "left. It needs JavaScript; here is its first state.",
         QUESTIONS[state] if question is None else question,
         TRIES[state] if tries is None else tuple(tries),
         "" if state == "one" else state,
