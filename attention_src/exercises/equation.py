@@ -1,5 +1,6 @@
 """The checks of the chapter on the equation."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -53,7 +54,7 @@ check_shapes = Ladder("shapes", [
 
 
 def my_attention(q, k, v, mask=None):
-    s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     if mask is not None:
         s = np.where(mask, s, -np.inf)
     m = s.max(axis=-1, keepdims=True)
@@ -184,10 +185,10 @@ scaled twice: You divided by d_k, or twice by its root; once by the root is righ
     s = q @ k.swapaxes(-1, -2) / q.shape[-1]
 scaled by the values' width: You took the root of d_v. The scores are sums over d_k, the width of \
 q and k.
-    s = q @ k.swapaxes(-1, -2) * v.shape[-1] ** -0.5
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(v.shape[-1])
 scaled by the number of keys: You took the root of n_k, an axis of positions. The width is the \
 last axis.
-    s = q @ k.swapaxes(-1, -2) * k.shape[-2] ** -0.5
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(k.shape[-2])
 mask not used: This is attention without its mask. Where the mask is False the score is -inf.
     - s = np.where
 reversed polarity: You hid the keys that the mask allows. True means: may look.
@@ -248,9 +249,9 @@ it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
     e = np.exp(s - s.max())
 the maximum of hidden scores: You took each row's maximum before the mask. A hidden score far \
 above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
-    m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) * q.shape[-1] ** -0.5
+    m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) / math.sqrt(q.shape[-1])
 all axes turned: k.T turns all axes; a batch needs k.swapaxes(-1, -2).
-    s = q @ k.T * q.shape[-1] ** -0.5
+    s = q @ k.T / math.sqrt(q.shape[-1])
 no maximum subtracted: exp of a large score overflows. Subtract the largest score of each row \
 first; and where nothing is visible, the sum is 0: divide by 1 there.
     e = np.exp(s)
@@ -273,7 +274,7 @@ hidden by a finite number: Visible scores lie even lower than yours for hidden o
 """,
     hints=[
         "Write the shape beside each line: s [..., n_q, n_k], p the same, o [..., n_q, d_v].",
-        "s = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5, then np.where(mask, s, -np.inf).",
+        "s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1]), then np.where(mask, s, -np.inf).",
         "Where a row's maximum is -inf, subtract 0 instead; where its sum is 0, divide by 1.",
     ],
 )
@@ -284,7 +285,7 @@ hidden by a finite number: Visible scores lie even lower than yours for hidden o
 def my_attention_by_rows(q, k, v, rows):
     o = np.empty((len(q), v.shape[1]))
     for i in range(0, len(q), rows):
-        s = q[i : i + rows] @ k.T * q.shape[1] ** -0.5  # (rows, n_k)
+        s = q[i : i + rows] @ k.T / math.sqrt(q.shape[1])  # (rows, n_k)
         e = np.exp(s - s.max(axis=1, keepdims=True))
         o[i : i + rows] = e @ v / e.sum(axis=1, keepdims=True)
     return o
@@ -333,13 +334,13 @@ Slices may reach past the end; range(0, n_q, rows) gives every start.
 each block has its own keys: You cut the keys as well. Every query looks at all of them.
     o = np.zeros((len(q), v.shape[1]))
     for i in range(0, min(len(q), len(k)), rows):
-    s = q[i : i + rows] @ k[i : i + rows].T * q.shape[1] ** -0.5
+    s = q[i : i + rows] @ k[i : i + rows].T / math.sqrt(q.shape[1])
     o[i : i + rows] = e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
 keys in blocks: You cut the keys, so each block's weights sum to 1 by themselves. Cut the queries: \
 a row of scores must stay whole for its softmax.
     o = np.zeros((len(q), v.shape[1]))
     for i in range(0, len(k), rows):
-    s = q @ k[i : i + rows].T * q.shape[1] ** -0.5
+    s = q @ k[i : i + rows].T / math.sqrt(q.shape[1])
     - o[i : i + rows]
     + o += e @ v[i : i + rows] / e.sum(axis=1, keepdims=True)
 wrong axis: You normalised over the queries of a block. Each row of scores has its own budget.

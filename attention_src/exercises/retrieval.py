@@ -59,6 +59,7 @@ def my_soft_lookup(q, k, v, temperature):
 
 SHOP = np.array([[2.0, -0.5], [1.73, 0.4], [-1.0, 2.0]])
 STOCK = np.array([[10.0, 1.0], [5.0, 2.0], [2.0, 7.0]])
+KEYS_3 = np.array([[2.0, -0.5, 1.0], [1.7, 0.4, 0.0], [-1.0, 2.0, 0.5]])
 
 
 def _draw_lookup(rng: np.random.Generator) -> tuple:
@@ -114,6 +115,19 @@ temperature after the softmax: Divide the scores by the temperature, before the 
 scores as weights: You divided the scores by their sum. Take exponentials first: scores may be \
 negative.
     return s / s.sum() @ v
+roles exchanged: k @ q multiplies each row of k by q: a score for each key.
+    s = q @ k / temperature
+scaled: There is no root of d here: the temperature is given.
+    s = k @ q / temperature / np.sqrt(len(q))
+weights alone: These are the weights. Blend the values with them.
+    return e / e.sum()
+averaged again: The weights sum to 1, so the blend is an average already: do not divide once more.
+    return e / e.sum() @ v / len(k)
+summed to one number: A value has d_v numbers, and so has the output: do not add them up.
+    return (e / e.sum() @ v).sum()
+NaN made 0: Where scores are large you replace NaN. Subtract the largest score: then none occurs.
+    e = np.exp(s)
+    return np.nan_to_num(e / e.sum()) @ v
 mean subtracted: Scores far above their mean still overflow. Subtract the largest score.
     e = np.exp(s - s.mean())
 maximum from 0: Your maximum begins at 0. Where all scores are far below it each exponential is 0, \
@@ -133,82 +147,87 @@ that, all exponentials are computed as 0, and 0 / 0 is not a number.
     draw=_draw_lookup,
 )
 
-# --- Regression that survives the distance ----------------------------------------------------
+# --- Why the walker stands still --------------------------------------------------------------
 
 
-def my_kernel_regression(x, places, heights, h):
-    s = -((x[:, None] - places) ** 2) / (2 * h**2)  # [n_q, n]
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e @ heights / e.sum(axis=1)
+def my_slope(q, k, v, temperature):
+    p = np.exp(k @ q / temperature)  # [n]
+    p = p / p.sum()
+    pull = p[:, None] * (v - p @ v)  # [n, d_v]
+    return pull.T @ k / temperature  # [d_v, d]
 
 
-def _draw_regression(rng: np.random.Generator) -> tuple:
-    n_q, n = (int(a) for a in rng.integers(1, 8, 2))
-    places = rng.uniform(-5, 5, n)
-    if rng.random() < 0.3:
-        places = np.sort(places)
-    far = float(rng.choice([0.0, 0.0, 100.0, -40.0]))
-    x = rng.uniform(-6, 6, n_q) + far * (rng.random(n_q) < 0.5)
-    return x, places, 3 * rng.normal(size=n), float(rng.choice([0.05, 0.4, 1.0, 3.0]))
+def _nudged(q, k, v, temperature, answer):
+    right = my_slope(q, k, v, temperature)
+    if answer.shape == right.shape and np.allclose(answer, right, rtol=0.01, atol=1e-4):
+        return "This is nearly right. Did you nudge the query? Derive the slope: it is exact."
+    return ""
 
 
-PLACES, HEIGHTS = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0, -1.0])
-check_kernel_regression = Check(
-    "kernel_regression",
-    my_kernel_regression,
-    asks="f(x, places, heights, h) -> [n_q], for x [n_q], places [n] and heights [n]",
+def _draw_slope(rng: np.random.Generator) -> tuple:
+    n, d, d_v = (int(x) for x in rng.integers(1, 7, 3))
+    q, k, v = rng.normal(size=d), rng.normal(size=(n, d)), rng.normal(size=(n, d_v))
+    return q, k, v * float(rng.choice([1.0, 30.0])), float(rng.choice([0.1, 0.5, 1.0, 7.0, 300.0]))
+
+
+check_slope = Check(
+    "slope",
+    my_slope,
+    asks="f(q, k, v, temperature) -> [d_v, d], for q [d], k [n, d] and v [n, d_v]",
     cases=[
-        Case("two queries, three keys", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 0.7)),
-        Case("wide", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 10.0)),
-        Case("to twelve digits", (np.array([0.2, 2.0]), PLACES, HEIGHTS, 1.3), rtol=1e-12),
-        Case("one key", (np.array([5.0, -1.0]), PLACES[:1], HEIGHTS[:1], 0.5)),
-        Case("one query", (np.array([1.4]), PLACES, HEIGHTS, 1.0)),
-        Case("a query far from all keys", (np.array([0.5, 90.0]), PLACES, HEIGHTS, 0.5)),
-        Case("midway, far from both", (np.array([50.0]), np.array([0, 100.0]), HEIGHTS[:2], 0.1)),
-        Case("narrow", (np.array([5e-4]), np.array([0, 2e-3]), HEIGHTS[:2], 1e-3)),
-        Case("one place measured twice", (np.array([1.0]), PLACES[[1, 1]], HEIGHTS[:2], 0.3)),
+        Case("the shop, one number a value", (np.array([1.5, 0.0]), SHOP, STOCK[:, :1], 1.0)),
+        Case("hot", (np.array([1.5, 0.0]), SHOP, STOCK[:, :1], 2.0)),
+        Case("two numbers a value", (np.array([1.5, 0.3]), SHOP, STOCK, 1.0)),
+        Case("three numbers a key", (np.array([0.5, -0.2, 1.0]), KEYS_3, STOCK, 0.5)),
+        Case("one key", (np.array([2.0, 1.0]), SHOP[:1], STOCK[:1], 0.5)),
+        Case("a query of zeros", (np.zeros(2), SHOP, STOCK, 1.0)),
+        Case("where the walker stands", (np.array([-2.8, 1.0]), SHOP, STOCK[:, :1], 1.0)),
+        Case("two equal keys", (np.array([0.4, 1.0]), SHOP[[0, 0, 1]], STOCK, 3.0)),
+        Case("cold", (np.array([0.05, 0.01]), SHOP, STOCK, 0.1)),
     ],
     mistakes="""
-0 / 0 far away: Far from all keys each exponential is computed as 0, and 0 / 0 is not a number. \
-Subtract the largest score of each query first.
-    e = np.exp(s)
-one maximum for all queries: Each query needs its own maximum: max(axis=1, keepdims=True).
-    e = np.exp(s - s.max())
-h instead of h²: Divide by h squared.
-    s = -((x[:, None] - places) ** 2) / (2 * h)
-no 2: There is a 2 below the line.
-    s = -((x[:, None] - places) ** 2) / h**2
-distance not squared: Square the distance, and h with it.
-    s = -np.abs(x[:, None] - places) / h
-multiplied: Divide by h², not multiply.
-    s = -((x[:, None] - places) ** 2) * h**2 / 2
-farthest counts most: A sign is missing: the farthest key counts most.
-    s = (x[:, None] - places) ** 2 / (2 * h**2)
-normalised over the queries: The weights of each query sum to 1: sum over the keys, axis 1.
-    e = np.exp(s - s.max(axis=0))
-    return e / e.sum(axis=0) @ heights
-the nearest alone: This is the nearest measurement. Blend all of them.
-    return heights[np.abs(x[:, None] - places).argmin(axis=1)]
-interpolation: These are straight lines from point to point. Use the formula.
-    return np.interp(x, np.sort(places), heights[np.argsort(places)])
-0 / 0 patched with 0: You patched 0 / 0. Subtract each query's maximum: none occurs.
-    e = np.exp(s)
-    return np.nan_to_num(e @ heights / e.sum(axis=1))
-0 / 0 patched with the mean: You patched 0 / 0. Subtract each query's maximum: none occurs.
-    e = np.exp(s)
-    return np.where(e.sum(axis=1) > 0, e @ heights / e.sum(axis=1), heights.mean())
-0 / 0 patched with the nearest: You patched 0 / 0. Two nearest keys share the weight: \
-subtract each query's maximum.
-    e = np.exp(s)
-    return np.where(e.sum(axis=1) > 0, e @ heights / e.sum(axis=1), heights[s.argmax(axis=1)])
+no temperature: The scores are divided by the temperature, so the slope is, too.
+    return pull.T @ k
+temperature multiplied: Divide by the temperature at the end: in the heat the land is flatter.
+    return pull.T @ k * temperature
+weights at temperature 1: The weights feel the temperature as well.
+    p = np.exp(k @ q)
+weights at the inverse temperature: Divide the scores by the temperature: you made a colder look-up.
+    p = np.exp(k @ q * temperature)
+values not reduced: An entry pulls by how far its value is from the answer: subtract the answer \
+from each value. The weights sum to 1, so raising one lowers the others.
+    pull = p[:, None] * v
+p (1 − p) alone: This raises each weight alone. A weight that grows takes from all the others: \
+subtract the answer from each value.
+    pull = (p * (1 - p))[:, None] * v
+no values: This has a row of numbers and no values in it. How far is each value from the answer?
+    return (p * (1 - p)) @ k / temperature
+plain mean subtracted: Subtract the answer, which is the weighted mean of the values.
+    pull = p[:, None] * (v - v.mean(axis=0))
+weights forgotten: Each entry pulls by its weight, too.
+    pull = v - p @ v
+sign: The sign is wrong: an entry whose value is above the answer raises it.
+    pull = p[:, None] * (p @ v - v)
+transposed: This is [d, d_v]. A row for each entry of the output, please.
+    return k.T @ pull / temperature
+weights twice: You weighed each entry twice.
+    return (p[:, None] * pull).T @ k / temperature
+weights not normalised: The weights should sum to 1.
+    p = p / 1
+keys averaged: Each entry pulls along its own key: sum over the entries.
+    return np.outer(pull.sum(axis=0), p @ k) / temperature
+summed over the outputs: One row for each entry of the output: do not add them up.
+    return (pull.sum(axis=1) @ k / temperature)[None]
+the answer: This is the answer itself. Its slope says how it changes with the query.
+    return p @ v
 """,
     hints=[
-        "A table of scores [n_q, n]: x[:, None] is a column, places a row.",
-        "Then the same two lines as `weights`, over axis 1, and a product with heights.",
-        "s = -((x[:, None] - places) ** 2) / (2 * h**2); "
-        "e = np.exp(s - s.max(axis=1, keepdims=True)); e @ heights / e.sum(axis=1)",
+        "Raise one score a little: which way does the answer move?",
+        "A sum over the keys: weight, times value less answer, times key; and the temperature.",
+        "pull = p[:, None] * (v - p @ v)",
     ],
-    draw=_draw_regression,
+    draw=_draw_slope,
+    note=_nudged,
 )
 
 # --- A dictionary in two dimensions -----------------------------------------------------------
@@ -239,10 +258,15 @@ def _problem(n: int, keys: np.ndarray, temperature: np.ndarray) -> str:
     if not np.isfinite(lost).all():
         return "  The scores overflow: this temperature is too small to compute with."
     worst = int(lost.argmax())
+    equal = np.isclose(keys, keys[worst], atol=1e-9).all(axis=1)
+    if equal.sum() > 1:
+        first, second = np.flatnonzero(equal)[:2]
+        return f"  Keys {first} and {second} are equal. Does your circle count its end twice?"
     if lost[worst] > ALLOWED:
         return (
             f"  The query of key {worst} gives other keys {lost[worst]:.2g} of the weight; "
-            f"{ALLOWED:g} is allowed. Are the keys apart, and is it cold enough?"
+            f"{ALLOWED:g} is allowed. Are the keys apart, and is it cold enough? The more keys, "
+            "the closer the neighbours."
         )
     return ""
 

@@ -34,7 +34,7 @@ TRIES: tuple[Line, ...] = (
         "Drag one arrow. Which rows of S, P and O change, and which stay as they are?",
     ),
     (
-        "Shorten the arrow until the chair makes half the answer. What is its weight?",
+        "Shorten the arrow until half of the answer comes from the chair. What is its weight?",
         "Point at a column of Kᵀ: with one row of Q it makes one number of S.",
     ),
 )

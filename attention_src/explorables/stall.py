@@ -8,6 +8,7 @@ from attention_src.softmax.reference import softmax
 
 PRESS = ("slider", "how wooden", "ArrowDown")
 SAYS = "you hear 3."
+IN_SIGHT = ('[data-key="question"]', '[data-key="limit"]')
 DEAREST = 3  # of the sweet things
 
 

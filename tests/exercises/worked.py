@@ -5,6 +5,7 @@ import functools
 import importlib
 import importlib.util
 import io
+import math
 import pkgutil
 import re
 from pathlib import Path
@@ -107,7 +108,7 @@ def label_of(chapter, check):
 
 def run_exercise(chapter, label, **given):
     """The names that an exercise's cells, without its check, and its solution's code define."""
-    names = {"np": np, **given}
+    names = {"math": math, "np": np, **given}
     text = page_of(chapter).split(f":label: {label}\n")[1].split("{solution-end}")[0]
     for cell in re.findall(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", text, re.DOTALL):
         if "import check_" not in cell and "import keep" not in cell:

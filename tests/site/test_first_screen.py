@@ -12,6 +12,8 @@ from built_site import HTML, REWRITTEN, chapter_pages
 from run_here import chapter_of, stored
 from test_run_here import Cells
 
+from attention_src.explorables import module
+from tools.check import limits
 from tools.ci.compare_outputs import same_text
 from tools.site.weigh import FIRST_PAGE
 
@@ -50,6 +52,20 @@ def test_the_first_screen(page, site):
     words, code = first_screen(soup)
     assert len(words) <= WORDS, f"{len(words)} words before the first picture"
     assert not code, "code or a table before the first picture"
+
+
+@pytest.mark.parametrize("width, height", [(1366, 768), (390, 844)])
+@pytest.mark.parametrize("slug", limits.LESSONS)
+def test_what_is_dragged_and_where_to_are_in_sight(slug, width, height, open_page):
+    page = open_page(f"book/{slug}.html", width=width, height=height)
+    box = page.locator("[data-explorable]").first
+    box.locator(".ae-live [data-key]").first.wait_for(state="attached")
+    named = module(box.get_attribute("data-explorable")).IN_SIGHT
+    assert len(named) >= 2, "a handle and its target"
+    for selector in named:
+        seen = box.locator(selector).first.bounding_box()
+        assert seen["y"] >= 0 and seen["y"] + seen["height"] <= height, selector
+    assert page.evaluate("scrollY") == 0
 
 
 @pytest.mark.parametrize("page", REWRITTEN)

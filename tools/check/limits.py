@@ -19,9 +19,9 @@ from tools.book.predict import parse
 from tools.check.computed import printed
 
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
-REWRITTEN: tuple[str, ...] = ("equation", "multihead", "kvcache")
+REWRITTEN: tuple[str, ...] = ("retrieval", "equation", "multihead", "kvcache")
 # Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
-LESSONS: tuple[str, ...] = ("equation", "multihead")
+LESSONS: tuple[str, ...] = ("retrieval", "equation", "multihead")
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")

@@ -28,10 +28,11 @@ by loops:
     + e = [np.exp(score - max(s)) for score in s]
     + return [sum(p * row[c] for p, row in zip(e, v)) / sum(e) for c in range(len(v[0]))]
 """,
-    ex.check_kernel_regression: """
-query by query: return [np.average(heights, weights=row) for row in e]
-by dots: s = (x[:, None] * places - places**2 / 2) / h**2
-by logarithms: e = np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True))
+    ex.check_slope: """
+by the keys: return (p[:, None] * v).T @ (k - p @ k) / temperature
+by the table of softmax: return v.T @ (np.diag(p) - np.outer(p, p)) @ k / temperature
+by outer products: return sum(np.outer(pull[j], k[j]) for j in range(len(k))) / temperature
+by einsum: return np.einsum("jc,jd->cd", pull, k) / temperature
 """,
     ex.check_round_dictionary: {
         "half a circle, as lists": round_dictionary(
@@ -52,33 +53,25 @@ a little in the sum: Twelve digits are judged
 not that cold: very cold
     s = k @ q / max(temperature, 0.01)
 root of the temperature: s = k @ q / temperature**0.5
-scaled: s = k @ q / temperature / len(q) ** 0.5
 in float32: s = (k @ q / temperature).astype(np.float32)
 clipped: s = np.clip(k @ q / temperature, -50, 50)
-weights alone: return e / e.sum()
 eight keys: drawn
     return e[:8] / e[:8].sum() @ v[:8]
 """,
-    ex.check_kernel_regression: """
-a little in the sum: Twelve digits are judged
-    return e @ heights / (e.sum(axis=1) + 1e-9)
-a small number below the line:
-    e = np.exp(s)
-    return e @ heights / (e.sum(axis=1) + 1e-300)
-not that narrow: narrow
-    s = -((x[:, None] - places) ** 2) / (2 * max(h, 0.01) ** 2)
-no h: s = -((x[:, None] - places) ** 2) / 2
-places sorted, heights not: s = -((x[:, None] - np.sort(places)) ** 2) / (2 * h**2)
-each place once: measured twice
-    s = -((x[:, None] - np.unique(places)) ** 2) / (2 * h**2)
-    return e @ heights[np.unique(places, return_index=True)[1]] / e.sum(axis=1)
+    ex.check_slope: """
+root of the temperature: return pull.T @ k / temperature**0.5
+divided twice: return pull.T @ k / temperature**2
+the first output for all: return np.repeat(pull.T[:1] @ k, v.shape[1], axis=0) / temperature
+the largest value subtracted: pull = p[:, None] * (v - v.max(axis=0))
+the best key alone: pull = np.eye(len(k))[p.argmax()][:, None] * (v - p @ v)
+clipped: return np.clip(pull.T @ k / temperature, -2, 2)
 """,
     ex.check_round_dictionary: {
         "fixed and just too warm": (round_dictionary(t=lambda n: 2e-4), COLD),
         "gap to the opposite": (round_dictionary(t=lambda n: 2 / 30), COLD),
         "linear in n": (round_dictionary(t=lambda n: 0.05 / n), COLD),
         "its inverse": (round_dictionary(t=lambda n: 30 / gap(n)), COLD),
-        "end met twice": (round_dictionary(lambda n: np.linspace(0, 2 * np.pi, n)), COLD),
+        "end met twice": (round_dictionary(lambda n: np.linspace(0, 2 * np.pi, n)), "end twice"),
         "degrees": (round_dictionary(lambda n: 360 * np.arange(n) / n), COLD),
         "random": (round_dictionary(lambda n: np.random.default_rng(0).uniform(0, 7, n)), COLD),
         "one size forgotten": (round_dictionary(t=lambda n: (n == 97) + 2e-5), "for n = 97"),
