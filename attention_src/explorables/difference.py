@@ -8,6 +8,7 @@ import numpy as np
 from attention_src.explorables.drawing import Explorable, Line
 
 PRESS = ("slider", "head 0", "ArrowRight")
+IN_SIGHT = (".ae-handle circle:nth-of-type(2)", '[data-key="ring"]')
 SAYS = "times 1.10. 0.80 × Lisbon + 0.30 × Oslo: "
 # Six days of reports, in degrees above or below normal. They are uncorrelated and vary alike, so
 # the error on these six days is the one that is expected of such cities.
