@@ -17,8 +17,8 @@ same function, and tests in Node compare what it draws with NumPy.
 Each module has make(), which gives what the page is made from; PRESS, a control by its role and
 name, and a key for it; and SAYS, part of what is read out after that. Those that open a lesson also
 have IN_SIGHT, CSS selectors of what is dragged and of where to, which a test looks for on the first
-screen. One that is shown in several states, on one page too, has STATES, whose names its maker takes
-as `state`; the first is the usual one.
+screen. One that is shown in several states, on one page too, has STATES, whose names its maker
+takes as `state`; the first is the usual one.
 """
 
 import base64
