@@ -2,7 +2,7 @@
 
 Twelve cities report 16 numbers each, and a question names two of them; the answer is the difference
 of their reports. A city has three learned vectors of 64 numbers: for being named first, for being
-named second, and for its key. The chapter on heads and its lab train such layers; cities_runs.py
+named second, and for its key. The chapter on heads and its lab train such layers; runs.py
 trains them longer, and records what comes out.
 """
 

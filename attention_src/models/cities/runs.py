@@ -1,8 +1,8 @@
-"""What many layers of cities.py learn in 500, 1,000 and 2,000 steps; python -m … records it.
+"""What many layers of this package learn in 500, 1,000 and 2,000 steps; python -m … records it.
 
-    python -m attention_src.multihead.cities_runs
+    python -m attention_src.models.cities.runs
 
-takes a quarter of an hour on one core and writes cities.json, which the lab of the chapter on heads
+takes a quarter of an hour on one core and writes record.json, which the lab of the chapter on heads
 prints.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from attention_src.commands import run
-from attention_src.multihead.cities import (
+from attention_src.models.cities import (
     SOLVED,
     Layers,
     error_left,
@@ -25,7 +25,7 @@ from attention_src.multihead.cities import (
     train,
 )
 
-RECORD = Path(__file__).with_name("cities.json")
+RECORD = Path(__file__).with_name("record.json")
 STEPS = (500, 1000, 2000)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from attention_src.multihead import cities, cities_runs
+from attention_src.models import cities
+from attention_src.models.cities import runs as cities_runs
 from attention_src.multihead.reference import merge_heads, split_heads
 from attention_src.softmax.reference import softmax
 
