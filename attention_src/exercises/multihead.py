@@ -284,6 +284,8 @@ softmax ignores it, and large scores overtake it. Use -inf, and let an empty row
 zeroed after softmax: Hidden keys still count in the sum of the softmax, so the visible weights no \
 longer sum to 1. Set scores to -inf before it.
     o = softmax(_masked(q, k, None)) * (1 if mask is None else mask) @ v
+residual added: You added x. Here the layer returns what its heads write, without x.
+    return x + merge_heads(o) @ w_o
 w_o left out: The merged heads still have to go through w_o.
     return merge_heads(o)
 scaled twice: You divided by d_k: by its root twice. attention scales its scores itself.
@@ -356,6 +358,42 @@ check_bound = Ladder("bound", [
         0: "The third city still counts 1, and the head leaves it out.",
     }, hint="What has a plus sign, one head can add up."),
 ], asks="the rungs of the exercise \"What one head leaves\"")
+
+# --- Stuck, on paper --------------------------------------------------------------------------
+
+# A head with the factor f moves weight from a to b: c_a falls and c_b rises by f for each unit.
+check_stuck = Ladder("stuck", [
+    Rung("a", "the error of v_a for v_a - v_b", (1 - 1) ** 2 + (1 + 0) ** 2, {
+        0.5: "This is the share that is left. As a mean square it is 2 times that.",
+        2: "That is what the answer 0 leaves.",
+        0: "The report of b is missing in the answer, and its mean square is 1.",
+    }, hint="The answer is v_a. By how much does it miss v_a - v_b?"),
+    Rung("b", "the slope for the factor +0.5", 2 * 0.5, {
+        0.5: "The square has a derivative of 2 times what is squared.",
+        -1: "It moves to b with a plus, so the error grows.",
+        -0.5: "It moves to b with a plus, so the error grows; and the 2 of the square is lost.",
+        0: "The square of 1 - c_a is flat at c_a = 1. The square of 1 + c_b is not flat at 0.",
+        1.5: "c_b grows by 0.5 for each unit of weight, not by 1: use the factor in both terms.",
+        2: "c_b grows by 0.5 for each unit of weight, not by 1.",
+    }, hint="Put c_a = 1 - f w and c_b = f w into (1 - c_a)^2 + (1 + c_b)^2."),
+    Rung("c", "the slope for the factor -0.5", 2 * -0.5, {
+        -0.5: "The square has a derivative of 2 times what is squared.",
+        1: "The factor's sign goes into the slope: it brings b in with a minus.",
+        0.5: "The factor's sign goes into the slope, and the square gives a 2.",
+        3: "That is the slope for the other head, whose factor is +1.5.",
+    }, hint="c_a and c_b are 1 and 0 again. What has changed is f."),
+    Rung("d", "the error when that head looks at b alone", (1 - 1.5) ** 2 + (1 - 0.5) ** 2, {
+        0.25: "One of two terms is missing; or this is the share, which is half of it.",
+        0: "c_a is now 1.5, the factor of the other head alone, and c_b is -0.5.",
+        0.5**2 + 1.5**2: "c_b is -0.5, and 1 + c_b is 0.5.",
+        1.25: "c_a is now 1.5: the head that moved has taken its -0.5 away from a.",
+    }, hint="What is c_a now, and what is c_b?"),
+    Rung("e", "the slope for v_a + v_b and the factor +0.5", -2 * 0.5, {
+        1: "That is the slope for v_a - v_b. Now b is wanted with a plus.",
+        -0.5: "The square has a derivative of 2 times what is squared.",
+        0: "The square of 1 - c_a is flat at c_a = 1. The square of 1 - c_b is not flat at 0.",
+    }, hint="The error is now (1 - c_a)^2 + (1 - c_b)^2."),
+], asks="the rungs of the exercise \"Stuck, on paper\"")
 # fmt: on
 
 # --- A head by hand ---------------------------------------------------------------------------

@@ -17,7 +17,8 @@ same function, and tests in Node compare what it draws with NumPy.
 Each module has make(), which gives what the page is made from; PRESS, a control by its role and
 name, and a key for it; and SAYS, part of what is read out after that. Those that open a lesson also
 have IN_SIGHT, CSS selectors of what is dragged and of where to, which a test looks for on the first
-screen.
+screen. One that is shown in several states, on one page too, has STATES, whose names its maker
+takes as `state`; the first is the usual one.
 """
 
 import base64
@@ -67,7 +68,7 @@ def explorable_html(name: str, **given: Any) -> str:
     """
     chosen = content(name, given)
     data = escape(json.dumps(chosen.given, ensure_ascii=False))
-    drawn, (width, height) = still(name)
+    drawn, (width, height) = still(name, chosen.state)
     picture = base64.b64encode(drawn.encode()).decode()
     label = escape(_views(chosen.question)[0]) or f"Interactive figure: {name}"
     first = (
@@ -133,6 +134,15 @@ def module(name: str) -> ModuleType:
     if name not in NAMES:
         raise ValueError(f"name is {name!r}; it should be one of {', '.join(NAMES)}")
     return import_module(f"{__name__}.{name}")
+
+
+def states(name: str) -> list[dict]:
+    """What the maker of an explorable takes for each of its states: {} for the usual one.
+
+    Args:
+        name: one of NAMES
+    """
+    return [{}, *({"state": state} for state in list(getattr(module(name), "STATES", ()))[1:])]
 
 
 def _style(name: str) -> str:

@@ -1,10 +1,13 @@
 // The explorable "difference": what one head, or two, can make of Lisbon's and Oslo's reports.
 // A point of the plane says how much of each city's report is in the answer: (1, −1) is wanted.
+// Three states: "one" head to drag, "two" heads to drag, and the "signs" of two heads' factors, which
+// stay while each head moves its weight from Lisbon to Oslo.
 
 import { choices, fixed, h, mount } from "./dom.js";
+import { slide } from "./figure.js";
 import { bold, disc, fill, isNarrow, line, rect, stage, text } from "./scene.js";
 
-const EDGE = 1.45; // where the plane ends
+const EDGES = { one: 1.45, two: 1.45, signs: 1.9 }; // where the plane ends
 const FAR = 1.3; // how far a head can be dragged, along each axis
 const WANTED = [1, -1];
 const GLIDE = 300; // ms
@@ -26,15 +29,14 @@ export function weigh([x, y]) {
   return { weights: factor === 0 ? [0.5, 0.5] : [x / factor, y / factor], factor };
 }
 
-// All that the picture shows. state: { heads, at }: how many, and where each of them is.
-export function compute({ heads, at }, { lisbon, oslo }) {
-  const used = at.slice(0, heads);
-  const total = [0, 1].map((axis) => used.reduce((sum, point) => sum + point[axis], 0));
+// All that the picture shows. state: { at }: where each head is.
+export function compute({ at }, { lisbon, oslo }) {
+  const total = [0, 1].map((axis) => at.reduce((sum, point) => sum + point[axis], 0));
   const wanted = lisbon.map((value, day) => value - oslo[day]);
   const answer = lisbon.map((value, day) => total[0] * value + total[1] * oslo[day]);
   const square = (list) => list.reduce((sum, value) => sum + value ** 2, 0);
   const left = square(answer.map((value, day) => value - wanted[day])) / square(wanted);
-  return { used: used.map(weigh), total, wanted, answer, left };
+  return { used: at.map(weigh), total, wanted, answer, left };
 }
 
 const percent = (share) => `${Math.round(100 * share)} %`;
@@ -42,12 +44,17 @@ const percent = (share) => `${Math.round(100 * share)} %`;
 // The picture: { marks, plane, width, height }.
 export function picture(state, width, given) {
   const narrow = isNarrow(width);
-  const side = narrow ? Math.min(width, 300) : Math.min(0.44 * width, 316);
-  const plane = { x: narrow ? (width - side) / 2 : 0, side, unit: side / 2 / EDGE };
+  const side = narrow ? Math.min(width, 260) : Math.min(0.44 * width, 300);
+  const edge = EDGES[given.state];
+  const plane = { x: narrow ? (width - side) / 2 : 0, side, edge, unit: side / 2 / edge };
   const now = compute(state, given);
+  const second = 46 * (state.at.length - 1);
   const room = narrow ? [0, side + 26, width] : [side + 26, 0, width - side - 26];
-  const marks = [...planeMarks(plane, state, now), ...headMarks(room, now), ...dayMarks(room, given, now)];
-  return { marks, plane, width, height: narrow ? side + 26 + 312 : 316 };
+  const days = [room[0], room[1] + second, room[2]];
+  const drawn = given.state === "signs" ? chainMarks(plane, state, now) : arrowMarks(plane, state, now);
+  const marks = [...planeMarks(plane, given.state, now), ...drawn];
+  marks.push(...headMarks(room, now), ...dayMarks(days, given, now));
+  return { marks, plane, width, height: narrow ? side + 26 + 266 + second : Math.max(300, 270 + second) };
 }
 
 export const onPlane = ({ x, side, unit }, point) => [
@@ -55,22 +62,15 @@ export const onPlane = ({ x, side, unit }, point) => [
   side / 2 - unit * point[1],
 ];
 
-// The plane: two corners that no head can reach, the heads' arrows, their sum, and what is missing.
-function planeMarks(plane, { heads, at }, { total, left }) {
+// The plane: two axes, what is left, the ring.
+function planeMarks(plane, state, { left }) {
   const spot = (...point) => onPlane(plane, point);
-  const [right, low] = spot(EDGE, -EDGE);
+  const [right, low] = spot(plane.edge, -plane.edge);
   const [x0, y0] = spot(0, 0);
   const half = plane.side / 2;
   const ring = spot(...WANTED);
-  const end = spot(...total);
-  const inside = Math.min(1, EDGE / Math.max(...total.map(Math.abs), EDGE));
-  const seen = spot(...total.map((value) => value * inside)); // a long sum ends at the edge
-  const near = Math.hypot(end[0] - ring[0], end[1] - ring[1]);
-  const reach = Math.max(1 - 10 / near, 0); // the dashes stop at the ring
-  const tip = end.map((value, axis) => value + (ring[axis] - value) * reach);
-  const marks = [
-    rect("below", [x0, y0, half, half], "surface"),
-    rect("above", [plane.x, 0, half, half], "surface"),
+  const below = state === "signs" ? [-1] : [-1, 1]; // a head's name stands where the other would
+  return [
     line("across", [[plane.x, y0], [right, y0]], "line"),
     line("up", [[x0, 0], [x0, low]], "line"),
     text("of-lisbon", [right - 2, y0 - 7], "Lisbon →", "v", 13, "end"),
@@ -78,31 +78,64 @@ function planeMarks(plane, { heads, at }, { total, left }) {
     ...[-1, 1].flatMap((n) => [
       line(`tick-x${n}`, [spot(n, 0.04), spot(n, -0.04)], "soft"),
       line(`tick-y${n}`, [spot(-0.04, n), spot(0.04, n)], "soft"),
-      text(`number-x${n}`, [spot(n, 0)[0], y0 + (n > 0 ? 17 : -8)], fixed(n, 0), "soft", 12),
-      text(`number-y${n}`, [x0 - 9, spot(0, n)[1] + 4], fixed(n, 0), "soft", 12, "end"),
+      text(`number-y${n}`, [x0 + 9, spot(0, n)[1] + 4], fixed(n, 0), "soft", 12, "start"),
     ]),
+    ...below.map((n) => text(`number-x${n}`, [spot(n, 0)[0] - 5, y0 + 17], fixed(n, 0), "soft", 12, "end")),
     text("said-left", [plane.x + half / 2, half / 2 - 22], "error left", "soft", 12),
     text("said-of", [plane.x + half / 2, half / 2 - 6], "answering 0: 100 %", "soft", 12),
     bold(text("left", [plane.x + half / 2, half / 2 + 20], percent(left), "ink", 22)),
-    text("needs", [right - 4, low - 6], "would need a minus", "soft", 12, "end"),
     disc("ring", ring, 9, "none", { stroke: "var(--ae-ink)", "stroke-width": 2 }),
     text("wanted", [ring[0], ring[1] + 24], "wanted", "ink", 13),
   ];
-  if (near > 11 && inside === 1) marks.push(line("missing", [end, tip], "ink", { "stroke-dasharray": "3 4" }));
-  at.slice(0, heads).forEach((point, head) => {
-    const from = spot(...point);
-    if (heads === 2 && inside === 1) {
-      const look = { "stroke-dasharray": "2 3", "stroke-opacity": 0.7 };
-      marks.push(line(`side${head}`, [from, end], "o-fill", look));
-    }
-    marks.push(line(`head${head}`, [[x0, y0], from], "o-fill", { "stroke-width": 2.5 }));
+}
+
+// What is missing, from a point of the plane: dashes that stop at the ring.
+function missing(plane, point) {
+  const [ring, end] = [onPlane(plane, WANTED), onPlane(plane, point)];
+  const near = Math.hypot(end[0] - ring[0], end[1] - ring[1]);
+  if (near < 11 || Math.max(...point.map(Math.abs)) > plane.edge) return [];
+  const tip = end.map((value, axis) => value + (ring[axis] - value) * (1 - 10 / near));
+  return [line("missing", [end, tip], "ink", { "stroke-dasharray": "3 4" })];
+}
+
+// An arrow for each head, and for two their sum.
+function arrowMarks(plane, { at }, { total }) {
+  const [start, ring, end] = [[0, 0], WANTED, total].map((point) => onPlane(plane, point));
+  const inside = Math.min(1, plane.edge / Math.max(...total.map(Math.abs), plane.edge));
+  const seen = onPlane(plane, total.map((value) => value * inside)); // a long sum ends at the edge
+  const whole = at.length === 2 && inside === 1;
+  const marks = missing(plane, total);
+  at.forEach((point, head) => {
+    const from = onPlane(plane, point);
+    const look = { "stroke-dasharray": "2 3", "stroke-opacity": 0.7 };
+    if (whole) marks.push(line(`side${head}`, [from, end], "o-fill", look));
+    marks.push(line(`head${head}`, [start, from], "o-fill", { "stroke-width": 2.5 }));
   });
-  if (heads === 2) marks.push(line("sum", [[x0, y0], seen], "o-fill", { "stroke-width": 4 }));
-  if (heads === 2 && inside === 1) {
-    marks.push(disc("end", end, 6, "o-fill"));
-    if (near > 40) marks.push(text("sum-name", [end[0] - 11, end[1] + 4], "answer", "ink", 12, "end"));
-  }
+  if (at.length === 2) marks.push(line("sum", [start, seen], "o-fill", { "stroke-width": 4 }));
+  if (!whole) return marks;
+  marks.push(disc("end", end, 6, "o-fill"));
+  const near = Math.hypot(end[0] - ring[0], end[1] - ring[1]);
+  if (near > 40) marks.push(text("sum-name", [end[0] - 11, end[1] + 4], "answer", "ink", 12, "end"));
   return marks;
+}
+
+// Two heads, one after the other: where the second ends is the answer. Their names stand on two sides.
+function chainMarks(plane, { at }, { total }) {
+  const corners = [[0, 0], at[0], total].map((point) => onPlane(plane, point));
+  const looks = [{ "stroke-width": 9, "stroke-opacity": 0.45 }, { "stroke-width": 3 }];
+  return [
+    ...missing(plane, total),
+    ...looks.flatMap((look, head) => {
+      const [[x, y], [right, low]] = [corners[head], corners[head + 1]];
+      const side = (head === 0 ? -1 : 1) * (right < x ? -1 : 1) / Math.hypot(right - x, low - y);
+      const middle = [(x + right) / 2 + 28 * (y - low) * side, (y + low) / 2 + 13 * (right - x) * side + 4];
+      return [
+        line(`head${head}`, [[x, y], [right, low]], "o-fill", look),
+        text(`head-name${head}`, middle, NAMES[head], "o", 12),
+      ];
+    }),
+    disc("end", corners[2], 6, "o-fill"),
+  ];
 }
 
 // A row for each head: a bar of length 1, cut into its two weights, and the factor of W_O.
@@ -111,7 +144,7 @@ function headMarks([x, y, w], { used }) {
   return used.flatMap(({ weights, factor }, head) => {
     const [top, cut] = [y + 12 + 46 * head, weights[0] * long];
     const share = (city) => fixed(weights[city], 2);
-    const name = used.length < 2 ? "weights" : `weights of ${NAMES[head]}`;
+    const name = used.length < 2 ? "weights" : NAMES[head];
     return [
       text(`name${head}`, [x + long / 2, top], name, "soft", 12),
       text(`by${head}`, [x + w - 9, top], "W", "soft", 12, "end"),
@@ -129,9 +162,9 @@ function headMarks([x, y, w], { used }) {
 function dayMarks([x, y, w], { lisbon, oslo }, { wanted, answer }) {
   const label = 54;
   const step = (w - label) / lisbon.length;
-  const zero = y + 205;
+  const zero = y + 159;
   const unit = 58 / HIGHEST;
-  const heights = { lisbon: y + 112, oslo: y + 130, wanted: y + 287, answer: y + 305 };
+  const heights = { lisbon: y + 66, oslo: y + 84, wanted: y + 241, answer: y + 259 };
   const name = (key, words, colour) => text(`row-${key}`, [x, heights[key]], words, colour, 13, "start");
   const upright = (middle, wide, value) => {
     const tall = clamp(value, HIGHEST) * unit;
@@ -165,35 +198,46 @@ function dayMarks([x, y, w], { lisbon, oslo }, { wanted, answer }) {
 // What the picture says, in words.
 export function sentence(state, given) {
   const { used, total, left } = compute(state, given);
+  const said = `${percent(left)} of the error is left`;
+  if (given.state === "signs") {
+    const [signs, oslo] = [used.map(signed), used.map(({ weights }) => fixed(weights[1], 1))];
+    return (
+      `Factors ${signs.join(" and ")}, weights on Oslo ${oslo.join(" and ")}: ${said}. ` +
+      "With both heads on Lisbon it is 50 %."
+    );
+  }
   const of = (value, city) => `${fixed(Math.abs(value), 2)} × ${city}`;
-  const sign = (value) => (value < 0 ? "−" : "");
-  const said =
-    `The answer is ${sign(total[0])}${of(total[0], "Lisbon")} ` +
-    `${total[1] < 0 ? "−" : "+"} ${of(total[1], "Oslo")}. Error left: ${percent(left)}.`;
-  if (left > 1.0001) return `${said} Always answering 0 would be better.`;
-  if (used.length === 1 && left < 0.5001) return `${said} One head gets no further.`;
-  if (left < 0.0001) return `${said} One head brings the plus, the other the minus.`;
-  return said;
+  const sum =
+    `${total[0] < 0 ? "−" : ""}${of(total[0], "Lisbon")} ` +
+    `${total[1] < 0 ? "−" : "+"} ${of(total[1], "Oslo")}`;
+  return `${sum}: ${said}. Your best: ${percent(Math.min(state.best, left))}.`;
 }
 
-const fresh = ({ at }) => ({ heads: 1, at: at.map((point) => [...point]), active: 0, moved: false });
+const signed = ({ factor }) => `${factor < 0 ? "−" : "+"}${fixed(Math.abs(factor), 1)}`;
 
-// The first state as a still, with the head as a dot.
+// How the heads stand at first; of "signs", the factors are those that this name has.
+const fresh = ({ at, factors }, signs = "equal") => ({
+  ...{ at: factors ? factors[signs].map((factor) => [factor, 0]) : at.map((point) => [...point]) },
+  ...{ active: 0, moved: false, best: Infinity, signs },
+});
+
+// The first state as a still, with the heads as dots.
 export function first(given, width) {
   const state = fresh(given);
   const now = picture(state, width, given);
-  const spot = onPlane(now.plane, state.at[0]);
-  now.marks.push(disc("handle", spot, 9, "o-fill"));
+  if (given.state !== "signs") {
+    state.at.forEach((point, head) => {
+      now.marks.push(disc(`handle${head}`, onPlane(now.plane, point), 9, "o-fill"));
+    });
+  }
   return now;
 }
 
 function build(host, given) {
   const state = fresh(given);
   const parts = stage("Plane: how much of Lisbon's report is in the answer, and how much of Oslo's");
-  const count = choices("Heads", { 1: "one head", 2: "two heads" }, (value) =>
-    draw(GLIDE, { heads: Number(value), active: Number(value) - 1 }),
-  );
-  const reset = h("button", { type: "button", onclick: () => draw(GLIDE, fresh(given)) }, "Reset");
+  const reset = h("button", { type: "button", onclick: () => draw(GLIDE, fresh(given, state.signs)) }, "Reset");
+  const controls = given.state === "signs" ? signControls(given, state, draw) : [];
   let plane;
 
   function draw(ms = 0, change = {}) {
@@ -202,14 +246,15 @@ function build(host, given) {
     plane = now.plane;
     parts.show(now, ms);
     handles.forEach((handle, head) => place(handle, head));
-    count.press(state.heads);
-    const { used } = compute(state, given);
+    controls.forEach((one) => one.follow(state));
+    const { used, left } = compute(state, given);
     const list = used.map(({ weights, factor }, head) =>
       fill("{name}: weights {a} on Lisbon, {b} on Oslo, times {m}. ", {
         ...{ name: NAMES[head], a: fixed(weights[0], 2), b: fixed(weights[1], 2) },
         m: fixed(factor, 2),
       }),
     );
+    state.best = Math.min(state.best, left);
     parts.said.textContent = sentence(state, given);
     parts.speak(list.join("") + parts.said.textContent);
     host.dataset.state = JSON.stringify({ ...state, ...compute(state, given) });
@@ -218,10 +263,10 @@ function build(host, given) {
   function place(handle, head) {
     const [x, y] = onPlane(plane, state.at[head]);
     handle.style.transform = `translate(${x}px, ${y}px)`;
-    handle.style.display = head < state.heads ? "" : "none";
     handle.classList.toggle("ae-fresh", !state.moved);
-    handle.lastChild.textContent = state.heads === 2 ? NAMES[head] : state.moved ? "" : "drag";
-    const outward = state.at[head][0] > 0.6; // its name must stay on the plane
+    handle.lastChild.textContent = state.at.length === 2 ? NAMES[head] : state.moved ? "" : "drag";
+    const [right] = state.at[head];
+    const outward = right > 0.8 || (right < 0 && right > -0.8); // its name must stay on the plane
     handle.lastChild.setAttribute("x", outward ? -13 : 13);
     handle.lastChild.setAttribute("text-anchor", outward ? "end" : "start");
     handle.setAttribute("aria-valuenow", state.at[head][0]);
@@ -241,16 +286,40 @@ function build(host, given) {
     const half = plane.side / 2;
     return [(x - plane.x - half) / plane.unit, (half - y) / plane.unit];
   };
-  const handles = given.at.map((_, head) => buildHandle(head, move, pointed, () => state.at[head]));
+  const dragged = given.state === "signs" ? [] : state.at;
+  const handles = dragged.map((_, head) => buildHandle(head, move, pointed, () => state.at[head]));
   parts.front.append(...handles);
   // A click beside a head brings it there; a finger that moves on scrolls the page.
   parts.svg.addEventListener("click", (event) => {
     const point = pointed(event);
-    const inside = point.every((value) => Math.abs(value) <= EDGE);
-    if (inside && !event.target.closest(".ae-handle")) move(state.active, point);
+    const inside = point.every((value) => Math.abs(value) <= plane.edge);
+    if (handles.length && inside && !event.target.closest(".ae-handle")) move(state.active, point);
   });
-  const controls = h("div", { class: "ae-controls" }, count.node, reset);
-  return { nodes: [controls, parts.svg, parts.said, parts.spoken], draw };
+  const row = h("div", { class: "ae-controls" }, ...controls.slice(0, 1).map(({ node }) => node), reset);
+  const slides = controls.slice(1).map(({ node }) => node);
+  const nodes = [parts.svg, parts.said, parts.spoken, row];
+  if (slides.length) nodes.splice(3, 0, h("div", { class: "ae-slides" }, ...slides));
+  return { nodes, draw };
+}
+
+// Which signs the factors have, and how much of each head's weight is on Oslo.
+function signControls(given, state, draw) {
+  const words = { equal: "equal signs", opposite: "opposite signs" };
+  const which = choices("Factors", words, (signs) => draw(GLIDE, fresh(given, signs)));
+  const moves = NAMES.map((name, head) =>
+    slide(
+      `${name} on Oslo`,
+      [0, 1, 0.1],
+      ({ at }) => weigh(at[head]).weights[1],
+      (weight) => {
+        const { factor } = weigh(state.at[head]);
+        state.at[head] = [factor * (1 - weight), factor * weight];
+        draw(0, { active: head, moved: true });
+      },
+      (weight) => fixed(weight, 1),
+    ),
+  );
+  return [{ node: which.node, follow: () => which.press(state.signs) }, ...moves];
 }
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };

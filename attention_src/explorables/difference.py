@@ -7,38 +7,65 @@ import numpy as np
 
 from attention_src.explorables.drawing import Explorable, Line
 
-PRESS = ("button", "two heads", "Enter")
-SAYS = "Error left: 269 %"
+PRESS = ("slider", "head 0", "ArrowRight")
+IN_SIGHT = (".ae-handle circle:nth-of-type(2)", '[data-key="ring"]')
+SAYS = "times 1.10. 0.80 × Lisbon + 0.30 × Oslo: "
 # Six days of reports, in degrees above or below normal. They are uncorrelated and vary alike, so
 # the error on these six days is the one that is expected of such cities.
-START: dict[str, Any] = {
-    "lisbon": [3, -2, 2, -3, 1, -1],
-    "oslo": [-1, -3, 3, 2, -2, 1],
-    "at": [[0.5, 0.5], [0.2, 0.8]],  # how much of each city is in what each head contributes
+START: dict[str, Any] = {"lisbon": [3, -2, 2, -3, 1, -1], "oslo": [-1, -3, 3, 2, -2, 1]}
+# How much of each city is in what each head contributes; or the heads' factors, both on Lisbon.
+STATES: dict[str, dict[str, Any]] = {
+    "one": {"at": [[0.7, 0.3]]},
+    "two": {"at": [[0.4, 0.5], [-0.7, -0.2]]},
+    "signs": {"factors": {"equal": [0.5, 0.5], "opposite": [1.5, -0.5]}},
 }
-QUESTION = "Can an average become a difference?"
-TRIES: tuple[Line, ...] = (
-    "Drag the dot to the ring. How small can you make the error?",
-    "Then take two heads. Where must they be?",
-)
+QUESTIONS: dict[str, Line] = {
+    "one": "How close does one head come?",
+    "two": "How close do two heads come?",
+    "signs": "When does it pay to look at Oslo?",
+}
+TRIES: dict[str, tuple[Line, ...]] = {
+    "one": (),
+    "two": ("Bring the answer to the ring. Then let the heads exchange their jobs.",),
+    "signs": ("Move head 1 to Oslo, first with equal signs, then with opposite ones.",),
+}
 
 
-def make(question: Line = QUESTION, tries: Sequence[Line] = TRIES) -> Explorable:
+def make(
+    state: str = "one", question: Line | None = None, tries: Sequence[Line] | None = None
+) -> Explorable:
     """One head, or two, that should say how much warmer Lisbon is than Oslo.
 
     Args:
+        state: "one" head to drag, "two", or "signs": two heads that look at Lisbon, whose factors
+            have equal or opposite signs, and whose weights can move to Oslo
         question: the line above the picture
         tries: what to try, a line each
     Returns: what the page is made from
+    Raises:
+        ValueError: there is no such state
     """
+    if state not in STATES:
+        raise ValueError(f"state is {state!r}; it should be one of {', '.join(STATES)}")
+    chosen = STATES[state]
+    at = chosen.get("at") or [[factor, 0] for factor in chosen["factors"]["equal"]]
+    left = f"{100 * error_left(at):.0f} % of the error is left."
+    alt = {
+        "one": "A plane, Lisbon to the right and Oslo upwards, with a ring at (1, −1). A head's "
+        "dot is at (0.7, 0.3): ",
+        "two": "A plane with a ring at (1, −1) and the arrows of two heads, which add up to "
+        "another point: ",
+        "signs": "A plane with a ring at (1, −1) and two heads' arrows to the right, one after the "
+        "other, which end at (1, 0): ",
+    }[state]
     return Explorable(
-        START,
-        "One head with weights of a half on Lisbon and on Oslo, far from the wanted difference: "
-        f"{100 * error_left(START['at'][:1]):.0f} % of the error is left.",
-        "An interactive figure: drag one head, or two, and see how much of the error is left. It "
-        "needs JavaScript; here is its first state.",
-        question,
-        tuple(tries),
+        {**START, **chosen, "state": state},
+        alt + left,
+        "An interactive figure: move what the heads look at, and see how much of the error is "
+        "left. It needs JavaScript; here is its first state.",
+        QUESTIONS[state] if question is None else question,
+        TRIES[state] if tries is None else tuple(tries),
+        "" if state == "one" else state,
     )
 
 

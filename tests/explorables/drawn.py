@@ -44,9 +44,9 @@ class Figure:
             assert len(self.seen[i]) == len(marks), "two marks have one key"
 
 
-def figures(name, states, widths=WIDTHS):
-    """What the script of an explorable makes of each state."""
-    asked = {"given": content(name, {}).given, "states": states, "widths": widths}
+def figures(name, states, widths=WIDTHS, **made):
+    """What the script of an explorable makes of each state; made: what its maker takes."""
+    asked = {"given": content(name, made).given, "states": states, "widths": widths}
     apart = f"{name}_picture"
     where = apart if apart in scripts(name) else name
     run = RUN.replace("NAME", name).replace("PICTURE", where)

@@ -27,22 +27,22 @@ def every():
     rng = np.random.default_rng(0)
     sizes = rng.uniform(0, 1.3, (30, 2, 2)) * rng.choice([-1, 1], (30, 2, 1))
     places = [*np.round(sizes, 2).tolist(), *BEST]
-    states = [
-        {"heads": heads, "at": at, "active": 0, "moved": True} for at in places for heads in (1, 2)
-    ]
-    return figures(NAME, states)
+    seen = []
+    for heads, state in ((1, "one"), (2, "two")):
+        rest = {"active": 0, "moved": True, "best": 0.8, "signs": "equal"}
+        seen += figures(NAME, [{"at": at[:heads], **rest} for at in places], state=state)
+    return seen
 
 
 def test_numbers_are_numpy_s(every):
     for now in (one.now for one in every):
-        at = now["at"][: now["heads"]]
-        assert now["left"] == pytest.approx(error_left(at), abs=1e-12)
-        np.testing.assert_allclose(now["answer"], np.sum(at, axis=0) @ REPORTS, atol=1e-12)
+        assert now["left"] == pytest.approx(error_left(now["at"]), abs=1e-12)
+        np.testing.assert_allclose(now["answer"], np.sum(now["at"], axis=0) @ REPORTS, atol=1e-12)
         np.testing.assert_allclose(now["wanted"], WANTED)
 
 
-def assert_drawn(now, seen):
-    at = now["at"][: now["heads"]]
+def assert_drawn(now, seen, chain=False):
+    at = now["at"]
     assert_share(seen["left"]["words"], now["left"])
     for head, point in enumerate(at):
         weights, factor = weigh(point)
@@ -61,12 +61,14 @@ def assert_drawn(now, seen):
         bar = box(seen[f"out{day}"])
         assert bar[3] == pytest.approx(min(abs(answer), 6) * unit, abs=0.02)
         assert bar[1] == pytest.approx(zero - (bar[3] if answer > 0 else 0), abs=0.02)
-    # The plane: the ring is at (1, −1), each head's arrow ends where the head is.
-    start = points(seen["head0"])[0]
+    # The plane: the ring is at (1, −1), each head's arrow ends where the head is, in a chain where
+    # the next one begins.
+    zero = start = points(seen["head0"])[0]
     unit = float(seen["ring"]["cx"]) - start[0]
     for head, point in enumerate(at):
         there = start + unit * np.array(point) * [1, -1]
-        np.testing.assert_allclose(points(seen[f"head{head}"]), [start, there], atol=0.02)
+        np.testing.assert_allclose(points(seen[f"head{head}"]), [start, there], atol=0.03)
+        start = there if chain else zero
 
 
 def test_pictures_show_them(every):
@@ -77,20 +79,35 @@ def test_pictures_show_them(every):
 
 def test_what_is_said(every):
     for now, words in ((one.now, one.said) for one in every):
-        left = now["left"]
-        lisbon, oslo = (f"{abs(x):.2f}" for x in np.sum(now["at"][: now["heads"]], axis=0))
-        answer, share, remark = re.fullmatch(r"(.*) Error left: (\d+ %)\.(.*)", words).groups()
+        lisbon, oslo = (f"{abs(x):.2f}" for x in np.sum(now["at"], axis=0))
+        answer, left, best = re.fullmatch(
+            r"(.*): (\d+ %) of the error is left. Your best: (\d+ %)\.", words
+        ).groups()
         assert f"{lisbon} × Lisbon" in answer and f"{oslo} × Oslo" in answer
-        assert_share(share, left)
-        expected = ""
-        if left > 1.0001:
-            expected = "Always answering 0 would be better."
-        elif now["heads"] == 1 and left < 0.5001:
-            expected = "One head gets no further."
-        elif left < 0.0001:
-            expected = "One head brings the plus, the other the minus."
-        assert remark.strip() == expected
-    assert len({one.said.partition("%. ")[2] for one in every}) == 4
+        assert_share(left, now["left"])
+        assert_share(best, min(now["left"], now["best"]))
+
+
+def test_with_equal_signs_each_move_costs_and_with_opposite_ones_the_second_head_s_pays():
+    moves = [0, 0.1, 0.5, 1]
+    rest = {"active": 0, "moved": True, "best": 0.5}
+    paths = {"equal": [0.5, 0.5], "opposite": [1.5, -0.5]}
+    states = [
+        {"at": [[first, 0], [second * (1 - w), second * w]], "signs": signs, **rest}
+        for signs, (first, second) in paths.items()
+        for w in moves
+    ]
+    every = figures(NAME, states, state="signs")
+    left = [round(100 * one.now["left"]) for one in every]
+    assert left == [50, 55, 81, 125, 50, 45, 31, 25]
+    for one in every:
+        for seen in one.seen:
+            assert_drawn(one.now, seen, chain=True)
+    assert every[1].said == (
+        "Factors +0.5 and +0.5, weights on Oslo 0.0 and 0.1: 55 % of the error is left. "
+        "With both heads on Lisbon it is 50 %."
+    )
+    assert every[7].said.startswith("Factors +1.5 and −0.5, weights on Oslo 0.0 and 1.0: 25 % of")
 
 
 def test_one_head_gets_no_further_than_half():

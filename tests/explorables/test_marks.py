@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 from html import unescape
 
 import numpy as np
@@ -16,31 +17,49 @@ from attention_src.explorables import (
     induction,
     module,
     one_query,
+    states,
 )
-from attention_src.explorables.drawing import STILLS, still
+from attention_src.explorables.drawing import STILLS, file_of, still
 from attention_src.explorables.stills import WIDTH, draw
 
 MAKERS = {name: module(name) for name in NAMES if hasattr(module(name), "WORDS")}
 
 
-def words_of(name):
-    root = ET.fromstring(still(name)[0])
+EVERY = [(name, state) for name in NAMES for state in states(name)]
+
+
+def words_of(name, state=""):
+    root = ET.fromstring(still(name, state)[0])
     return [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_still_is_what_the_script_draws(name):
-    fresh = draw(name)
-    stored = (STILLS / f"{name}.svg").read_text("utf-8")
+@pytest.mark.parametrize(("name", "state"), EVERY)
+def test_the_still_is_what_the_script_draws(name, state):
+    fresh = draw(name, **state)
+    stored = file_of(name, **state).read_text("utf-8")
     assert stored == fresh, "run python -m attention_src.explorables"
-    picture, (width, height) = still(name)
+    picture, (width, height) = still(name, **state)
     assert picture == stored and width == WIDTH
     assert f'viewBox="0 0 {width} {height}"' in stored
     assert "var(" not in stored and "undefined" not in stored and "NaN" not in stored
 
 
 def test_there_is_no_other_still():
-    assert sorted(file.stem for file in STILLS.iterdir()) == sorted(NAMES)
+    assert sorted(STILLS.iterdir()) == sorted(file_of(name, **state) for name, state in EVERY)
+
+
+def test_each_state_brings_its_own_still_and_words():
+    """Two instances on one page differ where no script runs, and take the same scripts."""
+    pages = {state: explorable_html("difference", state=state) for state in difference.STATES}
+    for state, page in pages.items():
+        shown = b64decode(re.search(r"svg\+xml;base64,([^\"]+)", page)[1]).decode()
+        assert shown == still("difference", "" if state == "one" else state)[0]
+        assert f'"state": "{state}"' in unescape(page)
+        assert difference.QUESTIONS[state] in page
+    assert len({page[page.index("<script") :] for page in pages.values()}) == 1
+    assert "× 0.50" in words_of("difference", "signs")
+    with pytest.raises(ValueError, match="state is 'three'; it should be one of one, two, signs"):
+        explorable_html("difference", state="three")
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -110,7 +129,9 @@ def test_the_still_of_split_merge_shows_both_ways():
 def test_bad_points_of_a_head_are_refused():
     with pytest.raises(ValueError, match=r"point is \[1, -1\]; its two numbers should not have"):
         difference.weigh([1, -1])
-    assert "125 % of the error is left" in content("difference", {}).alt
+    lefts = [content("difference", {"state": state}).alt for state in difference.STATES]
+    for alt, left in zip(lefts, (89, 169, 50), strict=True):
+        assert alt.endswith(f"{left} % of the error is left.")
 
 
 @pytest.mark.parametrize("at", induction.MODEL.truth)

@@ -28,7 +28,7 @@ look_back, multihead, score_area, sizes, turned_keys = (
     import_module(f"attention_src.figures.drawings.{name}")
     for name in ("look_back", "multihead", "score_area", "sizes", "turned_keys")
 )
-WIDE, NARROW, BYTES = 680, 340, 12 * 1024  # a phone of 390 pixels has 341 for a drawing
+WIDE, NARROW, BYTES = 680, 340, 13 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
 ELEMENTS = {"svg", "g", "path", "rect", "circle", "text", "tspan"}
 ATTRIBUTES = {
@@ -157,6 +157,10 @@ def test_each_head_finds_the_token_that_it_looks_at_most():
     for svg, _, _ in arrangements("multihead", {}):
         heads = " ".join(word for word in words(svg) if re.match("head|finds", word))
         assert heads == "head 0 finds “river” head 1 finds “steep”"
+    for _, elements, _ in arrangements("multihead", {}):
+        blocks = [e for e in elements if e.tag.endswith("rect") and e.get("fill") == look.FILL["o"]]
+        shades = [float(e.get("opacity") or 1) for e in blocks]
+        assert shades == [look.LIT, multihead.SECOND]  # the last matrix: each head's rows
 
 
 def test_sizes_that_stand_between_two_arrays_are_sizes_of_both():

@@ -224,15 +224,13 @@ def test_the_command(page, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(module, name, lambda _: [])
     monkeypatch.setattr(prose_numbers, "unfounded", lambda _: [])
     assert command.main(["page"], book) == 0
-    monkeypatch.setattr(limits, "REWRITTEN", ("page",))
+    monkeypatch.setattr(limits, "LESSONS", ("page",))
     assert command.main(["page"], book) == 1
     assert "page: 2 pictures; at least 4\n" in capsys.readouterr().out
 
 
-# Left to those who rewrite them; each goes from here when it is in limits.REWRITTEN.
-BEING_REWRITTEN = {"equation", "multihead", "kvcache"} - set(limits.REWRITTEN)
 PLACES = {slug: limits.places(chapter) for slug, chapter in CHAPTERS.items()}
-each_chapter = pytest.mark.parametrize("slug", [s for s in CHAPTERS if s not in BEING_REWRITTEN])
+each_chapter = pytest.mark.parametrize("slug", list(CHAPTERS))
 
 
 @each_chapter
@@ -255,7 +253,7 @@ def test_the_right_option_moves_about(slug):
     assert max(runs) <= 3, "more than three predictions in a row have it in the same place"
 
 
-@pytest.mark.parametrize("slug", limits.REWRITTEN)
+@pytest.mark.parametrize("slug", limits.LESSONS)
 def test_a_rewritten_chapter_keeps_to_the_rules(slug):
     assert not list(limits.faults(CHAPTERS[slug]))
 
@@ -276,10 +274,10 @@ def test_a_lesson_that_exceeds_its_limits_is_found(page, monkeypatch):
 
 
 def test_rewritten_chapters_are_chapters_in_their_order():
-    assert [slug for slug in CHAPTERS if slug in limits.REWRITTEN] == list(limits.REWRITTEN)
+    assert [slug for slug in CHAPTERS if slug in limits.LESSONS] == list(limits.LESSONS)
 
 
-@pytest.mark.parametrize("slug", sorted({c.slug for c in BOOK.pages} - BEING_REWRITTEN))
+@pytest.mark.parametrize("slug", sorted(c.slug for c in BOOK.pages))
 def test_nobody_types_a_reading_time(slug):
     page = next(page for page in BOOK.pages if page.slug == slug)
     known = {"description", "jupytext", "kernelspec", "needs", "running_seconds"}

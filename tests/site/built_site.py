@@ -45,7 +45,7 @@ def book_pages():
 
 
 # What has been rewritten is held to more than the other pages.
-REWRITTEN = [f"book/{slug}.html" for slug in limits.REWRITTEN]
+LESSONS = [f"book/{slug}.html" for slug in limits.LESSONS]
 
 
 def chapter_pages():

@@ -8,7 +8,7 @@ import re
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import HTML, REWRITTEN, chapter_pages
+from built_site import HTML, LESSONS, chapter_pages
 from run_here import chapter_of, stored
 from test_run_here import Cells
 
@@ -45,7 +45,7 @@ def test_what_is_counted():
     assert words == ["Four", "words", "stand", "here", "x", "1"] and len(code) == 1
 
 
-@pytest.mark.parametrize("page", REWRITTEN)
+@pytest.mark.parametrize("page", LESSONS)
 def test_the_first_screen(page, site):
     soup = BeautifulSoup((HTML / page).read_text("utf-8"), "html.parser")
     assert soup.select_one("h1 + .question + .time-line")
@@ -68,7 +68,7 @@ def test_what_is_dragged_and_where_to_are_in_sight(slug, width, height, open_pag
     assert page.evaluate("scrollY") == 0
 
 
-@pytest.mark.parametrize("page", REWRITTEN)
+@pytest.mark.parametrize("page", LESSONS)
 def test_the_first_button_shows_something(page):
     assert stored(page)[0][1], "what runs silently belongs into a cell tagged setup"
 

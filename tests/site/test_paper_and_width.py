@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from built_site import OPEN_FOLDS, REWRITTEN, chapter_pages
+from built_site import LESSONS, OPEN_FOLDS, chapter_pages
 from firefox import in_firefox
 
 from tools.site.weigh import FIRST_PAGE
@@ -25,7 +25,7 @@ SHADOWS = f"""() => [...document.querySelectorAll({BOXES!r})].filter(e => e.clie
   .map(e => [e.scrollWidth > e.clientWidth, getComputedStyle(e).backgroundImage !== 'none'])"""
 
 
-@pytest.mark.parametrize("page", REWRITTEN)
+@pytest.mark.parametrize("page", LESSONS)
 def test_a_chapter_is_a_handout_of_twenty_pages_at_most(page, open_page):
     paper = open_page(page).pdf(prefer_css_page_size=True, format="A4")
     assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= 20

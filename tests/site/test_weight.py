@@ -8,7 +8,7 @@ import os
 
 import pytest
 from bs4 import BeautifulSoup
-from built_site import HTML, REWRITTEN, book_pages
+from built_site import HTML, LESSONS, book_pages
 
 from tools.site.server import serving
 from tools.site.weigh import FIRST_PAGE, visits
@@ -39,7 +39,7 @@ def test_weight(page, context, site, earlier):
     assert following <= NEXT_PAGE
 
 
-@pytest.mark.parametrize("page", REWRITTEN)
+@pytest.mark.parametrize("page", LESSONS)
 def test_elements(page):
     soup = BeautifulSoup((HTML / page).read_text("utf-8"), "html.parser")
     assert len(soup.find_all(True)) <= ELEMENTS

@@ -18,18 +18,11 @@ from tools.book.parts import Part, parts
 from tools.book.predict import parse
 from tools.check.computed import printed
 
-# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml.
-REWRITTEN: tuple[str, ...] = (
-    "history",
-    "retrieval",
-    "embeddings",
-    "equation",
-    "multihead",
-    "kvcache",
+# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml; each is a lesson of
+# half an hour which ends, and what it proves stands in its lab.
+LESSONS: tuple[str, ...] = (
+    *("history", "retrieval", "embeddings", "equation", "multihead", "kvcache"),
 )
-# Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
-LESSONS: tuple[str, ...] = ("history", "retrieval", "embeddings", "equation", "kvcache")
-# Those of them that are a lesson of half an hour which ends; what it proves stands in its lab.
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
@@ -117,7 +110,8 @@ def visible_claims(chapter: Chapter) -> list[str]:
 
 def lesson_minutes(chapter: Chapter) -> int:
     """How long a lesson takes, not rounded down, with what is printed and what can be tried."""
-    lines = sum(len(text.splitlines()) for text in printed(chapter, drawn=False))
+    texts = printed(chapter, drawn=False)
+    lines = sum(bool(line.strip()) for text in texts for line in text.splitlines())
     whole = reading(chapter)
     return math.ceil(whole.minutes + lines / 40 + whole.explorables / 2)
 

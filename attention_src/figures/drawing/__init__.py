@@ -18,7 +18,7 @@ Rules:
 5. Three sizes of type; nothing below 11.2 pixels. Bold is for titles and the one word that matters.
 6. Strokes: 1.5 arrows and boxes, 1 frames and connections, 2.5 what is lit.
 7. Time and data run left to right, on a phone down. What belongs to a token stays on its line.
-8. At most 680 pixels wide, narrow at most 340, each less than 12 KiB.
+8. At most 680 pixels wide, narrow at most 340, each less than 13 KiB.
 9. Words beside things, not a legend; a dozen that are not names. The caption says what to look at;
    the alt text says the point.
 """

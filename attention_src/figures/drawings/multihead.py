@@ -9,12 +9,14 @@ from attention_src.figures.drawing import (
     Part,
     Scene,
     arrow,
+    bar,
     both,
     cells,
     column,
     frame,
     label,
     note,
+    op,
     row,
     tensor,
 )
@@ -22,7 +24,7 @@ from attention_src.figures.drawing.sentence import BANK, TOKENS, WEIGHTS
 
 ALT = (
     "Five tokens are projected for two heads. “bank” attends to “river” in one and to "
-    "“steep” in the other; both outputs are mixed."
+    "“steep” in the other; each meets its own rows of the last matrix, which mixes them."
 )
 N, WIDTH, HEADS = len(TOKENS), 3, 2  # WIDTH: numbers of a token in each head
 _SCORES = (0, 0, 1, 1, 3)  # of the query of "bank" in head 1
@@ -38,7 +40,8 @@ def multihead() -> Drawing:
 
     Caption: Follow "bank". Its whole row is projected for each head, so it asks twice; each
     head finds another token.
-    Side by side, both findings reach the last matrix, which mixes them into one vector.
+    Side by side, both findings reach the last matrix, whose upper rows are head 0's, and which
+    mixes them into one vector.
 
     Returns: the drawing
     """
@@ -49,13 +52,16 @@ def _arrange(narrow: bool) -> Scene:
     size, wide = 14 if narrow else 12, HEADS * WIDTH
     x, y = (_table(f"${name}$", "ink", wide, size, f"{N} × {wide}") for name in "XY")
     joined = _table(note("join"), "o", wide, size)
+    w_o = _mixer(wide, size)
     heads = [_head(h, size, narrow) for h in range(HEADS)]
     frames = [parts[0] for parts in heads]
     if narrow:
-        root = column(_named(x, size), row(*frames, gap=12, align="top"), joined, y, gap=46)
+        last = row(joined, op("·"), w_o, gap=8)
+        root = column(_named(x, size), row(*frames, gap=12, align="top"), last, y, gap=46)
     else:
         asked = row(_named(x, size), column(*frames, gap=16), gap=48)
-        root = row(asked, joined, y, gap=31)
+        last = column(joined, w_o, gap=18)
+        root = row(asked, last, y, gap=31)
     way = "v" if narrow else ""
     joins = [arrow(joined, y, "mix")]
     for h, (whole, asks, p, o) in enumerate(heads):
@@ -83,6 +89,12 @@ def _table(
         return PALE if i != lit else SECOND if hue == "o" and start + j >= WIDTH else LIT
 
     return tensor(name, cells(N, width, hue, size, shade=shade), shape, hue)
+
+
+def _mixer(width: int, size: float) -> Part:
+    """The last matrix: rows of head 0, then rows of head 1, each as strong as what they meet."""
+    blocks = [bar(width * size - 2, "o", WIDTH * size - 2, strength) for strength in (LIT, SECOND)]
+    return tensor("$W_O$", column(*blocks, gap=2), "", "o")
 
 
 def _named(x: Part, size: float) -> Part:

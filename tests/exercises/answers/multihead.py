@@ -111,7 +111,6 @@ float32 inside: float32
     v, k, q = (split_heads((x @ w).astype(np.float32), n_heads) for w in (w_v, w_k, w_q))
 one mask for all heads:
     o = attention(q, k, v, mask=mask[..., :1, :, :] if np.ndim(mask) > 2 else mask)
-residual added: return x + merge_heads(o) @ w_o
 always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
 """,
     ex.check_previous_head: {

@@ -11,12 +11,15 @@ from attention_src.explorables import explorable_html
 
 @pytest.fixture
 def show(new_page, tmp_path):
-    """A function: show("softmax", "masking", width=390, ...) -> a page that holds these."""
+    """A function: show("softmax", ("difference", "two"), width=390) -> a page that holds these."""
     errors, files = [], count()
 
     def visit(*names, width=1000, page=LIGHT_PAGES["system"], **options):
         head, body, scheme = page
-        parts = "".join(explorable_html(name) for name in names)
+        parts = "".join(
+            explorable_html(one) if isinstance(one, str) else explorable_html(one[0], state=one[1])
+            for one in names
+        )
         file = tmp_path / f"page{next(files)}.html"
         file.write_text(
             f"<!doctype html>{head}<head><meta charset='utf-8'><title>Explorables</title>"

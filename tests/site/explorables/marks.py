@@ -72,14 +72,15 @@ def rounded(now):
     return json.loads(json.dumps(now), parse_float=lambda digits: round(float(digits), 9))
 
 
-def assert_shows(page, name):
-    """The page shows what the script's pure functions make of its state and its width.
+def assert_shows(page, name, **made):
+    """The page shows what the script's pure functions make of its state and its width; made: what
+    the explorable's maker was given.
 
     That these are right is what tests/explorables/test_drawn_*.py compare with NumPy.
     """
     now = state(page, name)
     wide = host(page, name).locator(".ae-scene").evaluate("e => e.clientWidth")
-    [one] = figures(name, [now], [wide])
+    [one] = figures(name, [now], [wide], **made)
     assert rounded(now) == rounded({key: one.now[key] for key in now})
     assert marks(page, name) == one.seen[0]
     assert said(page, name) == one.said
