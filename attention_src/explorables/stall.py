@@ -29,8 +29,8 @@ def make() -> Explorable:
     }
     return Explorable(
         given,
-        "A plane, sweet to the right and wooden upwards, with apple 3, plum 2, carrot 1, chair 40, and a "
-        f"question that points at the apple; beside it a gauge at {heard:.2f}, above a mark at 3.",
+        "A plane, sweet to the right and wooden upwards, with apple 3, plum 2, carrot 1, chair 40, "
+        f"and a question that points at the apple; beside it a gauge at {heard:.2f}, above 3.",
         f"The question ({q[0]}, {q[1]}) hears {heard:.2f}. An interactive figure: drag the "
         "question until it hears less than 3. It needs JavaScript; here is its first state.",
         "What does something sweet cost?",

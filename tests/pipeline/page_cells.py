@@ -7,8 +7,10 @@ import linecache
 import os
 import pickle
 import re
+import symtable
 from unittest.mock import patch
 
+from tools.book.freshness import plain
 from tools.page import needs
 
 
@@ -76,3 +78,23 @@ def _run(code, names):
         except Exception as error:
             print(type(error).__name__, error)
     return re.sub(r"(?m)^\[time\].*$", "[time]", out.getvalue())  # it differs from run to run
+
+
+def names(code):
+    """The names that a cell uses, and those that it makes or changes: x of `x = 1`, of `x[0] = 1`.
+
+    Names inside a function, and those of a comprehension, count only if they come from outside.
+    """
+    tree = ast.parse(plain(code))
+    table = symtable.symtable(ast.unparse(tree), "cell", "exec")
+    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    made = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    inner = list(table.get_children())
+    while inner:
+        scope = inner.pop()
+        inner += scope.get_children()
+        used |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            made.add(ast.unparse(node).partition("[")[0].partition(".")[0])
+    return used, made

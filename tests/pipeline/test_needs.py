@@ -1,11 +1,14 @@
-"""Why a cell cannot run in the page: found from its code, and found for each cell that cannot."""
+"""What cells of the page need, as their tags say: held against their code, and by running them."""
 
-import re
+import ast
+import os
+import sys
 from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from page_cells import names
 
 from tools.book.chapters import Book
 from tools.book.freshness import REPOSITORY
@@ -13,129 +16,99 @@ from tools.page import __main__ as command
 from tools.page import needs, reasons
 
 BOOK = Book(REPOSITORY)
-
-
-def chapter(*sources):
-    """A chapter of such cells; each source may begin with its tags: "[setup] a = 1"."""
-    made = []
-    for source in sources:
-        tags, code = re.fullmatch(r"(?:\[(.*?)\] )?(.*)", source, re.DOTALL).groups()
-        metadata = {"tags": tags.split()} if tags else {}
-        made.append(SimpleNamespace(cell_type="code", source=code, metadata=metadata))
-    return SimpleNamespace(read=lambda: SimpleNamespace(cells=made))
-
-
-def reasons_of(*sources):
-    return [cell.reason for cell in needs.cells(chapter(*sources))]
+OTHERS = {
+    "hide-input",
+    "hide-cell",
+    "hide-output",
+    "remove-cell",
+    "remove-input",
+    "slow",
+    "take-away",
+    "minilm",
+}
+NOT_HERE = ("torch", "triton", "transformers")  # in the page's Python
+LACKING = {"needs-torch", "needs-triton", "needs-smollm2"}
+FEW = ("scores", "gradients", "costs")
+each_page = pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("tags", "reason", "runs", "minilm"),
     [
-        ("import torch", "needs PyTorch"),
-        ("from torch.nn import functional as F", "needs PyTorch"),
-        ("def f():\n    import torch", "needs PyTorch"),
-        ("from attention_src.softmax import layer", "needs PyTorch"),
-        ("from attention_src.softmax.kernel import softmax_forward", "needs Triton"),
-        ("from attention_src.models.minilm import MiniLM", ""),
-        ("from attention_src.models.minilm import MiniLM\nimport torch", "needs PyTorch"),
-        ("from attention_src.models.smollm2 import SmolLM2", "needs SmolLM2"),
-        ("from attention_src.models.smollm2.in_numpy import listing", ""),
-        ("from attention_src.timing import print_time", "measures time"),
-        ("import subprocess", "starts processes"),
-        ("from attention_src.explorables import explorable", "moves without Python"),
-        ("from attention_src.exercises.keep import keep", ""),
-        ("from attention_src.models.minilm.sentences import PLAIN", ""),
-        ("from attention_src.softmax.reference import softmax", ""),
-        ("from attention_src.figures import figure, show", ""),
-        ("import json, numpy as np", ""),
+        ([], "", True, False),
+        (["hide-input", "slow"], "", True, False),
+        (["needs-torch"], "needs PyTorch", False, False),
+        (["hide-input", "explorable"], "moves without Python", False, False),
+        (["setup"], "runs before the first cell", False, False),
+        (["minilm"], "", True, True),
+        (["remove-cell"], "", False, False),
     ],
 )
-def test_what_is_imported_decides(code, reason):
-    assert reasons_of(f"[notebook-only] {code}") == [reason]
+def test_a_tag_decides(tags, reason, runs, minilm):
+    cell = needs.Cell("x = 1", tags)
+    assert (cell.reason, cell.runs, cell.minilm) == (reason, runs, minilm)
 
 
-def test_a_module_needs_the_models_that_it_opens_and_never_the_package_itself(
-    tmp_path, monkeypatch
-):
-    assert needs.imports("attention_src.softmax.reference") == frozenset()
-    assert needs.imports("attention_src.models.minilm") == {"minilm"}
-    # One that lies beside the models.
-    source = tmp_path / "opened.py"
-    source.write_text(
-        "from attention_src.models.minilm.sentences import PLAIN\n"
-        "from attention_src.models.smollm2 import SmolLM2\n"
-    )
-    files = {**needs._files(), "attention_src.opened": source}
-    monkeypatch.setattr(needs, "_files", lambda: files)
-    assert needs.imports("attention_src.opened") == {"smollm2", "torch"}
-
-
-def test_a_name_carries_what_it_was_made_with():
-    model = "[notebook-only] from attention_src.models.smollm2 import SmolLM2\nm = SmolLM2.load()"
-    assert (
-        reasons_of(model, "[notebook-only] x = m.encode('a')", "[notebook-only] x[0] = 1")
-        == ["needs SmolLM2"] * 3
-    )
-    assert (
-        reasons_of(
-            "[notebook-only] import torch",
-            "[notebook-only] a = {}\na[0] = torch.ones(1)",
-            "[notebook-only] print(a)",
-        )[2]
-        == "needs PyTorch"
-    )
-    # A name inside a function is another one, and so is one that was made anew in the page.
-    other = "[notebook-only] def f(m):\n    return m\n\nprint(f(1))"
-    assert reasons_of(model, other)[1] == ""
-    assert reasons_of(model, "m = 1", "[notebook-only] print(m)") == ["needs SmolLM2", "", ""]
-
-
-def test_a_cell_that_runs_minilm_directly_or_not_is_known():
-    sources = (
-        "import numpy as np",
-        "from attention_src.models.minilm import MiniLM\nmodel, n = MiniLM.load(), 1",
-        "x = model.embed('a')",
-        "print(n)",  # made in a cell that needs it
-        "def f():\n    return x\n\nprint(2)",
-        "x = np.ones(3)",
-        "print(x)",
-        "[notebook-only] import torch\ny = model.embed('a'), torch.ones(3)",
-    )
-    found = needs.cells(chapter(*sources))
-    assert [cell.minilm for cell in found] == [False, *[True] * 4, False, False, False]
-    assert [cell.reason for cell in found] == [""] * 7 + ["needs PyTorch"]
-
-
-def test_a_cell_that_only_helps_another_has_its_reason():
-    helper = "[notebook-only] def f(x):\n    return 2 * x"
-    assert (
-        reasons_of(helper, "[notebook-only] import torch\nf(torch.ones(1))")[0] == "needs PyTorch"
-    )
-    assert reasons_of(helper + "\n\nprint(f(1))", "[notebook-only] import torch\nf(torch)")[0] == ""
-    imported = "[notebook-only] import json, torch"
-    assert reasons_of(imported, "[notebook-only] print(json.dumps(1))")[1] == "needs PyTorch"
-
-
-def test_of_several_reasons_the_first_is_told():
-    several = frozenset({"torch", "triton", "time", "jaxtyping"})
-    assert needs.first_reason(several) == "needs Triton"
-    assert needs.first_reason(frozenset()) == ""
-
-
-@pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
-def test_every_shown_cell_runs_or_says_why(page):
-    """A cell without a reason needs no tag: it can run in the page."""
+@each_page
+def test_every_tag_is_known(page):
     for cell in needs.cells(page):
-        if cell.shown:
-            assert cell.runs != bool(cell.reason), cell.source
+        assert set(cell.tags) <= OTHERS | needs.WORDS.keys(), cell.source
 
 
-@pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
+@each_page
+def test_what_was_computed_with_minilm_is_tagged_so(page):
+    made = set()
+    for cell in needs.cells(page):
+        uses, makes = names(cell.source)
+        if cell.runs:
+            touches = "models.minilm import" in cell.source and "sentences" not in cell.source
+            assert cell.minilm or not (touches or uses & made - makes), cell.source
+            made = made | makes if cell.minilm else made - makes
+
+
+def only_defines(code):
+    """Whether it makes functions and nothing else: what they lack shows when they are called."""
+    return all(isinstance(part, ast.FunctionDef | ast.ClassDef) for part in ast.parse(code).body)
+
+
+def runs(code, there):
+    """Whether a cell runs in a process that branches off."""
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        try:
+            exec(compile(code, "cell", "exec"), there)
+        except Exception:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="tries each cell in a process of its own")
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.slug in FEW else pytest.mark.weekly, id=page.slug)
+        for page in BOOK.chapters
+    ],
+)
+def test_a_cell_that_lacks_something_does_not_run_without_it(page, monkeypatch):
+    for name in NOT_HERE:
+        monkeypatch.setitem(sys.modules, name, None)
+    there = {"__name__": "__main__"}
+    for cell in needs.cells(page):
+        if cell.runs or "setup" in cell.tags:
+            exec(compile(cell.source, "cell", "exec"), there)
+        elif LACKING & set(cell.tags) and cell.shown and not only_defines(cell.source):
+            assert not runs(cell.source, there), cell.source
+
+
+@each_page
 def test_what_runs_uses_nothing_that_only_other_cells_make(page):
     made_elsewhere, here = {}, set()
     for cell in needs.cells(page):
-        used, made = needs.names(cell.source)
+        used, made = names(cell.source)
         if cell.runs or "setup" in cell.tags:
             assert not (used - here - made) & set(made_elsewhere), cell.source
             here |= made

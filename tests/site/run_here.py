@@ -10,6 +10,7 @@ from built_site import ROOT
 
 from tools.book.chapters import Book
 from tools.book.freshness import own_cells
+from tools.page import needs
 
 RULES = configparser.ConfigParser()
 RULES.read(Path(__file__).parents[1] / "sanitize.cfg", encoding="utf-8")
@@ -46,9 +47,8 @@ def printed(cell):
 def stored(page):
     """Source and printed text of each cell that the page can run."""
     cells = own_cells(nbformat.read(chapter_of(page).notebook, as_version=4))
-    absent = {"setup", "notebook-only", "remove-cell", "remove-input"}
-    shown = [c for c in cells if not absent & set(c.metadata.get("tags", []))]
-    return [(cell.source, printed(cell)) for cell in shown]
+    here = [needs.Cell(cell.source, cell.metadata.get("tags", [])).runs for cell in cells]
+    return [(cell.source, printed(cell)) for cell, runs in zip(cells, here, strict=True) if runs]
 
 
 @dataclass
@@ -74,7 +74,7 @@ def exercises(page):
         part = text.split(f"\n:label: {label}\n")[1]
         before, _, after = part.partition(f"{{solution-start}} {label}\n")
         cells = re.findall(r"```\{code-cell\}.*?\n(.*?)\n?```", before, re.DOTALL)
-        cells = [c for c in cells if "notebook-only" not in c.partition("\n")[0]]
+        cells = [c for c in cells if "needs-" not in c.partition("\n")[0]]
         stubs = [c for c in cells if "raise NotImplementedError" in c]
         checks = [c for c in cells if re.search(r"^check_\w+\(", c, re.MULTILINE)]
         if stubs and checks:

@@ -266,7 +266,7 @@ def test_a_fold_is_named_by_the_first_comment():
     assert site_cells.length("x = 1") == "1 line of code"
 
 
-@pytest.mark.parametrize("tag", ["setup", "hide-input", "notebook-only"])
+@pytest.mark.parametrize("tag", ["setup", "hide-input", "needs-torch"])
 def test_code_is_folded_below_its_output(tag):
     code = nodes.literal_block("", "# The sum\nx = 1")
     source = nodes.container("", code, nb_element="cell_code_source")
@@ -275,7 +275,7 @@ def test_code_is_folded_below_its_output(tag):
     document = new_document("book/x.md")
     document += cell
     site_cells.fold(SimpleNamespace(), document)
-    if tag == "notebook-only":
+    if tag == "needs-torch":
         assert cell.children == [source, shown]
     else:
         assert cell[0] is shown and cell[1]["tag"] == "details"

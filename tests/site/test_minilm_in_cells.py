@@ -54,8 +54,8 @@ CELLS = [PLAIN, LOADS, COUNTS, "print(7)", NUMBERS, A_LIST, OTHER, A_NUMBER, LAS
 CHAPTER = "(ch:heads)=\n# Heads\n\n" + "\n\n".join(
     f"```{{code-cell}} ipython3\n{tags}{code}\n```"
     for tags, code in [
-        (":tags: [hide-input, notebook-only]\n", EXPLORABLE),
-        *(("", code) for code in CELLS),
+        (":tags: [hide-input, explorable]\n", EXPLORABLE),
+        *(("" if code == PLAIN else ":tags: [minilm]\n", code) for code in CELLS),
     ]
 )
 

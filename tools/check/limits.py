@@ -18,8 +18,8 @@ from tools.book.parts import Part, parts
 from tools.book.predict import parse
 from tools.check.computed import printed
 
-# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml; each is a lesson of
-# half an hour which ends, and what it proves stands in its lab.
+# Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml: each is a lesson
+# of half an hour that ends, and what it proves stands in its lab.
 LESSONS: tuple[str, ...] = (
     *("history", "retrieval", "embeddings", "equation", "multihead", "kvcache"),
 )

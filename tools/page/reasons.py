@@ -1,7 +1,7 @@
 """Sphinx extension: below the code of a cell that has no "Run here" button stands why.
 
-A grey line: "needs PyTorch: notebook", with a link to the chapter's notebook on Colab. needs.py
-finds the reason; run-here.css hides the line on paper. A cell that runs MiniLM has one too. It is
+A grey line: "needs PyTorch: notebook", with a link to the chapter's notebook on Colab. Its tag
+gives the reason; run-here.css hides the line on paper. A cell that runs MiniLM has one too. It is
 shown where the site could not get the weights; else tools/page/models writes into it where they
 are, and the cell gets its button.
 """
@@ -36,11 +36,6 @@ def add_reasons(app: Sphinx, doctree: nodes.document) -> None:
         cell = without.pop(source.astext().rstrip(), None)
         if cell is None:
             continue
-        if not cell.reason and not cell.minilm:
-            where = source.parent
-            _log.warning(
-                "a cell tagged notebook-only needs nothing", location=where, type="runhere"
-            )
         text = model_line(link) if cell.minilm else line(cell.reason, link)
         source += nodes.raw("", text, format="html")
     for code in without:  # it would have neither a button nor a reason

@@ -319,7 +319,7 @@
   for (const found of document.querySelectorAll("div.exercise[id], article h2, article div.cell")) {
     if (found.matches("h2")) exercise = undefined;
     else if (found.matches(".exercise")) exercise = found.id;
-    else if (!found.matches(".tag_notebook-only") && found.querySelector(".cell_input pre")) {
+    else if (!found.matches('[class*="tag_needs-"], .tag_explorable') && found.querySelector(".cell_input pre")) {
       const line = found.querySelector(".run-minilm"); // it needs MiniLM, which may be here
       const { model, mb } = line?.dataset ?? {};
       if (line && !model) continue;
