@@ -46,11 +46,11 @@ check_by_hand = Ladder("by_hand", [
         20 / 3: "This is the plain mean. Apple still leads.",
         0.6 * 10 + 0.8 * 5: "The weights sum to 1: apple's share shrinks too.",
         6.5: "This is the mean of 8 and 5: the new banana has half of all the weight in it.",
-        (2 * 9 + 5) / 3: "This is the mean of 9, 9 and 5. The output was 8 before (at temperature "
-            "1), and no three entries share alike here.",
+        23 / 3: "Then apple would have 0.533 of the weight. Ratios stay 1.5 : 1 : 1.",
         (2 * 8 + 5) / 3: "This is the mean of 8, 8 and 5. The new banana has not a third of the "
             "weight: apple has more than each banana.",
         1.5 / 3.5: "This is apple's weight. The output is asked for.",
+        0.43: "This is apple's weight. The output is asked for.",
         1.5 / 3.5 * 10: "This is what apple gives. The bananas give something, too.",
         0.5 * 10 + 0.5 * 5: "Ratios stay 1.5 : 1 : 1.",
         7.1: "Rounded too far: give two decimals.",
@@ -61,7 +61,7 @@ check_by_hand = Ladder("by_hand", [
         3: "Three only bring it down to 6.7.",
         4.75: "There the output would be 6.2 itself. Give a whole number, and go below.",
         7: "This many bring it below 6 already. It is to be below 6.2.",
-        13: "So it is if the weights are as 4 : 1, as in (c). At temperature 1 they are as 1.5 : 1.",
+        13: "So it is if the weights are as 4 : 1. At temperature 1 they are as 1.5 : 1.",
     }, hint="With m bananas the output is (15 + 5 m) / (1.5 + m).", rtol=0),
 ], asks="the rungs of the exercise \"A look-up by hand\"")
 # fmt: on
@@ -80,6 +80,20 @@ STOCK = np.array([[10.0, 1.0], [5.0, 2.0], [2.0, 7.0]])
 KEYS_3 = np.array([[2.0, -0.5, 1.0], [1.7, 0.4, 0.0], [-1.0, 2.0, 0.5]])
 ASKED = np.array([[1.5, 0.0], [-0.2, 0.9]])
 TEN = np.array([[10.0], [5.0], [2.0]])
+
+
+def _clipped(q, k, v, temperature, answer):
+    """What to say of scores that were cut off somewhere, so that exp does not overflow."""
+    s, right = q @ k.T / temperature[:, None], my_soft_lookup(q, k, v, temperature)
+    for most in (20, 30, 50, 80, 88, 100, 200, 300, 500, 600, 700, 709):
+        e = np.exp(np.clip(s, -most, most))
+        cut = e / e.sum(axis=1, keepdims=True) @ v
+        if not np.allclose(cut, right) and answer.shape == cut.shape and np.allclose(answer, cut):
+            return (
+                "Did you clip the scores? Two that lie beyond the clip then count alike, however "
+                "far apart. Subtract the largest score instead."
+            )
+    return ""
 
 
 def _draw_lookup(rng: np.random.Generator) -> tuple:
@@ -174,15 +188,12 @@ summed to one number: A value has d_v numbers, and so has the output: do not add
 NaN made 0: Where scores are large you replace NaN. Subtract the largest score: then none occurs.
     e = np.exp(s)
     return np.nan_to_num(e / e.sum(axis=1, keepdims=True)) @ v
-clipped: You clip the scores. Two that lie beyond the clip then count alike, however far apart. \
-Subtract the largest score instead.
-    e = np.exp(np.clip(s, -700, 700))
-clipped at 50: You clip the scores. Two that lie beyond the clip then count alike, however far \
-apart. Subtract the largest score instead.
-    e = np.exp(np.clip(s, -50, 50))
 minimum subtracted: With the smallest score subtracted the others are all above 0, and exp of a \
 large one is still infinite. Subtract the largest.
     e = np.exp(s - s.min(axis=1, keepdims=True))
+one minimum for all: With the smallest score subtracted the others are all above 0, and exp of a \
+large one is still infinite. Subtract the largest, in each row.
+    e = np.exp(s - s.min())
 mean subtracted: Scores far above their mean still overflow. Subtract the largest score.
     e = np.exp(s - s.mean(axis=1, keepdims=True))
 maximum from 0: Your maximum begins at 0. Where all scores are far below it each exponential is 0, \
@@ -200,6 +211,7 @@ that, all exponentials are computed as 0, and 0 / 0 is not a number.
         "s = q @ k.T / temperature[:, None]",
     ],
     draw=_draw_lookup,
+    note=_clipped,
 )
 
 # --- Why the walker stands still --------------------------------------------------------------
@@ -278,6 +290,9 @@ more.
 plain mean of the keys subtracted: The mean of the keys is to be the weighted one, p @ k.
     pull = p[:, None] * v
     return pull.T @ (k - k.mean(axis=0)) / temperature
+the mean key: There are no values in this. Each key counts by its weight times how far its value \
+is from the answer.
+    return p @ k / temperature
 slope of the weights: This is how the weights change, [n, d]. Blend it with the values, as the \
 weights themselves.
     return (np.diag(p) - np.outer(p, p)) @ k / temperature

@@ -55,6 +55,10 @@ not that cold: very cold
     s = q @ k.T / np.maximum(temperature, 0.01)[:, None]
 root of the temperature: s = q @ k.T / temperature[:, None] ** 0.5
 in float32: s = (q @ k.T / temperature[:, None]).astype(np.float32)
+clipped: Did you clip
+    s = np.clip(q @ k.T / temperature[:, None], -50, 50)
+clipped far above: Did you clip
+    s = np.minimum(q @ k.T / temperature[:, None], 709)
 clipped far out: s = np.clip(q @ k.T / temperature[:, None], -300, 300)
 the last temperature for all: s = q @ k.T / temperature[-1]
 eight keys: drawn
