@@ -93,4 +93,4 @@ def test_what_is_said(every):
 def test_both_axes_are_named(every):
     for seen in every[0].seen:
         for kind in ("hard", "soft"):
-            assert [seen[f"{kind}-axis{n}"]["words"] for n in (0, 1)] == ["→ edible", "↑ size"]
+            assert [seen[f"{kind}-axis{n}"]["words"] for n in (0, 1)] == ["edible →", "↑ size"]
