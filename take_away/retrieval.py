@@ -40,12 +40,13 @@ def test():
         step = np.eye(4)[d] * 1e-5
         up, down = (soft_lookup(q[0] + s, k, v)[0] for s in (step, -step))
         assert np.allclose(slope(q[0], k, v)[:, d], (up - down) / 2e-5)
-    # A long query is a cold one: its slope is gone.
+    # A long query is a cold one: its slope is nearly gone.
     assert np.abs(slope(200 * q[0], k, v)).max() < 1e-9
 
 
 test()
-# A head of SmolLM2-135M: keys of 64 numbers, so the temperature is 8.
+# Random numbers in the shape of a head of SmolLM2-135M, whose keys have
+# 64 numbers each: so the temperature is 8.
 q, k, v = np.random.default_rng(1).normal(size=(3, 9, 64))
 output, weights = soft_lookup(q, k, v, temperature=math.sqrt(64))
 print(output.shape, "largest weights", weights.max(axis=1).round(2))

@@ -12,6 +12,8 @@ const NAMED = [3, 5, 7, 9]; // those with a number
 const LAYER = 0.1; // how much greener each level is
 const TITLES = { hard: "the best match alone", soft: "a bit of everything" };
 const SPOTS = [[1.1, -2.3], [1.9, 1.5], [-2.1, -0.2]]; // where the heights of terraces stand
+const AXES = ["edible →", "↑ size"]; // what the two numbers of a place mean
+const DOTTED = { "stroke-width": 1.5, "stroke-dasharray": "1.5 4" }; // a key is no wall
 const LENGTH = 100; // what each path counts as long, whatever its pixels
 const WALK = 1800; // ms
 
@@ -76,8 +78,10 @@ function mapMarks({ kind, box, middle, unit, narrow }, { query, walked }, given)
     rect(name("land"), box, "v-fill", 0.06),
     ...(kind === "hard" ? terraces : slopes)({ box, middle, unit, at, name, small, narrow }, given),
     rect(name("frame"), box, "none", 1, { stroke: "var(--ae-line)" }),
+    text(name("axis0"), [x + width - 5, y + small + 2], AXES[0], "ink", small, "end"),
+    text(name("axis1"), [x + 5, y + small + 2], AXES[1], "ink", small, "start"),
     ...given.keys.flatMap((_, j) => [
-      line(name(`key${j}`), [middle, tips[j]], "k", { "stroke-width": 2 }),
+      line(name(`key${j}`), [middle, tips[j]], "k", DOTTED),
       disc(name(`tip${j}`), tips[j], given.wide > 1 ? 2 : 3.5, "k-fill"),
       ...(given.wide > 1 ? [] : [label(name(`name${j}`), tips[j], j, narrow, given.names[j])]),
     ]),

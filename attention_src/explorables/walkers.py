@@ -18,7 +18,7 @@ STOCK = np.array([10, 5, 2])
 WANTED = 10
 RATE = 0.04
 STEPS = 400
-START = {1: [-1.0, 0.8], 4: [-2.8, 1.0]}  # in the land, and in one four times as wide
+START = {1: [-1.0, 0.8], 4: [-3.6, 1.2]}  # in the land, and in one four times as wide
 
 
 def make(*, far: bool = False) -> Explorable:
@@ -46,7 +46,8 @@ def make(*, far: bool = False) -> Explorable:
     return Explorable(
         given,
         "Two maps of one land with the same start. On the left three flat terraces, 10, 5 and 2 "
-        "high, with cliffs between them; on the right a slope in contour lines from 3 to 9.",
+        "high, with cliffs between them; on the right a slope in contour lines from 3 to 9. To the "
+        "right things are more edible, upwards they are larger.",
         f"An interactive figure: {seen}. At ({q[0]}, {q[1]}) the best match alone answers {best}, "
         f"a bit of everything {blend:.2f}. Walk downhill on the error, and drag the start. It "
         "needs JavaScript; here is the land before the walk.",

@@ -7,7 +7,7 @@ from drawn import box, figures, points
 from attention_src.explorables.walkers import KEYS, START, STOCK
 from attention_src.softmax.reference import softmax
 
-STARTS = [[-1, 0.8], [0, 0], [2.9, -3.4], [1.1, 1.2], [-2.8, 1], [-2.3, -3.1], [2, 2.4]]
+STARTS = [[-1, 0.8], [0, 0], [2.9, -3.4], [1.1, 1.2], [-3.6, 1.2], [-2.3, -3.1], [2, 2.4]]
 LEVELS = range(3, 10)
 
 
@@ -86,5 +86,11 @@ def test_what_is_said(every):
     said = {tuple(one.now["query"]): one.said for one in every[1::2]}
     assert every[0].said == "Start (−1.0, 0.8): the left walker hears 2, the right one 2.11."
     assert said[-1, 0.8] == "Left: 2 before, 2 after 400 steps. Right: 2.11, then 9.80."
-    assert said[-2.8, 1] == "Left: 2 before, 2 after 400 steps. Right: 2.00, then 2.00."
+    assert said[-3.6, 1.2] == "Left: 2 before, 2 after 400 steps. Right: 2.00, then 2.00."
     assert [START[wide] for wide in (1, 4)] == [STARTS[0], STARTS[4]]
+
+
+def test_both_axes_are_named(every):
+    for seen in every[0].seen:
+        for kind in ("hard", "soft"):
+            assert [seen[f"{kind}-axis{n}"]["words"] for n in (0, 1)] == ["edible →", "↑ size"]

@@ -20,13 +20,14 @@ def round_dictionary(angle=evenly, t=lambda n: 2e-5, keys=lambda k: k):
 
 RIGHT = {
     ex.check_soft_lookup: """
-by logarithms: return np.exp(s - np.logaddexp.reduce(s)) @ v
-by pairs:
-    return (v / np.exp(np.minimum(s - s[:, None], 700)).sum(axis=1, keepdims=True)).sum(axis=0)
+by logarithms: return np.exp(s - np.logaddexp.reduce(s, axis=1, keepdims=True)) @ v
+queries divided first: s = (q / temperature.reshape(-1, 1)) @ k.T
+keys in the rows:
+    s = (k @ q.T / temperature).T
 by loops:
-    + s = [sum(a * b for a, b in zip(key, q)) / temperature for key in k.tolist()]
-    + e = [np.exp(score - max(s)) for score in s]
-    + return [sum(p * row[c] for p, row in zip(e, v)) / sum(e) for c in range(len(v[0]))]
+    + e = [np.exp(k @ x / t - (k @ x / t).max()) for x, t in zip(q, temperature)]
+    + return [(w / w.sum() @ v).tolist() for w in e]
+by einsum: return np.einsum("mn,nc->mc", e / e.sum(axis=1, keepdims=True), v)
 """,
     ex.check_slope: """
 by the keys: return (p[:, None] * v).T @ (k - p @ k) / temperature
@@ -49,18 +50,22 @@ COLD, ONE = "cold enough", "one positive number"
 SLY = {
     ex.check_soft_lookup: """
 a little in the sum: Twelve digits are judged
-    return e / (e.sum() + 1e-9) @ v
+    return e / (e.sum(axis=1, keepdims=True) + 1e-9) @ v
 not that cold: very cold
-    s = k @ q / max(temperature, 0.01)
-root of the temperature: s = k @ q / temperature**0.5
-in float32: s = (k @ q / temperature).astype(np.float32)
-clipped: s = np.clip(k @ q / temperature, -50, 50)
+    s = q @ k.T / np.maximum(temperature, 0.01)[:, None]
+root of the temperature: s = q @ k.T / temperature[:, None] ** 0.5
+in float32: s = (q @ k.T / temperature[:, None]).astype(np.float32)
+clipped: Did you clip
+    s = np.clip(q @ k.T / temperature[:, None], -50, 50)
+clipped far above: Did you clip
+    s = np.minimum(q @ k.T / temperature[:, None], 709)
+clipped far out: s = np.clip(q @ k.T / temperature[:, None], -300, 300)
+the last temperature for all: s = q @ k.T / temperature[-1]
 eight keys: drawn
-    return e[:8] / e[:8].sum() @ v[:8]
+    return (e / e.sum(axis=1, keepdims=True))[:, :8] @ v[:8]
 """,
     ex.check_slope: """
 root of the temperature: return pull.T @ k / temperature**0.5
-divided twice: return pull.T @ k / temperature**2
 the first output for all: return np.repeat(pull.T[:1] @ k, v.shape[1], axis=0) / temperature
 the largest value subtracted: pull = p[:, None] * (v - v.max(axis=0))
 the best key alone: pull = np.eye(len(k))[p.argmax()][:, None] * (v - p @ v)
@@ -70,9 +75,13 @@ clipped: return np.clip(pull.T @ k / temperature, -2, 2)
         "fixed and just too warm": (round_dictionary(t=lambda n: 2e-4), COLD),
         "gap to the opposite": (round_dictionary(t=lambda n: 2 / 30), COLD),
         "linear in n": (round_dictionary(t=lambda n: 0.05 / n), COLD),
-        "its inverse": (round_dictionary(t=lambda n: 30 / gap(n)), COLD),
+        "its inverse": (round_dictionary(t=lambda n: 30 / gap(n)), "One over that"),
         "end met twice": (round_dictionary(lambda n: np.linspace(0, 2 * np.pi, n)), "end twice"),
-        "degrees": (round_dictionary(lambda n: 360 * np.arange(n) / n), COLD),
+        "degrees": (round_dictionary(lambda n: 360 * np.arange(n) / n), "radians"),
+        "degrees, as cold as need be": (
+            round_dictionary(lambda n: 360 * np.arange(n) / n, lambda n: gap(n) / 30),
+            "radians",
+        ),
         "random": (round_dictionary(lambda n: np.random.default_rng(0).uniform(0, 7, n)), COLD),
         "one size forgotten": (round_dictionary(t=lambda n: (n == 97) + 2e-5), "for n = 97"),
         "too cold to compute": (round_dictionary(t=lambda n: 1e-320), "scores overflow"),
