@@ -231,6 +231,14 @@ def test_colab_and_download(page, soups):
     assert json.loads(served.read_text("utf-8")) == json.loads(chapter.notebook.read_text("utf-8"))
 
 
+@pytest.mark.parametrize("page", BOOK)
+def test_what_an_explorable_brings_stands_once(page, soups):
+    shown = soups[page].select(".attention-explorable")
+    brought = [part.get_text() for one in shown for part in one.select("style, script")]
+    assert len(brought) == len(set(brought))
+    assert len(brought) >= len({one["data-explorable"] for one in shown})
+
+
 def test_one_style_sheet_and_deferred_scripts(soups):
     for page in BOOK:
         sheets = soups[page].select("link[rel~=stylesheet]")

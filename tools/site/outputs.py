@@ -29,6 +29,7 @@ from sphinx.util import logging
 from tools.book.chapters import Book, Chapter
 from tools.book.freshness import own_cells, why_stale
 
+_BROUGHT = re.compile(r"<script\b.*?</script>\n?|<style\b.*?</style>\n?", re.S)
 COLUMNS = 80  # of a page
 STALE = "stale_chapters"  # of the app: what fill_cache found, for stale_pages
 _log = logging.getLogger(__name__)
@@ -41,7 +42,21 @@ def with_outputs(chapter: Chapter) -> nbformat.NotebookNode:
     stored = own_cells(nbformat.read(chapter.notebook, as_version=4))
     for cell, ran in zip(code, stored, strict=True):
         cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+    _bring_once([output for cell in code for output in cell.outputs])
     return notebook
+
+
+def _bring_once(outputs: list[nbformat.NotebookNode]) -> None:
+    """Leave script and style out where an explorable stands on the page again."""
+    seen: set[str] = set()
+    for output in outputs:
+        page = output.get("data", {}).get("text/html", "")
+        if "attention-explorable" not in page:
+            continue
+        for part in set(_BROUGHT.findall(page)):
+            page = page.replace(part, "") if part in seen else page
+            seen.add(part)
+        output["data"]["text/html"] = page
 
 
 def can_execute() -> bool:
