@@ -137,10 +137,11 @@ def module(name: str) -> ModuleType:
 
 
 def states(name: str) -> list[dict]:
-    """What the maker of an explorable takes for each of its states: {} for the usual one.
+    """What the maker of an explorable takes for each of its states.
 
     Args:
         name: one of NAMES
+    Returns: {} for the usual one, and {"state": name} for each other
     """
     return [{}, *({"state": state} for state in list(getattr(module(name), "STATES", ()))[1:])]
 
