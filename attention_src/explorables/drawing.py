@@ -34,7 +34,13 @@ class Explorable:
 
 
 def file_of(name: str, state: str = "") -> Path:
-    """Where the still of an explorable is, in one of its states."""
+    """Where a still is.
+
+    Args:
+        name: of the explorable
+        state: which of its states, "" for the usual one
+    Returns: the file's path
+    """
     return STILLS / (f"{name}-{state}.svg" if state else f"{name}.svg")
 
 
