@@ -2,11 +2,14 @@
 
 import sys
 
+import numpy as np
 import pytest
 
+from attention_src.attention.reference import attention
 from attention_src.exercises import kvcache as ex
 from attention_src.exercises.engine import running
 from attention_src.exercises.engine.checking import passed
+from attention_src.rope.reference import rotate
 
 
 def test_a_right_answer_is_praised_once_and_may_be_kept(capsys):
@@ -42,3 +45,54 @@ def test_an_error_shows_the_line_of_the_answer():
         return keys[99_999], values
 
     assert "return keys[99_999], values" in ex.check_append_and_read(stumbles).message
+
+
+def compares(start, rows=lambda q, k, v, n: attention(*_turned(q, k), v, causal=True)[n:], **how):
+    """A learner's test: one text in pieces, against `rows` of the tokens so far."""
+    text = np.random.default_rng(0).normal(size=(3, 12, 8))
+    go_on, n = start(), 0
+    for n_new in (5, 1, 1, 4, 1):
+        begin = 0 if how.get("again") else n
+        o = go_on(*text[:, begin : n + n_new].copy())[-n_new:]
+        right = rows(*text[:, : n + n_new], n)
+        if how.get("exact"):
+            assert (o == right).all()
+        assert np.allclose(o, right, atol=1e-5)
+        n += n_new
+
+
+def _turned(*arrays):
+    return (rotate(x, np.arange(len(x))) for x in arrays)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"rows": lambda q, k, v, n: attention(q, k, v, causal=True)[n:]}, "never rotates"),
+        ({"rows": lambda q, k, v, n: attention(*_turned(q, k), v)[n:]}, "without a causal mask"),
+        (
+            {"rows": lambda q, k, v, n: attention(*_turned(q[n:], k[n:]), v[n:], causal=True)},
+            "keeps nothing",
+        ),
+        ({"again": True}, "old tokens again"),
+        ({"exact": True}, "with a tolerance"),
+        ({"rows": lambda q, k, v, n: v[n:] + 1}, "may lack the causal mask"),
+    ],
+)
+def test_a_test_that_refuses_right_caches_hears_why(how, said):
+    message = ex.check_cache_test(lambda start: compares(start, **how)).message
+    assert "refuses a right" in message and said in " ".join(message.split())
+    assert "Likely cause" in message
+
+
+@pytest.mark.parametrize(
+    ("e", "f", "said"),
+    [
+        (4270, 6460, "passed"),
+        (4.257, 6460, "in a millisecond"),
+        (4257, 8500, "Only the caches shrink"),
+    ],
+)
+def test_tokens_a_second_may_follow_from_rounded_rungs(e, f, said):
+    message = ex.check_token_ladder(4.78, 131072, 122_000, 15.0, e, f).message
+    assert said in " ".join(message.split())

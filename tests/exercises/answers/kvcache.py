@@ -195,7 +195,7 @@ cut off: should raise ValueError
     end = min(length + k_new.shape[-2], keys.shape[-2])
     keys[..., length:end, :] = k_new[..., : end - length, :]
     values[..., length:end, :] = v_new[..., : end - length, :]
-refuses an exact fit: room for
+refuses an exact fit: An exact fit is a fit
     if end >= keys.shape[-2]:
 another error: IndexError
     raise IndexError("full")
