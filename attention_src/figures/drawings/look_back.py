@@ -7,8 +7,8 @@ from attention_src.figures.drawings.one_vector import READ, begun, chain, states
 
 ALT = (
     "Five states of the encoder over the letters of stone are joined to the context of step 2, one "
-    "by a thick line, four by thin ones; the decoder, which begins with the last state, writes the t "
-    "of notes from it."
+    "by a thick line, four by thin ones; the decoder, which begins with the last state, writes the "
+    "t of notes from it."
 )
 WRITTEN, STEP = "notes", 2
 _EXPS = [math.exp(4 if letter == WRITTEN[STEP] else 0) for letter in READ]
