@@ -16,6 +16,10 @@ FAST, SLOW = 350, 5600  # steps to about two thirds of the 8-letter words
 check_budget = Ladder("budget", [
     Rung("a", "the longest word that fits into 52 signs", WIDTH // LETTER, {
         WIDTH / LETTER: "Whole letters only: round down.",
+        round(WIDTH / LETTER, 2): "Whole letters only: round down.",
+        round(WIDTH / LETTER, 1): "Whole letters only: round down.",
+        8: "Eight is what they practised. Would a longer word fit?",
+        WIDTH: "These are the signs. A letter takes more than one: log2(26).",
         WIDTH // LETTER + 1: "This one needs more than 52 bits. Round down.",
         WIDTH // 5: "With 5 bits for each letter. Words can share bits.",
         WIDTH // math.log(26): "This is the natural logarithm. Bits need base 2.",
@@ -174,22 +178,26 @@ def _noise(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
+ROUNDS = (
+    "If you compare with == or array_equal, it is refused for rounding alone: allow for "
+    "differences of 1e-5."
+)
 check_looking_test = TestCheck(
     "my_looking_test",
     asks="test(attention), which raises AssertionError if the weights do not follow the content",
     of=dot,
-    right="""
-dot: each score sees its own state and nothing else
-general: a matrix between q and h looks at h all the same
+    right=f"""
+dot: each score sees its own state and nothing else. {ROUNDS}
+general: a matrix between q and h looks at h all the same. {ROUNDS}
     s = (h @ _noise(1, q.shape[1], h.shape[1]).T @ q.T).T
-additive: tanh and a vector make a score of content too
+additive: tanh and a vector make a score of content too. {ROUNDS}
     s = (q @ _noise(2, q.shape[1], 6))[:, None] + h @ _noise(3, h.shape[1], 6)
     + s = np.tanh(s) @ _noise(4, 6)
-distance: the distance from q to a state is content
+distance: the distance from q to a state is content. {ROUNDS}
     s = -((q[:, None] - h) ** 2).sum(axis=-1)
 float32: it computes in float32, so allow for differences of 1e-5
     s = q.astype(np.float32) @ h.astype(np.float32).T / np.float32(np.sqrt(q.shape[1]))
-from the last: the order of adding up is no place
+from the last: the order of adding up is no place. {ROUNDS}
     s = np.array([[row @ state for state in h[::-1]] for row in q])[:, ::-1]
     e = np.exp(np.clip(s, -300, 300))
 """,
@@ -228,7 +236,8 @@ whole table: its rows sum to 1 on average alone. Do you look at each row's sum?
     return e / e.sum() * len(q)
 one step by place: one step is blind. Do you look at all rows?
     + s[-1:] = q[-1:] @ _noise(5, q.shape[1], len(h))
-faint: a hundredth of each row goes to the last place. Is your tolerance small enough?
+faint: a hundredth of each row goes to the last place. Did the last place move, and is your \
+tolerance small enough?
     return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]
 """,
     hints=[

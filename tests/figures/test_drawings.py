@@ -136,8 +136,9 @@ def test_the_weights_of_the_look_back():
 def test_one_vector_is_handed_on_to_every_step():
     for svg, _, _ in arrangements("one_vector", {}):
         boxes = re.findall(r'<rect [^>]*fill="(#\w+)"', svg)
-        # Of the reader's states the last alone, and the context; all of the writer's.
-        assert boxes == ["#767676"] * 4 + ["#d55e00"] * 2 + ["#0072b2"] * 5
+        # Of the reader's states the last alone, the context, and what the writer begins with, the
+        # last again; all of the writer's.
+        assert boxes == ["#767676"] * 4 + ["#d55e00"] * 3 + ["#0072b2"] * 5
 
 
 def test_a_new_token_changes_the_old_ones_without_a_mask_alone():

@@ -21,13 +21,13 @@ def recorded(**labels: Any) -> list[dict[str, Any]]:
 
     Args:
         **labels: such as task="copy", attends=False, steps=700; the width, where it is not named,
-            is that of the chapter, and the rate 0.01
+            is that of the chapter, the rate 0.01, and the writer starts where the reader stopped
     Returns: a dict for each seed, in order: its labels; whole, the share of 500 words of each of
         LENGTHS that came out right, in %; and, where it attends, where it looked
     Raises:
         ValueError: nothing was recorded with these labels
     """
-    wanted = {"width": None, "rate": 0.01, **labels}
+    wanted = {"width": None, "rate": 0.01, "blank": False, **labels}
     found = [run for run in _runs() if wanted.items() <= run.items()]
     if not found:
         raise ValueError(f"labels are {labels}; no run of {RECORDED.name} has them")

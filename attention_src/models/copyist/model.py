@@ -14,16 +14,17 @@ class Copyist(nn.Module):
             average of all of them, with additive scores
         width: of the states; None = 48 with attention and 52 without, so that both have as many
             parameters, up to one per cent
+        blank: True = the writer starts from zeros; False = from the reader's last state
     """
 
-    def __init__(self, attends: bool, width: int | None = None) -> None:
+    def __init__(self, attends: bool, width: int | None = None, blank: bool = False) -> None:
         super().__init__()
         d, real = width or (48 if attends else 52), torch.float64
         self.vector_of = nn.Embedding(len(LETTERS), 32, dtype=real)
         self.encoder = nn.GRU(32, d, batch_first=True, dtype=real)
         self.decoder = nn.GRU(32, d, batch_first=True, dtype=real)
         self.answer = nn.Linear(2 * d, 26, dtype=real)
-        self.attends = attends
+        self.attends, self.blank = attends, blank
         if attends:
             self.w_q = nn.Linear(d, 32, bias=False, dtype=real)
             self.w_k = nn.Linear(d, 32, dtype=real)
@@ -56,6 +57,7 @@ class Copyist(nn.Module):
             weights: [batch, m, n]
         """
         h, last = self.encoder(self.vector_of(word))
-        q, _ = self.decoder(self.vector_of(written), last)
+        first = torch.zeros_like(last) if self.blank else last
+        q, _ = self.decoder(self.vector_of(written), first)
         p = self.weights(q, h)
         return self.answer(torch.cat([q, p @ h], dim=-1)), p

@@ -30,9 +30,10 @@ PLAN: list[tuple[str, bool, int, dict[str, Any]]] = [
     *[("copy", ONE, steps, {"width": 104}) for steps in (700, 2800)],
     ("copy", ONE, 11200, {"width": 26}),
     *[("backwards", ONE, steps, {}) for steps in (700, 1400, 2800)],
-    *[("shuffled", ONE, steps, {}) for steps in (700, 1400, 2800)],
+    *[("exchanged", ONE, steps, {}) for steps in (700, 1400, 2800)],
     *[("backwards", TWO, steps, {}) for steps in (700, 1400)],
     *[("copy", attends, 700, {"rate": r}) for r in (0.005, 0.02) for attends in (ONE, TWO)],
+    ("copy", TWO, 700, {"blank": True}),
 ]
 
 
@@ -75,7 +76,7 @@ def main() -> None:
     for task, attends, steps, more in PLAN:
         for seed in range(starts(steps, more)):
             labels = {"task": task, "attends": attends, "steps": steps, "seed": seed}
-            labels |= {"width": None, "rate": 0.01, **more}
+            labels |= {"width": None, "rate": 0.01, "blank": False, **more}
             if any(labels.items() <= run.items() for run in kept["runs"]):
                 continue
             model = train(task, attends, seed, steps=steps, **more)

@@ -100,6 +100,12 @@ REVERSALS = {
 }
 
 
+def equal(attention):
+    q, h = draws()
+    assert np.array_equal(attention(q, h[::-1]), attention(q, h)[:, ::-1])
+    assert (attention(q, h).sum(axis=1) == 1).all()
+
+
 def unchanged(attention):
     q, h = draws()
     assert np.allclose(attention(q, h), attention(q, h[::-1]), atol=1e-5)
@@ -134,11 +140,13 @@ three states:
         "no sums": (a_test(sums=False), "caught 13 of 16"),
         "no signs": (a_test(signs=False), "caught 14 of 16"),
         "a turn of the circle": (a_test(order=[1, 2, 3, 4, 5, 6, 0]), "of 16"),
+        "first two exchanged": (a_test(order=[1, 0, 2, 3, 4, 5, 6]), "caught 15 of 16"),
         "last two exchanged": (a_test(order=[0, 1, 2, 3, 4, 6, 5]), "of 16"),
         "mean of the sums": (mean_of_the_sums, "caught 15 of 16"),
         "first row": (a_test(rows=slice(1)), "caught 15 of 16"),
         "loose": (a_test(atol=0.1), "of 16"),
-        "to the last bit": a_test(atol=0),
+        "to the last bit": (a_test(atol=0), "allow for"),
+        "equal to the last bit": (equal, "for rounding alone"),
         "same order": (a_test(order=np.arange(7)), "of 16"),
         "unchanged": (unchanged, "refuses a right implementation"),
         "queries moved": (queries_moved, "of 16"),
