@@ -35,13 +35,14 @@ def fit(model, pairs, steps=1000, batch=1000, m=1, rate=0.02):
     return model
 
 
-def similarity(table, a, b, draws=10_000):
-    """Cosine of rows a and b; share of random pairs that have less."""
+def similarity(table, a, b):
+    """Cosine of rows a and b; what share of other rows has less with a,
+    and with b. If these two differ much, try table - table.mean(0)."""
     unit = normalize(table, dim=-1)
-    i, j = torch.randint(len(table), (2, draws))
-    random = (unit[i] * unit[j]).sum(dim=-1)[i != j]
+    others = [i for i in range(len(table)) if i not in (a, b)]
     cosine = unit[a] @ unit[b]
-    return cosine.item(), (random < cosine).float().mean().item()
+    less = (unit[others] @ unit[[a, b]].T < cosine).float().mean(dim=0)
+    return cosine.item(), *less.tolist()
 
 
 torch.manual_seed(0)
@@ -52,6 +53,7 @@ pairs = torch.stack([noun, verb], dim=1)
 table = fit(SkipGram(10, 8), torch.cat([pairs, pairs.flip(1)])).word.weight
 used_alike, met = similarity(table, 0, 1), similarity(table, 0, 4)
 assert used_alike[0] > 0.8 > met[0]  # 0 and 1 never met; 0 and 4 did
+assert used_alike[1:] == (1, 1)  # no other row is as near to 0, or to 1
 print(f"used alike {used_alike[0]:.2f}, met {met[0]:.2f}")
 with torch.device("meta"):  # no memory: sizes alone
     paper = SkipGram(692_000, 300)  # the paper's; m = 5 or 15

@@ -161,6 +161,16 @@ def _moved(w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray) -> Valu
         return ValueError("You changed w and left k as it was, so products moved. k must undo it.")
     if np.array_equal(w2, w):
         return ValueError("You changed k and left w as it was. Rows 0 and 1 of w must move.")
+    if len(w) > 2 and np.array_equal(w2[2:], w[2:]):
+        return ValueError(
+            "You moved rows 0 and 1 of w alone. What you undo in k is undone for all rows of w, so "
+            "all of them have to be stretched."
+        )
+    return _along_one_direction(w, k, w2, k2) or _by_a_matrix(w, k, w2, k2)
+
+
+def _by_a_matrix(w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray) -> ValueError | None:
+    """What was done to k, if w2 = w A for one A alone."""
     if np.linalg.matrix_rank(w) < w.shape[1]:
         return None  # more than one A makes w2 of w
     a = np.linalg.lstsq(w, w2, rcond=None)[0]
@@ -177,6 +187,43 @@ def _moved(w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray) -> Valu
 
 
 _UNDO = "With w A, the table k has to become k (A^-1)^T."
+
+
+def _along_one_direction(
+    w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray
+) -> ValueError | None:
+    """What went wrong with the factors, if w and k were stretched along one direction."""
+    directions, added = [], []
+    for before, after in ((w, w2), (k, k2)):
+        _, s, vt = np.linalg.svd(after - before)
+        along = before @ vt[0]
+        if s[1:].max(initial=0) > 1e-9 * s[0] or not along.any():
+            return None  # not along one direction
+        directions.append(vt[0])
+        added.append((after - before) @ vt[0] @ along / (along @ along))
+        if not np.allclose((after - before) @ vt[0], added[-1] * along, rtol=1e-6):
+            return None
+    a, b = added  # along u, w is stretched 1 + a times, k 1 + b times
+    if abs(directions[0] @ directions[1]) < 1 - 1e-9 or np.isclose(a, b):
+        return None
+    if abs((1 + a) * (1 + b) - 1) < 1e-14 * abs(a):
+        return None  # undone, but for digits that were lost
+    if any(np.isclose(product, 1, rtol=1e-6) for product in (a * b, a * (1 + b), (1 + a) * b)):
+        return ValueError(
+            "You added s times the part along u. The part is in there once already: to have it s "
+            "times, add s - 1 times, in w and in k."
+        )
+    parting = w[0] / np.linalg.norm(w[0]) - w[1] / np.linalg.norm(w[1])
+    squared = -a * b / (a + b) if a + b else 0  # the squared length that u had, if u is to blame
+    if any(np.isclose(squared, u @ u, rtol=1e-6) for u in (parting, w[0] - w[1])):
+        return ValueError(
+            f"Your direction u has the length {squared**0.5:.3g}. Divide it by that: `w @ u` and "
+            "`np.outer` both count it."
+        )
+    return ValueError(
+        f"Along your direction w is stretched {1 + a:.4g} times and k {1 + b:.4g} times. The two "
+        "should multiply to 1."
+    )
 
 
 def _not_opposite(w2: np.ndarray) -> ValueError | None:

@@ -86,6 +86,29 @@ def another_column(w, k):
     return np.hstack([w, far]), np.hstack([k, np.zeros((len(k), 1))])
 
 
+def not_of_length_1(w, k):
+    u = parting(w)
+    return w + (1e4 - 1) * np.outer(w @ u, u), k + (1e-4 - 1) * np.outer(k @ u, u)
+
+
+def s_for_s_less_1(in_w, in_k):
+    """Both tables, with s in place of s - 1 in w, in k or in both."""
+
+    def my_twin(w, k):
+        u = parting(w) / np.linalg.norm(parting(w))
+        return (
+            w + (1e4 - (not in_w)) * np.outer(w @ u, u),
+            k + (1e-4 - (not in_k)) * np.outer(k @ u, u),
+        )
+
+    return my_twin
+
+
+def two_rows(w, k):
+    w2, k2 = along(parting(w), w, k)
+    return np.vstack([w2[:2], w[2:]]), k2
+
+
 TWINS = {
     "a thousand times": lambda w, k: along(parting(w), w, k, 1e3),
     "any matrix": by_a_matrix(lambda a: np.linalg.inv(a).T),
@@ -113,6 +136,15 @@ NO_TWINS = {
     "a third of it": (lambda w, k: along(parting(w), w, k, 1 / 1e4), "the cosine"),
     "too far": (lambda w, k: along(parting(w), w, k, 1e12), "digits were lost"),
     "float32": (lambda w, k: tuple(x.astype(np.float32) for x in ex.my_twin(w, k)), "digits"),
+    "u not of length 1": (not_of_length_1, "u has the length"),
+    "s in both": (s_for_s_less_1(True, True), "add s - 1 times"),
+    "s in w": (s_for_s_less_1(True, False), "add s - 1 times"),
+    "s in k": (s_for_s_less_1(False, True), "add s - 1 times"),
+    "half undone": (
+        lambda w, k: (along(parting(w), w, k)[0], along(parting(w), w, k, 1e3)[1]),
+        "should multiply to 1",
+    ),
+    "rows 0 and 1 alone": (two_rows, "rows 0 and 1 of w alone"),
     "w2 alone": (lambda w, k: ex.my_twin(w, k)[0], "should return (w2, k2)"),
     "text": (lambda w, k: ("w2", "k2"), "should return"),
     "nan": (lambda w, k: (w * np.nan, k), ""),
