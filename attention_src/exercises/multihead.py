@@ -363,11 +363,21 @@ check_bound = Ladder("bound", [
 
 # A head with the factor f moves weight from a to b: c_a falls and c_b rises by f for each unit.
 check_stuck = Ladder("stuck", [
-    Rung("a", "the error of v_a for v_a - v_b", (1 - 1) ** 2 + (1 + 0) ** 2, {
-        0.5: "This is the share that is left. As a mean square it is 2 times that.",
+    Rung("a", "the error for c_a = 0.6, c_b = 0", (1 - 0.6) ** 2 + (1 + 0) ** 2, {
+        ((1 - 0.6) ** 2 + 1) / 2: "This is the share that is left. As a mean square it is 2 times.",
+        (1 - 0.6) ** 2: "The report of b is missing in the answer, and its mean square is 1.",
+        0.6**2 + 1: "0.6 of v_a is in the answer. How much of it is missing?",
+        2 - 0.6**2: "The answer takes off more than its own mean square. Put c_a and c_b in.",
+        0.6**2: "That is the mean square of the answer. What does it miss?",
+        (1 - 0.6) + 1: "These are the misses. Square each.",
+        (1 - 0.6 + 1) ** 2: "Square each miss before you add: a product of two reports has mean 0.",
+        (1 + 0.6) ** 2: "v_a is wanted with a plus: 1 - c_a of it is missing. And what is of v_b?",
+        (1 + 0.6) ** 2 + 1: "v_a is wanted with a plus: 1 - c_a of it is missing.",
+        (1 - 0.6) ** 2 + (1 + 0.6) ** 2: "c_b is 0: no head looks at b.",
+        1: "That is the error for c_a = 1.",
         2: "That is what the answer 0 leaves.",
-        0: "The report of b is missing in the answer, and its mean square is 1.",
-    }, hint="The answer is v_a. By how much does it miss v_a - v_b?"),
+        4: "That is the error of v_a + v_b. Here c_a = 0.6, and c_b = 0.",
+    }, hint="How much of v_a is missing in the answer, and how much of v_b?"),
     Rung("b", "the slope for the factor +0.5", 2 * 0.5, {
         0.5: "The square has a derivative of 2 times what is squared.",
         -1: "It moves to b with a plus, so the error grows.",
@@ -381,8 +391,10 @@ check_stuck = Ladder("stuck", [
         1: "The factor's sign goes into the slope: it brings b in with a minus.",
         0.5: "The factor's sign goes into the slope, and the square gives a 2.",
         3: "That is the slope for the other head, whose factor is +1.5.",
+        -3: "The head that moves has the factor -0.5. 1.5 is the other's.",
     }, hint="c_a and c_b are 1 and 0 again. What has changed is f."),
     Rung("d", "the error when that head looks at b alone", (1 - 1.5) ** 2 + (1 - 0.5) ** 2, {
+        1: "That is the error before the head has moved; or the misses were added, then squared.",
         0.25: "One of two terms is missing; or this is the share, which is half of it.",
         0: "c_a is now 1.5, the factor of the other head alone, and c_b is -0.5.",
         0.5**2 + 1.5**2: "c_b is -0.5, and 1 + c_b is 0.5.",

@@ -64,7 +64,8 @@ def test_the_record_holds():
     then = cities_runs.recorded()
     assert cities_runs.by_signs() == then["by_signs"]
     assert cities_runs.by_random_start()["stuck"] == pytest.approx([4, 3, 3], abs=1)
-    assert list(cities_runs.by_heads().values()) == pytest.approx([11, 1, 0], abs=3)
+    for heads, counts in cities_runs.by_heads().items():
+        assert counts == pytest.approx(then["by_heads"][heads], abs=3)
     for name, (caught, of) in cities_runs.by_random_signs().items():
         assert of == then["by_random_signs"][name][1]
         assert caught == pytest.approx(then["by_random_signs"][name][0], abs=6)
@@ -72,5 +73,9 @@ def test_the_record_holds():
     assert now["kept"]["one head × 3"] == [now["solved"]] * 3
     assert now["kept"]["one sign turned"][0] == 0
     assert now["freed"]["one sign turned"] == [now["stuck"]] * 3
+    for steps, rows in cities_runs.by_fading().items():
+        assert len(rows["lost"]) == pytest.approx(len(then["by_fading"][steps]["lost"]), abs=4)
+        faded, alone = np.array(rows["lost"]).T
+        assert faded.max() < 0.4 and alone.min() > 0.85
     for widths, left in cities_runs.by_widths().items():
         assert left == pytest.approx(then["by_widths"][widths], rel=0.5, abs=0.01)
