@@ -107,9 +107,9 @@ def answer(w: Layers, n_heads: int, ab: np.ndarray, x: Tensor) -> Tensor:
         x: what all cities report [n, 12, 16]
     Returns: answers [layers, n, 16]
     """
-    seen = torch.einsum("rhbk,bkx->rhbx", look(w, n_heads, ab), x)  # p (x W_V) = (p x) W_V
-    heads = torch.einsum("rhbx,rxhd->rbhd", seen, w["w_v"].unflatten(-1, (n_heads, -1)))
-    return heads.flatten(-2) @ w["w_o"]
+    seen = (look(w, n_heads, ab)[..., None, :] @ x)[..., 0, :]  # p (x W_V) = (p x) W_V
+    w_v = w["w_v"].unflatten(-1, (n_heads, -1)).movedim(-2, 1)  # [layers, H, 16, d_v]
+    return (seen @ w_v).movedim(1, -2).flatten(-2) @ w["w_o"]
 
 
 def factors(w: Layers, n_heads: int) -> np.ndarray:
@@ -121,7 +121,7 @@ def factors(w: Layers, n_heads: int) -> np.ndarray:
     """
     w_v = w["w_v"].unflatten(-1, (n_heads, -1))
     w_o = w["w_o"].unflatten(-2, (n_heads, -1))
-    return torch.einsum("rxhd,rhdx->rh", w_v, w_o).numpy() / REPORT
+    return (w_v.permute(0, 2, 3, 1) * w_o).sum(dim=(-2, -1)).numpy() / REPORT
 
 
 @torch.no_grad()

@@ -30,28 +30,51 @@ STEPS = (500, 1000, 2000)
 
 
 def recorded() -> dict[str, Any]:
-    """What was measured."""
+    """What was measured.
+
+    Returns: of each experiment, by its name, what it gave
+    """
     found: dict[str, Any] = json.loads(RECORD.read_text("utf-8"))
     return found
 
 
 def stuck(start: Layers, n_heads: int, steps: int) -> np.ndarray:
-    """Which of these layers have not solved it after so many steps [layers]."""
+    """Which of these layers have not solved it.
+
+    Args:
+        start, n_heads: as for `train`
+        steps: of training
+    Returns: True where it is stuck [layers]
+    """
     return np.asarray(train(start, n_heads, steps)[1][-1] > SOLVED)
 
 
 def count(start: Layers, n_heads: int, steps: tuple[int, ...] = STEPS) -> list[int]:
-    """How many are stuck after each number of steps, each counted from the start."""
+    """How many are stuck.
+
+    Args:
+        start, n_heads: as for `train`
+        steps: numbers of them, each counted from the start
+    Returns: how many, for each of these
+    """
     return [int(stuck(start, n_heads, n).sum()) for n in steps]
 
 
 def by_random_start() -> dict[str, list[int]]:
-    """Ten starts of two heads, after 500, 1,000 and 2,000 steps."""
+    """Ten starts of two heads.
+
+    Returns: how many are stuck after 500, 1,000 and 2,000 steps
+    """
     return {"stuck": count(first_weights(0, 10), 2)}
 
 
 def by_signs(layers: int = 24) -> dict[str, list[int]]:
-    """Layers whose two heads start with opposite or with equal signs."""
+    """Layers whose heads start with opposite or with equal signs.
+
+    Args:
+        layers: how many of each
+    Returns: how many are stuck, by the signs and the size of the start
+    """
     two = {"opposite": (1, -1), "equal": (1, 1)}
     found = {name: count(signed(1, layers, signs), 2) for name, signs in two.items()}
     for size, (name, signs) in itertools.product((0.1, 0.25, 1.0), two.items()):
@@ -62,12 +85,18 @@ def by_signs(layers: int = 24) -> dict[str, list[int]]:
 
 
 def by_heads() -> dict[str, list[int]]:
-    """Of 24 random starts with 2, 4 and 8 heads, how many are stuck after each number of steps."""
+    """24 random starts with 2, 4 and 8 heads.
+
+    Returns: how many are stuck after each number of steps, by the number of heads
+    """
     return {str(n): count(first_weights(1, 24), n) for n in (2, 4, 8)}
 
 
 def by_random_signs() -> dict[str, list[int]]:
-    """Of 144 random starts with two heads: how many are stuck, of how many, by their signs."""
+    """144 random starts with two heads.
+
+    Returns: how many are stuck, and of how many, by their signs
+    """
     rows = {"equal": [0, 0], "different": [0, 0]}
     for seed in range(1, 7):
         start = first_weights(seed, 24)
@@ -80,7 +109,13 @@ def by_random_signs() -> dict[str, list[int]]:
 
 
 def kicked(w: Layers, head_0: float = 1, head_1: float = 1) -> Layers:
-    """Trained layers of two heads, each head's rows of W_O multiplied."""
+    """Trained layers of two heads, each head's rows of W_O multiplied.
+
+    Args:
+        w: their weights
+        head_0, head_1: by what
+    Returns: the new weights
+    """
     half = w["w_o"].shape[1] // 2
     by = torch.tensor([head_0] * half + [head_1] * half)[:, None]
     return {**w, "w_o": w["w_o"] * by}
@@ -90,7 +125,11 @@ KICKS = {"no kick": (1, 1), "one head × 3": (1, 3), "one sign turned": (1, -1)}
 
 
 def by_kicks() -> dict[str, Any]:
-    """34 trained layers of two heads, kicked and trained on: who solves it then?"""
+    """34 trained layers of two heads, kicked and trained on.
+
+    Returns: how many had solved it; the mean error after each kick; who solves it after each
+        number of steps, of those that had ("kept") and of those that had not ("freed")
+    """
     found: dict[str, Any] = {"solved": 0, "stuck": 0, "error": {}, "kept": {}, "freed": {}}
     for seed, layers in ((0, 10), (1, 24)):
         w, curve = train(first_weights(seed, layers), 2)
@@ -128,7 +167,10 @@ def by_fading() -> dict[str, dict[str, list[list[float]]]]:
 
 
 def by_widths() -> dict[str, list[float]]:
-    """The error that 64 heads leave after 1,000, 2,000 and 4,000 steps, the mean of two starts."""
+    """64 narrow heads.
+
+    Returns: the mean error of two starts after 1,000, 2,000 and 4,000 steps, by the widths d_k, d_v
+    """
     found = {}
     for d_k, d_v in ((1, 1), (2, 1), (1, 5)):
         start = first_weights(0, 2, 64 * d_k, 64 * d_v)
