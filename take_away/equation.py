@@ -45,7 +45,7 @@ def test_attention(f):
         may[..., 0, :] = False  # a query that may attend to nothing
         one = may.reshape(-1, *may.shape[-2:])[0]  # for all texts alike
         for x, mask in ((q, None), (q, may), (1000 * q, may), (q, one)):
-            seen = np.broadcast_to(True if mask is None else mask, may.shape)
+            seen = np.broadcast_to(mask is None or mask, may.shape)
             right = slow_attention(x, k, v, seen)
             given = [x.copy(), k.copy(), v.copy(), seen.copy()]
             got = f(*given[:3], None if mask is None else given[3])

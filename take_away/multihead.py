@@ -54,4 +54,4 @@ def test_layer(layer, d_model):
 
 torch.manual_seed(0)
 test_layer(MultiHeadAttention(12, 3).double(), 12)
-print("passed; GPT-2 small would be MultiHeadAttention(768, 12)")
+print("passed; GPT-2 small has the size (768, 12), and biases")

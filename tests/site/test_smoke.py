@@ -39,7 +39,7 @@ def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
 
 def answers(page, name):
     """Mount an explorable, press one thing, and give whether that changed its state."""
-    box = page.locator(f'[data-explorable="{name}"]')
+    box = page.locator(f'[data-explorable="{name}"]').first
     box.scroll_into_view_if_needed()
     box.and_(page.locator("[data-ready]")).wait_for()
     before = box.get_attribute("data-state")
