@@ -81,7 +81,7 @@ function funnelMarks({ word, vector }, { narrow, name, step, tall }) {
   return [
     path("funnel", sides, "none", { fill: "var(--ae-k-fill)", "fill-opacity": 0.14 }),
     ...all,
-    text("vector", [name + wide + 8, low + 11], "one vector of 52 numbers", "k", 13, "start"),
+    text("vector", [name + wide + 8, low + 11], `${narrow ? "" : "one vector of "}52 numbers`, "k", 13, "start"),
     text("writes", [name, low + 33], narrow ? "written" : "", "soft", 12, "start"),
   ];
 }
