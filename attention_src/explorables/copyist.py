@@ -6,7 +6,7 @@ from attention_src.models.copyist import LENGTHS, recorded, words
 PRESS = ("slider", "letters", "ArrowRight")
 SAYS = "“elephant”: none of the three came back right."
 # The slider; what was written, and where the chart stands.
-IN_SIGHT = ("input", "[data-key=row2-tile0]", "[data-key=now]")
+IN_SIGHT = ("input", "[data-key=row2-tile0]")  # the slider, and the last word that comes back
 LENGTH = 7  # of the first word
 
 
