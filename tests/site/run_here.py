@@ -59,6 +59,7 @@ class Exercise:
     stub: str
     check: str
     solution: str
+    more: tuple[tuple[str, str, str], ...] = ()  # its further stubs, checks and solutions
 
     @property
     def wrong(self):
@@ -79,5 +80,9 @@ def exercises(page):
         checks = [c for c in cells if re.search(r"^check_\w+\(", c, re.MULTILINE)]
         if stubs and checks:
             solution = re.search(r"```python\n(.*?)```", after, re.DOTALL)
-            found.append(Exercise(label, stubs[0], checks[0], solution[1]))
+            parts = re.findall(
+                r"```python\n(.*?)```", after.partition("{solution-end}")[0], re.DOTALL
+            )
+            more = tuple(zip(stubs[1:], checks[1:], parts[1:], strict=False))
+            found.append(Exercise(label, stubs[0], checks[0], solution[1], more))
     return found
