@@ -67,20 +67,11 @@ def wrong_mathml(soup):
     ]
 
 
-# Two frames, so that what watches the window sees it there.
-SHOW = """e => new Promise((done) => {
-  e.scrollIntoView();
-  requestAnimationFrame(() => requestAnimationFrame(done));
-})"""
-
-
 def come_near(page):
-    """Scroll to each explorable and back up: it is built when it is near the window."""
+    """Scroll to each explorable, until it is built, and back up: it is built near the window."""
     for one in page.locator("[data-explorable]").all():
-        one.evaluate(SHOW)
-    page.wait_for_function(
-        "() => !document.querySelector('[data-explorable]:not([data-ready])')", timeout=30_000
-    )
+        one.evaluate("e => e.scrollIntoView()")
+        one.and_(page.locator("[data-ready]")).wait_for(state="attached", timeout=30_000)
     page.evaluate("scrollTo(0, 0)")
 
 
