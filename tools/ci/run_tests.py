@@ -12,7 +12,7 @@ Each part has a process for each core, two to four: more would only wait for eac
 memory. Where notebooks are, a whole file goes to a process, because a notebook's cells must stay in
 one kernel; tests/site/conftest.py says which tests of the site share one. The site is apart because
 a browser no longer answers once other tests have run event loops in its process. The parts with a
-browser stop after ten failures: each may have waited for minutes.
+browser stop after ten failures, each of which may have waited for minutes; a test that hangs fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SITE, SMOKE = "tests/site", "tests/site/test_smoke.py"
 NOTEBOOKS = "--nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-sanitize-with"
 PROCESSES = min(4, max(2, os.cpu_count() or 2))
 BY_FILE = f"-n {PROCESSES} --dist loadfile --no-loadscope-reorder --ignore={SITE}"
-IN_BROWSER = f"-n {PROCESSES} --dist loadscope --maxfail=10"
+IN_BROWSER = f"-n {PROCESSES} --dist loadscope --maxfail=10 --timeout=900"
 FAST = {
     "notebooks and tests": f"{BY_FILE} --fast {NOTEBOOKS} tests/sanitize.cfg notebooks tests",
     "a look at the site": f"--maxfail=10 {SMOKE}",
