@@ -104,6 +104,6 @@ def test_menus_on_a_phone(toggle, box, open_page):
     assert not menu.is_visible()
     opened.locator(f".{toggle}-toggle").focus()
     opened.keyboard.press("Enter")
-    assert menu.is_visible() and menu.locator("a").first.is_visible()
+    menu.locator("a").first.wait_for(timeout=10_000)
     opened.keyboard.press("Escape")
-    assert not menu.is_visible()
+    menu.wait_for(state="hidden", timeout=10_000)
