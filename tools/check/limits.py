@@ -184,4 +184,7 @@ OF_LESSONS: tuple[Limit, ...] = (
     ("folds of one line", 0, 0, folds_of_one_line),
     ("places that say to think before reading on, and ask nothing", 0, 0, pauses),
 )
-OF_LABS: tuple[Limit, ...] = (("minutes of a lab", 1, 40, lesson_minutes),)
+OF_LABS: tuple[Limit, ...] = (
+    ("minutes of a lab", 1, 40, lesson_minutes),
+    ("given numbers whose source nobody can look up", 0, 0, without_source),
+)
