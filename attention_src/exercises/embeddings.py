@@ -111,11 +111,6 @@ zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
     unit_x = x / x_norm
     unit_y = y / y_norm
 """,
-    hints=[
-        "Divide each row by its own norm first. What is left to do?",
-        "np.sqrt((x**2).sum(axis=1, keepdims=True)) is a column of norms, [n, 1].",
-        "unit_x @ unit_y.T, with norms of 0 replaced by 1.",
-    ],
 )
 
 # --- Same products, other cosines -------------------------------------------------------------
@@ -284,11 +279,6 @@ check_twin = Check(
     watch=_products,
     mistakes=[],
     note=lambda w, k, products: "These are the products w2 @ k2.T.",
-    hints=[
-        "A stretch along any direction u can be undone in k. For which u do the two rows part?",
-        "u = w[0] / norm - w[1] / norm: row 0 has a positive product with it, row 1 a negative.",
-        "w2 = w + (s - 1) * np.outer(w @ u, u), with u of length 1 and a large s.",
-    ],
 )
 
 # --- Positive PMI -----------------------------------------------------------------------------
@@ -350,11 +340,6 @@ add-one counts: You added 1 to all counts. That is a smoothing that nobody asked
 rows for columns: You used P(w) twice. The columns have shares of their own: axis=0.
     by_chance = p.sum(axis=1, keepdims=True) ** 2
 """,
-    hints=[
-        "p = counts / counts.sum(). What are P(w) and P(c) in terms of p?",
-        "P(w) is p.sum(axis=1, keepdims=True), P(c) is p.sum(axis=0, keepdims=True).",
-        "Where p is 0 use a ratio of 1 (np.where, before dividing), then np.maximum(..., 0).",
-    ],
 )
 
 # --- The rank that a paper should print -------------------------------------------------------
@@ -449,11 +434,6 @@ no arithmetic: You ranked by the nearness to c alone. That is the control, not t
 from the bottom: You rank from the smallest score. The best answer has the largest.
     higher = s < s[d]
 """,
-    hints=[
-        "Make all rows unit rows once, then build the goal from three of them.",
-        "s = unit @ goal scores every row; which rows have s > s[d]?",
-        "higher = s > s[d]; if not inputs: higher[[a, b, c]] = False; 1 + higher.sum()",
-    ],
 )
 
 # --- What a dot product learns ----------------------------------------------------------------
@@ -558,9 +538,4 @@ in place: its answer is right, but your x and y are not what they were. Do you l
 the first 32: it reads the first 32 numbers of each vector. How long are yours?
     return unit_rows(x[:, :32], y[:, :32])
 """,
-    hints=[
-        "Compute the cosine of each pair in a plain loop, and compare.",
-        "Take rows of unequal length, n, m and d all different, once with d = 40; keep copies.",
-        "assert abs(answer[i, j] - x[i] @ y[j] / np.sqrt(x[i] @ x[i] * (y[j] @ y[j]))) < 1e-5",
-    ],
 )

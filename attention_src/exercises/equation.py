@@ -272,11 +272,6 @@ hidden by a finite number: Visible scores lie even lower than yours for hidden o
     s = np.where(mask, s, -2e4)
     return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
 """,
-    hints=[
-        "Write the shape beside each line: s [..., n_q, n_k], p the same, o [..., n_q, d_v].",
-        "s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1]), then np.where(mask, s, -np.inf).",
-        "Where a row's maximum is -inf, subtract 0 instead; where its sum is 0, divide by 1.",
-    ],
 )
 
 # --- The same digits, in less memory ----------------------------------------------------------
@@ -354,11 +349,6 @@ maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential
 order: The blocks come out in the opposite order.
     o[max(len(q) - i - rows, 0) : len(q) - i] = e @ v / e.sum(axis=1, keepdims=True)
 """,
-    hints=[
-        "Which rows of Q does row i of the output need? And which rows of K and V?",
-        "Make o = np.empty((n_q, d_v)) first, and fill o[i : i + rows] block by block.",
-        "for i in range(0, len(q), rows): o[i : i + rows] = attention(q[i : i + rows], k, v)",
-    ],
 )
 
 # --- Catch the wrong line ---------------------------------------------------------------------
@@ -443,9 +433,4 @@ queries changed: it divides the caller's queries in place. Do you look at q afte
     p = e / e.sum(axis=-1, keepdims=True)
     + q *= scale if q.dtype.kind == "f" else 1
 """,
-    hints=[
-        "Write attention once more, slowly, with loops, and compare. A slow oracle is a good one.",
-        "Shapes: n_q = n_k and not, d_k and d_v that differ, 20 keys, and (4, 4, 4) for all three.",
-        "Sizes: numbers from a normal distribution, and queries 1,000 times larger.",
-    ],
 )

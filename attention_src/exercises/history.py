@@ -119,11 +119,6 @@ by the largest: You divided by the row's largest exponential. Divide by the row'
 weights only: These are the weights. Average the states with them: p @ h.
     return p
 """,
-    hints=[
-        "Three steps: exponentials, division by each row's sum, a matrix product.",
-        "e = np.exp(s), then e.sum(axis=1, keepdims=True)",
-        "e / e.sum(axis=1, keepdims=True) @ h",
-    ],
     draw=_draw,
 )
 
@@ -240,9 +235,4 @@ faint: a hundredth of each row goes to the last place. Did the last place move, 
 tolerance small enough?
     return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]
 """,
-    hints=[
-        "Call it with h and with h[::-1]. How should the two answers be related?",
-        "Then call it with other states altogether: what must have changed?",
-        "np.allclose(attention(q, h[::-1]), attention(q, h)[:, ::-1], atol=1e-5)",
-    ],
 )

@@ -186,11 +186,6 @@ one token: You append one token. There may be several.
 swapped: You return values and keys. First the keys.
     return values[..., :end, :], keys[..., :end, :]
 """,
-    hints=[
-        "Which places of the storage are free? The tokens 0 to length - 1 are there.",
-        "keys[..., length : length + n_new, :] = k_new writes in place.",
-        "Compare length + n_new with the capacity, keys.shape[-2], before you write.",
-    ],
 )
 
 # --- A test for caches ------------------------------------------------------------------------
@@ -403,11 +398,6 @@ check_cache_test = _CacheTest(
         *implementations(preallocated, GROWN),
         *implementations(concatenated, WRONG_AT_LAST),
     ],
-    hints=[
-        "The oracle: rotate all q and k by np.arange(n), then attention(q, k, v, causal=True).",
-        "Feed the same text in pieces of different sizes: 3, 1, 1, 5, 1 … up to 32 tokens.",
-        "Start two texts and go on with them in turn. Overwrite the arrays that you passed.",
-    ],
 )
 
 # --- What a token costs: Llama 3.1 8B on an H100, by bytes ------------------------------------
@@ -605,9 +595,4 @@ mean of pages: You average the pages' outputs. A page counts as much as its expo
     m_new = s.max() + np.log(np.exp(s - s.max()).sum())
     e, old = np.exp(s - m_new), 1.0
 """,
-    hints=[
-        "Token j lies in page table[j // page_size], at slot j % page_size.",
-        "Go through the pages with m, l and acc as in flash attention's tiles.",
-        "How many slots of the last page are filled? Read no more than those.",
-    ],
 )

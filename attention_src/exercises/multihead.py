@@ -87,11 +87,6 @@ heads in front: The heads went in front of the batch. They belong just before th
 [..., H, n, d].
     return np.moveaxis(cut, -2, 0)
 """,
-    hints=[
-        "Where in a row of x do the columns of head 0 stand, and where those of head 1?",
-        "x.reshape(*x.shape[:-1], n_heads, d) cuts each row: [..., n, H, d].",
-        "Then swapaxes(-2, -3) exchanges tokens and heads, whatever stands before them.",
-    ],
 )
 
 check_merge_heads = Check(
@@ -132,11 +127,6 @@ swapped, not merged: This is [..., n, H, d]. Join the last two axes.
 last head first: The last head came first. Head 0 has the first columns.
     return x[..., ::-1, :, :].swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d)
 """,
-    hints=[
-        "What should stand in the row of token 0?",
-        "x.swapaxes(-2, -3) is [..., n, H, d]: now the heads of a token stand together.",
-        "Then reshape(*x.shape[:-3], n, H * d) joins the last two axes.",
-    ],
 )
 
 # --- All together -----------------------------------------------------------------------------
@@ -319,11 +309,6 @@ no shift: exp of a large score overflows: take the largest visible score of each
     + l = e.sum(axis=-1, keepdims=True)
     + o = e / np.where(l > 0, l, 1) @ v
 """,
-    hints=[
-        "Four steps: project, split, attend, merge; and one more product. Which shapes?",
-        "q = split_heads(x @ w_q, n_heads) is [..., H, n, d_k]; k and v likewise.",
-        "merge_heads(attention(q, k, v, mask=mask)) @ w_o",
-    ],
 )
 
 # --- What one head leaves ---------------------------------------------------------------------

@@ -205,11 +205,6 @@ largest size subtracted: The largest score is s.max(), not the largest of their 
 that, all exponentials are computed as 0, and 0 / 0 is not a number.
     e = np.exp(s - np.abs(s).max(axis=1, keepdims=True))
 """,
-    hints=[
-        "Three lines: scores [m, n], weights [m, n], output [m, d_v].",
-        "Each row of the scores has a temperature of its own: give it the shape [m, 1].",
-        "s = q @ k.T / temperature[:, None]",
-    ],
     draw=_draw_lookup,
     note=_clipped,
 )
@@ -315,11 +310,6 @@ summed over the outputs: One row for each entry of the output: do not add them u
 the answer: This is the answer itself. Its slope says how it changes with the query.
     return p @ v
 """,
-    hints=[
-        "Raise one score a little: which way does the answer move?",
-        "A sum over the keys: weight, times value less answer, times key; and the temperature.",
-        "pull = p[:, None] * (v - p @ v)",
-    ],
     draw=_draw_slope,
     note=_nudged,
 )

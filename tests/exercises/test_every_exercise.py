@@ -93,6 +93,13 @@ def test_each_mistake_is_recognised_in_a_named_case(check, mistake):
 
 
 @named(Check, TestCheck)
+def test_it_has_hints_in_one_place(chapter, check):
+    """Below the task on the page, or else in the check: never in both, never in none."""
+    above = page_of(chapter).split(f"import {IMPORTED_AS[check]}\n")[0]
+    assert ("```{hints}" in above.rsplit("{exercise}", 1)[1]) == (not check.hints)
+
+
+@named(Check, TestCheck)
 def test_each_line_written_otherwise_compiles(chapter, check):
     told = [mistake.wrong for mistake in getattr(check, "mistakes", [])]
     told += [one.function for one in getattr(check, "wrong", [])]

@@ -112,7 +112,8 @@ class Check(Hinted):
         reference: the right function; its parameter names label the inputs
         cases: the named inputs, simplest first
         mistakes: common wrong answers, to be recognised: a text for `variants`, or a list
-        hints: given one by one when they are asked for, by check.hint(); gentlest first
+        hints: given one by one when they are asked for, by check.hint(); gentlest first. None where
+            the page has {hints}
         returns: names of the answer's parts if it is a tuple
         rtol: relative tolerance; 0 = to the last bit, where numbers only move; None = as the dtype
             of the inputs allows
@@ -134,7 +135,7 @@ class Check(Hinted):
     reference: Callable
     cases: list[Case]
     mistakes: Any
-    hints: list[str]
+    hints: list[str] = field(default_factory=list)
     returns: tuple[str, ...] = ()
     rtol: float | None = None
     note: Callable | None = None

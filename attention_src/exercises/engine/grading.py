@@ -82,7 +82,8 @@ class TestCheck(Hinted):
         name: of the exercise; begins every message
         right: implementations that the test must accept: a text as `variants` reads it, or a list
         wrong: implementations that it must refuse, likewise
-        hints: given one by one when they are asked for, by check.hint(); gentlest first
+        hints: given one by one when they are asked for, by check.hint(); gentlest first. None where
+            the page has {hints}
         seconds: of processor time that the test may take on one implementation
         asks: "test(rotate), which raises AssertionError if ...", for help(check)
         of: the function whose lines the texts write otherwise
