@@ -184,6 +184,7 @@ def test_axe_would_see_a_violation(open_page):
 
 def test_axe_would_see_a_pale_token(open_page):
     opened = open_page(CHAPTER)
+    opened.evaluate(OPEN_FOLDS)  # imports may be folded
     opened.add_style_tag(content=".highlight .kn { color: #ccc !important }")
     opened.evaluate(FEW_TOKENS)
     opened.evaluate(EQUATIONS_AS_TEXT)

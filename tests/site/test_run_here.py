@@ -263,17 +263,20 @@ def test_what_a_reader_may_write(opened):
 def check_stop(cells):
     """An endless loop is stopped, Python is back, and the cells above are run again."""
     loop, later = cells.all.nth(0), cells.all.nth(2)
-    text = cells.press(later)
-    cells.write(loop, "while True:\n    pass")
+    before = cells.press(loop)
+    cells.write(loop, "kept = 1")
+    cells.write(later, "print(kept)")
+    assert cells.press(later) == "1"
+    cells.write(loop, "kept = 1\nwhile True:\n    pass")
     loop.locator("textarea").press("Control+Enter")
     stop = loop.locator(".run-button", has_text="Stop")
     stop.click(timeout=SECONDS)
     cells.result(loop)
     assert "Stopped" in cells.status(loop) and not stop.is_visible()
-    # The loop is not entered again on behalf of a later cell, so its imports are missing.
+    # The loop is not entered again on behalf of a later cell, so its names are missing.
     assert "NameError" in cells.press(later)
     loop.locator(".run-button", has_text="Reset").click()
-    assert cells.press(later) == text
+    assert cells.press(loop) == before
 
 
 def test_on_a_phone(open_page):
