@@ -40,6 +40,8 @@ OPEN_ALL = f"""(({OPEN_FOLDS})(),
   document.querySelectorAll(".veil").forEach((veil) => veil.classList.add("lifted")))"""
 # Controls of an explorable, in the order in which they are tried. None of them fetches a model.
 CONTROLS = "button:not([disabled]), input[type=range], select"
+HANDLES = "[role=slider], input[type=range]"  # what is dragged, or moved by a key
+ARROWS = ("\ue012", "\ue014", "\ue015")  # left, right, down
 
 
 class Listening(Handler):
@@ -89,6 +91,12 @@ class WebKit:
     def press(self, element):
         """As a reader does, with a pointer."""
         self.call(f"/element/{element[ELEMENT]}/click")
+
+    def key(self, element, key):
+        """Press a key on an element."""
+        self.ask("a[0].focus()", element)
+        strokes = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
+        self.call("/actions", actions=[{"type": "key", "id": "keys", "actions": strokes}])
 
     def write(self, field, text):
         """Put text in a field at once: typed, each new line would be indented as the one above."""
@@ -158,6 +166,11 @@ def answers(there, host):
             there.press(control)
             if there.ask(state, host) != before:
                 return True
+    for handle in there.ask("[...a[0].querySelectorAll(a[1])]", host, HANDLES):
+        for key in ARROWS:
+            there.key(handle, key)
+            if there.ask(state, host) != before:
+                return True
     return False
 
 
@@ -225,7 +238,7 @@ def test_minilm_reads_a_sentence(visit):
     box = there.one("[data-explorable][data-ready]")
     there.press(there.ask("a[0].querySelector('.ae-own button')", box))
     status(there, box, r"^\d+ ms$")
-    field = there.ask("a[0].querySelector('.ae-own input')", box)
+    field = there.ask("a[0].querySelector('.ae-own textarea')", box)
     there.write(field, "My lazy parrot reads tea leaves")
     there.wait("JSON.parse(a[0].dataset.state).tokens.includes('tea')", box)
     print("MiniLM:", status(there, box, r"^\d+ ms$"))
