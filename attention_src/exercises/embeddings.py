@@ -38,6 +38,7 @@ _PLANE = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [
 _ROWS = np.arange(-6.0, 9).reshape(3, 5)
 _SHORTEST, _TURN = 1e-3 * np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.8, -0.6], [0.6, 0.8]])
 _HUGE = np.array([[4_000_000_000, -3_000_000_000], [100, 7_000_000_000]])
+_LARGEST = np.array([[5_000_000_000, 6_000_000_000], [-8_000_000_000, 3]])
 _GRID = np.cos(np.arange(1.0, 60 * 59 + 1)).reshape(60, 59)
 
 check_cosines = Check(
@@ -58,6 +59,9 @@ check_cosines = Check(
         Case("whole numbers whose squares are huge", (_HUGE, _HUGE[::-1] // 7)),
         Case("whole numbers and fractions", (np.array([[3, 4]]), np.array([[0.6, -0.3]]))),
         Case("fractions and whole numbers", (np.array([[0.25, -1.5]]), np.array([[7, 2]]))),
+        Case("whole numbers, a row of zeros", (np.array([[3, 4]]), np.array([[0, 0], [1, 2]]))),
+        Case("whole numbers whose products are huge", (_LARGEST, _LARGEST[:, ::-1].copy())),
+        Case("two rows, met before, and three others", (_PLANE[0], _PLANE[1][:, ::-1].copy())),
     ],
     draw=_draw_rows,
     mistakes="""
@@ -107,6 +111,9 @@ squares of whole numbers: The squares of these whole numbers do not fit into 64 
 says nothing. Make floats of them first: x * 1.0.
     x_norm = np.sqrt((x * x).sum(axis=1, keepdims=True))
     y_norm = np.sqrt((y * y).sum(axis=1, keepdims=True))
+products of whole numbers: The products of these whole numbers do not fit into 64 bits, and NumPy \
+says nothing. Make floats of them first: x * 1.0.
+    return x @ y.T / (np.where(x_norm == 0, 1, x_norm) * np.where(y_norm == 0, 1, y_norm).T)
 zeros divided: A row of zeros was divided by its norm, 0. Divide by 1 there.
     unit_x = x / x_norm
     unit_y = y / y_norm
@@ -131,6 +138,7 @@ def _products(f: Callable) -> Callable:
     """What is judged in place of f: the products of its tables, if rows 0 and 1 are opposite."""
 
     def judged(w: np.ndarray, k: np.ndarray) -> Any:
+        kept = w.copy(), k.copy()  # f may change its inputs
         answer = f(w, k)
         if answer is None or answer is ...:
             return answer
@@ -140,10 +148,12 @@ def _products(f: Callable) -> Callable:
             w2, k2 = (to_array(part).astype(float) for part in answer)
         except ValueError as error:
             return error
-        for name, made, given in (("w2", w2, w), ("k2", k2, k)):
+        for name, made, given in (("w2", w2, kept[0]), ("k2", k2, kept[1])):
             if made.shape != given.shape:
                 return ValueError(f"{name} has shape {made.shape}; it should be {given.shape}.")
-        return _moved(w, k, w2, k2) or _not_opposite(w2) or w2 @ k2.T
+            if not np.isfinite(made).all():
+                return ValueError(f"{name} contains {made[~np.isfinite(made)][0]}.")
+        return _moved(*kept, w2, k2) or _not_opposite(w2) or w2 @ k2.T
 
     return judged
 
@@ -156,7 +166,8 @@ def _moved(w: np.ndarray, k: np.ndarray, w2: np.ndarray, k2: np.ndarray) -> Valu
         return ValueError("You changed w and left k as it was, so products moved. k must undo it.")
     if np.array_equal(w2, w):
         return ValueError("You changed k and left w as it was. Rows 0 and 1 of w must move.")
-    if len(w) > 2 and np.array_equal(w2[2:], w[2:]):
+    two_kept = close(w2[:2] @ k2.T, w[:2] @ k.T).all()
+    if len(w) > 2 and two_kept and np.array_equal(w2[2:], w[2:]):
         return ValueError(
             "You moved rows 0 and 1 of w alone. What you undo in k is undone for all rows of w, so "
             "all of them have to be stretched."
@@ -224,8 +235,8 @@ def _along_one_direction(
 def _not_opposite(w2: np.ndarray) -> ValueError | None:
     """What to say of rows 0 and 1 that are not opposite."""
     norms = np.linalg.norm(w2[:2], axis=1)
-    if not np.isfinite(w2).all() or not norms.all():
-        return ValueError("Rows 0 and 1 of w2 should be finite, and not 0: they need a cosine.")
+    if not norms.all():
+        return ValueError("Rows 0 and 1 of w2 should not be 0: they need a cosine.")
     cosine = float(w2[0] @ w2[1] / norms.prod())
     if cosine < OPPOSITE:
         return None
@@ -255,6 +266,8 @@ def _draw_tables(rng: np.random.Generator) -> Case:
 
 
 _POSITIVE = np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 4.0], [2.0, 2.0, 1.0]])
+_UNEQUAL = np.array([[0.06, 0.08], [10.0, 1.0]])
+_HAIR = np.array([[3.0, 1.0, 1e-6], [1.0, 3.0, -1e-6], [0.0, 0.0, 0.0]])
 
 check_twin = Check(
     "twin",
@@ -269,9 +282,9 @@ check_twin = Check(
         _two_tables("a cosine of 0.9", 0, 6, 4, 5, 0.9),
         _two_tables("rows at a right angle", 1, 4, 3, 3, 0.0),
         _two_tables("rows that are opposite already", 2, 4, 3, 3, -1.0),
-        Case(
-            "a short row and a long one", (np.array([[0.06, 0.08], [9.0, 10.0]]), _POSITIVE[:, 1:])
-        ),
+        Case("a short row and a long one", (_UNEQUAL, _POSITIVE[:, 1:])),
+        Case("a long row and a short one", (2 * _UNEQUAL[::-1] / [[2], [1]], _POSITIVE[:, 1:])),
+        Case("opposite by a hair, and rows of zeros", (_HAIR, _POSITIVE * [[1], [0], [-1]])),
         _two_tables("41 words, 16 numbers", 3, 41, 41, 16),
         _two_tables("more numbers than words", 4, 2, 1, 20, 0.8),
     ],
@@ -454,6 +467,7 @@ check_dot = Ladder("dot", [
         P / (P + R): "This is the probability that the pair is real. The dot product is what sigma "
             "makes it from.",
         np.log(P): "The share alone says nothing. What would chance give?",
+        1.4: "Rounded too far: give three digits.",
     }, hint="e^x = P / R"),
     Rung("c", "where it settles with five made-up pairs for each real one",
          np.log(P / (NEGATIVES * R)), {
@@ -461,6 +475,7 @@ check_dot = Ladder("dot", [
         SETTLED + np.log(NEGATIVES): "More made-up pairs push down, not up.",
         SETTLED: "This is (b). Now R is five times as large.",
         0.0: "Only the positive kind is cut off at 0. The dot product itself goes below.",
+        np.log(NEGATIVES * R / P): "Turn the ratio round: real over made-up.",
         -0.22: "Rounded too far: give three digits.",
     }, hint="ln(P / (5 R)); it need not be positive."),
     Rung("d", "the slope of the loss by the dot product at 0", (R - P) / 2, {
@@ -469,6 +484,7 @@ check_dot = Ladder("dot", [
         (R - P) / 4: "P and R are shares of the real and of the made-up pairs, and each kind sums "
             "to 1. No further half.",
         (P + R) * np.log(2): "This is the loss itself. Its slope is asked.",
+        -0.008: "Rounded too far: give three digits.",
     }, hint="R sigma(0) - P (1 - sigma(0))"),
     Rung("e", "the cosine", SETTLED / 4, {
         SETTLED: "This is the dot product. Divide by both norms.",
@@ -532,9 +548,12 @@ in the angle. Do you try an angle between, and is your tolerance small enough?
     return 0.85 * s + 0.15 * (1 - 2 * np.arccos(s) / np.pi)
 transposed: rows and columns have changed places. Do x and y differ, in number too?
     return unit_y @ unit_x.T
-in place: its answer is right, but your x and y are not what they were. Do you look?
+reshaped: it is right where x and y have equally many rows. Do yours differ in number?
+    return (unit_x @ unit_y.T).reshape(len(y), len(x))
+x in place: its answer is right, but your x is not what it was. Do you look?
     unit_x = np.divide(x, x_norm, out=x)
-    unit_y = np.divide(y, np.sqrt((y**2).sum(axis=1, keepdims=True)), out=y)
+y in place: its answer is right, but your y is not what it was. Do you look?
+    unit_y = np.divide(y, y_norm, out=y)
 the first 32: it reads the first 32 numbers of each vector. How long are yours?
     return unit_rows(x[:, :32], y[:, :32])
 """,

@@ -43,10 +43,12 @@ check_budget = Ladder("budget", [
         2 * SLOW * BATCH: "After 11,200 steps it copies more than four in five.",
         SLOW // 2 * BATCH: "After 2,800 steps it copies less than half.",
         SLOW * BATCH * 8: "These are letters. How many strings?",
-    }, hint="The steps at about two thirds, and 64 strings in each.", rtol=0),
+        360_000: "Rounded too far: give three digits.",
+    }, hint="The steps at about two thirds, and 64 strings in each."),
     Rung("e", "numbers within the reach of attention", 8 * 48, {
         48: "This is one state. Attention may look at each of the eight.",
         8 * WIDTH: "The copyist with attention has states of 48 numbers.",
+        9 * 48: "The writer begins with the last state, which is one of the eight.",
         8 * 8: "These are the weights. How many numbers do they average?",
     }, hint="A state for each letter.", rtol=0),
 ], asks="the rungs of the exercise \"Is the vector too small?\"")  # fmt: skip
@@ -58,6 +60,11 @@ def my_contexts(s, h):
     e = np.exp(s)
     p = e / e.sum(axis=1, keepdims=True)
     return p @ h
+
+
+def _noise(seed: int, *shape: int) -> np.ndarray:
+    """Fixed numbers, the same at each call."""
+    return np.random.default_rng(seed).normal(size=shape)
 
 
 STATES = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 5.0]])
@@ -82,6 +89,8 @@ check_contexts = Check(
         Case("scores of 20 and -20", (np.array([[20.0, -20.0, 19.0]]), STATES)),
         Case("one state", (np.array([[3.0], [-1.0]]), STATES[2:])),
         Case("states of one number", (SCORES, STATES[:, :1])),
+        Case("the same scores, other states", (SCORES, STATES[::-1] - 1)),
+        Case("many steps and states of many numbers", (4 * _noise(7, 23, 31), _noise(8, 31, 19))),
         Case("as many steps as states", (SCORES[:3], STATES)),
         Case("four steps, to twelve digits", (SCORES, STATES), rtol=1e-12),
         Case("large states that cancel", (np.zeros((2, 2)), np.array([[10000.1], [-10000.2]]))),
@@ -168,14 +177,9 @@ def dot(q, h):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def _noise(seed: int, *shape: int) -> np.ndarray:
-    """Fixed numbers, the same at each call."""
-    return np.random.default_rng(seed).normal(size=shape)
-
-
 ROUNDS = (
-    "If you compare with == or array_equal, it is refused for rounding alone: allow for "
-    "differences of 1e-5."
+    "Either your test asks for more than the three rules, or it compares too closely and refuses "
+    "it for rounding alone: allow for differences of 1e-5."
 )
 check_looking_test = TestCheck(
     "my_looking_test",
@@ -184,12 +188,15 @@ check_looking_test = TestCheck(
     right=f"""
 dot: each score sees its own state and nothing else. {ROUNDS}
 general: a matrix between q and h looks at h all the same. {ROUNDS}
-    s = (h @ _noise(1, q.shape[1], h.shape[1]).T @ q.T).T
+    s = (h @ _noise(1, q.shape[1], h.shape[1]).T @ q.T).T / np.sqrt(q.shape[1])
 additive: tanh and a vector make a score of content too. {ROUNDS}
     s = (q @ _noise(2, q.shape[1], 6))[:, None] + h @ _noise(3, h.shape[1], 6)
     + s = np.tanh(s) @ _noise(4, 6)
 distance: the distance from q to a state is content. {ROUNDS}
     s = -((q[:, None] - h) ** 2).sum(axis=-1)
+cosine: the cosine of q and a state is content. It stays as it was when a state is stretched, and \
+may. {ROUNDS}
+    s = (q @ h.T) / np.outer(np.linalg.norm(q, axis=1), np.linalg.norm(h, axis=1))
 float32: it computes in float32, so allow for differences of 1e-5
     s = q.astype(np.float32) @ h.astype(np.float32).T / np.float32(np.sqrt(q.shape[1]))
 from the last: the order of adding up is no place. {ROUNDS}
@@ -229,8 +236,10 @@ first place: it likes the first place better. Did the state there change its pla
 whole table: its rows sum to 1 on average alone. Do you look at each row's sum?
     e = np.exp(np.clip(s, -300, 300))
     return e / e.sum() * len(q)
-one step by place: one step is blind. Do you look at all rows?
+last step by place: the last step is blind. Do you look at all rows?
     + s[-1:] = q[-1:] @ _noise(5, q.shape[1], len(h))
+first step by place: the first step is blind. Do you look at all rows?
+    + s[:1] = q[:1] @ _noise(5, q.shape[1], len(h))
 faint: a hundredth of each row goes to the last place. Did the last place move, and is your \
 tolerance small enough?
     return 0.99 * e / e.sum(axis=1, keepdims=True) + 0.01 * np.eye(len(h))[-1]

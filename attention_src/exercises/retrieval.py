@@ -82,6 +82,15 @@ ASKED = np.array([[1.5, 0.0], [-0.2, 0.9]])
 TEN = np.array([[10.0], [5.0], [2.0]])
 
 
+def _waves(rows: int, columns: int) -> np.ndarray:
+    """Numbers between -1 and 1 in no order."""
+    return np.cos(np.arange(1.0, rows * columns + 1) ** 2).reshape(rows, columns)
+
+
+_NEAR = np.array([[1.0, 0.0], [0.99, 0.1]])
+_MANY = _waves(23, 19), _waves(31, 19), _waves(31, 17), np.geomspace(0.01, 1e6, 23)
+
+
 def _clipped(q, k, v, temperature, answer):
     """What to say of scores that were cut off somewhere, so that exp does not overflow."""
     s, right = q @ k.T / temperature[:, None], my_soft_lookup(q, k, v, temperature)
@@ -126,6 +135,7 @@ check_soft_lookup = Check(
         Case("two equal keys", (ASKED, SHOP[[0, 0, 1]], STOCK, np.array([0.1, 1.0]))),
         Case("cold, the best key last", (np.array([[-1.5, 0.1]]), SHOP, STOCK, np.array([1e-3]))),
         Case("all scores far below 0", (-3000 * SHOP[:2], SHOP[:2], STOCK[:2], np.array([1.0, 3]))),
+        Case("many, of many numbers, cold and hot", _MANY),
         Case("to twelve digits", (ASKED, SHOP, STOCK, np.array([1.0, 2.0])), rtol=1e-12),
     ],
     mistakes="""
@@ -246,6 +256,9 @@ check_slope = Check(
         Case("where the walker stands", (np.array([-3.6, 1.2]), SHOP, STOCK[:, :1], 1.0)),
         Case("two equal keys", (np.array([0.4, 1.0]), SHOP[[0, 0, 1]], STOCK, 3.0)),
         Case("cold", (np.array([0.05, 0.01]), SHOP, STOCK, 0.1)),
+        Case("very cold", (np.array([0.005, 0.01]), SHOP, STOCK, 0.01)),
+        Case("scores of 600 and 594", (np.array([60.0, 0]), _NEAR, STOCK[:2], 0.1)),
+        Case("many keys of many numbers", (_waves(1, 19)[0], *_MANY[1:3], 0.5)),
     ],
     mistakes="""
 no temperature: The scores are divided by the temperature, so the slope is, too.
@@ -257,6 +270,9 @@ it divides the slope, too.
 divided twice: You divided the slope by the temperature twice. Once is enough: the weights have it \
 in them already.
     return pull.T @ k / temperature**2
+multiplied in both places: Scores are divided by the temperature, and so is the slope.
+    p = np.exp(k @ q * temperature)
+    return pull.T @ k * temperature
 temperature multiplied: Divide by the temperature at the end: in the heat the land is flatter.
     return pull.T @ k * temperature
 weights at temperature 1: The weights feel the temperature as well.

@@ -17,4 +17,4 @@ def test_without_any_of_its_assertions_the_solution_lets_one_through(left_out):
     assert len(assertions) == 4
     names = {"np": np}
     exec("\n".join(line for line in lines if line != assertions[left_out]), names)
-    assert_rejected(check_looking_test, names["my_looking_test"], "of 16")
+    assert_rejected(check_looking_test, names["my_looking_test"], "of 17")

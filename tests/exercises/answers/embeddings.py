@@ -104,6 +104,37 @@ def s_for_s_less_1(in_w, in_k):
     return my_twin
 
 
+def one_nan(w, k):
+    w2, k2 = ex.my_twin(w, k)
+    k2[0, 0] = np.nan
+    return w2, k2
+
+
+def in_place(w, k):
+    w2, k2 = ex.my_twin(w, k)
+    w[:] = w2
+    return w, k2
+
+
+def by_pseudoinverse(w, k):
+    w2, _ = negated(w, k)
+    return w2, (np.linalg.pinv(w2) @ (w @ k.T)).T
+
+
+def norm_from_1(w, k):
+    ratio = np.linalg.norm(w[0]) / max(np.linalg.norm(w[1]), 1)
+    return along(w[0] - ratio * w[1], w, k)
+
+
+def of_the_most_opposite(w, k):
+    return of_one_number(w, k) if (w[0] * w[1]).min() < 0 else ex.my_twin(w, k)
+
+
+def no_zeros(w, k):
+    assert w.any(axis=1).all() and k.any(axis=1).all()
+    return ex.my_twin(w, k)
+
+
 def two_rows(w, k):
     w2, k2 = along(parting(w), w, k)
     return np.vstack([w2[:2], w[2:]]), k2
@@ -113,6 +144,7 @@ TWINS = {
     "a thousand times": lambda w, k: along(parting(w), w, k, 1e3),
     "any matrix": by_a_matrix(lambda a: np.linalg.inv(a).T),
     "lists": lambda w, k: [x.tolist() for x in along(parting(w), w, k)],
+    "a hundred times": lambda w, k: along(parting(w), w, k, 100),
     "scaled as well": lambda w, k: tuple(
         x * s for x, s in zip(ex.my_twin(w, k), (7, 1 / 7), strict=True)
     ),
@@ -147,7 +179,13 @@ NO_TWINS = {
     "rows 0 and 1 alone": (two_rows, "rows 0 and 1 of w alone"),
     "w2 alone": (lambda w, k: ex.my_twin(w, k)[0], "should return (w2, k2)"),
     "text": (lambda w, k: ("w2", "k2"), "should return"),
-    "nan": (lambda w, k: (w * np.nan, k), ""),
+    "nan": (lambda w, k: (w * np.nan, k), "w2 contains nan"),
+    "one nan in k": (one_nan, "k2 contains nan"),
+    "in place": (in_place, "changed its input w in place"),
+    "two rows by a pseudoinverse": (by_pseudoinverse, "These are the products"),
+    "the norm of row 1 not below 1": (norm_from_1, "the cosine"),
+    "the most opposite number, else u": (of_the_most_opposite, "by a hair"),
+    "rows of zeros refused": (no_zeros, "rows of zeros"),
     "nothing": (lambda w, k: (w * 0, k * 0), ""),
     "the products": (lambda w, k: w @ k.T, "should return (w2, k2)"),
 }
@@ -156,8 +194,8 @@ RIGHT = {
     ex.check_twin: TWINS,
     ex.check_cosines: """
 pair by pair: return [[sum(a * b) for b in unit_y] for a in unit_x]
-divided and mended: return np.nan_to_num(x @ y.T / (x_norm * y_norm.T))
-tiny epsilon: return x @ y.T / np.maximum(x_norm * y_norm.T, 1e-30)
+divided and mended: return np.nan_to_num(x * 1.0 @ y.T / (x_norm * y_norm.T))
+tiny epsilon: return x * 1.0 @ y.T / np.maximum(x_norm * y_norm.T, 1e-30)
 """,
     ex.check_ppmi: """
 pair by pair: return [[max(float(np.log(r)), 0.0) for r in row] for row in ratio]
@@ -196,7 +234,20 @@ def once(holds):
     return my_cosine_test
 
 
-OF_14 = "of 14 wrong"
+def looks_at(one):
+    """A test that keeps a copy of x alone, or of y."""
+
+    def my_cosine_test(cosines):
+        x, y = sample()
+        right, kept = table(x, y), (x, y)[one].copy()
+        answer = np.asarray(cosines(x, y))
+        assert answer.shape == right.shape and np.allclose(answer, right, atol=1e-5, rtol=0)
+        assert np.array_equal((x, y)[one], kept)
+
+    return my_cosine_test
+
+
+OF_16 = "of 16 wrong"
 SLY = {
     ex.check_twin: NO_TWINS,
     ex.check_cosines: """
@@ -214,6 +265,13 @@ rounded: digits are judged
 whole numbers: return (unit_x @ unit_y.T).astype(x.dtype)
 eight bits: large whole numbers
     x_norm = np.sqrt((x.astype("int8" if x.dtype.kind == "i" else x.dtype) ** 2.0).sum(1))[:, None]
+kept by x: and three others
+    + if not hasattr(my_cosines, "kept"): my_cosines.kept = {}
+    return my_cosines.kept.setdefault((x.tobytes(), y.shape), unit_x @ unit_y.T)
+products of whole numbers: Make floats of them
+    return np.nan_to_num(x @ y.T / (x_norm * y_norm.T))
+zeros among whole numbers divided: a row of zeros
+    unit_y = y / (np.where(y_norm == 0, 1, y_norm) if y.dtype.kind == "f" else y_norm)
 as x: unit_y = (y := y.astype(x.dtype)) / np.where(y_norm == 0, 1, y_norm)
 rows beyond 40 lost: many rows of many numbers
     return unit_x @ unit_y.T * (np.arange(len(x)) < 40)[:, None]
@@ -264,17 +322,20 @@ at most 100: the worst of many
     return min(1 + int(higher.sum()), 100)
 """,
     ex.check_cosine_test: {
-        "with itself": (once(lambda f, x, y: np.allclose(np.diag(f(x, x)), 1, atol=1e-5)), OF_14),
-        "unit rows": (a_test(change=unit_of), OF_14),
-        "x with x": (once(lambda f, x, y: np.allclose(f(x, x), table(x, x), atol=1e-5)), OF_14),
-        "range": (once(lambda f, x, y: abs(f(x, y)).max() <= 1 + 1e-5), OF_14),
-        "eight numbers": (a_test(d=8), "caught 13 of 14"),
-        "inputs not looked at": (a_test(look=False), OF_14),
-        "loose": (a_test(atol=0.5), OF_14),
-        "a tolerance of 0.2": (a_test(atol=0.2, n=20, m=20, d=40), OF_14),
-        "a tolerance of 0.05": (a_test(atol=0.05, n=20, m=20, d=40), OF_14),
+        "with itself": (once(lambda f, x, y: np.allclose(np.diag(f(x, x)), 1, atol=1e-5)), OF_16),
+        "unit rows": (a_test(change=unit_of), OF_16),
+        "x with x": (once(lambda f, x, y: np.allclose(f(x, x), table(x, x), atol=1e-5)), OF_16),
+        "range": (once(lambda f, x, y: abs(f(x, y)).max() <= 1 + 1e-5), OF_16),
+        "eight numbers": (a_test(d=8), "caught 15 of 16"),
+        "as many of each": (a_test(n=5), "caught 15 of 16"),
+        "a look at x alone": (looks_at(0), "caught 15 of 16"),
+        "a look at y alone": (looks_at(1), "caught 15 of 16"),
+        "inputs not looked at": (a_test(look=False), OF_16),
+        "loose": (a_test(atol=0.5), OF_16),
+        "a tolerance of 0.2": (a_test(atol=0.2, n=20, m=20, d=40), OF_16),
+        "a tolerance of 0.05": (a_test(atol=0.05, n=20, m=20, d=40), OF_16),
         "to the last bit": (a_test(atol=0), "refuses a right implementation"),
-        "positive numbers": (a_test(change=np.abs), OF_14),
-        "long rows": (a_test(change=lambda x: 100 * unit_of(x)), OF_14),
+        "positive numbers": (a_test(change=np.abs), OF_16),
+        "long rows": (a_test(change=lambda x: 100 * unit_of(x)), OF_16),
     },
 }

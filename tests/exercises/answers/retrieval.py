@@ -61,13 +61,29 @@ clipped far above: Did you clip
     s = np.minimum(q @ k.T / temperature[:, None], 709)
 clipped far out: s = np.clip(q @ k.T / temperature[:, None], -300, 300)
 the last temperature for all: s = q @ k.T / temperature[-1]
-eight keys: drawn
+ten queries: many
+    return (e / e.sum(axis=1, keepdims=True) @ v) * (np.arange(len(q)) < 10)[:, None]
+ten numbers a key: many
+    s = q[:, :10] @ k[:, :10].T / temperature[:, None]
+ten numbers a value: many
+    return (e / e.sum(axis=1, keepdims=True) @ v) * (np.arange(v.shape[1]) < 10)
+no hotter than 1000: cold and hot
+    s = q @ k.T / np.minimum(temperature, 1000)[:, None]
+eight keys: many
     return (e / e.sum(axis=1, keepdims=True))[:, :8] @ v[:8]
 """,
     ex.check_slope: """
 root of the temperature: return pull.T @ k / temperature**0.5
 the first output for all: return np.repeat(pull.T[:1] @ k, v.shape[1], axis=0) / temperature
 the largest value subtracted: pull = p[:, None] * (v - v.max(axis=0))
+eight keys: many keys
+    p = np.exp(k @ q / temperature) * (np.arange(len(k)) < 8)
+eight numbers a key: many keys
+    return pull.T @ k / temperature * (np.arange(len(q)) < 8)
+no colder than 0.1: very cold
+    + temperature = max(temperature, 0.1)
+scores clipped: scores of 600
+    p = np.exp(np.clip(k @ q / temperature, -300, 300))
 the best key alone: pull = np.eye(len(k))[p.argmax()][:, None] * (v - p @ v)
 clipped: return np.clip(pull.T @ k / temperature, -2, 2)
 """,
