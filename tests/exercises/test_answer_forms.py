@@ -1,5 +1,6 @@
 """An answer may come in any form; one that cannot be read is told, not raised."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ def make():
 RIGHT_FORMS = {
     "a masked array without masked entries": lambda x: np.ma.masked_array(centred(x)),
     "fractions": lambda x: [Fraction(v) for v in centred(x)] if x.ndim == 1 else centred(x),
+    "decimals": lambda x: [Decimal(v) for v in centred(x)] if x.ndim == 1 else centred(x),
     "rows": lambda x: list(centred(x)),
 }
 WRONG_FORMS = {

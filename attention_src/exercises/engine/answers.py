@@ -4,6 +4,7 @@ import linecache
 import numbers
 import traceback
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def to_array(value: Any, name: str = "an array of numbers") -> np.ndarray:
         )
     try:
         array = np.asarray(_plain(value))
-        real = (isinstance(x, numbers.Real) for x in array.flat)
+        real = (isinstance(x, numbers.Real | Decimal) for x in array.flat)
         if array.dtype.kind == "O" and array.size and all(real):
             array = array.astype(np.float64)
     except (ValueError, TypeError, RuntimeError, RecursionError, OverflowError):
