@@ -87,7 +87,7 @@ def test_no_two_wrong_values_of_a_rung_are_the_same(chapter, name, check):
     ("answer", "said"),
     [
         ("(6, 9)", "Yours is text; write numbers, without quotes."),
-        (54, "Expected a tuple of 2, as in (2, 3); yours is one number."),
+        (54, "Expected a tuple of 2 numbers; yours is one number."),
         ((6, 9, 1), "yours is a tuple of 3"),
         ((9, 6), "Yours: (9, 6)."),
     ],

@@ -151,7 +151,7 @@ def _kind(x: np.ndarray) -> str:
     """How many numbers, in the words of somebody who wrote (6, 9) and not an array."""
     if x.ndim > 1:
         return f"an array of {describe(x)}"
-    return f"a tuple of {x.size}, as in (2, 3)" if x.ndim else "one number"
+    return f"a tuple of {x.size} numbers" if x.ndim else "one number"
 
 
 def _text(x: np.ndarray, exactly: bool) -> str:
