@@ -258,6 +258,11 @@ it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
 one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
 it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
     m = s.max(axis=(-2, -1), keepdims=True)
+one maximum for the table: You subtracted the largest score of the whole table, and in a row far \
+below it, or with nothing to see, 0 / 0 is not a number. Each row has its own maximum; and where a \
+sum is 0, divide by 1.
+    e = np.exp(s - s.max())
+    return e / l @ v
 the maximum of hidden scores: You took each row's maximum before the mask. A hidden score far \
 above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
     m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) / math.sqrt(q.shape[-1])
@@ -276,6 +281,9 @@ hidden by a finite number: A hidden score must be below any visible one, and tho
 hidden by a finite number: A hidden score must be below any visible one: -inf. Where nothing is \
 visible, the output is 0.
     s = np.where(mask, s, -1e3)
+-1e4 added: A hidden score must be below any visible one, and those reach -10^4: use -inf. And \
+where nothing is visible, the output is 0.
+    s = s + np.where(mask, 0, -1e4)
 -1e4 added: A hidden score must be below any visible one, and those reach -10^4: use -inf.
     s = s + np.where(mask, 0, -1e4)
     return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
