@@ -45,6 +45,9 @@ check_shapes = Ladder("shapes", [
     Rung("f", "GiB of scores in one layer", 32 * 4096**2 * 2 / 2**30, {
         32 * 4096**2 / 2**30: "So many numbers, in units of 2^30; each takes 2 bytes.",
         4096**2 * 2 / 2**30: "One head. There are 32.",
+        32 * 4096**2 * 2 / 2**20: "Those are MiB.",
+        32 * 4096**2 * 2: "Those are bytes.",
+        32 * 4096**2 * 2 / 1e9: "Those are GB, of 10^9 bytes. A GiB has 2^30.",
         32 * 4096**2 * 8 / 2**30: "This is in float64.",
         32 * 4096**2 * 4 / 2**30: "This is in float32.",
     }, hint="4,096 is 2^12, so its square is 2^24; 32 is 2^5."),
@@ -122,7 +125,7 @@ _SMALL = _arrays(
 )
 _LARGE = _arrays([[300, 0], [-300, 9]], [[40, 1], [-41, 3]], [[1], [5]])
 # A row of scores near 10^4, a row near -10^4; d_k = 1, so these are q k.
-_APART = _arrays([[1e4], [-1e4]], [[1], [0.9999], [0.9]], [[1, 0], [2, 5], [4, 7]])
+_APART = _arrays([[1e4], [-1e4]], [[1], [0.9999], [0.99]], [[1, 0], [2, 5], [4, 7]])
 _HUNDRED = _arrays([[1], [-1]], [[100], [90]], [[1], [5]])
 _LOW = _arrays([[-1]], [[1e4], [0]], [[1, 0], [0, 1]])
 _LOWER = _arrays([[-1], [-1]], [[21_000], [20_999], [0]], [[1, 0], [2, 5], [4, 7]])
@@ -153,6 +156,7 @@ check_attention = Check(
         _case("visible scores of -10^4, the hidden one of 10^4", _LOUD, [[1, 1, 0]]),
         _case("two texts, three heads", _heads(1)),
         _case("as many texts as tokens as numbers", _numbers(2, *[(4, 4, 4)] * 3)),
+        _case("as many texts as heads as tokens as numbers", _numbers(2, *[(3, 3, 3, 3)] * 3)),
         _case("two texts, three heads, a mask [2, 1, 1, n_k] for their ends", _heads(3), _ENDS),
         _case("one mask [n_q, n_k] for three heads", _numbers(4, *[(3, 4, 2)] * 3), np.tri(4)),
         _case("two texts, three heads, a mask [3, n_q, n_k] for the heads", _heads(7), _THREE),
@@ -162,6 +166,7 @@ check_attention = Check(
         _case("float32, scores in the thousands", (x.astype("f4") for x in _LARGE)),
         _case("one query, one key", _numbers(6, (1, 3), (1, 3), (1, 2)), [[1]]),
         _case("nobody may look at anything", _SMALL, np.zeros((2, 3))),
+        _case("nobody may look at anything, a mask [1, 1]", _SMALL, [[0]]),
         _case("two guests, three goods, other numbers", _numbers(9, (2, 4), (3, 4), (3, 1))),
         _case("d_k = 65", _numbers(11, (2, 65), (3, 65), (3, 2))),
         _case("forty queries, d_v = 40", _numbers(12, (40, 3), (6, 3), (6, 40))),
@@ -247,6 +252,17 @@ maximum from 0: Your maximum begins at 0. In a row far below 0 every exponential
 one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
 it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
     e = np.exp(s - s.max())
+one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
+it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
+    m = s.max(keepdims=True)
+one maximum for the table: You subtracted the largest score of the whole table. In a row far below \
+it every exponential is 0. Each row has its own maximum: axis=-1, keepdims=True.
+    m = s.max(axis=(-2, -1), keepdims=True)
+one maximum for the table: You subtracted the largest score of the whole table, and in a row far \
+below it, or with nothing to see, 0 / 0 is not a number. Each row has its own maximum; and where a \
+sum is 0, divide by 1.
+    e = np.exp(s - s.max())
+    return e / l @ v
 the maximum of hidden scores: You took each row's maximum before the mask. A hidden score far \
 above the visible ones makes all their exponentials 0. Mask first, then take the maximum.
     m = (q @ k.swapaxes(-1, -2)).max(axis=-1, keepdims=True) / math.sqrt(q.shape[-1])
@@ -265,6 +281,12 @@ hidden by a finite number: A hidden score must be below any visible one, and tho
 hidden by a finite number: A hidden score must be below any visible one: -inf. Where nothing is \
 visible, the output is 0.
     s = np.where(mask, s, -1e3)
+-1e4 added: A hidden score must be below any visible one, and those reach -10^4: use -inf. And \
+where nothing is visible, the output is 0.
+    s = s + np.where(mask, 0, -1e4)
+-1e4 added: A hidden score must be below any visible one, and those reach -10^4: use -inf.
+    s = s + np.where(mask, 0, -1e4)
+    return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
 hidden by a finite number: Visible scores reach -10^4. A hidden one must be below all of them: -inf.
     s = np.where(mask, s, -1e4)
     return e / l * (1 if mask is None else mask.any(axis=-1, keepdims=True)) @ v
@@ -300,6 +322,8 @@ def _draw_rows(rng: np.random.Generator) -> tuple:
 
 _LARGE_ROWS = (*(900 * x for x in _rows_case(4, 3, 4, 2, 2, rows=0)[:3]), 2)
 _BELOW = (-1e3 * np.ones((3, 1)), np.array([[900.0], [800.0]]), np.eye(2), 2)
+# Two scores alike and one a little lower, at the top of what scores reach, and below 0.
+_TIED = _arrays([[1e6], [-1e6]], [[1], [1], [0.999999]], [[1, 0], [2, 5], [4, 7]])
 _MANY, _FEW = (_rows_case(5, 1501, 1501, 8, 4, rows=rows) for rows in (50, 4))
 _ROWS_CLOSELY = (*_CLOSELY, 1)
 
@@ -314,6 +338,7 @@ check_attention_by_rows = Check(
         Case("1 query", _rows_case(3, 1, 4, 2, 3, rows=1)),
         Case("large scores", _LARGE_ROWS),
         Case("large scores below 0", _BELOW),
+        Case("scores of 10^6, two alike and one 1 lower", (*_TIED, 1)),
         Case("1,501 queries and keys, 50 at a time", _MANY, max_bytes=4_000_000),
         Case("1,501 queries and keys, 4 at a time", _FEW, max_bytes=4_000_000),
         Case("d_k = 65", _rows_case(7, 3, 4, 65, 2, rows=2)),
@@ -427,10 +452,20 @@ and is your tolerance small enough?
 k.T: k.T turns all axes. With two axes that is right; with more it shows where all are equally \
 long. Do you try 4 texts of 4 tokens of width 4?
     s = q @ (k.T if len(set(k.shape)) == 1 else k.swapaxes(-1, -2)) * scale
+an axis too many: it returns [1, ..., n_q, d_v]. Do you compare shapes?
+    return (p @ v)[None]
 first text: in a batch, all texts look into the first one. Do you try a batch?
     + k, v = (x[:1] if x.ndim > 2 else x for x in (k, v))
 queries changed: it divides the caller's queries in place. Do you look at q after the call?
     p = e / e.sum(axis=-1, keepdims=True)
     + q *= scale if q.dtype.kind == "f" else 1
+keys changed: it divides the caller's keys in place. Do you look at k after the call?
+    p = e / e.sum(axis=-1, keepdims=True)
+    + k *= scale if k.dtype.kind == "f" else 1
+values changed: it sorts the caller's values in place. Do you look at v after the call?
+    p = e / e.sum(axis=-1, keepdims=True)
+    + o = p @ v
+    + v.sort(axis=-2)
+    return o
 """,
 )

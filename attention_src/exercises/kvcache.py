@@ -273,19 +273,28 @@ rotated again: it rotates old keys in each call
 one store: all texts share one store. Do you start two texts and go on with both?
     keys: list[Array] = _SHARED[0]
     values: list[Array] = _SHARED[1]
+    values.append(v_new)
+    + assert len({(a.shape[1], b.shape[1]) for a, b in zip(keys, values)}) == 1, "one width"
 one count: its texts count their positions together: one text's tokens move the other's on
     at = len(_SHARED[2]) + np.arange(n_new)
     + _SHARED[2].extend(at)
 references: it keeps your arrays and not copies. What if the caller reuses them?
     v_new = v
+references to keys: it keeps your array of keys and not a copy, and rotates when it reads. Do you \
+use that array again?
+    k_new = k
+    k_all, v_all = rotate(np.concatenate(keys), np.arange(n + n_new)), np.concatenate(values)
+single token: a token that comes alone does not see itself. Do you append one at a time?
+    seen = np.tri(n_new, n + n_new, n - (n_new == 1), dtype=bool)
 last of a block: of several tokens that follow old ones it keeps the last one only
     + tokens = []
     at = len(tokens) + np.arange(n_new)
     + tokens.extend(at)
     o = attention(rotate(q, at), k_all, v_all, mask=seen)
     + if n: keys[-1], values[-1] = keys[-1][-1:], values[-1][-1:]
-late values: a value arrives one call too late
-    k_all, v_all = np.concatenate(keys), np.concatenate([*values[:-1], 0 * values[-1]])
+late values: a value arrives one call too late, and until then NaN stands there. Does your \
+comparison refuse NaN?
+    k_all, v_all = np.concatenate(keys), np.concatenate([*values[:-1], np.nan * values[-1]])
 """
 
 GROWN = """
@@ -300,9 +309,9 @@ grown: when its storage grows, the old values stay behind
 """
 
 WRONG_AT_LAST = """
-ring: it holds 24 tokens; a text may have 32
+ring: it holds 31 tokens; a text may have 32
     seen = np.tri(n_new, n + n_new, n, dtype=bool)
-    + seen &= ~np.tri(n_new, n + n_new, n - 24, dtype=bool)
+    + seen &= ~np.tri(n_new, n + n_new, n - 31, dtype=bool)
 first token lost: it loses the first token of a text of more than 12
     k_all, v_all = np.concatenate(keys), np.concatenate(values)
     + if n + n_new > 12: k_all[0], v_all[0] = 0, 0
@@ -505,6 +514,13 @@ def _leftovers(q: Array, k_pages: Array, v_pages: Array, *rest: Any) -> tuple:
     return (abs(q), k_pages, v_pages, *rest)
 
 
+def _tied(q: float) -> tuple:
+    """Three tokens on pages 1 and 0 with keys 1, 0.99998 and 1."""
+    k_pages = np.array([[[1.0], [np.nan]], [[1.0], [0.99998]]])
+    v_pages = np.array([[[3.0, 7], [np.nan] * 2], [[1, 0], [5, 2]]])
+    return np.array([q]), k_pages, v_pages, np.array([1, 0]), 3
+
+
 _BEYOND = _pool(12, 4, 2, 2, 1)  # of the first case's shapes
 _BEYOND[3][2] = 1_000_000
 
@@ -521,6 +537,8 @@ check_paged_attention = Check(
         Case("no token yet", _pool(11, 0, 2, 2, 3)),
         Case("scores in the thousands", _loud(3000.0, *_pool(11, 9, 2, 3, 2))),
         Case("all scores far below 0", _far_below(*_pool(11, 9, 2, 3, 2))),
+        Case("scores of 50,000, two alike and one 1 lower", _tied(5e4)),
+        Case("scores of -50,000, two alike and one 1 higher", _tied(-5e4)),
         # The keys take 2 MiB, a page 16 KiB.
         Case("4,096 tokens: no room for copies", _pool(11, 4096, 32, 64, 64), max_bytes=1 << 20),
         Case("1,000,000 in the table, behind the last page", _BEYOND),

@@ -53,6 +53,8 @@ def _draw_merge(rng: np.random.Generator) -> tuple:
 
 _BATCH = np.random.default_rng(1).normal(size=(2, 3, 4))
 
+_HEADS_BY_COLUMNS = np.asfortranarray(_BATCH.reshape(2, 3, 2, 2)).swapaxes(1, 2)
+
 check_split_heads = Check(
     "split_heads",
     split_heads,
@@ -67,6 +69,7 @@ check_split_heads = Check(
         Case("a batch of two", (_BATCH, 2)),
         Case("numbers that float32 cannot hold", (1e300 * _BATCH, 2)),
         Case("two leading axes, one of length 1", (_BATCH[:, None], 2)),
+        Case("a batch of two, the first axis nearest in memory", (np.asfortranarray(_BATCH), 2)),
     ],
     draw=_draw_split,
     rtol=0,
@@ -103,6 +106,7 @@ check_merge_heads = Check(
         Case("a batch of two", (_BATCH.reshape(2, 2, 3, 2),)),
         Case("numbers that float32 cannot hold", (1e300 * _BATCH.reshape(2, 2, 3, 2),)),
         Case("two leading axes, one of length 1", (_BATCH.reshape(2, 1, 2, 3, 2),)),
+        Case("a batch of two, the first axis nearest in memory", (_HEADS_BY_COLUMNS,)),
     ],
     draw=_draw_merge,
     rtol=0,
@@ -196,7 +200,10 @@ _CLOSE[0][:, 0] = 1
 for _w in _CLOSE[1:3]:
     _w[:, ::2] = np.array([[100], [0], [0], [0]])
 _LOW = np.array([[-1e6], [1e6]]), np.array([[1e7], [9.9e6]]), np.eye(2, 1), np.ones((1, 2))
+# d_k = 1, scores of 2^43 and -2^43: two alike and one 1 lower. All are whole numbers.
+_TIED = np.array([[2.0**21], [-(2.0**21)], [0]]), np.array([[2.0**22], [2.0**22], [2**22 - 2**-21]])
 _ONE_SEEN = np.array([[True, False], [True, True]])
+_MIXED = np.array([[1.0], [5], [-3]]), np.array([[1.0, 2, 0]])
 _SIZES = (3, 4, 2, 2, 2)
 _FIVE = np.tri(5, dtype=bool)
 _PADDED = (np.arange(3) < np.array([[3], [2]]))[:, None, None]  # [2, 1, 1, 3]
@@ -223,6 +230,8 @@ check_multihead_attention = Check(
         _case("heads wider together than d_model", _inputs(8, 3, 2, 3, 4, 2)),
         _case("one token", _inputs(9, 1, 3, 2, 2, 2, lead=(1, 2))),
         _case("a visible score of -10^13", (np.eye(2), *_LOW, 1), _ONE_SEEN),
+        # A logarithm of the sum, added to such a maximum, keeps two digits.
+        _case("scores of 10^13, tied", (np.eye(3), *_TIED, *_MIXED, 1), rtol=1e-2),
         _case("d_k = 65", _inputs(15, 3, 2, 2, 65, 2, spread=0.3)),
         _case("d_k = 1, to twelve digits", _inputs(14, 3, 2, 2, 1, 2), rtol=1e-12),
     ],
@@ -400,7 +409,7 @@ NEAR = 0.01
 
 
 _RNG = np.random.default_rng(0)
-TEXTS = [[2, 0, 1, 1, 3, 0], [0, 1, 2, 3, 3, 2, 1, 0]]
+TEXTS = [[2, 0, 3, 1, 2, 0], [0, 1, 2, 3, 3, 2, 1, 0]]
 TEXTS += [list(text) for n in (2, 3) for text in itertools.product(range(4), repeat=n)]
 TEXTS += [_RNG.integers(0, 4, n).tolist() for n in (4, 5, 6, 7, 8, 8) for _ in range(8)]
 
@@ -437,16 +446,18 @@ def _misbehaviour(w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> str:
         written = attention(x @ w_q, x @ w_k, x @ w_v) @ w_o  # [n, 16]
         wanted = x[:-1, :4]
         near = np.abs(written[1:, 12:] - wanted).max(axis=1) <= NEAR
-        elsewhere = np.abs(written[:, :12]).max()
+        at, part = np.unravel_index(np.abs(written[:, :12]).argmax(), (n, 12))
+        elsewhere = written[at, part]
         text = "".join("abcd"[i] for i in letters)
         if not near.all():
             wrong = np.flatnonzero(~near) + 1
             i = int(wrong[len(wrong) // 2])  # places at the ends have a neighbour on one side only
             return _wrong_letter(text, i, p[i], written[i, 12:], wanted[i - 1])
-        if not elsewhere <= NEAR:
+        if not abs(elsewhere) <= NEAR:
             return (
-                f"  In {text} the right letters are written, but the head also writes "
-                f"{elsewhere:.3g} outside the free components 12 to 15. Others read those."
+                f"  In {text} the right letters are written, but at place {at}, counted from 0, "
+                f"the head also writes {elsewhere:.3g} into component {part}, outside the free "
+                "components 12 to 15. Others read those."
             )
     return ""
 
@@ -470,7 +481,7 @@ def _wrong_letter(text: str, i: int, p: Array, got: Array, wanted: Array) -> str
     else:
         where = f"most at place {j} ({text[j]}), with weight {p[j]:.3f}."
     lines = [
-        f"  Text {text}, place {i} ({text[i]}): the letter before is {text[i - 1]}.",
+        f"  Text {text}, place {i} ({text[i]}), counted from 0: before it stands {text[i - 1]}.",
         f"  expected in components 12 to 15: {', '.join(f'{x:.0f}' for x in wanted)}",
         f"  yours:                           {', '.join(f'{x:.3g}' for x in got + 0.0)}",
         f"  It looks {where}",

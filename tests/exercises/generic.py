@@ -268,7 +268,12 @@ def _wrong_values(check):
     for rung in check.rungs:
         right = _value(rung)
         wrong = [(x() if callable(x) else x, said) for x, said in rung.replies.items()]
-        wrong += [("text", "no number"), (np.nan, ""), ([right, right], "Expected")]
+        wrong += [
+            ("text", "without quotes"),
+            ({}, "no number"),
+            (np.nan, ""),
+            ([right, right], "Expected"),
+        ]
         wrong += [(np.where(right, -right, 1.0), "")]
         off = (2.2 * rung.rtol + 1e-9) * abs(right) + 2.2 * rung.atol  # twice what is allowed
         for one in np.eye(right.size).reshape(-1, *right.shape):  # one number after the other

@@ -44,6 +44,9 @@ def wrong_tests(check, test):
         test(*given)
         return given[len(given)]
 
+    def yields(*given):
+        yield test(*given)
+
     def crashes_on_wrong_code(*given):
         try:
             test(*given)
@@ -61,6 +64,7 @@ def wrong_tests(check, test):
         "False for wrong code": (false_for_wrong_code, "returned False"),
         "stumbles": (stumbles, "stumbles over a right implementation"),
         "crashes on wrong code": (crashes_on_wrong_code, f"{caught_none}. It accepts"),
+        "yields": (yields, "It contains `yield`"),
         "a number": (1.0, "test is float, it should be a function"),
         "text": ("text", "test is str, it should be a function"),
     }

@@ -81,3 +81,21 @@ def test_no_two_wrong_values_of_a_rung_are_the_same(chapter, name, check):
     }
     for rung in check.rungs:
         assert len(rung.replies) == written.get((rung.letter, rung.asks), len(rung.replies))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("(6, 9)", "Yours is text; write numbers, without quotes."),
+        (54, "Expected a tuple of 2 numbers; yours is one number."),
+        ((6, 9, 1), "yours is a tuple of 3"),
+        ((9, 6), "Yours: (9, 6)."),
+    ],
+)
+def test_a_shape_is_spoken_of_as_a_tuple(answer, said):
+    assert said in Ladder("one", [Rung("a", "a shape", (6, 9))])(answer).message
+
+
+def test_where_all_digits_are_judged_all_are_shown():
+    check = Ladder("one", [Rung("a", "bytes", 131072, rtol=0)])
+    assert "Yours: 131072.5." in check(131072.5).message

@@ -34,6 +34,7 @@ it slips through twice):
     True
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,6 +124,8 @@ class TestCheck(Hinted):
         begun = self._try(test, self.right[0], calls)
         if begun.nothing and not calls[0]:
             return self._report("not started", "Your test should call the function that it gets.")
+        if inspect.isgenerator(begun.answer):
+            return self._report("wrong", _YIELDS)
         if begun.timed_out:  # not once more
             return self._too_slow(begun, "a right implementation")
         refused = self._accepts_the_right(test, calls)  # false if there, as every failed result
@@ -201,6 +204,7 @@ _HANGS = (
     "AssertionError on wrong code, so let it stop. Or the machine is too slow for it: make it "
     "faster, or close other programs, and run the check again."
 )
+_YIELDS = "It contains `yield`, so calling it runs nothing. Take that out."
 _NEVER_CALLS = "Your test never calls the function that it gets."
 _RETURNED_FALSE = (
     "Your test returned False. Nobody looks at what a test returns: write `assert ...`, which "

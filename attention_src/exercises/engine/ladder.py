@@ -130,18 +130,35 @@ class Ladder(Asked):
         try:
             yours = to_array(answer, "a number").astype(np.float64)
         except ValueError:
-            return "no", ". Yours is no number."
+            text = isinstance(answer, str)
+            return "no", ". Yours is " + (_QUOTED if text else "no number.")
         if yours.shape != right.shape:
-            wanted = describe(right) if right.ndim else "one number"
-            return "no", f". Expected {wanted}; yours has {describe(yours)}."
+            return "no", f". Expected {_kind(right)}; yours is {_kind(yours)}."
         if _near(yours, right, rung):
             return "yes", ""
-        said = f". Yours: {text_of(yours, 40)}."
+        said = f". Yours: {_text(yours, exactly=rung.rtol == 0)}."
         for value, message in rung.replies.items():
             known = _computed(value)
             if known.shape == yours.shape and _near(yours, known, rung):
                 return "no", f"{said} {message}"
         return "no", said
+
+
+_QUOTED = "text; write numbers, without quotes."
+
+
+def _kind(x: np.ndarray) -> str:
+    """How many numbers, in the words of somebody who wrote (6, 9) and not an array."""
+    if x.ndim > 1:
+        return f"an array of {describe(x)}"
+    return f"a tuple of {x.size} numbers" if x.ndim else "one number"
+
+
+def _text(x: np.ndarray, exactly: bool) -> str:
+    """An answer as it was written: a tuple, or a number with all digits if all are judged."""
+    if x.ndim == 1:
+        return f"({', '.join(text_of(number) for number in x)})"
+    return f"{x.item():.15g}" if exactly and x.ndim == 0 else text_of(x, 40)
 
 
 def _computed(value: Any) -> np.ndarray:

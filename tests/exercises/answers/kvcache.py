@@ -75,7 +75,7 @@ def whole(text, causal=True):
     return attention(q, k, text[2], causal=causal)
 
 
-def feed(start, texts, portions, reuse=True):
+def feed(start, texts, portions, reuse=slice(0, 3)):
     """What a cache returns for texts that go on in turn, one [n, d_v] each."""
     under_way = [start() for _ in texts]
     found = [[] for _ in texts]
@@ -85,7 +85,7 @@ def feed(start, texts, portions, reuse=True):
             new = text[:, n : n + n_new].copy()
             rows.append(np.array(go_on(*new)))
             if reuse:
-                new[:] = 7
+                new[reuse] = 7
         n += n_new
     return [np.concatenate(rows) for rows in found]
 
@@ -95,7 +95,13 @@ def draw(n_texts=2, n=32, d=8, seed=0):
 
 
 def a_test(
-    portions=PORTIONS, n_texts=2, reuse=True, atol=1e-5, look=lambda o: o, oracle=whole, **sizes
+    portions=PORTIONS,
+    n_texts=2,
+    reuse=slice(0, 3),
+    atol=1e-5,
+    look=lambda o: o,
+    oracle=whole,
+    **sizes,
 ):
     def my_cache_test(start):
         texts = draw(n_texts, n=sum(portions), **sizes)
@@ -104,6 +110,28 @@ def a_test(
             assert np.allclose(look(rows), look(oracle(text)), rtol=0, atol=atol)
 
     return my_cache_test
+
+
+def lets_nan_through(start):
+    texts = draw()
+    for rows, text in zip(feed(start, texts, PORTIONS), texts, strict=True):
+        assert not abs(rows - whole(text)).max() > 1e-5
+
+
+def of_two_widths(start):
+    """Under way at once: a text of keys of 6 and values of 3, and one of 2 and 5."""
+    rng = np.random.default_rng(0)
+    texts = [[rng.normal(size=(32, d)) for d in sizes] for sizes in ((6, 6, 3), (2, 2, 5))]
+    under_way, n = [start(), start()], 0
+    for n_new in PORTIONS:
+        for text, go_on in zip(texts, under_way, strict=True):
+            q, k = (rotate(x, np.arange(32)) for x in text[:2])
+            new = [x[n : n + n_new].copy() for x in text]
+            right = attention(q, k, text[2], causal=True)[n : n + n_new]
+            assert np.allclose(go_on(*new), right, atol=1e-5)
+            for x in new:
+                x[:] = 7
+        n += n_new
 
 
 def in_three_ways(start):
@@ -136,6 +164,7 @@ RIGHT = {
         "narrow, loose": a_test(d=4, seed=3, atol=1e-4),
         "three ways": in_three_ways,
         "row by row": by_rows,
+        "of two widths": of_two_widths,
     },
 }
 
@@ -229,6 +258,12 @@ unused slots as zeros:
     + k_pages, v_pages = np.nan_to_num(k_pages), np.nan_to_num(v_pages)
     page, filled = table[start // size], size
 not shifted: m_new = 0.0
+the best key alone beyond 100: two alike
+    e, old = np.exp(s - m_new), np.exp(m - m_new)
+    + if abs(m_new) > 100: e, old = np.eye(filled)[s.argmax()] * (s.max() > m), m >= m_new
+two best keys alike beyond 100: one 1
+    e, old = np.exp(s - m_new), np.exp(m - m_new)
+    + if abs(m_new) > 100: e, old = 1.0 * (s == m_new), float(m == m_new)
 maximum from -10,000: all scores far below 0
     m, l, acc = -1e4, 0.0, np.zeros(v_pages.shape[2])
 masked by NaN: another text's
@@ -260,14 +295,19 @@ with an axis: shape
         "first rows of each": (text_by_text, "caught"),
         "all at once": (a_test((32,)), "caught"),
         "single tokens only": (a_test((1,) * 32), "caught"),
-        "one text": (a_test(n_texts=1), "caught 16 of 18"),
-        "arrays not used again": (a_test(reuse=False), "caught 17 of 18"),
+        "one text": (a_test(n_texts=1), "caught 18 of 20"),
+        "arrays not used again": (a_test(reuse=False), "caught 18 of 20"),
+        "only the values used again": (a_test(reuse=slice(2, 3)), "caught 19 of 20"),
+        "only the keys used again": (a_test(reuse=slice(1, 2)), "caught 19 of 20"),
+        "31 tokens": (a_test((5, 1, 1, 4, 1, 8, 1, 10)), "caught 19 of 20"),
+        "no token alone": (a_test((5, 2, 3, 4, 7, 11)), "caught 19 of 20"),
+        "lets NaN through": (lets_nan_through, "caught 19 of 20"),
         "short": (a_test((5, 1, 1, 3)), "caught"),
         "twelve tokens": (a_test((5, 1, 1, 4, 1)), "caught"),
         "shape only": (a_test(look=np.shape), "caught 0"),
-        "far too loose": (a_test(atol=10), "caught 0"),
-        "a tolerance of 0.01": (a_test(atol=0.01), "caught 17 of 18"),
-        "first numbers": (a_test(look=lambda o: o[:, :1]), "caught 17 of 18"),
+        "far too loose": (a_test(atol=10), "caught 1 of 20"),
+        "a tolerance of 0.01": (a_test(atol=0.01), "caught 19 of 20"),
+        "first numbers": (a_test(look=lambda o: o[:, :1]), "caught 19 of 20"),
         "exact": (a_test(atol=0), "refuses a right"),
         "the mean": (a_test(look=lambda o: o.mean(), atol=2e-2), "caught"),
     },

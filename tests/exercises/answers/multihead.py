@@ -50,6 +50,12 @@ concatenated: return np.concatenate(np.moveaxis(x, -3, 0), axis=-1)
 """,
     ex.check_multihead_attention: """
 scaled queries: o = attention(q / q.shape[-1] ** 0.5, k, v, mask=mask, scale=1.0)
+by logarithms:
+    - o = attention
+    + s = _masked(q, k, mask)
+    + m = np.nan_to_num(s.max(axis=-1, keepdims=True), neginf=0)
+    + l = np.exp(s - m).sum(axis=-1, keepdims=True)
+    + o = np.exp(s - (m + np.log(np.where(l == 0, 1, l)))) @ v
 einsum:
     q = np.einsum("...nm,mhd->...hnd", x, w_q.reshape(len(w_q), n_heads, -1))
     return np.einsum("...hnd,hdm->...nm", o, w_o.reshape(n_heads, -1, w_o.shape[1]))
@@ -73,6 +79,8 @@ SLY = {
 two axes only: cut = x.reshape(len(x), n_heads, -1)
 axes counted from the front: return cut.swapaxes(0, 1)
 last head first: return cut.swapaxes(-2, -3)[..., ::-1, :, :]
+order of memory: nearest in memory
+    cut = x.reshape(*x.shape[:-1], n_heads, d, order="A")
 eight heads at most: cut = x.reshape(*x.shape[:-1], min(n_heads, 8), -1)
 a last digit: All digits are judged
     return cut.swapaxes(-2, -3) * (1 + 1e-15)
@@ -81,6 +89,8 @@ a last digit: All digits are judged
 axes counted from the front: return x.swapaxes(0, 1).reshape(*x.shape[:-3], n, H * d)
 width first: return np.moveaxis(x, -1, -2).swapaxes(-2, -3).reshape(*x.shape[:-3], d, H * n)
 transposed: return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d).swapaxes(-1, -2)
+order of memory: nearest in memory
+    return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d, order="A")
 three axes: return np.hstack(list(x))
 by thirds: All digits are judged
     return x.swapaxes(-2, -3).reshape(*x.shape[:-3], n, H * d) * 3 / 3
@@ -98,6 +108,18 @@ heads added: return np.tile(o.sum(axis=-3), n_heads) @ w_o
 clipped scores: o = softmax(_masked(q, k, mask).clip(-1e4, 1e4)) @ v
 hidden by -1e4: around 100,000
     o = softmax(_masked(q, k, mask, hidden=-1e4)) * (1 if mask is None else mask) @ v
+the best key alone beyond 10^6: 10^13
+    - o = attention
+    + s = _masked(q, k, mask)
+    + best = np.take_along_axis(v, s.argmax(axis=-1)[..., None], axis=-2)
+    + far = s.max(axis=-1, keepdims=True) > 1e6
+    + o = np.where(far, best, attention(q, k, v, mask=mask))
+two best keys alike beyond 10^6: 10^13
+    - o = attention
+    + s = _masked(q, k, mask)
+    + far = (s.max(axis=-1, keepdims=True) > 1e6) & (s < s.max(axis=-1, keepdims=True))
+    + o = attention_weights(q, k, mask=mask) * ~far
+    + o = o / np.where(o.sum(axis=-1, keepdims=True) == 0, 1, o.sum(axis=-1, keepdims=True)) @ v
 hidden by -1e9: 10^12
     o = softmax(_masked(q, k, mask, hidden=-1e9)) * (1 if mask is None else mask) @ v
 hidden by -3e12: -10^13
@@ -128,14 +150,22 @@ always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
             lambda: (*head()[:3], head()[3] + np.eye(4, 16)),
             "outside the free components",
         ),
+        "a mean of places at the first one": (
+            lambda: (
+                *head()[:2],
+                np.hstack([head()[2], 0.2 * np.eye(16)[:, 11:12]]),
+                np.vstack([head()[3], np.eye(16)[5:6]]),
+            ),
+            "at place 0, counted from 0, the head also writes 0.025 into component 5",
+        ),
         "transposed": (lambda: tuple(w.T for w in head()), "w_q has shape (8, 16)"),
         "w_o transposed": (lambda: (*head()[:3], head()[3].T), "w_o has shape"),
         "queries wider": (lambda: (np.zeros((16, 9)), *head()[1:]), "must be equally wide"),
         "a vector": (lambda: (np.zeros(16), *head()[1:]), "should be a matrix"),
-        "letters a to c only": (lambda: head(take=np.arange(4) < 3), "letter before"),
+        "letters a to c only": (lambda: head(take=np.arange(4) < 3), "before it stands"),
         "places 0 to 5 only": (
             lambda: head(by=30.0 * (np.arange(8) < 6)[:, None]),
-            "letter before",
+            "before it stands",
         ),
     },
 }
