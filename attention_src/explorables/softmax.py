@@ -1,4 +1,4 @@
-"""The explorable "softmax": four scores to drag, alone or together, and their shares of one unit."""
+"""The explorable "softmax": four scores to drag, alone or together, and their shares of a unit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -61,8 +61,8 @@ def make(
     numbers = ", ".join(f"{label} {score:.0f} and {weight:.3f}" for label, score, weight in keys)
     does = {
         "shares": "An interactive figure: drag a score, or all of them, and see the shares. ",
-        "temperature": f"At temperature 1.00 the row is worth {worth:.1f} keys of 4. An interactive "
-        "figure: change the temperature, and see the shares. ",
+        "temperature": f"At temperature 1.00 the row is worth {worth:.1f} keys of 4. An "
+        "interactive figure: change the temperature, and see the shares. ",
     }[state]
     return Explorable(
         {**START, "state": state},

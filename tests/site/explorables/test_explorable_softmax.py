@@ -77,7 +77,7 @@ def test_by_touch_on_a_phone(show):
 def test_the_temperature(show, width):
     page = show((NAME, "temperature"), width=width, **STEADY)
     heat = host(page, NAME).get_by_role("slider", name="temperature")
-    for value, worth in (("-0.6", "1.0"), ("0.78", "3.9"), ("0", "2.2")):
+    for value, worth in (("-0.6", "1.1"), ("0.78", "3.9"), ("0", "2.2")):
         heat.fill(value)
         assert f"the row is worth {worth} keys of 4" in said(page, NAME)
         assert_shows(page, NAME, state="temperature")
