@@ -4,7 +4,7 @@ import numpy as np
 
 
 def log_softmax(scores, temperature=1.0):
-    """Logarithms of the weights over the last axis; 16 bits in, 32 between."""
+    """Logarithms of weights, over the last axis. 16 bits in, 32 out."""
     s = np.asarray(scores)
     s = s.astype(np.promote_types(s.dtype, np.float32)) / temperature
     s = s - s.max(axis=-1, keepdims=True)  # each row's own maximum
@@ -18,7 +18,7 @@ def softmax(scores, temperature=1.0):
 
 
 def effective_keys(scores, temperature=1.0):
-    """Two to the entropy in bits: how many keys a row really looks at."""
+    """Two to the entropy in bits: how many keys a row is worth."""
     log_p = log_softmax(scores, temperature)
     p = np.exp(log_p)
     return np.exp(-(p * np.where(p > 0, log_p, 0)).sum(axis=-1))
