@@ -52,7 +52,8 @@ def test():
     one = softmax(np.r_[lead_for(0.9, 2048), np.zeros(2047)])
     assert math.isclose(one[0], 0.9)
     print(f"half among 2,048: a lead of {lead_for(0.5, 2048):.2f}")
-    print(f"Llama 4 at 131,072 tokens: scores × {length_factor(131_071):.2f}")
+    factor = length_factor(131_071)
+    print(f"Llama 4 at 131,072 tokens: scores × {factor:.2f}")
 
 
 test()
