@@ -2,8 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -42,6 +40,59 @@ check_why_exponential = Ladder("why_exponential", [
         3: "That is the ratio of the two weights. They sum to 1.",
     }),
 ], asks="the rungs of \"Why the exponential\"")
+# fmt: on
+
+# --- What a lead is worth ---------------------------------------------------------------------
+
+RIVALS, FEW = 2047, 31  # among 2,048 keys, and among 32
+HALF = math.log(RIVALS)  # the lead that holds a half
+
+# fmt: off
+check_lead = Ladder("lead", [
+    Rung("a", "the rivals that a lead of 5 is worth", math.exp(5), {
+        math.exp(5) / (1 + math.exp(5)): "This is the weight against one rival. How many rivals "
+            "have as much as the winner?",
+        1 + math.exp(5): "This counts the winner, too: rivals are asked for.",
+        5 * math.exp(3) / 3: "Worth does not grow in proportion to the lead: it is e to the lead.",
+        2.0**5: "Use powers of e, not of 2.",
+        10.0**5: "Use powers of e, not of 10.",
+    }, hint="The winner has e to the lead, each rival has 1."),
+    _rung("b", "the lead for 0.9 among 2,048 keys", math.log(9 * RIVALS), {
+        math.log2(9 * RIVALS): "Use the natural logarithm, not the one to base 2.",
+        math.log10(9 * RIVALS): "Use the natural logarithm, not the one to base 10.",
+        9 * RIVALS: "This is e to the lead. Take its logarithm.",
+        0.9 * RIVALS: "0.9 of a unit is not 0.9 of the rivals: they share 0.1, so the winner has 9 "
+            "times as much as all of them together. And take the logarithm.",
+        math.log(0.9 * RIVALS): "0.9 to 0.1 is 9 to 1: the winner has 9 times as much as all "
+            "rivals together.",
+        math.log(10 * RIVALS): "The winner has 9 times what the rivals have, not 10.",
+        HALF: "That holds a half.",
+        0.9 * 2 * HALF: "The lead does not grow in proportion to the weight.",
+        math.log(9): "That is the lead over one rival.",
+    }, hint="e to the lead, over 2,047, is 0.9 over 0.1."),
+    _rung("c", "the largest weight with cosines", 1 / (1 + RIVALS * math.exp(-2)), {
+        1 / (1 + RIVALS * math.exp(-1)): "Your lead is 1. From the lowest cosine to the highest it "
+            "is 2.",
+        1 / (RIVALS + 1): "That is an even share: a lead of 0.",
+        math.exp(2) / RIVALS: "The winner's own part belongs to the sum below, too. Give three "
+            "digits.",
+        math.exp(2) / (1 + math.exp(2)): "That is against one rival. There are 2,047.",
+    }, hint="What is the largest difference of two cosines?"),
+    _rung("d", "the gain at which cosines reach a half", HALF / 2, {
+        HALF: "Your lead is 1. From the lowest cosine to the highest it is 2.",
+        math.log2(RIVALS) / 2: "Use the natural logarithm.",
+        2 * HALF: "You multiplied by the lead of 2. Divide.",
+        0.5 / (1 / (1 + RIVALS * math.exp(-2))): "The gain multiplies the scores, not the weight.",
+    }, hint="Twice the gain is the lead that a half needs."),
+    _rung("e", "the factor that keeps a half from 32 to 2,048 keys", HALF / math.log(FEW), {
+        HALF - math.log(FEW): "This is how much is to be added to the lead. By what is it to be "
+            "multiplied?",
+        math.log(64): "This is about what is to be added. By what is the lead to be multiplied?",
+        64: "64 times as many keys do not need 64 times the lead.",
+        RIVALS / FEW: "So many times as many rivals. The lead grows with their logarithm.",
+        math.log(FEW) / HALF: "Turned round: the larger crowd needs the larger lead.",
+    }, hint="The lead that a half needs among 2,048 keys, over the one among 32."),
+], asks="the rungs of \"What a lead is worth\"")
 # fmt: on
 
 # --- Your own softmax -------------------------------------------------------------------------
@@ -103,6 +154,34 @@ maximum before np.exp: the weights stay the same.
 one maximum for the whole array: You subtract one maximum from all rows; a row far below it \
 underflows to 0/0. Each row needs its own maximum.
     e = np.exp(x - x.max())
+mean subtracted: You subtract each row's mean, so a score far above it still overflows. Subtract \
+the row's maximum.
+    e = np.exp(x - x.mean(axis=-1, keepdims=True))
+minimum subtracted: You subtract each row's minimum, which makes the largest score larger, not \
+smaller. Subtract the row's maximum.
+    e = np.exp(x - x.min(axis=-1, keepdims=True))
+first score subtracted: You subtract the first score of each row. A later one may lie far above \
+it: subtract the row's maximum.
+    e = np.exp(x - x[..., :1])
+divided by the maximum: You divide the scores by the row's maximum, which is a temperature and \
+changes the weights. Subtract the maximum.
+    e = np.exp(x / x.max(axis=-1, keepdims=True))
+absolute scores: You took the scores without their signs (np.abs). A score of -3 is lower than \
+one of 0, not higher.
+    x = np.abs(np.asarray(x, dtype=float))
+NaN made to 0: You replaced what overflowed (np.nan_to_num). Then it is the largest score that \
+is lost: subtract the row's maximum, and nothing overflows.
+    e = np.exp(x)
+    return np.nan_to_num(e / e.sum(axis=-1, keepdims=True))
+transposed: .T reverses all axes, so this is right for matrices only. Use axis=-1 and \
+keepdims=True.
+    e = np.exp(x.T - x.max(axis=-1)).T
+    return (e.T / e.sum(axis=-1)).T
+maximum without keepdims: The maximum lost its axis, so NumPy lines the maxima up with columns. \
+Use keepdims=True.
+    e = np.exp(x - x.max(axis=-1))
+rounded: Your weights are rounded. Return all their digits.
+    return np.round(e / e.sum(axis=-1, keepdims=True), 3)
 wrong axis: Your columns sum to 1 instead of your rows: you work along axis 0. The keys are on the \
 last axis, -1.
     e = np.exp(x - x.max(axis=0, keepdims=True))
@@ -117,7 +196,8 @@ sum over the whole array: All rows together sum to 1. Each row should: sum over 
 own maximum, one sum: You divide all rows by one sum. Each row needs its own sum: sum over the \
 last axis.
     return e / e.sum()
-no normalisation: The exponentials are right, but they don't sum to 1. Divide them by their sum.
+no normalisation: The exponentials are right, but they don't sum to 1. Divide them by their sum, \
+and not by the largest of them.
     return e
 no exponential: You divided the scores themselves by their sum. Take np.exp of them first.
     return x / x.sum(axis=-1, keepdims=True)
@@ -268,9 +348,8 @@ full Jacobian: The gradient is right, but you formed the n × n Jacobian. One su
 
 # --- The log-sum-exp, step by step ------------------------------------------------------------
 
-FRUIT = np.array([4.2, 3.8, 0.6, -0.9])  # the chapter's scores
+FRUIT = np.array([4.2, 3.8, 0.6, -0.9])  # the lab's scores
 LSE = float(reference.log_sum_exp(FRUIT))
-BLOCK_A = 1 / (1 + math.exp(-1))  # the weight of a block whose lse leads by 1
 
 # fmt: off
 check_log_sum_exp = Ladder("log_sum_exp", [
@@ -290,160 +369,19 @@ check_log_sum_exp = Ladder("log_sum_exp", [
         LSE: "Weights don't see a shift; lse does.",
         math.log(1000) + LSE: "Add 1000 itself.",
     }, hint="exp(s + c) = exp(c) exp(s): take exp(c) out of the sum.", rtol=0.0, atol=0.05),
-    _rung("d", "lse of 1,000 blocks with lse 5 each", np.logaddexp.reduce(np.full(1000, 5.0)), {
-        5000: "lse values don't add. Their exponentials do.",
-        5: "Then 999 blocks would count for nothing.",
-        1000 * math.exp(5): "Now take the logarithm.",
-    }, hint="exp(lse) of a block is its part of the sum."),
-    _rung("e", "the merged output", 10 * BLOCK_A + 20 * (1 - BLOCK_A), {
-        15: "Both blocks count alike in this mean. The first has more.",
-        40 / 3: "You weighted by lse. Weight by exp(lse).",
-        10 * (1 - BLOCK_A) + 20 * BLOCK_A: "You swapped the two weights.",
-    }, hint="Block A holds exp(2) / (exp(2) + exp(1)) of the whole weight."),
-    Rung("f", "log p of the second key, scores 0 and -1000", -1000 - math.log1p(math.exp(-1000)), {
+    Rung("d", "log p of the second key, scores 0 and -1000", -1000 - math.log1p(math.exp(-1000)), {
         -math.inf: "The weight underflows to 0, its logarithm need not.",
         0: "This is the first key's.",
         1000: "A weight is below 1, so its logarithm is negative.",
     }, hint="log p_j = s_j - lse. No weight needs to be computed.", rtol=0.0, atol=0.1),
-    Rung("g", "the largest lse of 4 scores whose maximum is 8",
+    Rung("e", "the largest lse of 4 scores whose maximum is 8",
          np.logaddexp.reduce(np.full(4, 8.0)), {
         8: "This is the lower bound. When are all terms largest?",
         12: "n terms of exp(8) make n exp(8), and log turns n into log n.",
         10: "You took log2 of 4. Use the natural logarithm.",
     }, hint="Each of the n terms is at most exp(max).", rtol=1e-3),
-    _rung("h", "how far above the maximum, at most", 0.1 * math.log(1024), {
-        math.log(1024): "That is for temperature 1. Multiply by 0.1.",
-        1: "You took log2 of 1,024. Use the natural logarithm.",
-        math.log(1024) / 0.1: "You divided by the temperature. Multiply.",
-    }, hint="Put s / temperature into the bound of (g), then multiply by the temperature."),
 ], asks="the rungs of \"The log-sum-exp, step by step\"")
 # fmt: on
-
-# --- A row in blocks --------------------------------------------------------------------------
-
-
-def my_online_softmax(blocks):
-    m, l = -np.inf, 0.0
-    for block in blocks:
-        m_new = max(m, np.max(block))
-        if m_new == -np.inf:  # nothing visible so far
-            continue
-        l = l * np.exp(m - m_new) + np.exp(block - m_new).sum()
-        m = m_new
-    return m, l
-
-
-def _draw_blocks(rng: np.random.Generator) -> tuple:
-    """Blocks of unequal length, of one row of scores; some hidden, alone or whole."""
-    lengths = rng.integers(1, 6, int(rng.choice([1, 2, 2, 3, 5, 12, 40])))
-    row = any_scores(rng, (int(lengths.sum()),))
-    if rng.random() < 0.2:
-        row = np.sort(row)[:: int(rng.choice([-1, 1]))].copy()
-    blocks = np.split(row, np.cumsum(lengths)[:-1])
-    if rng.random() < 0.4:
-        for block in blocks:
-            block[rng.random(len(block)) < rng.choice([0.0, 0.3, 1.0])] = -np.inf
-    return ([block.copy() for block in blocks],)
-
-
-def _once(blocks: list) -> Iterator[np.ndarray]:
-    """Hand out copies, each once, so that who keeps them all needs memory for all."""
-    for block in blocks:
-        lent = block.copy()
-        yield lent
-        if lent.tobytes() != block.tobytes():
-            block[:] = lent  # now the engine sees a change in place
-
-
-def _fed_once(f: Callable) -> Callable:
-    """The learner's function, fed by a generator instead of a list."""
-
-    @functools.wraps(f)
-    def fed(blocks: list) -> Any:
-        return f(_once(blocks))
-
-    return fed
-
-
-def _blocks(name: str, *rows: list[float], max_bytes: int | None = None) -> Case:
-    return Case(name, ([np.array(row, dtype=float) for row in rows],), max_bytes)
-
-
-HIDDEN = [-np.inf, -np.inf]
-MANY = [np.sin(np.arange(200.0) * (i + 1)) * 20 + i / 10 for i in range(200)]
-
-check_online_softmax = Check(
-    "online_softmax",
-    my_online_softmax,
-    asks="f(blocks) -> (m, l): running maximum and sum over 1-D blocks of one row of scores",
-    cases=[
-        _blocks("one block", [1, 3, 2.5]),
-        _blocks("the maximum falls", [3, 1], [2, 0]),
-        _blocks("the maximum rises", [1, 0.5], [3], [5, 4]),
-        _blocks("all scores negative", [-3, -2.5], [-4, -1.5, -5]),
-        _blocks("the maximum is no whole number", [0.2, -0.7], [0.9, 0.1]),
-        _blocks("equal scores", [2, 1, 2, 1], [2, 2]),
-        _blocks("large scores", [9990, 1e4], [10002], [-1e4]),
-        _blocks("very negative scores", [-9e3, -9001.5], [-8999.5]),
-        _blocks("some keys hidden", [-np.inf, 1], [2, -np.inf]),
-        _blocks("the lowest score, and a hidden key", [-1e4, -np.inf]),
-        _blocks("the last block hidden", [1, 2], HIDDEN),
-        _blocks("the first block hidden", HIDDEN, [2, 1]),
-        _blocks("everything hidden", HIDDEN, HIDDEN[:1]),
-        Case("200 blocks of 200", (MANY,), max_bytes=100_000),
-        Case("to twelve digits", ([np.array([0.3, 1.1]), np.array([1.4])],), rtol=1e-12),
-    ],
-    mistakes="""
-a second loop over the blocks: Your sum is 0: did you loop over the blocks a second time? They \
-come once. Add to l in the loop that finds the maximum.
-    return m, 0.0
-running sum not rescaled: You forgot to rescale the running sum: the old l was measured against \
-the old maximum. When m rises, multiply l by exp(m_old − m_new).
-    l = l + np.exp(block - m_new).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    l = (l * np.exp(m_new - m) if l else 0.0) + np.exp(block - m_new).sum()
-maximum of the block instead of the running one: Your m is the last block's maximum. The running \
-maximum never falls: max(m, block.max()).
-    m_new = np.max(block)
-each block against its own maximum: You subtract each block's own maximum from it. All terms in l \
-must be measured against the same, running maximum.
-    if np.max(block) == -np.inf:
-    l = l * np.exp(m - m_new) + np.exp(block - np.max(block)).sum()
-maximum starts at 0: Your maximum starts at 0, which is above all the scores here. Start from −inf.
-    m, l = 0.0, 0.0
-no max-shift: Your sum is over exp(score), without subtracting the maximum: it overflows for large \
-scores. Sum exp(score − m).
-    l = l + np.exp(block).sum()
-rescaled the wrong way: You rescaled the running sum by exp(m_new − m_old). The sign is turned \
-round: when the maximum rises, the old sum must shrink.
-    if False:
-    l = l * np.exp(m_new - m) + np.exp(block - m_new).sum()
-no guard for a hidden block: −inf − (−inf) is not a number. While only −inf has been seen there is \
-nothing to add: leave m and l as they are.
-    if False:
-only the last block counts: Your sum holds the last block only. Add to the rescaled old sum; don't \
-replace it.
-    l = np.exp(block - m_new).sum()
-log of the sum: Your second number is the log-sum-exp, m + log l. Return l itself.
-    return m, m + np.log(l)
-log of the sum: Your second number is log l. Return l itself.
-    return m, np.log(l)
-swapped: You swapped the two: return (m, l), the maximum first.
-    return l, m
-""",
-    hints=[
-        "Keep m and l. For each block: find the new maximum, correct l, add the block to l.",
-        "The correction is l * exp(m − m_new): it turns each exp(s − m) into exp(s − m_new).",
-        "If the new maximum is still −inf, skip the block: −inf − (−inf) is not a number.",
-    ],
-    returns=("m", "l"),
-    draw=_draw_blocks,
-    watch=_fed_once,
-)
 
 # --- A thermostat -----------------------------------------------------------------------------
 

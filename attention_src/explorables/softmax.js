@@ -1,234 +1,242 @@
-// The explorable "softmax": scores as bars to drag, a rule and a temperature, the weights they give.
+// The explorable "softmax": four scores on a line, dragged alone or all together, and their shares of
+// one unit. Two states: "shares" to drag, and "temperature", where a slider divides all scores.
 
-import { fixed, h, mount, shown } from "./dom.js";
-import { button, figure, pick, place, row, temperatures } from "./figure.js";
-import { softmax, sum } from "./numbers.js";
+import { fixed, h, mount } from "./dom.js";
+import { button, figure, row, temperatures } from "./figure.js";
+import { softmax } from "./numbers.js";
 import { bold, disc, isNarrow, line, rect, text } from "./scene.js";
-import { entmax15, entropyBits, hardmax, sigmoid, sparsemax } from "./weights.js";
+import { entropyBits } from "./weights.js";
 
-const RULES = { softmax, "entmax-1.5": entmax15, sparsemax, hardmax, sigmoid };
-const LIMIT = 8; // scores lie between -LIMIT and LIMIT
-const COLD = 0.05; // the temperatures at the two ends of the chart
-const HOT = 50;
-const FEWEST = 4; // keys
-const GLIDE = 200; // ms
-const CHART = 150; // pixels: its height
-const tenths = (score) => Math.round(10 * Math.min(Math.max(score, -LIMIT), LIMIT)) / 10;
+const REACH = { shares: 6, temperature: 12 }; // how far the line goes to both sides of 0
+const POWERS = [-0.6, 0.78, 0.02]; // of ten: the temperatures
+const GLIDE = 300; // ms
+const NAMES = 58; // room for the names of the keys
+const TOP = 46; // where the first lane begins
+const ALL = "all four";
+const BAR = 66; // how long the bar that holds all is at least
 
-const weigh = ({ rule, scores }, temperature) =>
-  RULES[rule](scores.map((score) => score / temperature));
+const tenths = (value) => Math.round(10 * value) / 10 + 0;
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-// All that follows from the state { rule, temperature, scores }.
-export function compute(state) {
-  const weights = weigh(state, state.temperature);
-  return { weights, entropyBits: entropyBits(weights) };
+// All that follows from the state { scores, temperature, who, from }: `who` was moved last, and
+// `from` is where the scores stood before that.
+export function compute({ scores, temperature, from }) {
+  const weigh = (row) => softmax(row.map((score) => score / temperature));
+  const [weights, before] = [scores, from].map(weigh);
+  const change = Math.max(...weights.map((weight, j) => Math.abs(weight - before[j])));
+  return { weights, change, worth: 2 ** entropyBits(weights) };
 }
 
-// The picture; tracks are where the scores are dragged: [x, y, width, height] for each key.
-export function picture(state, width, given) {
-  const narrow = isNarrow(width);
-  const tall = narrow ? 44 : 32;
-  const room = width - 64;
-  const columns = narrow
-    ? { score: [64, room - 54], weight: [64, room - 54], low: 20 }
-    : { score: [64, room / 2 - 44], weight: [84 + room / 2, room / 2 - 74], low: 0 };
-  const tracks = state.scores.map((_, j) => [columns.score[0], 22 + tall * j, columns.score[1], 24]);
-  const top = 22 + tall * given.labels.length + 32;
-  const [chart, pad] = chartMarks([8, top, width - 16, CHART], state, given);
-  const marks = [...rowMarks(width, columns, tracks, state, given), ...chart];
-  return { marks, tracks, pad, width, height: top + CHART + 42 };
+// The scores after key `who`, or all, has gone as near to `by` as the line allows.
+export function moved(scores, who, by) {
+  const { shares } = REACH;
+  if (who !== ALL) return scores.map((s, j) => (j === who ? tenths(clamp(s + by, -shares, shares)) : s));
+  const step = clamp(by, -shares - Math.min(...scores), shares - Math.max(...scores));
+  return scores.map((s) => tenths(s + step));
 }
 
-// A row for each key: its score as a bar from 0, in the middle, to the handle; and its weight.
-function rowMarks(width, { score: left, weight: right, low }, tracks, state, { labels }) {
-  const { weights } = compute(state);
-  const heads = [
-    text("head-key", [0, 12], "key", "soft", 12.5, "start"),
-    text("head-score", [left[0], 12], low ? "score, and weight below" : "score: drag it", "soft", 12.5, "start"),
-    ...(low ? [] : [text("head-weight", [right[0], 12], "weight", "soft", 12.5, "start")]),
-  ];
-  const rows = tracks.flatMap(([x, y, wide], j) => {
-    const score = state.scores[j];
-    const at = (value) => x + 7 + ((value + LIMIT) / (2 * LIMIT)) * (wide - 14);
-    const [from, to] = [Math.min(at(0), at(score)), Math.max(at(0), at(score))];
-    const under = y + low;
-    const weight = [right[0], under + 5, right[1] * weights[j], low ? 12 : 15];
-    return [
-      text(`key${j}`, [0, y + 17], labels[j], "k", 13, "start"),
-      rect(`track${j}`, [x, y + 4, wide, 16], "surface", 1, { rx: 3 }),
-      rect(`score${j}`, [from, y + 4, to - from, 16], "score"),
-      rect(`handle${j}`, [at(score) - 6, y, 12, 24], "ink", 1, { rx: 5 }),
-      text(`number${j}`, [x + wide + 40, y + 17], fixed(score, 1), "ink", 13, "end"),
-      rect(`room${j}`, [right[0], under + 5, right[1], weight[3]], "surface", 1, { rx: 3 }),
-      rect(`weight${j}`, weight, "p-fill", 1, { rx: 3 }),
-      text(`share${j}`, [width, under + (low ? 15 : 17)], shown(weights[j], 3), "p", 13, "end"),
-    ];
-  });
-  return [...heads, ...rows];
-}
-
-// Each key's weight from cold to hot, and a line at the present temperature.
-function chartMarks([left, top, width, height], state, { labels }) {
-  const { temperature } = state;
-  const { weights } = compute(state);
-  const temperatureAt = (part) => COLD * (HOT / COLD) ** Math.min(Math.max(part, 0), 1);
-  const x = (t) => left + (Math.log(t / COLD) / Math.log(HOT / COLD)) * width;
-  const y = (weight) => top + 8 + (1 - weight) * (height - 16);
-  const points = Array.from({ length: 101 }, (_, i) => temperatureAt(i / 100));
-  const rows = points.map((t) => weigh(state, t));
-  const here = x(temperature);
-  const back = here > left + 0.7 * width; // names go to the side that has room
-  const heights = spread(weights.map(y), 14, y(0) + 4);
-  const ends = top + height + 36;
-  const marks = [
-    text("caption", [0, top - 14], `Weights at temperature ${fixed(temperature, 2)}`, "soft", 13, "start"),
-    ...[0, 1].flatMap((weight) => [
-      line(`level${weight}`, [[left, y(weight)], [left + width, y(weight)]], "line"),
-      text(`level-name${weight}`, [left - 8, y(weight) - 4], `${weight}`, "soft", 12, "start"),
-    ]),
-    ...[0.1, 1, 10].flatMap((t) => [
-      line(`tick${t}`, [[x(t), y(1)], [x(t), y(0) + 5]], "line"),
-      text(`tick-name${t}`, [x(t), y(0) + 19], `${t}`, "soft", 12),
-    ]),
-    ...weights.map((_, j) => {
-      const curve = rows.map((p, i) => [x(points[i]).toFixed(1), y(p[j]).toFixed(1)]);
-      return line(`curve${j}`, curve, "p-fill", { "stroke-width": 1.75 });
-    }),
-    line("now", [[here, top], [here, y(0) + 6]], "ink", { "stroke-width": 1.5 }),
-    ...weights.flatMap((weight, j) => [
-      disc(`dot${j}`, [here, y(weight)], 4, "p-fill", { stroke: "var(--ae-bg)", "stroke-width": 1.5 }),
-      halo(text(`name${j}`, [here + (back ? -9 : 9), heights[j] + 4], labels[j], "k", 13, back ? "end" : "start")),
-    ]),
-    text("cold", [0, ends], "← cold: the winner takes all", "soft", 12.5, "start"),
-    text("hot", [left + width + 8, ends], "hot: all alike →", "soft", 12.5, "end"),
-  ];
-  const under = ([a]) => temperatureAt((a - left) / width);
-  return [marks, { area: [left, top, width, height], under, sideways: true }];
-}
-
-// A name that can be read on a curve.
-const halo = (mark) => {
-  const edge = { stroke: "var(--ae-bg)", "stroke-width": 4, "stroke-linejoin": "round" };
-  Object.assign(mark[2], edge, { "paint-order": "stroke" });
-  return mark;
+// How far the move went that is under way.
+const gone = ({ scores, from }) => {
+  const steps = scores.map((score, j) => score - from[j]);
+  return tenths(steps.reduce((most, step) => (Math.abs(step) > Math.abs(most) ? step : most), 0));
 };
 
-// Heights for names near these heights, at least `gap` apart and none below `bottom`.
-function spread(heights, gap, bottom) {
-  const order = heights.map((_, j) => j).sort((a, b) => heights[a] - heights[b]);
-  const places = [...heights];
-  for (let i = 1; i < order.length; i++) {
-    places[order[i]] = Math.max(places[order[i]], places[order[i - 1]] + gap);
-  }
-  let limit = bottom;
-  for (const j of order.reverse()) {
-    places[j] = Math.min(places[j], limit);
-    limit = places[j] - gap;
-  }
-  return places;
+const signed = (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)}`;
+
+function layout(width, given) {
+  const narrow = isNarrow(width);
+  const tall = narrow ? 46 : 44;
+  const end = narrow ? width - 40 : Math.round(0.52 * width);
+  const reach = REACH[given.state];
+  const unit = (end - NAMES - 18) / (2 * reach);
+  const zero = (NAMES + 8 + end - 10) / 2;
+  const lanes = given.labels.map((_, j) => TOP + tall * j + (narrow ? 14 : 22));
+  const bars = narrow ? [NAMES + 8, width - 52] : [end + 62, width - 52];
+  return { narrow, tall, end, reach, lanes, bars, x: (value) => zero + unit * value, unit };
 }
 
-export function sentence(state, { labels }) {
+// The picture, and where the dots and the bar that holds them all are.
+export function picture(state, width, given) {
+  const at = layout(width, given);
   const { weights } = compute(state);
-  return `${remark(labels, state, weights)} ${entropyText(weights)}`;
-}
-
-function entropyText(weights) {
-  const total = sum(weights);
-  if (Math.abs(total - 1) > 1e-9) {
-    return `The weights sum to ${total.toFixed(3)}, not to 1: they have no entropy.`;
+  const low = TOP + at.tall * given.labels.length;
+  const drawn = state.scores.map((score) => score / state.temperature);
+  const dots = drawn.map((score, j) => [at.x(score), at.lanes[j]]);
+  const marks = lineMarks(at, low, given);
+  if (given.state === "shares") {
+    marks.push(...barMarks(at, dots));
+    if (state.who === "") marks.push(disc("hint", dots.at(-1), 17, "ink", { "fill-opacity": 0.16 }));
   }
-  const bits = entropyBits(weights);
-  const most = Math.log2(weights.length);
-  return `Entropy ${bits.toFixed(2)} of at most ${most.toFixed(2)} bits: like ${(2 ** bits).toFixed(1)} keys.`;
+  marks.push(...laneMarks(at, width, drawn, dots, weights, given));
+  marks.push(...unitMarks(low + 32, width, weights, given));
+  if (given.state === "temperature") {
+    const { worth } = compute(state);
+    const top = at.narrow ? 35 : 14;
+    marks.push(bold(text("worth", [width, top], `worth ${fixed(worth, 1)} keys`, "p", 15, "end")));
+  }
+  return { marks, dots, bar: bar(at, dots), unit: at.unit, width, height: low + 60 };
 }
 
-// What to notice in the present state.
-function remark(labels, state, weights) {
-  const zeros = labels.filter((_, j) => weights[j] === 0);
-  if (state.rule === "sigmoid") return "Each key is judged alone, by its own score. None competes.";
-  if (state.rule === "hardmax") return "The highest score takes all. Temperature changes nothing.";
-  if (zeros.length) return `Exactly 0: ${zeros.join(", ")}.`;
-  if (state.rule === "softmax") return "Each weight is positive, however low the score.";
-  return "No weight is exactly 0 here. Lower the temperature, or one score.";
+// The line on which scores stand: a lane for each key, ticks, and 0.
+function lineMarks({ lanes, reach, end, narrow, x, bars }, low, { state }) {
+  const ticks = [-1, -0.5, 0, 0.5, 1].map((part) => part * reach);
+  const says = state === "shares" ? "score" : "score ÷ temperature";
+  return [
+    text("head-score", [NAMES + 8, 14], says, "soft", 12.5, "start"),
+    ...(narrow || state === "temperature" ? [] : [text("head-share", [bars[0], 14], "share of the unit", "soft", 12.5, "start")]),
+    ...ticks.flatMap((value) => [
+      line(`tick${value}`, [[x(value), TOP - 6], [x(value), low + 2]], value ? "line" : "ink", {
+        "stroke-width": value ? 1 : 1.5,
+        "stroke-opacity": value ? 0.6 : 1,
+      }),
+      text(`tick-name${value}`, [x(value), low + 16], fixed(value, 0), value ? "soft" : "ink", 12),
+    ]),
+    ...lanes.map((y, j) => line(`lane${j}`, [[NAMES + 8, y], [end - 6, y]], "line", { "stroke-width": 1 })),
+  ];
 }
 
-function spoken(state, { labels }) {
+// The grey bar from which all dots hang.
+function bar({ reach, x }, dots) {
+  const places = dots.map(([at]) => at);
+  const [low, high] = [Math.min(...places) - 10, Math.max(...places) + 10];
+  const wide = Math.max(high - low, BAR);
+  return [clamp((low + high - wide) / 2, x(-reach) - 10, x(reach) + 10 - wide), TOP - 24, wide, 18];
+}
+
+function barMarks(at, dots) {
+  const [left, top, wide, tall] = bar(at, dots);
+  return [
+    ...dots.map(([x, y], j) => line(`string${j}`, [[x, top + tall], [x, y]], "score", { "stroke-width": 1 })),
+    rect("all", [left, top, wide, tall], "score", 1, { rx: 5 }),
+    bold(text("all-name", [left + wide / 2, top + 13], ALL, "bg", 12)),
+  ];
+}
+
+// For each key its name, the dot at its score, and its share as a bar.
+function laneMarks({ lanes, narrow, end, bars }, width, drawn, dots, weights, { labels }) {
+  return labels.flatMap((label, j) => {
+    const y = lanes[j];
+    const [left, right] = bars;
+    const [top, tall] = narrow ? [y + 13, 11] : [y - 9, 18];
+    return [
+      text(`name${j}`, [0, y + 4], label, "k", 14, "start"),
+      disc(`dot${j}`, dots[j], 8, "ink", { stroke: "var(--ae-bg)", "stroke-width": 2 }),
+      text(`score${j}`, [narrow ? width : end + 34, y + 4], fixed(drawn[j], 1), "ink", 13, "end"),
+      rect(`room${j}`, [left, top, right - left, tall], "surface", 1, { rx: 3 }),
+      rect(`share${j}`, [left, top, (right - left) * weights[j], tall], "p-fill", 1, { rx: 3 }),
+      text(`weight${j}`, [width, top + tall / 2 + 5], fixed(weights[j], 3), "p", 14, "end"),
+    ];
+  });
+}
+
+// The unit, in as many pieces as there are keys.
+function unitMarks(top, width, weights, { labels }) {
+  let left = NAMES + 8;
+  const room = width - left;
+  return [
+    text("unit-name", [0, top + 16], "one unit", "soft", 12.5, "start"),
+    ...weights.flatMap((weight, j) => {
+      const place = [left, top, room * weight, 22];
+      left += place[2];
+      const edge = { stroke: "var(--ae-bg)", "stroke-width": 1.5 };
+      const middle = [place[0] + place[2] / 2, top + 15.5];
+      const named = place[2] > 8 * labels[j].length + 8;
+      const name = bold(text(`unit-name${j}`, middle, labels[j], "bg", 12.5));
+      return [rect(`unit${j}`, place, "p-fill", 1, edge), ...(named ? [name] : [])];
+    }),
+  ];
+}
+
+export function sentence(state, { labels, state: shown }) {
+  const { change, worth } = compute(state);
+  if (shown === "temperature") {
+    return `At temperature ${fixed(state.temperature, 2)} the row is worth ${fixed(worth, 1)} keys of ${labels.length}.`;
+  }
+  if (state.who === "") return "Nothing has been moved yet.";
+  const name = state.who === ALL ? ALL : labels[state.who];
+  return `You moved ${name} by ${signed(gone(state))}. The shares changed by ${fixed(change, 3)} at most.`;
+}
+
+function spoken(state, given) {
   const { weights } = compute(state);
-  const list = weights.map((weight, j) => `${labels[j]} ${shown(weight, 3)}`).join(", ");
-  return `${state.rule} at temperature ${fixed(state.temperature, 2)}: ${list}. ${entropyText(weights)}`;
+  const list = weights.map((weight, j) => `${given.labels[j]} ${fixed(weight, 3)}`);
+  return `${list.join(", ")}. ${sentence(state, given)}`;
 }
 
-const fresh = ({ scores }) => ({ rule: "softmax", temperature: 1, scores: [...scores] });
+const fresh = ({ scores }) => ({ scores: [...scores], temperature: 1, who: "", from: [...scores] });
 export const first = (given, width) => picture(fresh(given), width, given);
 
 const STEPS = { ArrowRight: 0.1, ArrowUp: 0.1, ArrowLeft: -0.1, ArrowDown: -0.1, PageUp: 1, PageDown: -1 };
-const ENDS = { Home: -LIMIT, End: LIMIT };
 
-// A score's bar: mouse, finger and keys move it. change(score) is called.
-function buildBar(label, change) {
-  let track, score;
-  const move = (event) => {
-    const { left } = node.ownerSVGElement.getBoundingClientRect();
-    const part = (event.clientX - left - track[0] - 7) / (track[2] - 14);
-    change(tenths(2 * LIMIT * part - LIMIT));
-  };
+// What is dragged, a dot or the bar: mouse, finger and keys move it. begin() is called where a move
+// begins, and by(steps) with how far it has gone since then, or since the last key.
+function buildHandle(name, begin, by, unit) {
+  let start;
   const node = h("rect", {
-    ...{ class: "ae-thing ae-bar", tabindex: 0, role: "slider", "aria-label": `score of ${label}` },
-    ...{ "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT, rx: 4 },
-    onpointerdown: (event) => move(event, node.setPointerCapture(event.pointerId)),
-    onpointermove: (event) => node.hasPointerCapture(event.pointerId) && move(event),
+    ...{ class: "ae-thing ae-grip", tabindex: 0, role: "slider", "aria-label": name },
+    ...{ "aria-valuemin": -REACH.shares, "aria-valuemax": REACH.shares, rx: 8 },
+    ontouchstart: (event) => event.preventDefault(), // the finger drags, the page stays
+    onpointerdown: (event) => {
+      node.setPointerCapture(event.pointerId);
+      node.focus();
+      start = event.clientX;
+      begin();
+    },
+    onpointermove: (event) => node.hasPointerCapture(event.pointerId) && by((event.clientX - start) / unit(), true),
+    onfocus: begin,
     onkeydown: (event) => {
-      if (!(event.key in STEPS) && !(event.key in ENDS)) return;
+      if (!(event.key in STEPS)) return;
       event.preventDefault();
-      change(tenths(event.key in ENDS ? ENDS[event.key] : score + STEPS[event.key]));
+      by(STEPS[event.key], false);
     },
   });
-  const follow = (value, at) => {
-    [score, track] = [value, at];
-    node.style.display = at ? "" : "none";
-    if (!at) return;
-    place(node, at);
-    node.setAttribute("aria-valuenow", score);
-    node.setAttribute("aria-valuetext", fixed(score, 1));
+  const follow = ([x, y, width, height], value) => {
+    for (const [key, size] of Object.entries({ x, y, width, height })) node.setAttribute(key, size);
+    node.setAttribute("aria-valuenow", value);
+    node.setAttribute("aria-valuetext", fixed(value, 1));
   };
   return { node, follow };
 }
 
 function build(host, given) {
-  const change = (update) => () => set({ scores: update(state.scores) }, GLIDE);
-  const shift = (by) => change((scores) => scores.map((score) => tenths(score + by)));
-  const fewer = button("Remove key", change((scores) => scores.slice(0, -1)));
-  const more = button("Add key", change((scores) => [...scores, 0]));
-  const [up, down] = [button("All +1", shift(1)), button("All −1", shift(-1))];
-  const ends = ({ scores }) => {
-    fewer.disabled = scores.length <= FEWEST;
-    more.disabled = scores.length >= given.labels.length;
-    up.disabled = Math.max(...scores) > LIMIT - 1;
-    down.disabled = Math.min(...scores) < 1 - LIMIT;
+  const hot = given.state === "temperature";
+  let unit = 1;
+  let held = false; // whether the move under way has begun in the state
+  const grip = (who, name) =>
+    buildHandle(
+      name,
+      () => (held = false),
+      (step, whole) => {
+        const from = held ? state.from : [...state.scores];
+        const scores = moved(whole ? from : state.scores, who, step);
+        if (!held && scores.every((score, j) => score === from[j])) return;
+        held = true;
+        set({ scores, who, from });
+      },
+      () => unit,
+    );
+  const grips = hot ? [] : given.labels.map((label, j) => grip(j, `score of ${label}`));
+  const all = hot ? undefined : grip(ALL, ALL);
+  const follow = ({ scores }, now) => {
+    unit = now.unit;
+    grips.forEach((one, j) => one.follow([now.dots[j][0] - 20, now.dots[j][1] - 20, 40, 40], scores[j]));
+    const [x, y, wide, tall] = now.bar;
+    all?.follow([x, y - 6, wide, tall + 8], scores[0]);
   };
-  const bars = given.labels.map((label, j) =>
-    buildBar(label, (score) =>
-      set({ scores: state.scores.map((old, i) => (i === j ? score : old)) }),
-    ),
-  );
-  const rules = Object.keys(RULES).map((name) => [name]);
-  const rule = pick("Rule", rules, (now) => now.rule, (name) => set({ rule: name }, GLIDE));
-  const powers = [Math.log10(COLD), Math.log10(HOT), 0.01];
-  const heat = temperatures(powers, (change) => set(change));
-  const follow = ({ scores }, { tracks }) =>
-    bars.forEach((bar, j) => bar.follow(scores[j], tracks[j]));
+  const heat = temperatures(POWERS, (change) => set(change));
   const { state, set, draw, front, nodes } = figure(host, given, {
-    label: "Scores to drag, and weights from cold to hot temperatures",
+    label: hot ? "Four scores divided by a temperature, and their shares" : "Four scores to drag, and their shares",
     start: fresh(given),
     ...{ picture, sentence, compute, spoken },
-    controls: [rule, heat, { follow: ends }, { follow }],
-    drag: (temperature) => ({ temperature }),
+    controls: hot ? [heat] : [{ follow }],
   });
-  front.append(...bars.map((bar) => bar.node));
-  const reset = button("Reset", () => set(fresh(given), GLIDE));
-  const slides = h("div", { class: "ae-slides" }, heat.node);
-  return { nodes: [row(rule.node, fewer, more, up, down, reset), slides, ...nodes], draw };
+  front.append(...[...grips, ...(all ? [all] : [])].map(({ node }) => node));
+  const reset = button("Reset", () => {
+    held = false;
+    set(fresh(given), GLIDE);
+  });
+  const slides = hot ? [h("div", { class: "ae-slides" }, heat.node)] : [];
+  return { nodes: [...nodes, ...slides, row(reset)], draw };
 }
 
 if (globalThis.document) mount("softmax", build);

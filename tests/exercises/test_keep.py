@@ -14,7 +14,7 @@ from attention_src.exercises.engine.checking import passed
 from attention_src.exercises.keep import PARTS, keep, parts
 from attention_src.exercises.masking import check_masked_softmax
 from attention_src.exercises.scores import check_dot_scores
-from attention_src.exercises.softmax import check_online_softmax, check_softmax
+from attention_src.exercises.softmax import check_softmax, check_softmax_backward
 
 TINY = 0.0
 
@@ -108,8 +108,8 @@ def uses_a_table(x):
 
 
 def test_only_a_part_can_be_kept():
-    with pytest.raises(ValueError, match=r"check is online_softmax, it should be one of check_"):
-        keep(check_online_softmax, softmax)
+    with pytest.raises(ValueError, match=r"check is softmax_backward, it should be one of check_"):
+        keep(check_softmax_backward, softmax)
 
 
 def test_a_damaged_file_is_named(folder):

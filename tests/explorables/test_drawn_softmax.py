@@ -1,85 +1,121 @@
-"""What "softmax" says and draws: each rule's weights are the reference's."""
+"""What "softmax" says and draws: weights, changes and the keys that a row is worth are NumPy's."""
+
+import re
 
 import numpy as np
 import pytest
 from drawn import box, figures, numbers, points
 
-from attention_src.explorables.softmax import START
+from attention_src.explorables.softmax import START, shares
 from attention_src.softmax import reference
 
-RULES = {
-    "softmax": reference.softmax,
-    "entmax-1.5": reference.entmax15,
-    "sparsemax": reference.sparsemax,
-    "hardmax": reference.hardmax,
-    "sigmoid": reference.sigmoid_weights,
-}
-SCORES = ([4.2, 3.8, 0.6, -0.9], [8, 7, 3, 1, 0], [-8, 8, -8, 8, 0, -3.5], [0, 0, 0, 0])
+NAME = "softmax"
+LABELS = START["labels"]
+ROWS = ([3, 2, 0, -1], [-1, -2, -4, -5], [6, -6, 6, -6], [0, 0, 0, 0], [0.2, 0.1, -5.9, 6])
+MOVES = [("", ROWS[0]), (0, [2.9, 2, 0, -1]), ("all four", [s + 4 for s in ROWS[0]])]
+
+
+def minus(words):
+    return words.replace("−", "-")
 
 
 @pytest.fixture(scope="module")
-def every():
+def dragged():
+    states = [{"scores": list(r), "temperature": 1, "who": "", "from": list(r)} for r in ROWS]
+    for row in ROWS[1:]:
+        states.append({"scores": row, "temperature": 1, "who": 3, "from": [*row[:3], -1]})
+    for who, start in MOVES[1:]:
+        states.append({"scores": ROWS[0], "temperature": 1, "who": who, "from": start})
+    return figures(NAME, states)
+
+
+@pytest.fixture(scope="module")
+def heated():
+    row = START["scores"]
+    rest = {"scores": row, "who": "", "from": row}
     return figures(
-        "softmax",
-        [
-            {"rule": rule, "temperature": heat, "scores": list(scores)}
-            for rule in RULES
-            for scores in SCORES
-            for heat in (0.05, 1, 5.2)
-        ],
-        [338, 638],
+        NAME,
+        [{"temperature": 10**power, **rest} for power in (-0.6, -0.3, 0, 0.26, 0.78)],
+        state="temperature",
     )
 
 
-def right(now, temperature):
-    return RULES[now["rule"]](np.array(now["scores"]) / temperature)
-
-
-def test_each_rule_gives_the_reference_s_numbers(every):
-    for now in (one.now for one in every):
-        weights = right(now, now["temperature"])
+def test_numbers_are_numpy_s(dragged, heated):
+    for now in (one.now for one in dragged + heated):
+        weights, change, worth = shares(now["scores"], now["from"], now["temperature"])
         np.testing.assert_allclose(now["weights"], weights, rtol=1e-9, atol=1e-12)
-        if now["rule"] != "sigmoid":
-            assert abs(now["entropyBits"] - reference.entropy_bits(weights)) < 1e-9
+        assert now["change"] == pytest.approx(change, abs=1e-12)
+        assert now["worth"] == pytest.approx(worth, rel=1e-9)
 
 
-def test_pictures_show_them(every):
-    for one in every:
-        now, weights = one.now, right(one.now, one.now["temperature"])
+def assert_drawn(now, seen, reach):
+    weights = reference.softmax(now["scores"], temperature=now["temperature"])
+    zero = points(seen["tick0"])[0, 0]
+    unit = (points(seen[f"tick{reach}"])[0, 0] - zero) / reach
+    left = box(seen["unit0"])[0]
+    whole = sum(box(seen[f"unit{j}"])[2] for j in range(4))
+    for j, score in enumerate(np.array(now["scores"]) / now["temperature"]):
+        assert seen[f"name{j}"]["words"] == LABELS[j]
+        assert float(minus(seen[f"score{j}"]["words"])) == pytest.approx(score, abs=0.0501)
+        assert seen[f"weight{j}"]["words"] == f"{weights[j]:.3f}"
+        x, y = numbers(seen[f"dot{j}"], "cx", "cy")
+        assert x == pytest.approx(zero + unit * score, abs=0.03)
+        assert y == points(seen[f"lane{j}"])[0, 1]
+        full, bar = box(seen[f"room{j}"]), box(seen[f"share{j}"])
+        np.testing.assert_allclose(bar, [*full[:2], full[2] * weights[j], full[3]], atol=0.02)
+        piece = box(seen[f"unit{j}"])  # one after the other
+        assert piece[0] == pytest.approx(left, abs=0.05)
+        assert piece[2] == pytest.approx(whole * weights[j], abs=0.03)
+        left += piece[2]
+
+
+def test_pictures_show_them(dragged, heated):
+    for one in dragged:
         for seen in one.seen:
-            assert seen["caption"]["words"] == f"Weights at temperature {now['temperature']:.2f}"
-            assert f"key{len(weights)}" not in seen
-            zero, top = points(seen["level0"])[0, 1], points(seen["level1"])[0, 1]
-            for j, (score, weight) in enumerate(zip(now["scores"], weights, strict=True)):
-                assert seen[f"key{j}"]["words"] == START["labels"][j] == seen[f"name{j}"]["words"]
-                assert seen[f"number{j}"]["words"].replace("−", "-") == f"{score:.1f}"
-                assert seen[f"share{j}"]["words"] == ("0" if weight == 0 else f"{weight:.3f}")
-                full, bar = box(seen[f"room{j}"])[2], box(seen[f"weight{j}"])[2]
-                assert abs(bar - full * weight) < 0.02
-                # The score's bar begins at 0, in the middle of the track, and ends at the handle.
-                left, _, wide, _ = box(seen[f"track{j}"])
-                middle, handle = left + wide / 2, box(seen[f"handle{j}"])[0] + 6
-                assert abs(handle - middle - score / 16 * (wide - 14)) < 0.02
-                start, _, long, _ = box(seen[f"score{j}"])
-                ends = sorted([middle, handle])
-                np.testing.assert_allclose([start, start + long], ends, atol=0.02)
-                assert abs(numbers(seen[f"dot{j}"], "cy")[0] - zero - (top - zero) * weight) < 0.02
-            hot = right(now, 0.05 * 1000**0.7)
-            for j, weight in enumerate(hot):
-                curve = points(seen[f"curve{j}"])
-                assert len(curve) == 101
-                assert abs(curve[70, 1] - zero - (top - zero) * weight) < 0.06
+            assert_drawn(one.now, seen, 6)
+            left, top, wide, tall = box(seen["all"])
+            for j in range(4):  # each dot hangs from the bar, inside its ends
+                start, end = points(seen[f"string{j}"])
+                np.testing.assert_allclose(end, numbers(seen[f"dot{j}"], "cx", "cy"), atol=0.02)
+                assert start[1] == top + tall and left + 9.9 < start[0] < left + wide - 9.9
+            assert ("hint" in seen) == (one.now["who"] == "")
+    for one in heated:
+        for seen in one.seen:
+            assert_drawn(one.now, seen, 12)
+            assert "all" not in seen
+            assert seen["worth"]["words"] == f"worth {one.now['worth']:.1f} keys"
 
 
-def test_what_is_said(every):
-    for one in every:
-        weights = right(one.now, one.now["temperature"])
-        if one.now["rule"] == "sigmoid":
-            assert f"sum to {weights.sum():.3f}, not to 1" in one.said
-        else:
-            bits, most = reference.entropy_bits(weights), np.log2(len(weights))
-            assert f"Entropy {bits:.2f} of at most {most:.2f} bits: like {2**bits:.1f}" in one.said
-        if one.now["rule"] in ("sparsemax", "entmax-1.5"):
-            zeros = [START["labels"][j] for j in np.flatnonzero(weights == 0)]
-            named = f"Exactly 0: {', '.join(zeros)}." if zeros else "No weight is exactly 0"
-            assert one.said.startswith(named)
+def test_what_is_said(dragged, heated):
+    assert dragged[0].said == "Nothing has been moved yet."
+    for one in dragged:
+        now = one.now
+        if now["who"] == "":
+            continue
+        found = re.fullmatch(
+            r"You moved (.*) by ([+−]?[\d.]+)\. The shares changed by ([\d.]+) at most\.", one.said
+        )
+        who, by, change = found.groups()
+        assert who == (now["who"] if now["who"] == "all four" else LABELS[now["who"]])
+        steps = np.subtract(now["scores"], now["from"])
+        assert float(minus(by)) == pytest.approx(steps[np.abs(steps).argmax()])
+        assert change == f"{now['change']:.3f}"
+    for one in heated:
+        heat, worth = one.now["temperature"], one.now["worth"]
+        assert one.said == f"At temperature {heat:.2f} the row is worth {worth:.1f} keys of 4."
+
+
+def test_all_four_change_nothing_and_desk_changes_all(dragged):
+    together = dragged[-1]
+    assert together.said.startswith("You moved all four by −4.0.")
+    assert together.now["change"] < 1e-15
+    weights, change, _ = shares([3, 2, 0, 0], START["scores"])
+    before = reference.softmax(START["scores"])
+    assert (np.abs(weights - before) > 5e-4).all() and round(change, 3) == 0.021
+
+
+def test_there_is_no_third_state():
+    from attention_src.explorables import content
+
+    with pytest.raises(ValueError, match="state is 'cold'; it should be one of shares, temp"):
+        content(NAME, {"state": "cold"})

@@ -128,7 +128,7 @@ def test_the_sentence_s_picture_shows_what_was_recorded():
 UNKNOWN = f"name is 'maks'; it should be one of {', '.join(NAMES)}"
 BAD = [
     ("maks", {}, UNKNOWN),
-    ("softmax", {"tokens": ["a"]}, r"explorable\('softmax'\) takes nothing else; .* given tokens"),
+    ("linear", {"tokens": ["a"]}, r"explorable\('linear'\) takes nothing else; .* given tokens"),
     ("sentence", {"tokens": ["a"]}, r"takes question and tries; it was given tokens"),
 ]
 

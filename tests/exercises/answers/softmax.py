@@ -34,38 +34,6 @@ logarithms: return np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True))
 """
 
 
-# --- in blocks: right
-def by_pairs(blocks):
-    m, l = ex.my_online_softmax([next(blocks)])
-    for block in blocks:
-        m_b, l_b = ex.my_online_softmax([block])
-        top = max(m, m_b)
-        l = 0.0 if top == -np.inf else l * np.exp(m - top) + l_b * np.exp(m_b - top)
-        m = top
-    return m, l
-
-
-ONLINE_LINES = """
-with where:
-    m, l = np.array(-np.inf), np.array(0.0)
-    m_new = np.maximum(m, block.max())
-    + safe = np.where(m_new == -np.inf, 0, m_new)
-    if False:
-    l = l * np.exp(m - safe) + np.exp(block - safe).sum()
-score by score:
-    + m, l = -np.inf, 0.0
-    + for x in (x for block in blocks for x in block.tolist()):
-    +     if x > m: m, l = x, l * np.exp(m - x) + 1
-    +     elif x > -np.inf: l += np.exp(x - m)
-    + return m, l
-with logarithms:
-    + m = lse = -np.inf
-    + for block in blocks:
-    +     m, lse = max(m, block.max()), np.logaddexp(lse, np.logaddexp.reduce(block))
-    + return m, 0.0 if m == -np.inf else np.exp(lse - m)
-"""
-
-
 # --- thermostat: right
 def bits_at(scores, t):
     return reference.entropy_bits(reference.softmax(scores / t))
@@ -146,7 +114,6 @@ row by row:
     +     out[index] = p[index] * (dp[index] - p[index] @ dp[index])
     + return out
 """,
-    ex.check_online_softmax: [ONLINE_LINES, [by_pairs]],
     ex.check_temperature_for_entropy: {
         "a grid": on_a_grid,
         "a bracket that grows": bracket_that_grows,
@@ -163,53 +130,6 @@ row by row:
         "against torch": against_torch,
     },
 }
-
-ONLINE = """
-whole maxima: return (int(m) if np.isfinite(m) else m), l
-stops at a hidden block: the first block hidden
-    - continue
-    + break
-starts from −10^9: m, l = -1e9, 0.0
-−inf taken for −10^4: the lowest score, and a hidden key
-    l = l * np.exp(m - m_new) + np.exp(np.maximum(block, -1e4) - m_new).sum()
-NaN if all is hidden: everything hidden
-    return m, l if l else np.nan
-1 if all is hidden: everything hidden
-    return m, l if l else 1.0
-0 if all is hidden: everything hidden
-    return (m if m > -np.inf else 0.0), l
-blocks with a hidden key skipped: some keys hidden
-    if not np.isfinite(block).all():
-clipped: l = l * np.exp(m - m_new) + np.exp(np.clip(block, -1000, 1000) - m_new).sum()
-float32 inside: m_new = max(m, np.max(block.astype(np.float32)))
-doubles lost: equal scores
-    l = l * np.exp(m - m_new) + np.exp(np.unique(block) - m_new).sum()
-equal maxima skipped: if m_new == -np.inf or m == np.max(block):
-the first hundred scores of a block: 200 blocks
-    l = l * np.exp(m - m_new) + np.exp(block[:100] - m_new).sum()
-arrays of one: return np.atleast_1d(m), np.atleast_1d(l)
-subtracted in place: changed its input blocks in place
-    l = l * np.exp(m - m_new) + np.exp(np.subtract(block, m_new, out=block)).sum()
-not rescaled, no guard: forgot to rescale the running sum
-    if False:
-    l = l + np.exp(block - m_new).sum()
-its length asked: has no len()
-    m, l = -np.inf, 0.0 * len(blocks)
-the first hundred blocks: 200 blocks
-    + blocks = (block for i, block in enumerate(blocks) if i < 100)
-two passes: They come once
-    + m = max(block.max() for block in blocks)
-    + return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
-two passes over a kept list: 0.1 MB is ample
-    + blocks = list(blocks)
-    + m = max(block.max() for block in blocks)
-    + return m, 0.0 if m == -np.inf else sum(np.exp(block - m).sum() for block in blocks)
-"""
-
-
-def remembers(blocks, seen=[]):  # noqa: B006
-    seen.extend(blocks)
-    return ex.my_online_softmax(seen)
 
 
 def small_row(softmax):
@@ -286,7 +206,6 @@ the Jacobian in torch: you formed the n × n Jacobian
     + p, dp = torch.tensor(p), torch.tensor(dp)
     + return ((torch.diag_embed(p) - p[..., :, None] * p[..., None, :]) @ dp[..., None])[..., 0]
 """,
-    ex.check_online_softmax: [ONLINE, [remembers]],
     ex.check_temperature_for_entropy: """
 multiplies, and keeps the wrong half: Do you divide the scores by the temperature?
     p = reference.softmax(scores * np.exp(middle))
