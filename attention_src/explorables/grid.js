@@ -43,6 +43,8 @@ function paintByPointer(group, cells, isVisible, paint) {
   group.addEventListener("pointermove", (event) => {
     const at = start && find(document.elementFromPoint(event.clientX, event.clientY));
     if (!at || (!painted && String(at) === String(start.at))) return;
+    // A finger that leaves the row first scrolls the page, which may begin only after some pixels.
+    if (!painted && event.pointerType === "touch" && at[0] !== start.at[0]) return (start = null);
     if (!painted) paint(...start.at, start.visible);
     painted = true;
     paint(...at, start.visible);
