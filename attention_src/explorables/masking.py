@@ -1,4 +1,4 @@
-"""The explorable "masking": a model calls the tosses of a coin, until the right cells are hidden."""
+"""The explorable "masking": a model calls the tosses of a coin, until cells are hidden."""
 
 from collections.abc import Sequence
 

@@ -15,7 +15,9 @@ DRAWINGS = (
     "cache",
     "equation",
     "groups",
+    "last_queries",
     "look_back",
+    "masks",
     "multihead",
     "one_vector",
     "pages",
@@ -23,6 +25,7 @@ DRAWINGS = (
     "sizes",
     "strip",
     "turned_keys",
+    "wrong_axis",
 )
 
 
