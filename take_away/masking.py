@@ -29,7 +29,8 @@ def assert_causal(model, ids, n_tokens, tolerance=1e-4):
         other[:, i:] = torch.randint(n_tokens, other[:, i:].shape)
         for how, x in {"changed": other, "cut": ids[:, :i]}.items():
             moved = (model(x)[:, :i] - whole[:, :i]).abs().max()
-            assert moved <= tolerance, (i, how, moved)  # NaN fails, too
+            said = f"{how} from {i} on, the past moves by {moved:.2g}"
+            assert moved <= tolerance, said  # NaN fails, too
 
 
 def test():
