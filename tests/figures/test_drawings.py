@@ -25,11 +25,9 @@ from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
 # Each module has the name of its function, which the package shows in its place.
-look_back, masks, multihead, score_area, sizes, turned_keys, wrong_axis = (
+look_back, masks, multihead, score_area, sizes, turned_keys = (
     import_module(f"attention_src.figures.drawings.{name}")
-    for name in (
-        *("look_back", "masks", "multihead", "score_area", "sizes", "turned_keys", "wrong_axis"),
-    )
+    for name in ("look_back", "masks", "multihead", "score_area", "sizes", "turned_keys")
 )
 WIDE, NARROW, BYTES = 680, 340, 13 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
@@ -216,14 +214,13 @@ def test_the_six_rules_are_the_package_s_masks():
 
 
 def test_a_mask_with_two_axes_is_lined_up_from_the_right():
-    n = wrong_axis.N
-    right = package.padding_mask(list(wrong_axis.LENGTHS), n)  # (B, 1, 1, n_k)
-    each = np.broadcast_to(right, (n, 1, n, n))[:, 0]
-    flat = np.broadcast_to(right[:, 0, 0], (n, 1, n, n))[:, 0]
-    for rule, wanted in ((wrong_axis.written_out, each), (wrong_axis.as_it_is, flat)):
+    n = len(masks.LENGTHS)
+    right = package.padding_mask(list(masks.LENGTHS), n)  # (B, 1, 1, n_k)
+    flat, each = (np.broadcast_to(m, (n, 1, n, n))[:, 0] for m in (right[:, 0, 0], right))
+    for (rule, _), wanted in zip(masks.AXES.values(), (flat, each), strict=True):
         table = [[[rule(b, i, j) for j in range(n)] for i in range(n)] for b in range(n)]
         np.testing.assert_array_equal(table, wanted)
-    for svg, _, _ in arrangements("wrong_axis", {}):
+    for svg, _, _ in arrangements("masks", {"show": "axis"}):
         assert words(svg).count("×") == (each != flat).sum()
 
 

@@ -15,7 +15,6 @@ DRAWINGS = (
     "cache",
     "equation",
     "groups",
-    "last_queries",
     "look_back",
     "masks",
     "multihead",
@@ -25,7 +24,6 @@ DRAWINGS = (
     "sizes",
     "strip",
     "turned_keys",
-    "wrong_axis",
 )
 
 
