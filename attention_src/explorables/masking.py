@@ -9,7 +9,7 @@ from attention_src.softmax.reference import softmax
 
 PRESS = ("button", "Toss again", "Enter")
 SAYS = "called right; under this mask, 14 of 14"
-IN_SIGHT = ('[data-key="cell0-2"]', '[data-key="score"]')
+IN_SIGHT = (".ae-controls button", '[data-key="cell6-8"]', '[data-key="score"]')
 STATES = ("start", "after")
 # Rounds of eight tosses, two digits each, heads for a binary 1; the first was chosen.
 # The rest: np.random.default_rng(4).integers(0, 2, (64, 8))[1:].

@@ -98,9 +98,7 @@ def test_calls_are_counted_since_the_mask_changed(show):
 def test_by_keyboard(show):
     page = show(NAME, **STEADY)
     for _ in range(3):
-        page.keyboard.press("Tab")  # one stop for the whole grid, then the buttons
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")  # two buttons, then one stop for the whole grid
     assert cell(page, 0, 0).evaluate("e => e === document.activeElement")
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Space"):
         page.keyboard.press(key)
@@ -108,8 +106,7 @@ def test_by_keyboard(show):
     for key in ("End", "Enter", "Home", "ArrowDown", "Space"):
         page.keyboard.press(key)
     assert_mask(page, hidden((1, 2), (1, 8), (2, 0)))
-    for _ in range(3):
-        page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement === document.body")
 
 
