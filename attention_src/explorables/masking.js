@@ -42,7 +42,7 @@ export function picture(state, width, given) {
   const now = compute(state, given);
   const narrow = isNarrow(width);
   const n = now.tosses.length;
-  const [left, tall, ofCall] = narrow ? [30, 29, 44] : [92, 30, 78];
+  const [left, tall, ofCall] = narrow ? [30, 29, 44] : [92, 28, 78];
   const ofSum = given.state === "after" ? (narrow ? 36 : 56) : 0;
   const wide = Math.min((width - left - ofCall - ofSum) / (n + 1), narrow ? 34 : 48);
   const heads = Array.from({ length: n + 1 }, (_, j) => [left + j * wide + 1, 0, wide - 2, TOP - 3]);
