@@ -46,9 +46,9 @@ AXES: dict[str, tuple[Callable[[int, int, int], bool], str]] = {
 
 
 def masks(show: str = "rules") -> Drawing:
-    """Masks, visible cells dark.
+    """Masks, visible cells strong.
 
-    Caption: A row is a query, a column is a key, and what may be looked at is dark.
+    Caption: A row is a query, a column is a key, and a strong cell may be looked at.
 
     Args:
         show: "rules", six of them; "last", two new queries and seven keys; or "axis", one mask in
