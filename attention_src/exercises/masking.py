@@ -5,66 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.errstate import own_errstate
-from attention_src.exercises.engine import Case, Check, DesignCheck, Ladder, Rung, TestCheck
+from attention_src.exercises.engine import Case, Check, DesignCheck, TestCheck
 from attention_src.exercises.engine.answers import to_array
 from attention_src.exercises.engine.cases import any_scores, any_shape
 
 INF = np.inf
-
-# --- What the others gain ---------------------------------------------------------------------
-
-P, V = np.array([0.1, 0.2, 0.3, 0.4]), np.array([1.0, 2.0, 3.0, 4.0])  # the last key is hidden
-LEADS = np.arange(1.0, 1000.0)  # of the hidden key, over scores of 0 and -1
-
-
-def _first(gone: np.ndarray) -> int:
-    """The smallest lead at which something is gone."""
-    return int(LEADS[gone][0])
-
-
-def _share(dtype: type) -> np.ndarray:
-    """The weight of the hidden key, as a computer finds it."""
-    e = np.exp(np.stack([-LEADS, -1 - LEADS, 0 * LEADS]).astype(dtype))
-    return np.asarray(e[2] / e.sum(axis=0))
-
-
-with own_errstate():  # some of these are below all numbers
-    LOW, LOWER = np.exp(-LEADS), np.exp(-1 - LEADS)
-    IS_1, IS_1_IN_FLOAT64 = (_first(_share(dtype) == 1) for dtype in (np.float32, np.float64))
-    ROUNDED_TO_1 = _first((1 / (1 + LOW + LOWER)).astype(np.float32) == 1)
-    BOTH_ARE_0, ONE_IS_0 = (_first(low.astype(np.float32) == 0) for low in (LOW, LOWER))
-    LOSES_DIGITS = _first(np.finfo(np.float32).tiny > LOW)
-
-# fmt: off
-check_odds = Ladder("odds", [
-    Rung("a", "the three new weights", P[:3] / (1 - P[3]), {
-        tuple(P[:3]): "These are the old ones; they no longer sum to 1.",
-        tuple(P[:3] + P[3] / 3): "You shared the lost weight out equally. Ratios stay as they "
-            "were, since no visible score changed.",
-    }, hint="Their ratios stay 1 : 2 : 3, and they sum to 1."),
-    Rung("b", "the new output", P[:3] @ V[:3] / (1 - P[3]), {
-        P @ V: "This is the old output.",
-        P[:3] @ V[:3]: "You took the hidden share away. What is left must be divided too.",
-        V[:3].mean(): "This is the plain mean. Weigh the values.",
-    }, hint="From o = 3 take what the hidden key added, then divide."),
-    Rung("c", "the factor for a hidden share of 0.99", 1 / (1 - 0.99), {
-        1 / 0.99: "This divides by the hidden share, not by the rest.",
-    }, hint="1 / (1 - p_S)"),
-    Rung("d", "the first whole lead at which p_S is computed as 1", IS_1, {
-        ROUNDED_TO_1: "So it is on paper, rounded once. In float32 the sum 1 + e rounds before "
-            "that.",
-        IS_1_IN_FLOAT64: "This is float64's.",
-    }, hint="Call weights(lead) for whole leads, until the last one is 1.", rtol=0),
-    Rung("e", "the first whole lead at which both visible weights are 0", BOTH_ARE_0, {
-        LOSES_DIGITS: "Below 1.2e-38 float32 loses digits, one by one, but it is not 0 yet.",
-        IS_1: "There 1 - p_S is 0. The visible weights are small, and still there.",
-        ONE_IS_0: "There one of the two is 0, and the other gets it all. That is wrong, but it is "
-            "a number.",
-        _first(LOW == 0): "This is float64's.",
-    }, hint="Call weights(lead) for whole leads, until the first two are 0.", rtol=0),
-], asks="the rungs of the exercise \"What the others gain\"")
-# fmt: on
 
 # --- Your own masked softmax ------------------------------------------------------------------
 
@@ -242,6 +187,39 @@ hidden by a finite number: Visible scores lie even lower than yours for hidden o
 no maximum subtracted: exp of a large score overflows, exp of a low one vanishes. Subtract the \
 largest visible score of each row first.
     e = np.where(mask, np.exp(scores), 0)
+no maximum subtracted: exp of a large score overflows, and infinity times 0 is not a number. \
+Subtract the largest visible score of each row first.
+    e = np.exp(scores) * mask
+no maximum subtracted: exp of a large score overflows, and infinity times 0 is not a number; nor \
+is 0 / 0, in a row with nothing to see. Subtract the largest visible score of each row first.
+    e = np.exp(scores) * mask
+    return e / l
+zero times infinity: (1 - mask) * -inf is 0 times infinity where a key is visible, and that is \
+not a number. np.where(mask, scores, -np.inf) chooses, and multiplies nothing.
+    s = scores + (1 - mask) * -np.inf
+zero times infinity: (1 - mask) * -inf is 0 times infinity where a key is visible, and that is \
+not a number. np.where(mask, scores, -np.inf) chooses, and multiplies nothing.
+    s = scores + (1 - mask) * -np.inf
+    e = np.exp(s - m)
+    return e / l
+no softmax: You hid the keys and returned the scores. Turn each row into weights.
+    return s
+visible scores alone: scores[mask] takes the visible scores out of their table, into one long \
+list: rows and columns are gone. Hide with np.where(mask, scores, -np.inf), which keeps the shape.
+    s = scores[mask]
+two axes put in: mask[:, None, None, :] is for a mask of shape [B, n_k]. Yours comes with its axes \
+where they belong, and np.where lines them up from the right.
+    s = np.where(mask[:, None, None, :], scores, -np.inf)
+two axes put in: mask[:, None, None, :] is for a mask of shape [B, n_k]. Yours comes with its axes \
+where they belong, and np.where lines them up from the right.
+    s = np.where(mask[:, None, None, :], scores, -np.inf)
+    e = np.exp(s - m)
+    return e / l
+masked array: What a masked array hides is still in it. Give weights of 0 there, with .filled(0), \
+or hide with np.where(mask, scores, -np.inf).
+    s = np.ma.array(scores, mask=~np.broadcast_to(mask, scores.shape))
+    e = np.exp(s - m)
+    return e / l
 in-place change: Your function writes -inf into the caller's scores. Use np.where, which makes a \
 new array.
     + scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
@@ -380,6 +358,17 @@ reversed polarity: True and False are swapped. Here True means: may attend.
 top-left alignment: You counted queries from the first key. The queries are the LAST n_q \
 positions: query i stands at position i + n_k - n_q.
     position = np.arange(n_q)[:, None]
+top-left alignment, sinks forgotten: np.tril and np.triu count from the first key, and know no \
+sinks. Compare positions: query i stands at i + n_k - n_q.
+    position = np.arange(n_q)[:, None]
+    return (key <= position) & in_window
+a row for each key: Your mask is [n_k, n_k]. The queries are the last n_q positions: make n_q \
+rows, or keep the last n_q of yours.
+    position = np.arange(n_k)[:, None]
+a row for each key: Your mask is [n_k, n_k], and the sinks are missing. The queries are the last \
+n_q positions: make n_q rows, or keep the last n_q of yours.
+    position = np.arange(n_k)[:, None]
+    return (key <= position) & in_window
 transposed: Rows are queries and columns are keys. Yours is transposed.
     return ((key <= position) & (in_window | (key < sinks))).T
 window one too wide: Your window is off by one: it holds window + 1 keys. One's own key counts.
@@ -469,8 +458,9 @@ transposed: each query sees what follows it
 one key too many: each query sees one token too many, its next. Do you change that one, and look \
 at every output before it?
     mask = j <= i + 1
-zeroed after softmax: a hidden token reaches it through the sum in the softmax, that is through \
-its key. Do you change later keys, or only values?
+zeroed after softmax: its weights of later tokens are exactly 0, and its outputs move, for a later \
+key is counted in the sum of the softmax. Does your test look at outputs, or at weights? Does it \
+change later keys, or only values?
     s = q @ k.T / np.sqrt(k.shape[1])
     o = e * mask / l @ v
 -5 for -inf: it hides the future badly, so that a hidden key keeps about 1/150 of its weight. Is \

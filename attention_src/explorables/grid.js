@@ -2,12 +2,10 @@
 
 import { h } from "./dom.js";
 
-// A place that is a button: a click, Enter or the space bar press it. point() is called when a
-// reader gets there; each place listens, for a group that listens for the focus would take it.
-function pressable(press, point = () => {}) {
+// A place that is a button: a click, Enter or the space bar press it.
+function pressable(press) {
   return h("rect", {
     ...{ class: "ae-thing", role: "button", tabindex: -1, rx: 4, onclick: press },
-    ...{ onpointerenter: point, onfocus: point },
     onkeydown: (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
@@ -16,19 +14,15 @@ function pressable(press, point = () => {}) {
   });
 }
 
-// heads for the keys, queries for the rows, and cells[i][j], in a group.
-export function buildGrid(n, { toggleRow, toggleColumn, paint, isVisible, point }) {
-  const each = [...Array(n).keys()];
-  const heads = each.map((j) => pressable(() => toggleColumn(j)));
-  const queries = each.map((i) => pressable(() => toggleRow(i), () => point(i)));
-  const cells = each.map((i) =>
-    each.map((j) => pressable(() => paint(i, j, !isVisible(i, j)), () => point(i))),
-  );
-  const group = h("g", { class: "ae-cells" }, ...heads);
-  each.forEach((i) => group.append(queries[i], ...cells[i]));
+// heads for the columns, and cells[i][j], in a group.
+export function buildGrid(rows, columns, { toggleColumn, paint, isVisible }) {
+  const [down, across] = [rows, columns].map((n) => [...Array(n).keys()]);
+  const heads = across.map((j) => pressable(() => toggleColumn(j)));
+  const cells = down.map((i) => across.map((j) => pressable(() => paint(i, j, !isVisible(i, j)))));
+  const group = h("g", { class: "ae-cells" }, ...heads, ...cells.flat());
   paintByPointer(group, cells, isVisible, paint);
-  moveByArrows(group, [[null, ...heads], ...cells.map((row, i) => [queries[i], ...row])]);
-  return { group, heads, queries, cells };
+  moveByArrows(group, [heads, ...cells]);
+  return { group, heads, cells };
 }
 
 // Drag with mouse, pen or finger: the first cell decides between showing and hiding. Nothing is
@@ -49,6 +43,8 @@ function paintByPointer(group, cells, isVisible, paint) {
   group.addEventListener("pointermove", (event) => {
     const at = start && find(document.elementFromPoint(event.clientX, event.clientY));
     if (!at || (!painted && String(at) === String(start.at))) return;
+    // A finger that leaves the row first scrolls the page, which may begin only after some pixels.
+    if (!painted && event.pointerType === "touch" && at[0] !== start.at[0]) return (start = null);
     if (!painted) paint(...start.at, start.visible);
     painted = true;
     paint(...at, start.visible);
@@ -67,11 +63,11 @@ function paintByPointer(group, cells, isVisible, paint) {
 // One stop for Tab; the arrow keys, Home and End move inside the grid.
 function moveByArrows(group, rows) {
   const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  const all = rows.flat().filter(Boolean);
+  const all = rows.flat();
   const stopAt = (place) => {
     all.forEach((other) => other.setAttribute("tabindex", other === place ? 0 : -1));
   };
-  stopAt(rows[1][1]);
+  stopAt(rows[1][0]);
   all.forEach((one) => one.addEventListener("focus", () => stopAt(one)));
   group.addEventListener("keydown", (event) => {
     const i = rows.findIndex((row) => row.includes(event.target));
@@ -79,7 +75,7 @@ function moveByArrows(group, rows) {
     const j = rows[i].indexOf(event.target);
     let next = null;
     if (event.key in STEPS) next = rows[i + STEPS[event.key][0]]?.[j + STEPS[event.key][1]];
-    else if (event.key === "Home") next = rows[i].find(Boolean);
+    else if (event.key === "Home") next = rows[i][0];
     else if (event.key === "End") next = rows[i].at(-1);
     else return;
     event.preventDefault();

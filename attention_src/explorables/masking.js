@@ -1,184 +1,202 @@
-// The explorable "masking": paint who may look at whom; each row's weights renormalise.
+// The explorable "masking": a model calls each toss of a coin, and the reader hides cells from it.
+// Row i is what it looks at after toss i; column 0 is the start, column j + 1 is toss j.
 
-import { fixed, mount } from "./dom.js";
+import { choices, fixed, mount } from "./dom.js";
 import { button, figure, place, row } from "./figure.js";
 import { buildGrid } from "./grid.js";
 import { softmax, sum } from "./numbers.js";
-import { bold, isNarrow, line, rect, text } from "./scene.js";
+import { bold, disc, isNarrow, path, rect, text } from "./scene.js";
 
-// visible(i, j, n): may query i look at key j? The twins are in attention_src/attention/masks.py.
-const PRESETS = {
-  everything: { visible: () => true, about: "Every query may look at every key." },
-  causal: {
-    visible: (i, j) => j <= i,
-    about: "Causal: no query looks at a key that comes after it.",
-  },
-  "sliding window": {
-    visible: (i, j) => j <= i && j > i - 3,
-    about: "Sliding window: causal, and only the last three keys, one's own included.",
-  },
-  prefix: {
-    visible: (i, j) => j <= i || j < 3,
-    about: "Prefix: the first three keys are open to all, the rest is causal.",
-  },
-  padding: {
-    visible: (i, j, n) => j < n - 2,
-    about: "Padding: as if the last two keys were filler. It hides columns, not rows.",
-  },
-  documents: {
-    visible: (i, j) => Math.floor(i / 3) === Math.floor(j / 3),
-    about: "Documents: two texts of three tokens share one row; neither looks into the other.",
-  },
-};
+const [OF_START, OF_HEADS] = [15, 30]; // scores; all others are 0
+const HEADS_FROM = -0.5; // an output above this is a call of heads
+const GLIDE = 250; // ms
+const TOP = 48; // where the rows begin
+const WAYS = { before: "−∞ before the softmax", after: "0 after it" };
 
-const GLIDE = 200; // ms
-const fromRule = (rule, n) =>
-  Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => rule(i, j, n)));
+const read = (coins) => [...coins].map((coin) => (coin === "H" ? 1 : 0));
+const every = (n, rule) =>
+  Array.from({ length: n }, (_, i) => Array.from({ length: n + 1 }, (_, j) => rule(i, j)));
+const nothing = (n) => every(n, () => true);
+const future = (n) => every(n, (i, j) => j <= i + 1);
 
-// All that follows from the state { mask, row }: the weights, and which preset the mask is.
-export function compute({ mask }, { scores }) {
-  const hide = (list, i) => list.map((score, j) => (mask[i][j] ? score : -Infinity));
-  const same = (rule) => `${fromRule(rule, mask.length)}` === `${mask}`;
-  const preset = Object.keys(PRESETS).find((name) => same(PRESETS[name].visible));
-  return { weights: scores.map((list, i) => softmax(hide(list, i))), preset: preset ?? null };
+// All that follows from the state { round, mask, way }. The last toss has no next one.
+export function compute({ round, mask, way }, { rounds }) {
+  const tosses = read(rounds[round]);
+  const values = [-1, ...tosses.map((toss) => 2 * toss - 1)];
+  const weights = tosses.map((_, i) => {
+    const next = (toss, j) => (j === i + 1 ? OF_HEADS * toss : 0);
+    const scores = [OF_START, ...tosses.map(next)];
+    if (way === "after") return softmax(scores).map((weight, j) => (mask[i][j] ? weight : 0));
+    return softmax(scores.map((score, j) => (mask[i][j] ? score : -Infinity)));
+  });
+  const outputs = weights.map((list) => sum(list.map((weight, j) => weight * values[j])));
+  const calls = outputs.map((output) => (output > HEADS_FROM ? 1 : 0));
+  const right = tosses.slice(1).map((toss, i) => calls[i] === toss);
+  return { tosses, weights, outputs, calls, right, sums: weights.map(sum) };
 }
 
-// The picture; places are where a reader presses: [x, y, width, height] for heads, queries, cells.
+const share = (right) => right.filter(Boolean).length;
+
+// The picture; places are where a reader presses: [x, y, width, height] for heads and cells.
 export function picture(state, width, given) {
-  const { tokens } = given;
+  const now = compute(state, given);
   const narrow = isNarrow(width);
-  const [left, right, tall, top] = narrow ? [36, 30, 44, 32] : [56, 44, 48, 32];
-  const wide = Math.min((width - left - right) / tokens.length, 90);
-  const box = (i, j) => [left + j * wide + 1, top + i * tall + 1, wide - 2, tall - 2];
-  const places = {
-    heads: tokens.map((_, j) => [left + j * wide + 1, 0, wide - 2, top - 2]),
-    queries: tokens.map((_, i) => [0, top + i * tall + 1, left - 4, tall - 2]),
-    cells: tokens.map((_, i) => tokens.map((_, j) => box(i, j))),
-  };
-  const end = left + wide * tokens.length + right / 2 + 2;
-  const marks = gridMarks(places, end, narrow ? 13 : 14, state, given);
-  return { marks, places, width, height: top + tall * tokens.length + 4 };
+  const n = now.tosses.length;
+  const [left, tall, ofCall] = narrow ? [30, 29, 44] : [92, 28, 78];
+  const ofSum = given.state === "after" ? (narrow ? 36 : 56) : 0;
+  const wide = Math.min((width - left - ofCall - ofSum) / (n + 1), narrow ? 34 : 48);
+  const heads = Array.from({ length: n + 1 }, (_, j) => [left + j * wide + 1, 0, wide - 2, TOP - 3]);
+  const cells = every(n, (i, j) => [left + j * wide + 1, TOP + i * tall + 1, wide - 2, tall - 2]);
+  const end = left + wide * (n + 1);
+  const marks = [
+    ...headMarks(heads, narrow, now),
+    ...cellMarks(cells, state, now),
+    ...rowMarks(cells, [end, ofSum, ofCall], narrow, now),
+  ];
+  return { marks, places: { heads, cells }, width, height: TOP + n * tall + 2 };
 }
 
-function gridMarks({ heads, queries, cells }, end, size, { mask, row: current }, { tokens, scores }) {
-  const { weights } = compute({ mask }, { scores });
-  const sums = weights.map((list) => `${Number(sum(list).toFixed(9))}`);
-  return [
-    text("keys", [0, 10], "key →", "k", 12, "start"),
-    text("queries", [0, 25], "query ↓", "q", 12, "start"),
-    text("sums", [end, 18], "sum", "soft", 12.5),
-    ...tokens.map((token, j) => text(`key${j}`, [heads[j][0] + heads[j][2] / 2, 18], token, "k", size)),
-    ...tokens.flatMap((token, i) => {
-      const middle = queries[i][1] + queries[i][3] / 2;
-      const name = text(`query${i}`, [0, middle + 5], token, "q", size, "start");
-      const blind = !mask[i].some(Boolean);
-      const total = text(`sum${i}`, [end, middle + 5], sums[i], blind ? "ink" : "soft", 13);
-      return [i === current ? bold(name) : name, blind ? bold(total) : total];
+function headMarks(heads, narrow, { tosses }) {
+  const size = narrow ? 11.5 : 13;
+  return heads.flatMap(([x, , wide], j) => {
+    const middle = x + wide / 2;
+    if (j === 0) return [text("start", [middle, narrow ? 11 : 35], "start", "k", size)];
+    const heads = tosses[j - 1] === 1;
+    const edge = { stroke: `var(--ae-${heads ? "k-fill" : "line"})`, "stroke-width": 2 };
+    return [
+      text(`number${j - 1}`, [middle, 11], `${j - 1}`, "k", size),
+      disc(`coin${j - 1}`, [middle, 31], Math.min(wide / 2 - 1, 12), "bg", edge),
+      bold(text(`face${j - 1}`, [middle, 35.5], heads ? "H" : "T", "v", size)),
+    ];
+  });
+}
+
+function cellMarks(cells, { mask }, { weights }) {
+  const edge = { rx: 3, stroke: "var(--ae-line)" };
+  return cells.flatMap((list, i) =>
+    list.flatMap(([x, y, wide, tall], j) => {
+      const seen = mask[i][j];
+      const cell = rect(`cell${i}-${j}`, [x, y, wide, tall], seen ? "p-fill" : "surface", seen ? weights[i][j] : 1, edge);
+      if (seen) return [cell];
+      const [right, low, middle, half] = [x + wide - 2, y + tall - 2, x + wide / 2, y + tall / 2];
+      const strokes = [
+        [[x + 2, half], [middle, y + 2]],
+        [[x + 2, low], [right, y + 2]],
+        [[middle, low], [right, half]],
+      ];
+      const d = strokes.map(([from, to]) => `M${from.join(" ")} L${to.join(" ")}`).join(" ");
+      return [cell, path(`hidden${i}-${j}`, d, "soft", { "stroke-opacity": 0.6 })];
     }),
-    ...cells.flatMap((list, i) =>
-      list.flatMap(([x, y, wide, tall], j) => {
-        const seen = mask[i][j];
-        const key = `${i}-${j}`;
-        const spot = (down) => [x + wide / 2, y + down];
-        const edge = { rx: 4, stroke: "var(--ae-line)" };
-        const shade = seen ? 0.6 * weights[i][j] : 1;
-        const weight = text(`weight${key}`, spot(19), seen ? weights[i][j].toFixed(2) : "0", seen ? "ink" : "soft", size);
-        return [
-          rect(`cell${key}`, [x, y, wide, tall], seen ? "p-fill" : "surface", shade, edge),
-          line(`out${key}`, [[x + 4, y + tall - 4], [x + wide - 4, y + 4]], "line", { opacity: seen ? 0 : 1 }),
-          bold(weight),
-          text(`score${key}`, spot(36), fixed(scores[i][j], 1), seen ? "ink" : "soft", 12),
-        ];
-      }),
-    ),
+  );
+}
+
+// What stands beside each row: after which toss it is, the sum of its weights, and the call.
+function rowMarks(cells, [end, ofSum, ofCall], narrow, { calls, right, sums }) {
+  const size = narrow ? 12 : 13;
+  const [atSum, atCall] = [end + ofSum, end + ofSum + (narrow ? 10 : 16)];
+  const tally = end + ofSum + ofCall;
+  return [
+    ...(narrow ? [text("after", [0, 35], "after", "q", 11.5, "start")] : []),
+    ...(ofSum ? [text("sums", [atSum, 35], "sum", "soft", size, "end")] : []),
+    text("calls", [tally, 11], "called", "soft", size, "end"),
+    bold(text("score", [tally, 35], `${share(right)} of ${right.length}`, "ink", narrow ? 12.5 : 16, "end")),
+    ...cells.flatMap(([[, y, , tall]], i) => {
+      const middle = y + tall / 2;
+      const call = narrow ? "TH"[calls[i]] : ["tails", "heads"][calls[i]];
+      const said = i < right.length ? call : "?";
+      const tick = [[tally - 14, middle], [tally - 9, middle + 5], [tally - 1, middle - 6]];
+      const cross = [[tally - 12, middle - 5], [tally - 2, middle + 5], [tally - 7, middle], [tally - 2, middle - 5], [tally - 12, middle + 5]];
+      const drawn = right[i] ? tick : cross;
+      return [
+        text(`query${i}`, [0, middle + 4.5], narrow ? `${i}` : `after toss ${i}`, "q", size, "start"),
+        ...(ofSum ? [text(`sum${i}`, [atSum, middle + 4.5], fixed(sums[i], 2), "p", size, "end")] : []),
+        text(`call${i}`, [atCall, middle + 4.5], said, i < right.length ? "o" : "soft", size, "start"),
+        ...(i < right.length
+          ? [path(`${right[i] ? "tick" : "cross"}${i}`, "M" + drawn.map((at) => at.join(" ")).join(" L"), "ink", { "stroke-width": 2 })]
+          : []),
+      ];
+    }),
   ];
 }
 
 export function sentence(state, given) {
-  const { tokens } = given;
-  const { weights, preset } = compute(state, given);
-  const seen = state.mask.flat().filter(Boolean).length;
-  const about = preset
-    ? PRESETS[preset].about
-    : `Your own mask: ${seen} of ${tokens.length ** 2} pairs may look.`;
-  return `${about} ${rowText(tokens, state, weights)}`;
+  const { right, weights, sums } = compute(state, given);
+  const called = `${share(right)} of ${right.length} called right`;
+  const all = state.of > right.length ? `; under this mask, ${state.hits} of ${state.of} so far` : "";
+  if (given.state !== "after") return `${called}${all}.`;
+  const hidden = weights.flatMap((list, i) => list.filter((_, j) => !state.mask[i][j]));
+  const most = hidden.length ? `The largest hidden weight is ${Math.max(...hidden)}. ` : "";
+  const known = sums.slice(0, right.length).map((value) => fixed(value, 2)).sort();
+  return `${called}${all}. ${most}Sums of the rows: ${known[0]} to ${known.at(-1)}.`;
 }
 
-// What happens in the row that was changed last, or in those that see nothing.
-function rowText(tokens, state, weights) {
-  const blind = tokens.filter((_, i) => !state.mask[i].some(Boolean));
-  if (blind.length) {
-    const who = blind.map((token) => `“${token}”`).join(", ");
-    return `${who} may look at nothing: all weights are 0, so the output is 0, and nothing is NaN.`;
-  }
-  const i = state.row;
-  const terms = tokens
-    .map((token, j) => `${token} ${weights[i][j].toFixed(2)}`)
-    .filter((_, j) => state.mask[i][j]);
-  return `“${tokens[i]}” looks at ${terms.join(", ")}.`;
+// A round that begins, or a mask that is new: its calls are counted from here.
+function counted(state, given) {
+  const { right } = compute(state, given);
+  return { ...state, hits: share(right), of: right.length };
 }
 
-const fresh = ({ tokens: { length: n } }) => ({
-  mask: fromRule(PRESETS.causal.visible, n),
-  row: n - 1,
-});
+const fresh = (given) => {
+  const after = given.state === "after";
+  const n = given.rounds[0].length;
+  const mask = after ? future(n) : nothing(n);
+  return counted({ round: 0, mask, way: after ? "after" : "before" }, given);
+};
 export const first = (given, width) => picture(fresh(given), width, given);
 
+// The state after the next toss: what was called before counts on.
+export function tossed({ round, mask, way, hits, of }, given) {
+  const next = counted({ round: (round + 1) % given.rounds.length, mask, way }, given);
+  return { ...next, hits: hits + next.hits, of: of + next.of };
+}
+
 function build(host, given) {
-  const { tokens, scores } = given;
-  const n = tokens.length;
-  const presets = Object.entries(PRESETS).map(([name, { visible }]) =>
-    button(name, () => set({ mask: fromRule(visible, n) }, GLIDE)),
-  );
+  const n = given.rounds[0].length;
+  const change = (part, ms) => set(counted({ ...state, ...part }, given), ms);
   // The mask with every pair for which changes(i, j) holds as it is wanted.
   const changed = (changes, wanted) =>
     state.mask.map((list, i) => list.map((old, j) => (changes(i, j) ? wanted : old)));
   const isVisible = (i, j) => state.mask[i][j];
-  const grid = buildGrid(n, {
+  const grid = buildGrid(n, n + 1, {
     isVisible,
-    // The sentence below the grid follows the row that the reader points at.
-    point: (row) => row !== state.row && set({ row }),
-    toggleRow: (row) =>
-      set({ row, mask: changed((i) => i === row, !state.mask[row].some(Boolean)) }),
     toggleColumn: (column) =>
-      set({ mask: changed((_, j) => j === column, !state.mask.some((list) => list[column])) }),
+      change({ mask: changed((_, j) => j === column, !state.mask.some((list) => list[column])) }),
     paint(row, column, visible) {
-      if (isVisible(row, column) === visible && state.row === row) return;
-      set({ row, mask: changed((i, j) => i === row && j === column, visible) });
+      if (isVisible(row, column) === visible) return;
+      change({ mask: changed((i, j) => i === row && j === column, visible) });
     },
   });
 
-  function follow({ mask }, { places }) {
-    const { weights, preset } = compute({ mask }, given);
-    presets.forEach((one) => one.setAttribute("aria-pressed", one.textContent === preset));
+  function follow({ round, mask, way }, { places }) {
+    const { weights } = compute({ round, mask, way }, given);
+    const keys = ["the start", ...Array.from({ length: n }, (_, j) => `toss ${j}`)];
     grid.heads.forEach((head, j) => {
       const seen = mask.some((list) => list[j]);
-      name(head, places.heads[j], `key ${tokens[j]}: ${seen ? "hide it from" : "show it to"} all queries`);
-    });
-    grid.queries.forEach((query, i) => {
-      const seen = mask[i].some(Boolean);
-      name(query, places.queries[i], `query ${tokens[i]}: ${seen ? "hide" : "show"} all its keys`);
+      name(head, places.heads[j], `${keys[j]}: ${seen ? "hide it" : "show it"} everywhere`);
     });
     grid.cells.forEach((list, i) =>
       list.forEach((cell, j) => {
-        const weight = mask[i][j] ? weights[i][j].toFixed(2) : "0";
-        const about = `query ${tokens[i]}, key ${tokens[j]}, weight ${weight}, score `;
-        name(cell, places.cells[i][j], about + fixed(scores[i][j], 1));
+        const weight = fixed(weights[i][j], 2);
+        name(cell, places.cells[i][j], `after toss ${i}, ${keys[j]}, weight ${weight}`);
         cell.setAttribute("aria-pressed", mask[i][j]);
       }),
     );
   }
 
+  const after = given.state === "after";
+  const ways = choices("How it is hidden", WAYS, (way) => change({ way }, GLIDE));
   const { state, set, draw, front, nodes } = figure(host, given, {
-    label: "Who may look at whom",
+    label: "What the model looks at after each toss",
     start: fresh(given),
-    ...{ picture, sentence, compute, spoken: sentence, controls: [{ follow }] },
+    ...{ picture, sentence, compute, spoken: sentence },
+    controls: [{ follow }, { follow: ({ way }) => ways.press(way) }],
   });
   front.append(grid.group);
-  const masks = row(...presets);
-  masks.setAttribute("role", "group");
-  masks.setAttribute("aria-label", "Masks to start from");
-  return { nodes: [masks, ...nodes], draw };
+  const again = button("Toss again", () => set(tossed(state, given), GLIDE));
+  const clear = after
+    ? button("Hide the future", () => change({ mask: future(n) }, GLIDE))
+    : button("Hide nothing", () => change({ mask: nothing(n) }, GLIDE));
+  return { nodes: [row(...(after ? [ways.node] : []), again, clear), ...nodes], draw };
 }
 
 function name(node, box, words) {

@@ -44,5 +44,5 @@ def test_right_attentions_move_by_rounding_at_most():
     ],
 )
 def test_the_number_of_keys_is_praised(name, words):
-    result = check_few_keys(run_exercise("masking", "ex:masking-reach")[name])
+    result = check_few_keys(run_exercise("labs/masking", "ex:masking-reach")[name])
     assert result.status == "passed" and words in " ".join(result.message.split())

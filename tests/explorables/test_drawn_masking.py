@@ -1,73 +1,103 @@
-"""What "masking" says and draws: its masks are the package's, its weights the reference's."""
+"""What "masking" says and draws: the model's calls and weights are those of NumPy."""
 
 import numpy as np
 import pytest
 from drawn import figures, shade
 
-from attention_src.attention import masks
-from attention_src.explorables.masking import START
-from attention_src.softmax.reference import softmax
+from attention_src.explorables import content
+from attention_src.explorables.masking import call, make, past, rounds
 
-TOKENS, SCORES = START["tokens"], np.array(START["scores"])
-N = len(TOKENS)
-PRESETS = {
-    "everything": np.ones((N, N), bool),
-    "causal": masks.causal_mask(N),
-    "sliding window": masks.window_mask(N, N, 3),
-    "prefix": masks.prefix_mask(N, 3),
-    "padding": np.broadcast_to(masks.padding_mask([N - 2], N)[0, 0], (N, N)),
-    "documents": masks.document_mask([0, 0, 0, 1, 1, 1]),
-}
+N = 8
+SEES_ALL = np.ones((N, N + 1), bool)
 
 
-@pytest.fixture(scope="module")
-def every():
-    rng = np.random.default_rng(0)
-    blind = PRESETS["causal"].copy()
-    blind[2] = False
-    painted = [*PRESETS.values(), blind, np.zeros((N, N), bool), *(rng.random((4, N, N)) < 0.6)]
-    return figures("masking", [{"mask": mask.tolist(), "row": 1} for mask in painted])
+def masks():
+    """Nothing hidden, the future, the next toss alone, all, and four by chance."""
+    next_one = ~np.eye(N, N + 1, 2, dtype=bool)
+    drawn = np.random.default_rng(0).random((4, N, N + 1)) < 0.6
+    return [SEES_ALL, past(N), next_one, ~SEES_ALL, *drawn]
 
 
-def test_each_preset_is_the_package_s_mask(every):
-    assert [one.now["preset"] for one in every] == [*PRESETS, *[None] * 6]
+STATES = [
+    {"round": k, "mask": mask.tolist(), "way": way, "hits": 20 + k, "of": 28}
+    for k, mask in enumerate(masks())
+    for way in ("before", "after")
+]
 
 
-def test_weights_are_the_reference_s(every):
-    for now in (one.now for one in every):
-        p = softmax(np.where(now["mask"], SCORES, -np.inf))
-        np.testing.assert_allclose(now["weights"], p, rtol=1e-9, atol=1e-12)
+@pytest.fixture(scope="module", params=["start", "after"])
+def every(request):
+    return request.param, figures("masking", STATES, state=request.param)
+
+
+def expected(state):
+    see = np.array(state["mask"])
+    return see, *call(rounds()[state["round"]], see, state["way"] == "after")
+
+
+def test_calls_and_weights_are_numpy_s(every):
+    for state, one in zip(STATES, every[1], strict=True):
+        _, weights, outputs, right = expected(state)
+        np.testing.assert_allclose(one.now["weights"], weights, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(one.now["outputs"], outputs, atol=1e-12)
+        assert one.now["right"] == right.tolist()
+        assert one.now["tosses"] == rounds()[state["round"]].tolist()
 
 
 def test_pictures_show_them(every):
-    for one in every:
-        mask = np.array(one.now["mask"])
-        p = softmax(np.where(mask, SCORES, -np.inf))
-        for seen in one.seen:
-            for i, j in np.ndindex(N, N):
-                weight = f"{p[i, j]:.2f}" if mask[i, j] else "0"
-                assert seen[f"weight{i}-{j}"]["words"] == weight
-                assert seen[f"score{i}-{j}"]["words"].replace("−", "-") == f"{SCORES[i, j]:.1f}"
-                assert shade(seen[f"out{i}-{j}"]) == (not mask[i, j])
-                if mask[i, j]:
-                    assert abs(shade(seen[f"cell{i}-{j}"]) - 0.6 * p[i, j]) < 0.0051
-            sums = [seen[f"sum{i}"]["words"] for i in range(N)]
-            assert sums == ["1" if row.any() else "0" for row in mask]
-            bold = [seen[f"query{i}"]["font-weight"] == "700" for i in range(N)]
-            assert bold == [i == 1 for i in range(N)]
+    in_state, drawn = every
+    for state, one in zip(STATES, drawn, strict=True):
+        see, weights, outputs, right = expected(state)
+        tosses = rounds()[state["round"]]
+        for width, seen in zip(("narrow", "wide", "wide"), one.seen, strict=True):
+            for i, j in np.ndindex(N, N + 1):
+                assert (f"hidden{i}-{j}" in seen) == (not see[i, j])
+                if see[i, j]:
+                    assert shade(seen[f"cell{i}-{j}"]) == pytest.approx(weights[i, j], abs=0.0051)
+            faces = [seen[f"face{j}"]["words"] for j in range(N)]
+            assert faces == ["TH"[toss] for toss in tosses]
+            assert seen["score"]["words"] == f"{right.sum()} of 7"
+            names = "TH" if width == "narrow" else ("tails", "heads")
+            calls = [seen[f"call{i}"]["words"] for i in range(N)]
+            assert calls == [*(names[int(o > -0.5)] for o in outputs[:-1]), "?"]
+            assert [f"tick{i}" in seen for i in range(7)] == right.tolist()
+            assert [f"cross{i}" in seen for i in range(7)] == (~right).tolist()
+            sums = [seen[f"sum{i}"]["words"] for i in range(N) if f"sum{i}" in seen]
+            wanted = [f"{total:.2f}" for total in weights.sum(axis=1)]
+            assert sums == (wanted if in_state == "after" else [])
 
 
 def test_what_is_said(every):
-    for one in every:
-        mask = np.array(one.now["mask"])
-        p = softmax(np.where(mask, SCORES, -np.inf))[1]
-        if one.now["preset"] is None:
-            start = f"Your own mask: {mask.sum()} of 36 pairs may look. "
-            assert one.said.startswith(start)
-        blind = [f"“{token}”" for token, row in zip(TOKENS, mask, strict=True) if not row.any()]
-        if blind:
-            assert f"{', '.join(blind)} may look at nothing: all weights are 0" in one.said
-        else:
-            terms = [f"{TOKENS[j]} {p[j]:.2f}" for j in np.flatnonzero(mask[1])]
-            assert one.said.endswith(f" “cat” looks at {', '.join(terms)}.")
-    assert every[2].said.startswith("Sliding window: causal, and only the last three keys")
+    in_state, drawn = every
+    for state, one in zip(STATES, drawn, strict=True):
+        see, weights, _, right = expected(state)
+        said = f"{right.sum()} of 7 called right; under this mask, {state['hits']} of 28 so far."
+        if in_state == "after":
+            said += "" if see.all() else " The largest hidden weight is 0."
+            sums = weights[:-1].sum(axis=1)
+            said += f" Sums of the rows: {sums.min():.2f} to {sums.max():.2f}."
+        assert one.said == said
+
+
+def test_the_coin_is_fair_and_the_model_is_not():
+    """All with the future, about half with the past, and all again where a 0 comes too late."""
+    assert rounds().shape == (64, N) and rounds()[0].tolist() == [1, 0, 0, 1, 0, 1, 1, 0]
+    again = np.random.default_rng(4).integers(0, 2, (64, 8))[1:]
+    np.testing.assert_array_equal(rounds()[1:], again)
+    shares = {}
+    for name, see, after in (
+        ("all", SEES_ALL, False),
+        ("past", past(N), False),
+        ("zeros", past(N), True),
+    ):
+        right = np.array([call(tosses, see, after)[2] for tosses in rounds()])  # (64, 7)
+        shares[name] = [right[:k].mean() for k in (8, 16, 32, 64)]
+    assert set(shares["all"]) == set(shares["zeros"]) == {1.0}
+    assert all(0.45 < share < 0.55 for share in shares["past"])
+
+
+def test_without_a_script():
+    assert "7 of 7" in content("masking", {}).alt
+    assert "7 of 7" in content("masking", {"state": "after"}).alt
+    with pytest.raises(ValueError, match="one of start, after"):
+        make(state="before")

@@ -7,11 +7,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from attention_src.figures.drawings import DRAWINGS, drawing
+from attention_src.figures.drawings.masks import ALT as SHOWN
 from attention_src.figures.drawings.strip import GROUPS, STAGES
 
 TABLE = Path(__file__).with_name("hashes.txt")
 # The states of those that are functions of one.
 STATES = {
+    "masks": [{"show": show} for show in SHOWN],
     "strip": [{"part": part} for part in (*STAGES, *GROUPS)],
 }
 EVERY = [(name, state) for name in DRAWINGS for state in STATES.get(name, [{}])]

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hashes import EVERY, TABLE, table
 
+from attention_src.attention import masks as package
 from attention_src.attention.reference import attention
 from attention_src.figures import draw, drawings
 from attention_src.figures.drawing import look, sentence
@@ -24,9 +25,9 @@ from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
 # Each module has the name of its function, which the package shows in its place.
-look_back, multihead, score_area, sizes, turned_keys = (
+look_back, masks, multihead, score_area, sizes, turned_keys = (
     import_module(f"attention_src.figures.drawings.{name}")
-    for name in ("look_back", "multihead", "score_area", "sizes", "turned_keys")
+    for name in ("look_back", "masks", "multihead", "score_area", "sizes", "turned_keys")
 )
 WIDE, NARROW, BYTES = 680, 340, 13 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
@@ -194,6 +195,33 @@ def test_turned_keys_come_from_the_texts_that_they_name():
     for svg, _, _ in arrangements("turned_keys", {}):
         shown = np.array([int(word) for word in words(svg) if word.isdigit()]).reshape(-1, n, n)
         np.testing.assert_array_equal(shown, [*k, own, mixed])
+
+
+def test_the_six_rules_are_the_package_s_masks():
+    n, causal = masks.N, package.causal_mask(masks.N)
+    wanted = {
+        "all": np.ones((n, n), bool),
+        "padding": np.broadcast_to(package.padding_mask([5], n)[0, 0], (n, n)),
+        "causal": causal,
+        "prefix": package.prefix_mask(n, 3),
+        "window of 3": package.window_mask(n, n, 3),
+        "packed": package.document_mask(list(masks.DOCUMENT)) & causal,
+    }
+    assert list(masks.RULES) == list(wanted)
+    for name, (rule, _) in masks.RULES.items():
+        table = [[rule(i, j) for j in range(n)] for i in range(n)]
+        np.testing.assert_array_equal(table, wanted[name])
+
+
+def test_a_mask_with_two_axes_is_lined_up_from_the_right():
+    n = len(masks.LENGTHS)
+    right = package.padding_mask(list(masks.LENGTHS), n)  # (B, 1, 1, n_k)
+    flat, each = (np.broadcast_to(m, (n, 1, n, n))[:, 0] for m in (right[:, 0, 0], right))
+    for (rule, _), wanted in zip(masks.AXES.values(), (flat, each), strict=True):
+        table = [[[rule(b, i, j) for j in range(n)] for i in range(n)] for b in range(n)]
+        np.testing.assert_array_equal(table, wanted)
+    for svg, _, _ in arrangements("masks", {"show": "axis"}):
+        assert words(svg).count("×") == (each != flat).sum()
 
 
 def test_every_chapter_has_a_part_of_the_strip():

@@ -28,7 +28,7 @@ def screen(browser: Browser, url: str, width: int, theme: str) -> Image.Image:
         color_scheme="dark" if theme == "dark" else "light",
     )
     page.goto(url)
-    page.locator("[data-ready] .ae-body").scroll_into_view_if_needed()
+    page.locator("[data-ready] .ae-body").first.scroll_into_view_if_needed()
     page.evaluate(
         "scrollTo({top: document.querySelector('.attention-explorable').getBoundingClientRect().top"
         " + scrollY - 150, behavior: 'instant'})"

@@ -16,6 +16,7 @@ DRAWINGS = (
     "equation",
     "groups",
     "look_back",
+    "masks",
     "multihead",
     "one_vector",
     "pages",

@@ -38,9 +38,9 @@ def background(page, name):
 
 
 def cell(page, i, j):
-    """The place of query i and key j in "masking"."""
+    """The place of row i and column j in "masking"."""
     rows = host(page, "masking").locator(".ae-cells [aria-pressed]")
-    return rows.nth(6 * i + j)
+    return rows.nth(9 * i + j)
 
 
 def finger(page, points):

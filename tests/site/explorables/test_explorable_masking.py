@@ -1,15 +1,14 @@
-"""The explorable "masking" in a browser: its cells are painted by mouse, finger and keyboard."""
+"""The explorable "masking" in a browser: its cells are hidden by mouse, finger and keyboard."""
 
 import numpy as np
 from hosts import cell, finger, host, state
-from marks import STEADY, assert_shows, said
+from marks import STEADY, assert_inside, assert_shows, said
 
-from attention_src.attention.masks import causal_mask, document_mask
-from attention_src.explorables import content
-from attention_src.softmax.reference import softmax
+from attention_src.explorables.masking import past
 
 NAME = "masking"
-N = 6
+N = 8
+ALL = np.ones((N, N + 1), bool)
 
 
 def assert_mask(page, mask):
@@ -21,34 +20,38 @@ def assert_mask(page, mask):
     assert_shows(page, NAME)
 
 
+def hidden(*pairs):
+    mask = ALL.copy()
+    mask[tuple(np.transpose(pairs))] = False
+    return mask
+
+
 def middle(locator):
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_click_toggles_one_pair(show):
+def test_a_click_hides_one_cell_and_shows_it(show):
     page = show(NAME, **STEADY)
-    mask = causal_mask(N)
-    cell(page, 4, 1).click()
-    mask[4, 1] = False
-    assert_mask(page, mask)
-    cell(page, 4, 1).click()
-    assert_mask(page, causal_mask(N))
+    cell(page, 2, 4).click()
+    assert_mask(page, hidden((2, 4)))
+    assert said(page, NAME) == "6 of 7 called right."
+    cell(page, 2, 4).click()
+    assert_mask(page, ALL)
 
 
 def test_a_drag_paints_what_its_first_cell_began(show):
     page = show(NAME, **STEADY)
-    page.mouse.move(*middle(cell(page, 5, 0)))
+    page.mouse.move(*middle(cell(page, 0, 2)))
     page.mouse.down()
-    for j in range(1, 5):
-        page.mouse.move(*middle(cell(page, 5, j)), steps=3)
-    page.mouse.move(*middle(cell(page, 5, 0)), steps=9)  # back: still hiding, not toggling
+    for j in range(3, 7):
+        page.mouse.move(*middle(cell(page, 0, j)), steps=3)
+    page.mouse.move(*middle(cell(page, 0, 2)), steps=9)  # back: still hiding, not toggling
     page.mouse.up()
-    mask = causal_mask(N)
-    mask[5, :5] = False
+    mask = hidden(*((0, j) for j in range(2, 7)))
     assert_mask(page, mask)
     # After the button is up, moving paints nothing.
-    page.mouse.move(*middle(cell(page, 0, 0)), steps=5)
+    page.mouse.move(*middle(cell(page, 5, 0)), steps=5)
     assert_mask(page, mask)
 
 
@@ -57,13 +60,10 @@ PHONE = {**STEADY, "width": 390, "has_touch": True, "is_mobile": True}
 
 def test_a_finger_paints_sideways_and_taps(show):
     page = show(NAME, **PHONE)
-    cell(page, 0, 3).tap()
-    mask = causal_mask(N)
-    mask[0, 3] = True
-    assert_mask(page, mask)
-    finger(page, [middle(cell(page, 5, j)) for j in range(3)])
-    mask[5, :3] = False
-    assert_mask(page, mask)
+    cell(page, 0, 2).tap()
+    finger(page, [middle(cell(page, 1, j)) for j in range(3, 6)])
+    assert_mask(page, hidden((0, 2), (1, 3), (1, 4), (1, 5)))
+    assert_inside(page, NAME)
 
 
 def test_a_finger_that_scrolls_paints_nothing(show):
@@ -71,48 +71,54 @@ def test_a_finger_that_scrolls_paints_nothing(show):
     x, y = middle(cell(page, 5, 1))
     finger(page, [(x, y), (x, y - 200)])
     assert page.evaluate("scrollY") > 100
-    assert_mask(page, causal_mask(N))
+    assert_mask(page, ALL)
 
 
-def test_tokens_hide_and_show_a_whole_row_or_column(show):
+def test_a_coin_hides_and_shows_its_column(show):
     page = show(NAME, **STEADY)
     box = host(page, NAME)
-    box.get_by_role("button", name="key my: hide it").click()
-    mask = causal_mask(N)
-    mask[:, 0] = False
-    assert_mask(page, mask)
-    box.get_by_role("button", name="key my: show it").click()
-    mask[:, 0] = True
-    assert_mask(page, mask)
-    box.get_by_role("button", name="query sat").and_(box.locator(":not([aria-pressed])")).click()
-    mask[2] = False
-    assert_mask(page, mask)
+    box.get_by_role("button", name="toss 3: hide it").click()
+    assert_mask(page, hidden(*((i, 4) for i in range(N))))
+    box.get_by_role("button", name="toss 3: show it").click()
+    assert_mask(page, ALL)
+
+
+def test_calls_are_counted_since_the_mask_changed(show):
+    page = show(NAME, **STEADY)
+    again = host(page, NAME).get_by_role("button", name="Toss again")
+    for count in (14, 21):
+        again.click()
+        assert said(page, NAME).endswith(f"under this mask, {count} of {count} so far.")
+    cell(page, 0, 2).click()
+    assert "so far" not in said(page, NAME)
+    host(page, NAME).get_by_role("button", name="Hide nothing").click()
+    assert_mask(page, ALL)
 
 
 def test_by_keyboard(show):
     page = show(NAME, **STEADY)
-    for _ in range(6):
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")  # the last preset
-    assert state(page, NAME)["preset"] == "documents"
-    mask = document_mask([0, 0, 0, 1, 1, 1])
-    page.keyboard.press("Tab")  # one stop for the whole grid
+    for _ in range(3):
+        page.keyboard.press("Tab")  # two buttons, then one stop for the whole grid
     assert cell(page, 0, 0).evaluate("e => e === document.activeElement")
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Space"):
         page.keyboard.press(key)
-    mask[1, 2] = False
-    assert_mask(page, mask)
-    for key in ("End", "Enter", "ArrowRight", "ArrowDown", "Home", "Space"):
+    assert_mask(page, hidden((1, 2)))
+    for key in ("End", "Enter", "Home", "ArrowDown", "Space"):
         page.keyboard.press(key)
-    mask[1, 5] = True
-    mask[2] = False  # Home went to the row's token, which hides the row
-    assert_mask(page, mask)
+    assert_mask(page, hidden((1, 2), (1, 8), (2, 0)))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement === document.body")
 
 
-def test_the_sentence_follows_the_row_one_points_at(show):
-    page = show(NAME, **STEADY)
-    cell(page, 1, 0).hover()
-    p = softmax(content(NAME, {}).given["scores"][1][:2])
-    assert said(page, NAME).endswith(f"“cat” looks at my {p[0]:.2f}, cat {p[1]:.2f}.")
+def test_zeros_after_the_softmax_hide_nothing(show):
+    page = show((NAME, "after"), **STEADY)
+    box = host(page, NAME)
+    np.testing.assert_array_equal(state(page, NAME)["mask"], past(N))
+    assert said(page, NAME).startswith("7 of 7 called right. The largest hidden weight is 0.")
+    box.get_by_role("button", name="−∞ before the softmax").click()
+    assert said(page, NAME).startswith("4 of 7 called right. The largest hidden weight is 0.")
+    assert said(page, NAME).endswith("Sums of the rows: 1.00 to 1.00.")
+    cell(page, 0, 2).click()
+    box.get_by_role("button", name="Hide the future").click()
+    np.testing.assert_array_equal(state(page, NAME)["mask"], past(N))
+    assert_shows(page, NAME, state="after")
