@@ -34,8 +34,9 @@ def assert_scale(scores, widths=(1, 2, 5, 64, 200)):
         generator = torch.Generator().manual_seed(d_k)
         q = torch.randn(3, d_k, generator=generator)
         k = torch.randn(4, d_k, generator=generator)
-        right = torch.stack([(k * one).sum(-1) for one in q]) / math.sqrt(d_k)
-        torch.testing.assert_close(scores(q, k), right, atol=1e-4, rtol=1e-4)
+        dots = torch.stack([(k * one).sum(-1) for one in q])
+        right, found = dots / math.sqrt(d_k), scores(q, k)
+        torch.testing.assert_close(found, right, atol=1e-4, rtol=1e-4)
 
 
 def test():
