@@ -131,7 +131,8 @@ def modules(files):
 
 def without_torch():
     """Every module that should work where neither torch nor triton is installed."""
-    rooms = ("models/cities", "models/copyist", "models/smollm2", "models/recall")
+    rooms = ("models/cities", "models/copyist", "models/phone_book", "models/smollm2")
+    rooms += ("models/recall",)
     rooms += ("triton_support",)
     torch_rooms = {PACKAGE / room for room in rooms}
     return modules(

@@ -1,9 +1,10 @@
 """The checks of the chapter on scaling."""
 
+import math
+
 import numpy as np
 
 from attention_src.exercises.engine import Case, Check, Ladder, Rung, TestCheck
-from attention_src.exercises.engine.cases import any_scores, any_shape
 
 # --- When the assumptions bend ----------------------------------------------------------------
 
@@ -15,16 +16,28 @@ check_variance = Ladder("variance", [
         D_K / 9: "This is the variance. Its root is asked for.",
         D_K**0.5: "So it is for entries of variance 1. Theirs is 1/3.",
         (D_K / 3) ** 0.5: "Both factors of each product have variance 1/3.",
+        D_K / 3: "Both factors of each product have variance 1/3, and the root is asked for.",
+        D_K / 12: "1/12 is the variance between 0 and 1. Between -1 and 1 numbers spread twice as "
+            "far: 4/12, for both factors. And the root is asked for.",
+        D_K**0.5 / 12: "1/12 is the variance between 0 and 1. Between -1 and 1 numbers spread "
+            "twice as far: 4/12.",
         2.7: "Rounded too far: give two decimals.",
     }, hint="The uniform distribution between -1 and 1 has variance 1/3."),
     Rung("b", "the variance if the keys' entries have mean 1/2", D_K * 1.25, {
         (D_K * 1.25) ** 0.5: "This is the root. The variance is asked for.",
         D_K: "E[k²] is not the variance: it is variance plus mean².",
         D_K * 1.5: "The mean is to be squared: E[k²] = 1 + (1/2)².",
+        D_K * 1.125**2: "The variance of a product is E[q²] E[k²], here 1 · 1.25, and there are "
+            "64 of them.",
+        D_K / 4: "This is the part that the mean adds. The variance of k is still there.",
     }, hint="Each product has mean 0 and variance E[q²] E[k²]."),
     Rung("c", "the variance if the queries' entries have mean 1/2 too", D_K * (1.25**2 - 0.25**2), {
         D_K * 1.25**2: "The product has a mean now: subtract its square.",
         D_K * 1.25: "That is the variance with the queries at mean 0.",
+        D_K * 1.25**2 - 1: "A product has mean 1/4, so 1/16 is to be subtracted for each of the "
+            "64, not once in all.",
+        D_K * 1.5**2: "E[q²] is variance plus mean squared, 1.25. It is not (1 + 1/2)².",
+        D_K * 1.125**2: "E[q²] and E[k²] are 1.25 each: subtract (1/4)² from their product.",
     }, hint="Var(qk) = E[q²] E[k²] - (E[q] E[k])²."),
     Rung("d", "the variance within a row, on average", D_K * 1.25, {
         D_K * (1.25**2 - 0.25**2): "This is the variance over all pairs. In a row q stays as it "
@@ -39,83 +52,68 @@ check_variance = Ladder("variance", [
 ], asks="the rungs of the exercise \"When the assumptions bend\"")
 # fmt: on
 
-# --- What softmax can see ---------------------------------------------------------------------
+# --- A fair race ------------------------------------------------------------------------------
+
+APART = 128**0.5  # the distance of the two keys
+CLOSE = np.log(15 + 224**0.5)  # where p (1 - p) is 1/32
 
 
-def my_row_spread(s):
-    s = np.asarray(s, dtype=np.float64)
-    seen = s > -np.inf
-    count = np.maximum(seen.sum(axis=-1), 1)
-    mean = np.where(seen, s, 0).sum(axis=-1) / count
-    x = np.where(seen, s - mean[..., None], 0)
-    return np.sqrt((x**2).sum(axis=-1) / count)
+def _through(lead: float) -> float:
+    """p (1 - p), where p is the sigmoid of the lead."""
+    p = 1 / (1 + np.exp(-lead))
+    return float(p * (1 - p))
 
 
-FAR = np.array([[0.1, 0.25, -0.05, 0.3], [0, -0.2, -0.1, -0.7]]) + np.array([[9000.0], [-9000.0]])
+def _within(deviations: float) -> float:
+    """The share of a normal distribution that lies so near its mean."""
+    return math.erf(deviations / 2**0.5)
 
 
-def _draw_scores(rng: np.random.Generator) -> tuple:
-    """Scores of one to four axes and three dtypes, some hidden, sometimes whole rows."""
-    dtype = (np.float64, np.float64, np.float32, np.float16)[int(rng.integers(4))]
-    s = any_scores(rng, any_shape(rng), dtype)
-    if rng.random() < 0.6:
-        s[rng.random(s.shape) < 0.3] = -np.inf
-    return (s,)
+def _above(deviations: float) -> float:
+    return 1 - _within(deviations)
 
 
-check_row_spread = Check(
-    "row_spread",
-    my_row_spread,
-    asks="f(s [..., n_k]) -> [...]: the standard deviation of the seen scores of each row",
-    cases=[
-        Case("two rows of four", (np.array([[8.0, 7, 3, 1], [1008, 1004, 1002, 1006]]),)),
-        Case("hidden keys", (np.array([[2, -np.inf, -np.inf], [1, 5, -np.inf], [4, -2, 1]]),)),
-        Case("one row", (np.array([0.5, 2.0, -1.0]),)),
-        Case("a row with everything hidden", (np.array([[-np.inf] * 3, [1.0, 2.0, 4.0]]),)),
-        Case("one key", (np.array([[3.0], [-7.0]]),)),
-        Case("rows far from 0", (FAR,)),
-        Case("a row at -10^4", (np.array([[-10_000, -10_000.5, -9999.25], [0.5, -np.inf, 2]]),)),
-        Case("far from 0, a thousandth apart", (9000 + np.array([[1e-3, 3e-3, -2e-3, 0]]),)),
-        Case("wide rows", (np.array([[-3e4, 2e4, 1e3, -np.inf], [-3e9, 2e9, 5.0, 1e3]]),)),
-        Case("float16", (np.array([[250, 130, -300, 10, 290]], np.float16),)),
-        Case("forty keys", (np.round(np.cos(np.arange(80.0) ** 2), 2).reshape(2, 40),)),
-        Case("heads and queries", (np.round(np.sin(np.arange(24.0)) * 5, 1).reshape(2, 3, 4),)),
-        Case("forty rows", (np.round(np.sin(np.arange(80.0)) * 5, 1).reshape(40, 2),)),
-        Case("a millionth apart", (np.array([1e-6, 3e-6, -2e-6]),)),
-    ],
-    mistakes="""
-one spread for everything: You took the spread of all scores together. Each row has its own, \
-over the last axis.
-    s = np.ravel(np.asarray(s, dtype=np.float64))
-wrong axis: You went over the queries. The keys are on axis -1.
-    s = np.moveaxis(np.atleast_2d(np.asarray(s, dtype=np.float64)), -2, -1)
-variance: This is the variance. The spread is its root.
-    return (x**2).sum(axis=-1) / count
-n - 1: You divided by the number of keys minus 1. Divide by their number: this row is all there \
-is, not a sample.
-    return np.sqrt((x**2).sum(axis=-1) / np.maximum(count - 1, 1))
-hidden keys counted as 0: Hidden keys have no score. You counted them as 0; leave them out.
-    s = np.where(np.isinf(s), 0, s).astype(np.float64)
-mean not subtracted: This is the root of the mean square: it grows when all scores are shifted, \
-which softmax does not see. Subtract the row's mean first.
-    x = np.where(seen, s, 0)
-range: This is the largest minus the smallest score.
-    return np.ptp(x, axis=-1)
-axis kept: The axis of the keys should be gone: no keepdims in the last step.
-    return np.sqrt((x**2).sum(axis=-1, keepdims=True) / count[..., None])
-no rule for hidden keys: -inf enters the mean. Find the keys that are seen, s > -inf, and use \
-those alone.
-    seen = s < np.inf
-""",
-    hints=[
-        "Which entries are seen? How many are there in each row?",
-        "seen = s > -np.inf; then mean = np.where(seen, s, 0).sum(-1) / number seen, in float64.",
-        "Average np.where(seen, s - mean, 0)**2 over the seen keys, and take the root. A row "
-        "without any: divide by 1 instead of 0.",
-    ],
-    draw=_draw_scores,
-    rtol=1e-6,  # an answer may be float32
-)
+# fmt: off
+check_race = Ladder("race", [
+    Rung("a", "the length of dq, divided, at equal weights", APART / 4 / 8, {
+        APART / 4: "The scale, 1/8, is missing: dq = c (ds_1 k_1 + ds_2 k_2).",
+        APART / 2 / 8: "ds_1 is p (1 - p), not p.",
+        APART / 4 / 64: "You divided by 64. The scale is 1/8.",
+        APART / 8: "ds is missing: p (1 - p) is 1/4.",
+        128 / 4 / 8: "√128 is the distance of the keys, 128 its square.",
+        8 / 4 / 8: "The length of the query does not enter. The distance of the keys does.",
+        (2 * 128) ** 0.5 / 4 / 8: "ds_2 is -ds_1, so it is the difference of the keys that counts.",
+    }, hint="ds_1 = p (1 - p) and ds_2 = -ds_1, so dq = c p (1 - p) (k_1 - k_2)."),
+    Rung("b", "the same without the divisor", APART / 4, {
+        APART / 4 / 8: "That is (a). Without the divisor the scale is 1.",
+        APART / 2: "ds_1 is p (1 - p), not p.",
+        APART: "ds is missing: p (1 - p) is 1/4.",
+    }, hint="Only the scale changes: it is 1 and not 1/8."),
+    Rung("c", "without the divisor, at a lead of 8", _through(8) * APART, {
+        _through(8) * APART / 8: "That is with the divisor. Without it the scale is 1.",
+        _through(8): "The distance of the keys is missing.",
+        _through(1) * APART: "The lead is 8 as it stands: without the divisor nothing makes it 1.",
+        APART / (1 + np.exp(-8)): "ds_1 is p (1 - p), not p.",
+        APART / 4: "So it is at equal weights. Here p is the sigmoid of 8.",
+    }, hint="p is the sigmoid of the lead, 1 / (1 + exp(-8))."),
+    Rung("d", "the lead at which it is as long as in (a)", CLOSE, {
+        2 * CLOSE: "This is twice the lead. p is the sigmoid of the lead itself.",
+        CLOSE / 8: "This is the lead after dividing by 8. Here nothing is divided.",
+        CLOSE * 8: "This is eight times the lead that is asked for.",
+        np.log(32): "exp(-lead) is about p (1 - p) for large leads. Solve x / (1 + x)² = 1/32.",
+        np.log(31): "You solved p = 1/32. It is p (1 - p) that must be 1/32.",
+        -CLOSE: "Its size is asked for.",
+    }, hint="p (1 - p) must be eight times smaller than 1/4. With x = exp(-lead): x / (1 + x)²."),
+    Rung("e", "the share of rows with a smaller lead", _within(CLOSE / 128**0.5), {
+        _above(CLOSE / 128**0.5): "This is the share with a larger lead.",
+        _within(CLOSE / 128**0.5) / 2: "Leads of both signs count: from -lead to lead.",
+        0.5 + _within(CLOSE / 128**0.5) / 2: "This counts all leads below, the very negative too.",
+        _within(CLOSE / 8): "The difference of two scores spreads √2 times as far as one, 8√2.",
+        _within(CLOSE): "Divide the lead by the standard deviation, 8√2, first.",
+        _within(CLOSE / 128): "You divided by the variance, 128. The standard deviation is 8√2.",
+    }, hint="The share of a normal distribution within lead / (8√2) standard deviations."),
+], asks="the rungs of the exercise \"A fair race\"")
+# fmt: on
 
 # --- QK-norm ----------------------------------------------------------------------------------
 

@@ -1,22 +1,19 @@
-// The explorable "scaling": width, scale and number of keys against weights, entropy and slope.
-// `entries` and `attend` are the twins of what attention_src/explorables/scaling.py computes.
+// The explorable "scaling": wider and wider random vectors, and the key that then gets the weight.
+// `entries` and `weightsOf` are the twins of what attention_src/explorables/scaling.py computes.
 
 import { h, mount } from "./dom.js";
-import { button, figure, pick, row, slide } from "./figure.js";
+import { button, figure, row, slide } from "./figure.js";
 import { softmax, sum } from "./numbers.js";
-import { disc, isNarrow, line, rect, text } from "./scene.js";
-import { entropyBits } from "./weights.js";
+import { bold, isNarrow, line, rect, text } from "./scene.js";
 
-const WIDTHS = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
-const SIZES = [2, 4, 8, 16, 32, 64];
-const RULES = { "no scale": 0, "1/√d_k": -0.5, "1/d_k": -1 };
-const N_QUERIES = 40;
+export const WIDTHS = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const N_QUERIES = 8;
+const N_KEYS = 16;
 const WIDEST = WIDTHS.at(-1);
-const HEIGHT = 100; // pixels of both charts
-const GLIDE = 200; // ms
-const LEAST = -6; // the slope axis, as powers of 10
-const MOST = 1;
-const LOW = 0.01; // "a small slope"
+const GOAL = 0.9; // the dotted line
+const TOP = 18; // where a bar of weight 1 ends
+const STEP = 13; // from one earlier winner to the next below it
+const GLIDE = 250; // ms
 
 // Numbers between −√3 and √3, evenly spread: mean 0, variance 1. (mulberry32)
 function entries(seed, count) {
@@ -31,156 +28,94 @@ function entries(seed, count) {
 }
 
 const Q = entries(1, N_QUERIES * WIDEST);
-const K = entries(2, SIZES.at(-1) * WIDEST);
+const K = entries(2, N_KEYS * WIDEST);
 
-// One query: its scores, weights and entropy, and the norm of the slope of the weights by it.
-function attend(query, { d_k, n_k, rule }) {
-  const c = d_k ** RULES[rule];
-  const mean = new Float64Array(d_k);
-  const scores = Array.from({ length: n_k }, (_, j) => {
+// The weights of the keys at a width, for one query.
+function weightsOf(query, width, divided) {
+  const scores = Array.from({ length: N_KEYS }, (_, j) => {
     let s = 0;
-    for (let i = 0; i < d_k; i++) s += Q[query * WIDEST + i] * K[j * WIDEST + i];
-    return c * s;
+    for (let i = 0; i < width; i++) s += Q[query * WIDEST + i] * K[j * WIDEST + i];
+    return divided ? s / Math.sqrt(width) : s;
   });
-  const weights = softmax(scores);
-  weights.forEach((p, j) => {
-    for (let i = 0; i < d_k; i++) mean[i] += p * K[j * WIDEST + i];
-  });
-  const squares = weights.map((p, j) => {
-    let r = 0;
-    for (let i = 0; i < d_k; i++) r += (K[j * WIDEST + i] - mean[i]) ** 2;
-    return p * p * r;
-  });
-  const slope = c * Math.sqrt(sum(squares));
-  return { scores, weights, bits: entropyBits(weights), slope };
+  return softmax(scores);
 }
 
-const median = (x) => {
-  const sorted = [...x].sort((a, b) => a - b);
-  const half = sorted.length / 2;
-  return (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
-};
-const average = (x) => sum(x) / x.length;
-const spread = (x) => {
-  const m = average(x);
-  return Math.sqrt(average(x.map((value) => (value - m) ** 2)));
-};
-// Three digits, whatever the size.
-const three = (x) => {
-  if (x >= 0.001) return x.toFixed(Math.max(0, 2 - Math.floor(Math.log10(x))));
-  return x === 0 ? "0" : `${(x * 1e6).toFixed(x < 1e-6 ? 2 : 0)} millionths`;
-};
+const largest = (weights) => weights.indexOf(Math.max(...weights));
 
-// All that follows from the state { d_k, n_k, rule, query }: what is shown of its query, and the
-// slopes of all. Many numbers: those of the last state are kept.
-let last = {};
-export function compute({ query, ...choice }) {
-  const key = JSON.stringify(choice);
-  if (last.key !== key) {
-    const rows = Array.from({ length: N_QUERIES }, (_, i) => attend(i, choice));
-    last = { key, rows, slopes: rows.map(({ slope }) => slope) };
-  }
-  return { ...last.rows[query], slopes: last.slopes };
+// The weights now, and the key that has the most of them at each narrower width.
+export function compute({ place, query }, { divided }) {
+  const weights = weightsOf(query, WIDTHS[place], divided);
+  const before = WIDTHS.slice(0, place).map((width) => largest(weightsOf(query, width, divided)));
+  return { weights, winner: largest(weights), before };
 }
 
-export function picture(state, width) {
-  const { weights, slopes } = compute(state);
-  const low = HEIGHT + 58;
-  const said = "How far the weights move when the query";
-  const dots = "does: a dot for each of 40 queries.";
-  const two = isNarrow(width) ? 17 : 0; // lines that have room for the words
+export function picture(state, width, given) {
+  const { weights, winner, before } = compute(state, given);
+  const tall = isNarrow(width) ? 160 : 190;
+  const foot = TOP + tall;
+  const left = 34;
+  const wide = (width - left) / N_KEYS;
+  const y = (weight) => foot - tall * weight;
+  const at = (j) => left + wide * (j + 0.5);
+  const bar = Math.min(wide * 0.8, 34);
+  const high = Math.max(y(weights[winner]) - 5, 11);
+  const stack = before.map((j, i) => before.slice(0, i).filter((other) => other === j).length);
   const marks = [
-    ...barMarks(width, weights),
-    text("about", [0, low], two ? said : `${said} ${dots}`, "soft", 12.5, "start"),
-    ...(two ? [text("about-dots", [0, low + two], dots, "soft", 12.5, "start")] : []),
-    ...dotMarks(width, low + 12 + two, slopes, state.query),
+    ...[0, 0.5, 1].flatMap((weight) => [
+      line(`grid${weight}`, [[left, y(weight)], [width, y(weight)]], "line"),
+      text(`tick${weight}`, [left - 6, y(weight) + 4.5], `${weight}`, "soft", 12.5, "end"),
+    ]),
+    line("goal", [[left, y(GOAL)], [width, y(GOAL)]], "ink", { "stroke-dasharray": "2 3", "stroke-width": 1.5 }),
+    text("goal-name", [left - 6, y(GOAL) + 4.5], `${GOAL}`, "ink", 12.5, "end"),
+    ...weights.map((weight, j) => rect(`bar${j}`, [at(j) - bar / 2, y(weight), bar, tall * weight], "p-fill")),
+    bold(text("largest", [at(winner), high], three(weights[winner]), "p", 13)),
+    ...weights.map((_, j) => {
+      const label = text(`key${j}`, [at(j), foot + 16], `${j}`, "k", 13);
+      return j === winner ? bold(label) : label;
+    }),
+    text("keys", [0, foot + 16], "key", "k", 13, "start"),
+    ...before.map((j, i) => text(`won${WIDTHS[i]}`, [at(j), foot + 32 + STEP * stack[i]], `${WIDTHS[i]}`, "soft", 11)),
+    ...(before.length ? [text("won", [0, foot + 32], "won at", "soft", 11, "start")] : []),
   ];
-  return { marks, width, height: low + two + HEIGHT + 34 };
+  return { marks, width, height: foot + 32 + STEP * 2 + 4 };
 }
 
-// The weight of each key.
-function barMarks(width, weights) {
-  const step = width / weights.length;
-  const y = (weight) => 22 + (1 - weight) * HEIGHT;
-  return [
-    text("weights", [0, 12], "weight of each key", "soft", 12.5, "start"),
-    text("largest", [width, 12], `largest ${Math.max(...weights).toFixed(3)}`, "p", 12.5, "end"),
-    ...[0, 1].map((one) => line(`level${one}`, [[0, y(one)], [width, y(one)]], "line")),
-    ...weights.map((weight, j) =>
-      rect(`bar${j}`, [step * (j + 0.1), y(weight), 0.8 * step, weight * HEIGHT], "p-fill"),
-    ),
-    ...(step < 19 ? [] : weights.map((_, j) => text(`key${j}`, [step * (j + 0.5), y(0) + 15], `${j}`, "k", 12))),
-  ];
+// Three digits, and no weight that is not all is called 1.
+const three = (weight) => (weight < 0.9995 ? weight.toFixed(3) : "0.999…");
+
+export function sentence(state, given) {
+  const { weights, winner } = compute(state, given);
+  const width = WIDTHS[state.place];
+  const root = Math.sqrt(width);
+  const by = Number.isInteger(root) ? `${root}` : `√${width}`;
+  const said = `Width ${width.toLocaleString("en-US")}${given.divided ? `, divided by ${by}` : ""}`;
+  const most = weights[winner];
+  const rest = sum(weights) - most;
+  if (most >= 0.9995) return `${said}: key ${winner} has all of the weight but for less than 0.001.`;
+  return `${said}: key ${winner} has ${most.toFixed(3)} of the weight, the other fifteen share ${rest.toFixed(3)}.`;
 }
 
-// Each query's slope as a dot; the one shown above is larger. Heights only keep dots apart.
-function dotMarks(width, top, slopes, query) {
-  const place = (slope) => (Math.log10(Math.max(slope, 10 ** LEAST)) - LEAST) / (MOST - LEAST);
-  const x = (slope) => 12 + place(slope) * (width - 24);
-  const names = { "-6": "10⁻⁶ or less", "-4": "10⁻⁴", "-2": "0.01", 0: "1" };
-  const ticks = Object.entries(names).flatMap(([power, name]) => {
-    const at = x(10 ** power);
-    const [spot, anchor] = Number(power) === LEAST ? [0, "start"] : [at, "middle"];
-    return [
-      line(`tick${power}`, [[at, top], [at, top + HEIGHT]], "line"),
-      text(`name${power}`, [spot, top + HEIGHT + 15], name, "soft", 12, anchor),
-    ];
-  });
-  const dots = slopes.map((slope, i) => {
-    const spot = [x(slope), top + 6 + (((i * 17) % N_QUERIES) * (HEIGHT - 12)) / N_QUERIES];
-    const edge = { stroke: "var(--ae-bg)", "stroke-width": 1.5 };
-    return disc(`dot${i}`, spot, i === query ? 6 : 3.5, i === query ? "q" : "p-fill", edge);
-  });
-  return [...ticks, ...dots];
-}
-
-function lottery(slopes) {
-  const small = slopes.filter((slope) => slope < LOW).length;
-  return (
-    `Slope: mean ${three(average(slopes))}, median ${three(median(slopes))}; ` +
-    `${small} of ${N_QUERIES} below ${LOW}.`
-  );
-}
-
-function weightText({ n_k }, { weights, bits }) {
-  const most = Math.max(...weights).toFixed(3);
-  return `Largest weight ${most}; entropy ${bits.toFixed(2)} of at most ${Math.log2(n_k)} bits.`;
-}
-
-export function sentence(state) {
-  const now = compute(state);
-  const scores = `Query ${state.query + 1} of ${N_QUERIES}: its scores spread by ${three(spread(now.scores))}.`;
-  return `${scores} ${weightText(state, now)} ${lottery(now.slopes)}`;
-}
-
-const spoken = (state) => {
-  const now = compute(state);
-  return `${weightText(state, now)} ${lottery(now.slopes)}`;
-};
-
-export const first = (given, width) => picture(given, width);
+const fresh = ({ place, query }) => ({ place, query });
+export const first = (given, width) => picture(fresh(given), width, given);
 
 function build(host, given) {
-  const sizes = (label, key, list) =>
-    slide(
-      label,
-      [0, list.length - 1, 1],
-      (now) => list.indexOf(now[key]),
-      (place) => set({ [key]: list[place] }, GLIDE),
-      (place) => list[place].toLocaleString("en"),
-    );
-  const rules = Object.keys(RULES).map((name) => [name]);
-  const rule = pick("Scale", rules, (now) => now.rule, (name) => set({ rule: name }, GLIDE));
-  const slides = [sizes("width d_k", "d_k", WIDTHS), sizes("keys", "n_k", SIZES)];
+  const last = WIDTHS.length - 1;
+  const width = slide(
+    "width",
+    [0, last, 1],
+    ({ place }) => place,
+    (place) => set({ place }, GLIDE),
+    (place) => WIDTHS[place].toLocaleString("en-US"),
+  );
   const { state, set, draw, nodes } = figure(host, given, {
-    label: "Weight of each key, and the slope by the query for 40 queries",
-    start: given,
-    ...{ picture, sentence, compute, spoken, controls: [rule, ...slides] },
+    label: "The weight of each of sixteen keys",
+    start: fresh(given),
+    ...{ picture, sentence, compute, spoken: sentence, controls: [width] },
   });
-  const next = button("Next query", () => set({ query: (state.query + 1) % N_QUERIES }, GLIDE));
-  const buttons = row(rule.node, next, button("Reset", () => set(given, GLIDE)));
-  const sliders = h("div", { class: "ae-slides" }, ...slides.map((one) => one.node));
-  return { nodes: [buttons, sliders, ...nodes], draw };
+  const next = button("Another query", () => set({ query: (state.query + 1) % N_QUERIES }, GLIDE));
+  const reset = button("Reset", () => set(fresh(given), GLIDE));
+  const slides = h("div", { class: "ae-slides" }, width.node);
+  return { nodes: [slides, ...nodes, row(next, reset)], draw };
 }
 
 if (globalThis.document) mount("scaling", build);

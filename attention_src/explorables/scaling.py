@@ -1,18 +1,27 @@
-"""The explorable "scaling": width, scale and number of keys: weights, entropy, slope."""
+"""The explorable "scaling": wider and wider random vectors, and which key gets the weight."""
 
 from typing import Any
 
 import numpy as np
 
 from attention_src.explorables.drawing import Explorable
-from attention_src.softmax.reference import entropy_bits, softmax
+from attention_src.softmax.reference import softmax
 
-PRESS = ("button", "Next query", "Enter")
-SAYS = "Largest weight"
-# 40 queries and 64 keys of 1,024 entries; the reader sees a part of them.
-N_QUERIES, MOST_KEYS, WIDEST = 40, 64, 1024
-START: dict[str, Any] = {"d_k": 64, "n_k": 16, "rule": "no scale", "query": 0}
-RULES = {"no scale": 0.0, "1/√d_k": -0.5, "1/d_k": -1.0}  # powers of d_k
+PRESS = ("slider", "width", "ArrowRight")
+SAYS = "Width 8"
+IN_SIGHT = ('input[type="range"]', '[data-key="goal"]')
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+N_QUERIES, N_KEYS, WIDEST = 8, 16, 1024
+# The plain dot products, or those divided by the root of the width.
+STATES: dict[str, dict[str, Any]] = {
+    "plain": {"divided": False, "place": 0, "query": 0},
+    "divided": {"divided": True, "place": 6, "query": 0},
+}
+QUESTIONS = {"plain": "Which key gets the weight?", "divided": "And divided by √width?"}
+TRIES = {
+    "plain": ("Press “Another query”, and go through the widths again.",),
+    "divided": (),
+}
 
 
 def entries(seed: int, count: int) -> np.ndarray:
@@ -32,38 +41,52 @@ def entries(seed: int, count: int) -> np.ndarray:
     return np.asarray(np.sqrt(3) * (2 * u - 1))
 
 
-def numbers(d_k: int, n_k: int, rule: str) -> dict[str, np.ndarray]:
-    """What the explorable shows, for all its queries.
+def scores(width: int) -> np.ndarray:
+    """The plain dot products of all queries and keys.
 
     Args:
-        d_k: how many entries of each vector count
-        n_k: how many of the keys take part
-        rule: a name in RULES
-    Returns: "scores" and "weights" [40, n_k]; "bits" [40], the entropy; "slope" [40], the norm of
-        the derivative of the weights by the query
+        width: how many entries of each vector count
+    Returns: [8, 16]
     """
-    k = entries(2, MOST_KEYS * WIDEST).reshape(MOST_KEYS, WIDEST)[:n_k, :d_k]
-    q = entries(1, N_QUERIES * WIDEST).reshape(N_QUERIES, WIDEST)[:, :d_k]
-    c = float(d_k) ** RULES[rule]
-    s = c * (q @ k.T)
-    p = softmax(s)
-    around = k - (p @ k)[:, None]  # [40, n_k, d_k]: keys around their weighted mean
-    slope = c * np.sqrt((p**2 * (around**2).sum(axis=-1)).sum(axis=-1))
-    return {"scores": s, "weights": p, "bits": entropy_bits(p), "slope": slope}
+    k = entries(2, N_KEYS * WIDEST).reshape(N_KEYS, WIDEST)[:, :width]
+    q = entries(1, N_QUERIES * WIDEST).reshape(N_QUERIES, WIDEST)[:, :width]
+    return np.asarray(q @ k.T)
 
 
-def make() -> Explorable:
-    """One query among 16 keys of width 64, without a scale.
+def weights(width: int, divided: bool = False) -> np.ndarray:
+    """What the bars show, for all queries.
 
+    Args:
+        width: how many entries of each vector count
+        divided: whether scores are divided by the root of the width
+    Returns: [8, 16]
+    """
+    s = scores(width)
+    return softmax(s / np.sqrt(width) if divided else s)
+
+
+def make(state: str = "plain") -> Explorable:
+    """One query among sixteen keys, all of random numbers.
+
+    Args:
+        state: one of STATES
     Returns: what the page is made from
+    Raises:
+        ValueError: there is no such state
     """
-    found = numbers(START["d_k"], START["n_k"], START["rule"])
-    p, query = found["weights"][START["query"]], START["query"]
+    if state not in STATES:
+        raise ValueError(f"state is {state!r}; it should be one of {', '.join(STATES)}")
+    given = STATES[state]
+    width = WIDTHS[given["place"]]
+    p = weights(width, given["divided"])[given["query"]]
+    how = ", divided by the root of the width" if given["divided"] else ""
     return Explorable(
-        START,
-        f"Weights of {START['n_k']} keys as bars, for vectors of {START['d_k']} entries and "
-        f"unscaled scores: the largest is {p.max():.3f}, and the entropy "
-        f"{found['bits'][query]:.2f} bits.",
-        "An interactive figure: change the width, the scale and the number of keys, and see the "
-        "weights, their entropy and their slope. It needs JavaScript; here is its first state.",
+        given,
+        f"Sixteen bars, the weights of sixteen keys for vectors of {width} random numbers{how}. "
+        f"The highest, of key {p.argmax()}, is {p.max():.3f}; a dotted line stands at 0.9.",
+        f"Width {width}: key {p.argmax()} has {p.max():.3f} of the weight. An interactive figure: "
+        "make the vectors wider. It needs JavaScript; here is its first state.",
+        QUESTIONS[state],
+        TRIES[state],
+        state="" if state == "plain" else state,
     )

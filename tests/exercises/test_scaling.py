@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_src.exercises.scaling import check_scale_test, check_variance
+from attention_src.exercises.scaling import check_race, check_scale_test, check_variance
 
 SHAPES = [(3, 5, 1), (3, 5, 2), (4, 7, 5), (4, 4, 5), (6, 3, 64), (2, 9, 200)]
 
@@ -38,3 +38,21 @@ def test_the_ladder_s_values_are_those_of_a_simulation():
     right = [(64 / 9) ** 0.5, 80, 96, 80, 8]
     np.testing.assert_allclose(found, right, rtol=0.05)
     assert check_variance(*right).status == "passed"
+
+
+def test_the_race_s_values_are_those_of_softmax_s_gradient():
+    def length(lead, c):  # two keys √128 apart, and a query that gives them this lead
+        k = np.array([[8.0, 0.0], [0.0, 8.0]])
+        p = 1 / (1 + np.exp(-np.array([lead, -lead])))
+        ds = p * (np.array([1, 0]) - p[0])
+        return np.linalg.norm(c * ds @ k)
+
+    leads = np.linspace(0, 10, 100_001)
+    equal = leads[np.argmin([abs(length(x, 1) - length(0, 1 / 8)) for x in leads[::100]]) * 100]
+    q, k, other = np.random.default_rng(0).normal(size=(3, 60_000, 64))
+    q *= 8 / np.linalg.norm(q, axis=1)[:, None]
+    share = np.mean(np.abs((q * (k - other)).sum(axis=1)) < equal)
+    found = [length(0, 1 / 8), length(0, 1), length(8, 1), equal, share]
+    right = [0.354, 2.83, 0.00379, 3.40, 0.236]
+    np.testing.assert_allclose(found, right, rtol=0.02)
+    assert check_race(*right).status == "passed"

@@ -1,79 +1,89 @@
-"""What "scaling" says and draws: its numbers are the reference's."""
-
-import re
-from functools import cache
+"""What "scaling" says and draws: its weights and winners are those of NumPy."""
 
 import numpy as np
 import pytest
 from drawn import box, figures, numbers, points
 
 from attention_src.explorables import scaling
+from attention_src.softmax.reference import softmax
 
-numbers_of = cache(scaling.numbers)
-
-
-@pytest.fixture(scope="module")
-def every():
-    return figures(
-        "scaling",
-        [
-            {"d_k": d_k, "n_k": n_k, "rule": rule, "query": query}
-            for rule in scaling.RULES
-            for d_k in (4, 64, 1024)
-            for n_k in (2, 16, 64)
-            for query in (0, 17)
-        ],
-        [338, 638],
-    )
+PLACES = range(len(scaling.WIDTHS))
+STATES = [{"place": place, "query": query} for query in (0, 1, 7) for place in PLACES]
 
 
-def right(now):
-    return numbers_of(now["d_k"], now["n_k"], now["rule"])
+@pytest.fixture(scope="module", params=["plain", "divided"])
+def every(request):
+    shown = figures("scaling", STATES, state=request.param)
+    return request.param == "divided", list(zip(STATES, shown, strict=True))
 
 
-def test_numbers_are_the_reference_s(every):
-    for now in (one.now for one in every):
-        found, i = right(now), now["query"]
-        for name in ("scores", "weights", "bits"):
-            np.testing.assert_allclose(now[name], found[name][i], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(now["slopes"], found["slope"], rtol=1e-9, atol=1e-12)
+def right(now, divided):
+    width = scaling.WIDTHS[now["place"]]
+    return scaling.weights(width, divided)[now["query"]]
 
 
-def test_pictures_show_them(every):
-    for one in every:
-        found, i = right(one.now), one.now["query"]
+def test_weights_are_softmax_of_dot_products(every):
+    divided, shown = every
+    for now, one in shown:
+        p = right(now, divided)
+        np.testing.assert_allclose(one.now["weights"], p, rtol=1e-9, atol=1e-12)
+        s = scaling.scores(scaling.WIDTHS[now["place"]])[now["query"]]
+        if divided:
+            s = s / scaling.WIDTHS[now["place"]] ** 0.5
+        np.testing.assert_allclose(p, softmax(s))
+
+
+def test_bars_are_as_high_as_the_weights(every):
+    divided, shown = every
+    for now, one in shown:
+        p = right(now, divided)
         for seen in one.seen:
-            weights = found["weights"][i]
-            assert seen["largest"]["words"] == f"largest {weights.max():.3f}"
-            zero, top = points(seen["level0"])[0, 1], points(seen["level1"])[0, 1]
-            bars = np.array([box(seen[f"bar{j}"]) for j in range(len(weights))])
-            np.testing.assert_allclose(bars[:, 3], weights * (zero - top), atol=0.01)
+            zero, top = points(seen["grid0"])[0, 1], points(seen["grid1"])[0, 1]
+            bars = np.array([box(seen[f"bar{j}"]) for j in range(16)])
+            np.testing.assert_allclose(bars[:, 3], p * (zero - top), atol=0.02)
             np.testing.assert_allclose(bars[:, 1] + bars[:, 3], zero, atol=0.02)
-            assert f"bar{len(weights)}" not in seen
-            # A dot a query, on an axis on which 10⁻⁶ and 1 have their ticks.
-            low, high = (points(seen[f"tick{power}"])[0, 0] for power in (-6, 0))
-            powers = np.log10(np.maximum(found["slope"], 1e-6))
-            x = [numbers(seen[f"dot{n}"], "cx")[0] for n in range(40)]
-            np.testing.assert_allclose(x, low + (powers + 6) / 6 * (high - low), atol=0.01)
-            assert [n for n in range(40) if seen[f"dot{n}"]["r"] == "6"] == [i]
+            goal = points(seen["goal"])[0, 1]
+            assert goal == pytest.approx(zero - 0.9 * (zero - top), abs=0.02)
+            wanted = f"{p.max():.3f}" if p.max() < 0.9995 else "0.999…"
+            assert seen["largest"]["words"] == wanted
+            high, label = box(seen[f"bar{p.argmax()}"])[1], numbers(seen["largest"], "y")[0]
+            assert label == pytest.approx(high - 5) or label == 11
 
 
-def three(words):
-    number, *unit = words.split()
-    return float(number) * (1e-6 if unit else 1)
+def test_grey_marks_stand_below_the_earlier_winners(every):
+    divided, shown = every
+    for now, one in shown:
+        before = [right(now | {"place": place}, divided).argmax() for place in range(now["place"])]
+        for seen in one.seen:
+            assert sum(key.startswith("won") for key in seen) == len(before) + bool(before)
+            spots = set()
+            for width, j in zip(scaling.WIDTHS, before, strict=False):
+                mark = seen[f"won{width}"]
+                assert mark["words"] == f"{width}"
+                assert mark["x"] == seen[f"key{j}"]["x"]
+                spots.add((mark["x"], mark["y"]))
+            assert len(spots) == len(before)
 
 
-def test_what_is_said(every):
-    for one in every:
-        found, i = right(one.now), one.now["query"]
-        p, bits, most = found["weights"][i].max(), found["bits"][i], np.log2(one.now["n_k"])
-        assert f"Largest weight {p:.3f}; entropy {bits:.2f} of at most {most:.0f} bits" in one.said
-        assert one.said.endswith(f"; {(found['slope'] < 0.01).sum()} of 40 below 0.01.")
-        words = re.search(
-            r"Query (\d+) of 40: its scores spread by (.+?)\. .* mean (.+), median (.+);", one.said
-        )
-        assert int(words[1]) == i + 1
-        shown = [three(word) for word in words.groups()[1:]]
-        slope = found["slope"]
-        wanted = [found["scores"][i].std(), slope.mean(), np.median(slope)]
-        np.testing.assert_allclose(shown, wanted, rtol=0.006, atol=1e-8)
+def test_what_is_said():
+    places = [{"place": place, "query": 0} for place in (4, 7)]
+    one, sure = figures("scaling", places)
+    assert one.said == ("Width 64: key 4 has 0.994 of the weight, the other fifteen share 0.006.")
+    assert sure.said == "Width 512: key 12 has all of the weight but for less than 0.001."
+    even, _ = figures("scaling", places, state="divided")
+    assert even.said == (
+        "Width 64, divided by 8: key 4 has 0.211 of the weight, the other fifteen share 0.789."
+    )
+    odd, _ = figures("scaling", [{"place": 1, "query": 0}] * 2, state="divided")
+    assert odd.said.startswith("Width 8, divided by √8: key 7")
+
+
+def test_the_story_of_the_first_screen():
+    """A bar passes the line at width 64; at the next width it is another key."""
+    most = np.array([scaling.weights(width)[0].max() for width in scaling.WIDTHS])
+    who = [int(scaling.weights(width)[0].argmax()) for width in scaling.WIDTHS]
+    assert (most[:4] < 0.9).all() and most[4] > 0.9
+    assert who == [7, 7, 9, 4, 4, 9, 1, 12, 10]
+    assert all(scaling.weights(width, True).max() < 0.9 for width in scaling.WIDTHS)
+    with pytest.raises(ValueError, match="plain, divided"):
+        scaling.make("square")

@@ -26,6 +26,7 @@ LESSONS: tuple[str, ...] = (
         "retrieval",
         "embeddings",
         "softmax",
+        "scaling",
         "equation",
         "masking",
         "multihead",

@@ -78,17 +78,6 @@ def by_widths_that_grow(scores):
 
 WIDTHS = [(3, 4, d) for d in (1, 2, 3, 5, 6, 11, 64, 150, 256)] + [(5, 5, 7)]
 RIGHT = {
-    ex.check_row_spread: """
-float32 at the end: return np.sqrt((x**2).sum(axis=-1) / count).astype(np.float32)
-row by row:
-    + rows = [row[np.isfinite(row)] for row in s.reshape(-1, s.shape[-1]).astype(float)]
-    + return np.reshape([np.std(row) if len(row) else 0.0 for row in rows], s.shape[:-1])
-by pairs:
-    x = np.where(seen, s, 0)
-    + both = seen[..., :, None] & seen[..., None, :]
-    + gaps = np.where(both, (x[..., :, None] - x[..., None, :]) ** 2, 0).sum((-1, -2))
-    return np.sqrt(gaps / 2) / count
-""",
     ex.check_qk_norm_scores: [NORMS_OTHERWISE, [scores_then_norms, loops, in_torch]],
     ex.check_scale_test: {
         "shapes": a_test(),
@@ -124,34 +113,6 @@ WEAK = {
     "powers of two": a_test(*[(3, 5, 2**n) for n in range(9)]),
 }
 SLY = {
-    ex.check_row_spread: """
-squares minus square: return np.sqrt(np.abs((np.where(seen, s, 0) ** 2).sum(-1) / count - mean**2))
-float16 inside: s = np.asarray(s, dtype=np.float16)
-float32 inside: rows far from 0
-    s = np.asarray(s, dtype=np.float32)
-hidden from -10,000 on: a row at -10^4
-    seen = s > -1e4
-hidden from -20,000 on: wide rows
-    seen = s > -2e4
-hidden from -10^9 on: wide rows
-    seen = s > -1e9
-mean in float32: far from 0
-    - mean =
-    + mean = np.where(seen, s, 0).astype(np.float32).sum(axis=-1) / count
-float32 for all but float64's rows far away:
-    s = np.asarray(s, np.float64 if np.abs(s[s > -np.inf]).max(initial=0) > 9100 else np.float32)
-NaN for an empty row: a row with everything hidden
-    count = seen.sum(axis=-1)
-weights' spread: return np.exp(s - s.max(-1, keepdims=True)).std(-1)
-mean absolute: return np.abs(x).sum(axis=-1) / count
-hidden as very low: s = np.where(np.isinf(s), -1e9, s)
-two axes only: one row
-    return np.array([np.sqrt((row**2).sum(-1) / n) for row, n in zip(x, count, strict=True)])
-last of many lost: forty keys
-    x = np.where(seen, s - mean[..., None], 0)[..., :30]
-nothing below a ten-thousandth: a millionth apart
-    return np.where((y := np.sqrt((x**2).sum(axis=-1) / count)) < 1e-4, 0, y)
-""",
     ex.check_qk_norm_scores: """
 16 numbers in the norm: d_k = 65
     square_k, square_q = ((x[..., :16] ** 2).mean(axis=-1, keepdims=True) for x in (k, q))

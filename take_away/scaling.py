@@ -1,0 +1,59 @@
+import math
+
+import torch
+
+
+def softmax_scale(config):
+    """What a published model multiplies q · k by, from its config.json."""
+    if config["model_type"] == "t5":
+        return 1.0  # its factor sits in the initial query weights
+    if "attention_multiplier" in config:  # Granite
+        return config["attention_multiplier"]
+    width = config.get("head_dim")
+    width = width or config["hidden_size"] // config["num_attention_heads"]
+    return 1 / math.sqrt(config.get("query_pre_attn_scalar") or width)
+
+
+def row_report(scores, mask=None):
+    """What to log of a layer's scores [..., n_q, n_k]: two numbers a row.
+
+    lead: first minus second score; bits: entropy of the weights. The size
+    of the scores says nothing, since softmax does not see it.
+    """
+    s = scores.double()
+    if mask is not None:  # True = may attend
+        s = s.masked_fill(~mask, -math.inf)
+    first, second = s.topk(2, dim=-1).values.unbind(-1)
+    p = torch.softmax(s, dim=-1)
+    return first - second, -torch.xlogy(p, p).sum(-1) / math.log(2)
+
+
+def assert_scale(scores, widths=(1, 2, 5, 64, 200)):
+    """Fails unless scores(q, k) is q kᵀ / √d_k at every width."""
+    for d_k in widths:  # at a single width many a wrong constant passes
+        generator = torch.Generator().manual_seed(d_k)
+        q = torch.randn(3, d_k, generator=generator)
+        k = torch.randn(4, d_k, generator=generator)
+        dots = torch.stack([(k * one).sum(-1) for one in q])
+        right, found = dots / math.sqrt(d_k), scores(q, k)
+        torch.testing.assert_close(found, right, atol=1e-4, rtol=1e-4)
+
+
+def test():
+    smollm2 = {"hidden_size": 576, "num_attention_heads": 9}
+    gemma2_27b = {"head_dim": 128, "query_pre_attn_scalar": 144}
+    granite = {"attention_multiplier": 0.015625}
+    for scale, config in {8: smollm2, 12: gemma2_27b, 64: granite}.items():
+        assert softmax_scale({"model_type": "…"} | config) == 1 / scale
+    assert_scale(lambda q, k: q @ k.T / math.sqrt(q.shape[-1]))
+    try:
+        assert_scale(lambda q, k: q @ k.T / 8)  # right at width 64 alone
+        raise SystemExit("a wrong constant was accepted")
+    except AssertionError:
+        print("a constant 1/8 is caught")
+    rows = torch.tensor([[8.0, 7, 3, 1], [1008, 1007, 1003, 1001]])
+    for found, right in zip(row_report(rows), (1, 0.8879)):
+        assert all(abs(x - right) < 1e-4 for x in found.tolist()), found
+
+
+test()
