@@ -304,7 +304,7 @@ check_one_more = Check(
     watch=_leads_of,
     mistakes="""
 the wrong sign: You add half of the squared length to each score. So a far key gains; it should \
-lose: append the number with a minus.
+lose: append the number with a minus, and a plain 1 to the query.
     return np.hstack([q, one]), np.hstack([k, half])
 not halved: You took the whole squared length away. The middle part of the squared distance is \
 -2 q k, so for q k there remains half of the last.
@@ -313,28 +313,22 @@ not squared: You took the length, not its square.
     half = np.linalg.norm(k, axis=1, keepdims=True) / 2
 the whole length: You took the length: neither squared nor halved.
     half = np.linalg.norm(k, axis=1, keepdims=True)
-on the query: You gave the number to the query, and the 1 to the key. What a query brings is the \
-same for all keys of its row, so it changes no lead.
+on the query: These are the leads of the dot product as it was. Did you give the number to the \
+query, and the 1 to the key? What a query brings is the same for all keys of its row.
     half = (q**2).sum(axis=1, keepdims=True) / 2
     return np.hstack([q, -half]), np.hstack([k, np.ones((len(k), 1))])
 mean for sum: You took the mean of the squares. A squared length is their sum.
     half = (k**2).mean(axis=1, keepdims=True) / 2
-nothing appended: You appended 0, so these are the leads of the dot product.
-    return np.hstack([q, 0 * one]), np.hstack([k, -half])
 twice everything: Your scores are twice as large: this is the whole squared distance with a \
 minus, and half of it is asked for.
     return np.hstack([2 * q, 2 * one]), np.hstack([k, -half])
 products of the number: A query should bring a 1. Yours brings a number of its own, with which the \
 key's number is multiplied.
     one = -(q**2).sum(axis=1, keepdims=True) / 2
-minus one on both: Two minus signs make a plus: your query brings -1, and your key a number with a \
-minus.
-    one = -np.ones((len(q), 1))
 squared sum: You added up first and squared afterwards. A squared length is the sum of squares.
     half = k.sum(axis=1, keepdims=True) ** 2 / 2
 made unit keys: You brought the keys to length 1. They should stay as they are; the number does it.
-    k = k / np.linalg.norm(k, axis=1, keepdims=True)
-    + half = (k**2).sum(axis=1, keepdims=True) / 2
+    return np.hstack([q, one]), np.hstack([k / np.linalg.norm(k, axis=1, keepdims=True), -half])
 """,
     note=lambda q, k, leads: (
         "These are the leads of your scores over key 0: for each query, its score with each key "

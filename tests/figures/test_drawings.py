@@ -187,6 +187,19 @@ def test_the_area_of_scores_is_to_scale():
         assert limit / long == pytest.approx(score_area.LIMIT / score_area.LONG, abs=1e-3)
 
 
+def test_the_table_of_scores_holds_products():
+    np.testing.assert_array_equal(score_table.S, np.array(score_table.Q) @ np.transpose(score_table.K))
+    i, j = score_table.AT
+    products = zip(score_table.Q[i], score_table.K[j], strict=True)
+    told = " + ".join(f"{a} · {b}" for a, b in products) + f" = {score_table.S[i][j]}"
+    tables = [score_table.Q, np.transpose(score_table.K), score_table.S]
+    numbers = sorted(str(x) for table in tables for x in np.ravel(table))
+    for svg, _, _ in arrangements("score_table", {}):
+        shown = words(svg)
+        assert told in shown
+        assert sorted(word for word in shown if word.isdigit()) == numbers
+
+
 def test_turned_keys_come_from_the_texts_that_they_name():
     n = turned_keys.N
     k = np.broadcast_to(np.arange(n)[:, None, None], (n, n, n))  # each number: its text
