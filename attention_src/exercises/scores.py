@@ -272,8 +272,8 @@ def _leads_of(f: Callable) -> Callable:
 
 
 def _points(name: str, seed: int, n_q: int, n_k: int, d: int, size: float = 1.0) -> Case:
-    q, k = (np.random.default_rng(seed).normal(0, size, (n, d)) for n in (n_q + n_k, n_k))
-    return Case(name, (q[:n_q].clip(-100, 100), q[n_q:].clip(-100, 100)))
+    x = np.random.default_rng(seed).normal(0, size, (n_q + n_k, d)).clip(-100, 100)
+    return Case(name, (x[:n_q], x[n_q:]))
 
 
 def _draw_points(rng: np.random.Generator) -> Case:

@@ -1,4 +1,4 @@
-"""What "which_key" says and draws: winners and lands are NumPy's, with one number more and without."""
+"""What "which_key" says and draws: winners and lands are NumPy's, with one number more or not."""
 
 import re
 
@@ -104,7 +104,8 @@ def test_rings_are_of_those_that_have_been_first(plain):
 
 
 def test_what_is_said(plain, lands):
-    said = [one.said for one in figures("which_key", [{**state, "won": [2]} for state in states("plain")[::3]])]
+    begun = [{**state, "won": [2]} for state in states("plain")[:: len(SEEDS)]]
+    said = [one.said for one in figures("which_key", begun)]
     assert said[0] == (
         "The query stands on (1.1, 0.7), which scores 1.70. (1.8, 1.1) wins with 2.75. "
         "So far 1 of 24 has been first."
