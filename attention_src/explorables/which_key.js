@@ -227,8 +227,8 @@ function build(host, given) {
     set(fresh(given, number, state.kind), 300);
   };
   const other = button("Other keys", () => again((state.set + 1) % given.sets.length));
-  const forget = button("Forget", () => again(state.set));
-  const buttons = given.state === "one_more" ? [node, other] : [button("Turn once", turn), other, forget];
+  const reset = button("Reset", () => again(state.set));
+  const buttons = given.state === "one_more" ? [node, other] : [button("Turn once", turn), other, reset];
   const slides = h("div", { class: "ae-slides" }, ...sliders.map((one) => one.node));
   return { nodes: [...nodes, row(...buttons), slides], draw };
 }
