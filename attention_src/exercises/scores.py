@@ -1,6 +1,8 @@
 """The checks of the chapter on scores."""
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,6 +103,23 @@ softmax: These are weights. Return the scores, before the softmax.
     return softmax(q @ k.swapaxes(-1, -2) * scale)
 cosine: You divided by the lengths. That is the cosine; the dot product keeps them.
     return (_unit(q) @ _unit(k).swapaxes(-1, -2) * scale).astype(q.dtype)
+all axes reversed: k.T reverses all axes, those of the batch too. Only the last two should change \
+places: k.swapaxes(-1, -2).
+    return (q @ k.T * scale).astype(q.dtype)
+second axis for the last: You took the root of q.shape[1]. With axes in front that is no width; \
+d_k is q.shape[-1].
+    scale = 1 / np.sqrt(q.shape[1])
+np.dot: np.dot of a batch pairs every text with every other one. The operator @ keeps them apart.
+    return (np.dot(q, k.swapaxes(-1, -2)) * scale).astype(q.dtype)
+four axes expected: Your transpose names four axes, and there may be two, three or five. \
+k.swapaxes(-1, -2) works for any number.
+    return (q @ np.transpose(k, (0, 1, 3, 2)) * scale).astype(q.dtype)
+three axes expected: Your transpose names three axes, and there may be two, four or five. \
+k.swapaxes(-1, -2) works for any number.
+    return (q @ np.transpose(k, (0, 2, 1)) * scale).astype(q.dtype)
+reshaped: A reshape keeps the numbers in their order and cuts them into other rows. Let two axes \
+change places: k.swapaxes(-1, -2).
+    return (q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]) * scale).astype(q.dtype)
 in-place change: Your function scales the caller's q. Make a new array: q = q * scale, not \
 q *= scale.
     - return
@@ -209,6 +228,116 @@ sigmoid: You bent with the sigmoid, from 0 to 1. The formula has tanh, from -1 t
         "k b is the same for all queries: compute it once.",
         "For one query, tanh(row + k b) has shape [n_k, d_a]. That is all you need to hold.",
         "np.stack([np.tanh(row + k @ b) @ w for row in q @ a])",
+    ],
+)
+
+# --- One number more --------------------------------------------------------------------------
+
+
+def my_one_more(q, k):
+    half = (k**2).sum(axis=1, keepdims=True) / 2
+    one = np.ones((len(q), 1))
+    return np.hstack([q, one]), np.hstack([k, -half])
+
+
+def _leads_of(f: Callable) -> Callable:
+    """f, and then by how much each key leads key 0, for each query: [n_q, n_k]."""
+
+    @functools.wraps(f)
+    def called(q: Array, k: Array) -> Any:
+        answer = f(q, k)
+        if answer is None:
+            return None
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            return ValueError("Your function should return two arrays: queries, and keys.")
+        rows = []
+        for name, x, given in zip(("queries", "keys"), answer, (q, k), strict=True):
+            x = to_array(x, f"the {name}")
+            n, d = np.shape(given)
+            if x.ndim != 2 or len(x) != n or x.shape[1] not in (d + 1, d + 2):
+                return ValueError(
+                    f"The {name} should have shape [{n}, {d + 1}], one number more than they had; "
+                    f"yours have {list(x.shape)}."
+                )
+            rows.append(x.astype(np.float64))
+        if rows[0].shape[1] != rows[1].shape[1]:
+            return ValueError(
+                f"Your queries have {rows[0].shape[1]} numbers and your keys {rows[1].shape[1]}. A "
+                "dot product needs equally many."
+            )
+        s = rows[0] @ rows[1].T
+        return s - s[:, :1]
+
+    return called
+
+
+def _points(name: str, seed: int, n_q: int, n_k: int, d: int, size: float = 1.0) -> Case:
+    x = np.random.default_rng(seed).normal(0, size, (n_q + n_k, d)).clip(-100, 100)
+    return Case(name, (x[:n_q], x[n_q:]))
+
+
+def _draw_points(rng: np.random.Generator) -> Case:
+    n_q, n_k, d = (int(n) for n in rng.integers(1, 7, 3))
+    size, seed = float(rng.choice([0.1, 1.0, 20.0])), int(rng.integers(10**6))
+    return _points(f"drawn: {n_q=}, {n_k=}, {d=}", seed, n_q, n_k, d, size)
+
+
+check_one_more = Check(
+    "one_more",
+    my_one_more,
+    asks="f(q [n_q, d], k [n_k, d]) -> queries [n_q, d + 1], keys [n_k, d + 1]",
+    cases=[
+        Case("keys 1 to 3 on a line", (np.array([[2.0], [-1.0]]), np.array([[1.0], [2.0], [3.0]]))),
+        Case(
+            "four keys in the plane",
+            (np.array([[1.0, 2.0], [0.0, -3.0]]), np.array([[2.0, 1], [0, 0], [-1, 4], [3, 3]])),
+        ),
+        _points("as many queries as keys", 0, 4, 4, 3),
+        _points("as many keys as numbers", 1, 2, 3, 3),
+        _points("one query", 2, 1, 5, 2),
+        _points("more queries than keys", 3, 6, 2, 4),
+        _points("large numbers", 4, 3, 5, 2, 40.0),
+        _points("small numbers", 5, 3, 5, 2, 0.05),
+        _points("one of everything", 6, 1, 1, 1),
+    ],
+    draw=_draw_points,
+    watch=_leads_of,
+    mistakes="""
+the wrong sign: You add half of the squared length to each score. So a far key gains; it should \
+lose: append the number with a minus, and a plain 1 to the query.
+    return np.hstack([q, one]), np.hstack([k, half])
+not halved: You took the whole squared length away. The middle part of the squared distance is \
+-2 q k, so for q k there remains half of the last.
+    half = (k**2).sum(axis=1, keepdims=True)
+not squared: You took the length, not its square.
+    half = np.linalg.norm(k, axis=1, keepdims=True) / 2
+the whole length: You took the length: neither squared nor halved.
+    half = np.linalg.norm(k, axis=1, keepdims=True)
+on the query: These are the leads of the dot product as it was. Did you give the number to the \
+query, and the 1 to the key? What a query brings is the same for all keys of its row.
+    half = (q**2).sum(axis=1, keepdims=True) / 2
+    return np.hstack([q, -half]), np.hstack([k, np.ones((len(k), 1))])
+mean for sum: You took the mean of the squares. A squared length is their sum.
+    half = (k**2).mean(axis=1, keepdims=True) / 2
+twice everything: Your scores are twice as large: this is the whole squared distance with a \
+minus, and half of it is asked for.
+    return np.hstack([2 * q, 2 * one]), np.hstack([k, -half])
+products of the number: A query should bring a 1. Yours brings a number of its own, with which the \
+key's number is multiplied.
+    one = -(q**2).sum(axis=1, keepdims=True) / 2
+squared sum: You added up first and squared afterwards. A squared length is the sum of squares.
+    half = k.sum(axis=1, keepdims=True) ** 2 / 2
+made unit keys: You brought the keys to length 1. They should stay as they are; the number does it.
+    return np.hstack([q, one]), np.hstack([k / np.linalg.norm(k, axis=1, keepdims=True), -half])
+""",
+    note=lambda q, k, leads: (
+        "These are the leads of your scores over key 0: for each query, its score with each key "
+        "less its score with key 0."
+    ),
+    hints=[
+        "Multiply out |q - k|². One part you have, one is the same for all keys. What is left?",
+        "The squared lengths of the keys as a column [n_k, 1]; beside the queries a column of 1.",
+        "half = (k**2).sum(axis=1, keepdims=True) / 2",
     ],
 )
 

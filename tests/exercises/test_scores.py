@@ -1,12 +1,8 @@
 """Scores that a learner's test meets are as right and wrong as the exercise says; the ladder; the
-claims of the solution on weights by hand, and of the open exercise."""
-
-import contextlib
-import io
+claims of the solution on weights by hand."""
 
 import numpy as np
 from answers.scores import bump
-from worked import run_exercise
 
 from attention_src.exercises.scores import bump_scores, check_bump, check_lengths, check_score_test
 
@@ -50,21 +46,3 @@ def test_what_the_solution_says_of_fewer_units_and_no_constant():
         odd = bump_scores(a, b, rng.normal(size=4))
         np.testing.assert_allclose(odd[::-1, ::-1], -odd, atol=1e-12)
         assert np.delete(odd[4], 4).max() >= odd[4, 4] - 1e-12
-
-
-def test_the_open_exercise_s_numbers():
-    """Four times as many keys ask for four numbers more, and a common vector changes nothing."""
-
-    def n_winners(q, k):
-        return len(np.unique((q @ k.T).argmax(axis=1)))
-
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        names = run_exercise("scores", "ex:scores-winners", n_winners=n_winners)
-        names["table"]()
-    share = names["share_of_winners"]
-    assert f"{share(64, 8):.2f}" in printed.getvalue()
-    assert "2048 keys, d_k = 24: 0.97" in printed.getvalue()
-    for n_k, d in ((32, 12), (128, 16), (512, 20), (2048, 24)):
-        assert np.mean([share(n_k, d, seed=seed) for seed in range(5)]) > 0.945
-        assert np.mean([share(n_k, d - 4, seed=seed) for seed in range(5)]) < 0.945
-    assert share(128, 8, centre=5.0) == share(128, 8)

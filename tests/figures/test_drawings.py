@@ -25,9 +25,11 @@ from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
 # Each module has the name of its function, which the package shows in its place.
-look_back, masks, multihead, score_area, sizes, turned_keys = (
+look_back, masks, multihead, score_area, score_table, sizes, turned_keys = (
     import_module(f"attention_src.figures.drawings.{name}")
-    for name in ("look_back", "masks", "multihead", "score_area", "sizes", "turned_keys")
+    for name in (
+        *("look_back", "masks", "multihead", "score_area", "score_table", "sizes", "turned_keys"),
+    )
 )
 WIDE, NARROW, BYTES = 680, 340, 13 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
@@ -186,6 +188,21 @@ def test_the_area_of_scores_is_to_scale():
         short, limit, long = squares
         assert long / short == pytest.approx(score_area.LONG / score_area.SHORT)
         assert limit / long == pytest.approx(score_area.LIMIT / score_area.LONG, abs=1e-3)
+
+
+def test_the_table_of_scores_holds_products():
+    np.testing.assert_array_equal(
+        score_table.S, np.array(score_table.Q) @ np.transpose(score_table.K)
+    )
+    i, j = score_table.AT
+    products = zip(score_table.Q[i], score_table.K[j], strict=True)
+    told = " + ".join(f"{a} · {b}" for a, b in products) + f" = {score_table.S[i][j]}"
+    tables = [score_table.Q, np.transpose(score_table.K), score_table.S]
+    numbers = sorted(str(x) for table in tables for x in np.ravel(table))
+    for svg, _, _ in arrangements("score_table", {}):
+        shown = words(svg)
+        assert told in shown
+        assert sorted(word for word in shown if word.isdigit()) == numbers
 
 
 def test_turned_keys_come_from_the_texts_that_they_name():

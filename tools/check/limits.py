@@ -25,6 +25,7 @@ LESSONS: tuple[str, ...] = (
         "history",
         "retrieval",
         "embeddings",
+        "scores",
         "softmax",
         "scaling",
         "equation",

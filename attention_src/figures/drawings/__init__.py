@@ -21,6 +21,7 @@ DRAWINGS = (
     "one_vector",
     "pages",
     "score_area",
+    "score_table",
     "sizes",
     "strip",
     "turned_keys",

@@ -40,6 +40,29 @@ for row in q @ a])
 """
 
 
+# One number more: other ways to bring the same.
+MORE = """
+the bonus divided up:
+    return np.hstack([q, 2 * one]), np.hstack([k, -half / 2])
+in front: return np.hstack([one, q]), np.hstack([-half, k])
+minus on the query: return np.hstack([q, -one]), np.hstack([k, half])
+by einsum: half = np.einsum("jc,jc->j", k, k)[:, None] / 2
+all turned: return np.hstack([-q, one]), np.hstack([-k, -half])
+"""
+
+
+def with_both_numbers(q, k):
+    """Two columns more, so that the product is minus half the squared distance itself."""
+    a, b = ((x**2).sum(axis=1, keepdims=True) / 2 for x in (q, k))
+    return np.hstack([q, -a, np.ones_like(a)]), np.hstack([k, np.ones_like(b), -b])
+
+
+def from_distances(q, k):
+    """A query's own part may be anything, and so may a number common to all keys."""
+    a, b = ((x**2).sum(axis=1, keepdims=True) / 2 for x in (q, k))
+    return np.hstack([q, np.ones_like(a)]), np.hstack([k, 7 - b])
+
+
 def unit_by_unit(q, k, a, b, w):
     s = np.zeros((len(q), len(k)))
     for u in range(len(w)):
@@ -91,6 +114,7 @@ def bump(slope=2.0, shift=1.0, w=(1.0, -1.0), back=-1.0, from_key=False):
 RIGHT = {
     ex.check_dot_scores: [DOTS, [one_by_one, with_torch, through_the_package]],
     ex.check_additive_scores: [SUMS, [unit_by_unit, by_torch]],
+    ex.check_one_more: [MORE, [with_both_numbers, from_distances]],
     ex.check_score_test: {
         "by arguments": a_test(),
         "other sizes": a_test(sizes=((3, 4, 12), (5, 5, 3), (2, 1, 5))),
@@ -174,6 +198,24 @@ first 50 units: return np.stack([np.tanh(row + from_k)[:, :50] @ w[:50] for row 
 roles swapped:
     from_k = q @ b
     return np.stack([np.tanh(row + from_k) @ w for row in k @ a]).T
+""",
+    ex.check_one_more: """
+along the wrong axis: half = (k**2).sum(axis=0, keepdims=True).T / 2
+the longest key's for all: half = np.full((len(k), 1), (k**2).sum(axis=1).max() / 2)
+first number only: half = k[:, :1] ** 2 / 2
+distance to the mean: half = ((k - k.mean(axis=0)) ** 2).sum(axis=1, keepdims=True) / 2
+clipped: half = np.minimum((k**2).sum(axis=1, keepdims=True) / 2, 100)
+ranks only: half = (k**2).sum(axis=1, keepdims=True) / 2.001
+rounded: half = ((k**2).sum(axis=1, keepdims=True) / 2).round(3)
+one for the first query: one = np.eye(len(q))[:, :1]
+three numbers more: one number more than they had
+    return np.hstack([q, one, one, one]), np.hstack([k, -half, 0 * half, 0 * half])
+keys as they were: one number more than they had
+    return np.hstack([q, one]), k
+one answer: should return two arrays
+    return np.hstack([q, one]) @ np.hstack([k, -half]).T
+widths differ: equally many
+    return np.hstack([q, one, 0 * one]), np.hstack([k, -half])
 """,
     ex.check_score_test: {
         "too strict": (a_test(compare=np.array_equal), REFUSES),
