@@ -21,7 +21,7 @@ from tools.check.computed import printed
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml: each is a lesson
 # of half an hour that ends, and what it proves stands in its lab.
 LESSONS: tuple[str, ...] = (
-    *("history", "retrieval", "embeddings", "equation", "multihead", "kvcache"),
+    *("history", "retrieval", "embeddings", "equation", "projections", "multihead", "kvcache"),
 )
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 

@@ -19,6 +19,7 @@ DRAWINGS = (
     "multihead",
     "one_vector",
     "pages",
+    "projections",
     "score_area",
     "sizes",
     "strip",
