@@ -47,9 +47,8 @@ def test_hands_stand_at_their_angles_and_arrows_at_their_tokens(every):
     for one in every:
         for seen in one.seen:
             for which in "qk":
-                hub, hand = (
-                    numbers(seen[f"{mark}-{which}"], "cx", "cy") for mark in ("hub", "hand")
-                )
+                marks = [seen[f"{mark}-{which}"] for mark in ("hub", "hand")]
+                hub, hand = (numbers(mark, "cx", "cy") for mark in marks)
                 across, up = (hand - hub) * [1, -1]
                 assert np.degrees(np.arctan2(up, across)) == pytest.approx(one.now[which], abs=0.1)
             at = [box(seen[f"node{i}"]) for i in range(3)]
