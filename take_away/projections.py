@@ -15,8 +15,9 @@ def split_qkv(weight, n_heads, n_kv_heads=None, layout="roles"):
     d_head, rest = divmod(weight.shape[0], n_heads + 2 * n_kv)
     if rest:
         raise ValueError(f"{weight.shape[0]} rows do not fit these heads")
+    rows = [n_heads * d_head, n_kv * d_head, n_kv * d_head]
     if layout == "roles":
-        return weight.split([n_heads * d_head, n_kv * d_head, n_kv * d_head])
+        return weight.split(rows)
     if layout != "heads" or n_kv != n_heads:
         raise ValueError("head by head needs as many key as query heads")
     parts = weight.unflatten(0, (n_heads, 3, d_head)).unbind(1)
@@ -52,7 +53,7 @@ def test():
         torch.testing.assert_close(torch.stack(parts), wanted)
     wrong = split_qkv(fused["heads"], heads, layout="roles")[1]
     rows = (wrong == wanted[1]).all(1).sum()
-    print(f"wrong layout: {rows} of {heads * d_head} key rows in their place")
+    print(f"wrong layout: {rows} of {heads * d_head} key rows in place")
     q, k, v = split_qkv(torch.randn(9216, 8), 32)  # Phi-3-mini: 3072 wide
     assert len(q) == len(k) == len(v) == 3072
 
