@@ -47,9 +47,9 @@ function layout(width) {
     const map = [(width - 224) / 2 - 20, low + 240, 54];
     return { q: at(0), k: at(half), triangle: [(width - side) / 2, low, side, 192], map, height: low + 406 };
   }
-  const [share, cell] = [width / 910, Math.min(54, 40 + (width - 660) / 16)];
+  const [share, cell] = [width / 910, Math.min(54, 44 + (width - 660) / 16)];
   const r = 76 + 36 * Math.min((width - 660) / 250, 1);
-  const first = 318 * share;
+  const first = 300 * share;
   return {
     ...{ q: { x: first, y: 72 + r, r }, k: { x: first + Math.max(r + 60 * share, 156), y: 72 + r, r } },
     ...{ triangle: [0, 0, 286 * share, 246], map: [width - 62 - 3 * cell, 60, cell], height: 254 },
@@ -153,7 +153,7 @@ function triangleMarks([x, y, w, tall], weights) {
 function mapMarks([x, y, cell], weights) {
   const left = x + 62;
   const marks = [text("map-name", [left + 1.5 * cell, y - 26], "weights", "p", 13)];
-  each.forEach((j) => marks.push(text(`col${j}`, [left + (j + 0.5) * cell, y - 7], NAMES[j], "k", cell < 45 ? 11 : 13)));
+  each.forEach((j) => marks.push(text(`col${j}`, [left + (j + 0.5) * cell, y - 7], NAMES[j], "k", cell < 50 ? 11 : 13)));
   each.forEach((i) => {
     marks.push(text(`row${i}`, [left - 7, y + (i + 0.5) * cell + 5], NAMES[i], "q", 13, "end"));
     each.forEach((j) => {
