@@ -15,9 +15,8 @@ def split_qkv(weight, n_heads, n_kv_heads=None, layout="roles"):
     d_head, rest = divmod(weight.shape[0], n_heads + 2 * n_kv)
     if rest:
         raise ValueError(f"{weight.shape[0]} rows do not fit these heads")
-    rows = [n_heads * d_head, n_kv * d_head, n_kv * d_head]
     if layout == "roles":
-        return weight.split(rows)
+        return weight.split([d_head * n for n in (n_heads, n_kv, n_kv)])
     if layout != "heads" or n_kv != n_heads:
         raise ValueError("head by head needs as many key as query heads")
     parts = weight.unflatten(0, (n_heads, 3, d_head)).unbind(1)
