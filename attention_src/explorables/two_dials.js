@@ -38,7 +38,7 @@ export function compute({ q, k }) {
 
 // Where things stand: dials { q, k } as { x, y, r }, the triangle's room and the map's.
 function layout(width) {
-  if (width < 660) {
+  if (width < 636) {
     const half = width / 2;
     const r = Math.min(half - 38, 92);
     const at = (x) => ({ x: x + (half - r) / 2, y: 46 + r, r });
@@ -47,11 +47,11 @@ function layout(width) {
     const map = [(width - 224) / 2 - 20, low + 240, 54];
     return { q: at(0), k: at(half), triangle: [(width - side) / 2, low, side, 192], map, height: low + 406 };
   }
-  const [share, cell] = [width / 910, Math.min(54, 44 + (width - 660) / 16)];
-  const r = 76 + 36 * Math.min((width - 660) / 250, 1);
+  const [share, cell] = [width / 910, Math.min(54, 43 + (width - 636) / 16)];
+  const r = 73 + 39 * Math.min((width - 636) / 274, 1);
   const first = 300 * share;
   return {
-    ...{ q: { x: first, y: 72 + r, r }, k: { x: first + Math.max(r + 60 * share, 156), y: 72 + r, r } },
+    ...{ q: { x: first, y: 72 + r, r }, k: { x: first + Math.max(r + 60 * share, 154), y: 72 + r, r } },
     ...{ triangle: [0, 0, 286 * share, 246], map: [width - 62 - 3 * cell, 60, cell], height: 254 },
   };
 }
