@@ -76,11 +76,6 @@ done twice.
 added to the token: You added the token itself. A projection is the product alone.
     return x + x @ w_q, x + x @ w_k, x + x @ w_v
 """,
-    hints=[
-        "Three products, each with x on the left.",
-        "x @ w_q works for any number of axes in front.",
-        "return x @ w_q, x @ w_k, x @ w_v",
-    ],
 )
 
 # --- Take a fused matrix apart ----------------------------------------------------------------
@@ -122,7 +117,7 @@ check_unpack = Check(
     rtol=0,
     mistakes="""
 Q, K, V in three blocks: You cut the matrix in three. It is stored head by head: the first third \
-holds keys and values as well. This is the bug of the box above, and with one head nobody notices.
+holds keys and values as well. With one head nobody notices.
     return tuple(np.split(w, 3, axis=1))
 column by column: You took every third column. The columns of one head's queries lie side by side.
     return w[:, 0::3], w[:, 1::3], w[:, 2::3]
@@ -135,14 +130,15 @@ keys and values exchanged: Your keys are values, and your values are keys. The o
     q, k, v = (parts[:, :, role] for role in (0, 2, 1))
 keys first: Your queries are keys, and your keys are queries. The order is q, k, v.
     q, k, v = (parts[:, :, role] for role in (1, 0, 2))
+heads as an axis: Your parts have an axis for the heads. Each should be [d_model, H * d_head], the \
+heads' columns side by side.
+    return q, k, v
+rows cut: You cut w by its rows, and a row belongs to one number of the token. The queries, keys \
+and values are columns.
+    return tuple(np.array_split(w, 3))
 transposed: These are the transposed matrices. A row of w belongs to one number of the token.
     return tuple(part.reshape(len(w), -1).T for part in (q, k, v))
 """,
-    hints=[
-        "Write the labels of the columns down for two heads of width 2.",
-        "w.reshape(len(w), n_heads, 3, -1) gives each head, and each role in it, an axis.",
-        "parts[:, :, 0].reshape(len(w), -1) are the queries' columns.",
-    ],
 )
 
 # --- A head by hand: any matrices may do, so they are judged by the weights that they make ------
@@ -216,6 +212,17 @@ def _cause(w_q: Array, w_k: Array, row: Array, i: int, j: int) -> str:
         return "\n  Exchanged, they would do it: are w_q and w_k exchanged?"
     if row.argmax() == i and not w_q[N_NAMES:].any():
         return "\n  It looks at itself: w_q does not read whom a token names."
+    if not w_q[:N_NAMES].any() and not w_k[:N_NAMES].any():
+        return (
+            "\n  Both matrices read whom a token names, so it finds those who name the same as it "
+            "does.\n  By what should a token be found?"
+        )
+    if np.linalg.matrix_rank(np.stack([w_q.ravel(), w_k.ravel()])) < 2:
+        return (
+            "\n  Both matrices are the same, but for a factor. Then the score of i with j is that "
+            "of j with i,\n  and naming has a direction: what does a token ask with, and what is "
+            "it found by?"
+        )
     return ""
 
 
@@ -329,11 +336,6 @@ at differences of both signs?
 beyond 32: tokens beyond the 32nd are not seen. How long is your text?
     seen = j < 32
 """,
-    hints=[
-        "Shuffle the tokens, call it, and shuffle the first outputs in the same way. Compare.",
-        "order = rng.permutation(40), and x[order] are the shuffled tokens.",
-        "assert np.allclose(layer(x[order]), layer(x)[order], atol=1e-5)",
-    ],
 )
 
 # --- What two matrices hold -------------------------------------------------------------------

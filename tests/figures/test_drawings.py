@@ -25,11 +25,9 @@ from attention_src.softmax.reference import softmax
 
 ROOT = Path(__file__).parents[2]
 # Each module has the name of its function, which the package shows in its place.
-look_back, masks, multihead, score_area, score_table, sizes, turned_keys = (
-    import_module(f"attention_src.figures.drawings.{name}")
-    for name in (
-        *("look_back", "masks", "multihead", "score_area", "score_table", "sizes", "turned_keys"),
-    )
+NAMES = ("look_back", "masks", "multihead", "projections", "score_area", "score_table", "sizes")
+look_back, masks, multihead, projections, score_area, score_table, sizes, turned_keys = (
+    import_module(f"attention_src.figures.drawings.{name}") for name in (*NAMES, "turned_keys")
 )
 WIDE, NARROW, BYTES = 680, 340, 13 * 1024  # a phone of 390 pixels has 341 for a drawing
 SMALLEST = 11.2  # pixels of type
@@ -239,6 +237,18 @@ def test_a_mask_with_two_axes_is_lined_up_from_the_right():
         np.testing.assert_array_equal(table, wanted)
     for svg, _, _ in arrangements("masks", {"show": "axis"}):
         assert words(svg).count("×") == (each != flat).sum()
+
+
+def test_projections_show_what_the_products_are():
+    x = np.array(projections.X)
+    for role, (first, n, number) in projections.ROLES.items():
+        w = np.zeros((7, n), int)
+        w[first : first + n] = number * np.eye(n, dtype=int)
+        made = (x @ w).ravel().tolist()
+        for svg, _, _ in arrangements("projections", {}):
+            shown = [int(word) for word in words(svg) if word.isdigit()]
+            runs = [shown[i : i + len(made)] for i in range(len(shown))]
+            assert made in runs, role
 
 
 def test_every_chapter_has_a_part_of_the_strip():

@@ -29,6 +29,7 @@ LESSONS: tuple[str, ...] = (
         "softmax",
         "scaling",
         "equation",
+        "projections",
         "masking",
         "multihead",
         "kvcache",

@@ -20,6 +20,7 @@ DRAWINGS = (
     "multihead",
     "one_vector",
     "pages",
+    "projections",
     "score_area",
     "score_table",
     "sizes",

@@ -139,7 +139,7 @@ turned round: q, k, v = (parts[:, :, role] for role in (2, 1, 0))
 heads reversed: parts = w.reshape(len(w), n_heads, 3, -1)[:, ::-1]
 two heads always: parts = w.reshape(len(w), 2, 3, -1)
 width 2 always: parts = w.reshape(len(w), max(1, w.shape[1] // 6), 3, -1)
-heads as an axis: return q, k, v
+in three by rows: return [w[i::3] for i in range(3)]
 three axes stacked: shape
     return np.stack([q, k, v])
 rounded: All digits are judged
@@ -151,7 +151,15 @@ rounded: All digits are judged
             lambda: (np.concatenate([20 * EYE, ZERO]), np.concatenate([EYE, ZERO])),
             "looks at itself: w_q does not read",
         ),
-        "who names the same": lambda: [np.concatenate([ZERO, c * EYE]) for c in (20, 1)],
+        "who names the same": (
+            lambda: [np.concatenate([ZERO, c * EYE]) for c in (20, 1)],
+            "Both matrices read whom a token names",
+        ),
+        "one matrix": (lambda: [20 * np.eye(12)] * 2, "Both matrices are the same"),
+        "one matrix, drawn": (
+            lambda: [5 * np.random.default_rng(0).normal(size=(12, 6))] * 2,
+            "Both matrices are the same",
+        ),
         "too small": (lambda: halves(EYE), "not by enough"),
         "just below": (lambda: halves(15.1 * EYE), "It gives 0.9895 there. It prefers"),
         "zeros": (lambda: np.zeros((2, 12, 6)), "All its weights are equal"),
@@ -162,7 +170,10 @@ rounded: All digits are judged
         "half the token": (lambda: (20 * EYE, EYE), "expected w_q of shape (12, d_k)"),
         "two widths": (lambda: (halves(20 * EYE)[0], np.zeros((12, 5))), "needs one"),
         "overflows": (lambda: halves(1e200 * EYE, 1e200 * EYE), "not a number"),
-        "all names at once": lambda: [np.concatenate([c * EYE] * 2) for c in (20, 1)],
+        "all names at once": (
+            lambda: [np.concatenate([c * EYE] * 2) for c in (20, 1)],
+            "Both matrices are the same",
+        ),
     },
     ex.check_order_test: tests_of_order("""
 reversed: caught 13 of 18
