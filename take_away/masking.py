@@ -11,7 +11,7 @@ def attention_mask(n_q, n_k=None, *, causal=True, window=None, sinks=0,
     n_k = n_k or n_q
     query, key = torch.arange(n_k - n_q, n_k)[:, None], torch.arange(n_k)
     may = ((key <= query) | (not causal))[None, None]
-    if window:  # Mistral 7B v0.1: 4096. One's own key counts.
+    if window:  # looks back only, own key included. Mistral v0.1: 4096
         may = may & ((key > query - window) | (key < sinks))
     if documents is not None:
         own = documents[:, None, n_k - n_q :, None]
@@ -21,9 +21,9 @@ def attention_mask(n_q, n_k=None, *, causal=True, window=None, sinks=0,
     return may
 
 
-def assert_causal(model, ids, n_tokens, tolerance=1e-4):
+def assert_causal(model, ids, n_tokens, tolerance=1e-4):  # bfloat16: more
     """Fails if logits model(ids) [B, n, ...] depend on later tokens."""
-    whole = model(ids)
+    whole = model(ids)  # call model.eval() first: dropout moves them too
     for i in range(1, ids.shape[1]):
         other = ids.clone()
         other[:, i:] = torch.randint(n_tokens, other[:, i:].shape)

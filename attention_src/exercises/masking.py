@@ -224,11 +224,6 @@ in-place change: Your function writes -inf into the caller's scores. Use np.wher
 new array.
     + scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
 """,
-    hints=[
-        "Which scores may enter the maximum, the sum and the division?",
-        "np.where(mask, scores, -np.inf) hides keys, leaves scores alone, and broadcasts.",
-        "If a row's maximum is -inf, subtract 0 instead; if its sum is 0, divide by 1 instead.",
-    ],
 )
 
 # --- Packed documents -------------------------------------------------------------------------
@@ -310,11 +305,6 @@ back is the same one: compare the ids themselves.
 {ADDITIVE}
     return np.where(same_document & np.tri(len(ids), dtype=bool), 0.0, -np.inf)
 """,
-    hints=[
-        "Two rules, and a key must pass both. What are they?",
-        "ids[:, None] == ids[None, :] compares each query's document with each key's.",
-        "np.tri(n, dtype=bool) is the causal mask. Join the two with &.",
-    ],
 )
 
 # --- A window with sinks ----------------------------------------------------------------------
@@ -394,11 +384,6 @@ window forgotten: This is the causal mask: old keys that have left the window ar
 {ADDITIVE}
     return np.where((key <= position) & (in_window | (key < sinks)), 0.0, -np.inf)
 """,
-    hints=[
-        "Write the position of query i and of key j as a column and a row, then compare them.",
-        "Query i stands at position i + n_k - n_q. How many keys lie between its own and key j?",
-        "(key <= position) & ((key > position - window) | (key < sinks))",
-    ],
 )
 
 # --- Catch the leak ---------------------------------------------------------------------------
@@ -498,11 +483,6 @@ scaled by length: how sharply a query looks depends on how many tokens the text 
 included. Changing them leaves their number alone: do you cut them off?
     s = np.where(mask, np.log(len(q)) * q @ k.T / np.sqrt(k.shape[1]), -np.inf)
 """,
-    hints=[
-        "Call it, cut all tokens after i off, and call it again. Which outputs may not have moved?",
-        "Take 40 tokens, each i from 0 to 38, and pass q[: i + 1], k[: i + 1] and v[: i + 1].",
-        "assert np.allclose(whole[: i + 1], cut, atol=1e-5)",
-    ],
 )
 
 # --- Few keys, whole past ---------------------------------------------------------------------

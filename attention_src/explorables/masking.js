@@ -11,6 +11,7 @@ const [OF_START, OF_HEADS] = [15, 30]; // scores; all others are 0
 const HEADS_FROM = -0.5; // an output above this is a call of heads
 const GLIDE = 250; // ms
 const TOP = 48; // where the rows begin
+const START = 0; // the column that is always seen
 const WAYS = { before: "−∞ before the softmax", after: "0 after it" };
 
 const read = (coins) => [...coins].map((coin) => (coin === "H" ? 1 : 0));
@@ -159,20 +160,25 @@ function build(host, given) {
   const isVisible = (i, j) => state.mask[i][j];
   const grid = buildGrid(n, n + 1, {
     isVisible,
-    toggleColumn: (column) =>
-      change({ mask: changed((_, j) => j === column, !state.mask.some((list) => list[column])) }),
+    toggleColumn(column) {
+      if (column === START) return;
+      change({ mask: changed((_, j) => j === column, !state.mask.some((list) => list[column])) });
+    },
     paint(row, column, visible) {
-      if (isVisible(row, column) === visible) return;
+      if (column === START || isVisible(row, column) === visible) return;
       change({ mask: changed((i, j) => i === row && j === column, visible) });
     },
   });
+
+  for (const list of [grid.heads, ...grid.cells]) list[START].setAttribute("aria-disabled", true);
 
   function follow({ round, mask, way }, { places }) {
     const { weights } = compute({ round, mask, way }, given);
     const keys = ["the start", ...Array.from({ length: n }, (_, j) => `toss ${j}`)];
     grid.heads.forEach((head, j) => {
       const seen = mask.some((list) => list[j]);
-      name(head, places.heads[j], `${keys[j]}: ${seen ? "hide it" : "show it"} everywhere`);
+      const offer = j === START ? "always seen" : `${seen ? "hide it" : "show it"} everywhere`;
+      name(head, places.heads[j], `${keys[j]}: ${offer}`);
     });
     grid.cells.forEach((list, i) =>
       list.forEach((cell, j) => {

@@ -18,11 +18,13 @@ RECORDED = (
     "8de793b9d599445b5c2a5dd394cc421eee577c7d5b101a65ff170191b010e59a"
 )
 QUESTIONS: dict[str, Line] = {
-    "start": "Which cells must be hidden?",
+    "start": "Which tosses must be hidden?",
     "after": "Where is the future?",
 }
 TRIES: dict[str, tuple[Line, ...]] = {
-    "start": ("Tap a cell to hide it, or drag over several. A coin hides its column.",),
+    "start": (
+        "Tap a cell below a coin to hide it, or drag over several. A coin hides its column.",
+    ),
     "after": ("Compare the sums before heads with those before tails. Then hide with −∞.",),
 }
 

@@ -96,6 +96,14 @@ def test_the_coin_is_fair_and_the_model_is_not():
     assert all(0.45 < share < 0.55 for share in shares["past"])
 
 
+def test_no_better_than_luck_without_the_start():
+    """Why the page never hides it: the first rounds would look as if the future were hidden."""
+    see = SEES_ALL.copy()
+    see[:, 0] = False
+    first = [sum(call(tosses, m)[2].sum() for tosses in rounds()[:8]) for m in (see, past(N))]
+    assert first == [28, 28]  # of 56
+
+
 def test_without_a_script():
     assert "7 of 7" in content("masking", {}).alt
     assert "7 of 7" in content("masking", {"state": "after"}).alt

@@ -83,6 +83,20 @@ def test_a_coin_hides_and_shows_its_column(show):
     assert_mask(page, ALL)
 
 
+def test_the_start_cannot_be_hidden(show):
+    """Without it the model would be reduced to luck while the future stays in sight."""
+    page = show(NAME, **STEADY)
+    box = host(page, NAME)
+    box.get_by_role("button", name="the start: always seen").click(force=True)
+    cell(page, 3, 0).click(force=True)
+    assert_mask(page, ALL)
+    page.mouse.move(*middle(cell(page, 3, 0)))
+    page.mouse.down()
+    page.mouse.move(*middle(cell(page, 3, 2)), steps=6)
+    page.mouse.up()
+    assert_mask(page, hidden((3, 1), (3, 2)))
+
+
 def test_calls_are_counted_since_the_mask_changed(show):
     page = show(NAME, **STEADY)
     again = host(page, NAME).get_by_role("button", name="Toss again")
@@ -103,9 +117,9 @@ def test_by_keyboard(show):
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Space"):
         page.keyboard.press(key)
     assert_mask(page, hidden((1, 2)))
-    for key in ("End", "Enter", "Home", "ArrowDown", "Space"):
+    for key in ("End", "Enter", "Home", "ArrowDown", "Space", "ArrowRight", "Space"):
         page.keyboard.press(key)
-    assert_mask(page, hidden((1, 2), (1, 8), (2, 0)))
+    assert_mask(page, hidden((1, 2), (1, 8), (2, 1)))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement === document.body")
 
