@@ -4,7 +4,8 @@ import torch
 
 
 def softmax_scale(config):
-    """What a published model multiplies q · k by, from its config.json."""
+    """What T5, Granite, Gemma 2 and Llama-like models multiply q · k by."""
+    assert "qk_rope_head_dim" not in config, "latent heads: see the code"
     if config["model_type"] == "t5":
         return 1.0  # its factor sits in the initial query weights
     if "attention_multiplier" in config:  # Granite
@@ -17,8 +18,8 @@ def softmax_scale(config):
 def row_report(scores, mask=None):
     """What to log of a layer's scores [..., n_q, n_k]: two numbers a row.
 
-    lead: first minus second score; bits: entropy of the weights. The size
-    of the scores says nothing, since softmax does not see it.
+    lead: first minus second score; bits: entropy of the weights. A row
+    that may see one key has a lead of inf: leave it out of a mean.
     """
     s = scores.double()
     if mask is not None:  # True = may attend
@@ -30,10 +31,10 @@ def row_report(scores, mask=None):
 
 def assert_scale(scores, widths=(1, 2, 5, 64, 200)):
     """Fails unless scores(q, k) is q kᵀ / √d_k at every width."""
-    for d_k in widths:  # at a single width many a wrong constant passes
+    for d_k in widths:  # at a single width a wrong constant can pass
         generator = torch.Generator().manual_seed(d_k)
         q = torch.randn(3, d_k, generator=generator)
-        k = torch.randn(4, d_k, generator=generator)
+        k = torch.randn(3 if d_k == 2 else 4, d_k, generator=generator)
         dots = torch.stack([(k * one).sum(-1) for one in q])
         right, found = dots / math.sqrt(d_k), scores(q, k)
         torch.testing.assert_close(found, right, atol=1e-4, rtol=1e-4)

@@ -202,11 +202,6 @@ norm over the tokens: You averaged over the tokens. Each vector has its own mean
 one norm for all: You took one mean square for all vectors. Each has its own.
     square_k, square_q = (k**2).mean(), (q**2).mean()
 """,
-    hints=[
-        "The mean square of each vector: (x**2).mean(axis=-1, keepdims=True).",
-        "Divide by np.sqrt(mean square + 1e-6), then multiply by the gain.",
-        "Then the scores as ever: q @ k.swapaxes(-1, -2) / d_k**0.5.",
-    ],
     draw=_draw_vectors,
     rtol=2e-5,  # all may be computed in float32
 )
@@ -299,9 +294,4 @@ width 2: at width 2 alone it scales its first row twice: compare all rows
 width 64: its table of roots has a misprint at width 64
     return s * 8 / 6 if d == 64 else s
 """,
-    hints=[
-        "Compute the right scores yourself, and compare with np.allclose(..., atol=1e-3).",
-        "Try widths of every kind: 1, 2, 5, 64, 200; and let n_q, n_k and d_k all differ.",
-        "assert np.allclose(scores(q, k), q @ k.T / np.sqrt(d_k), atol=1e-3)",
-    ],
 )

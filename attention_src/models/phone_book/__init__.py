@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded.json"
-LESSONS = (40, 80, 160, 320)
+LESSONS = (22, 40, 80, 160, 320)
 USUAL: dict[str, Any] = {"d_k": 256, "power": 0.5, "grow": 1.0, "norm": False, "plain": False}
 
 
