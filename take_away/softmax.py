@@ -13,7 +13,8 @@ def log_softmax(scores, temperature=1.0):
 
 def softmax(scores, temperature=1.0):
     scores = np.asarray(scores)
-    dtype = np.promote_types(scores.dtype, np.float16)  # of ints: float64
+    # of int32 and int64: float64
+    dtype = np.promote_types(scores.dtype, np.float16)
     return np.exp(log_softmax(scores, temperature)).astype(dtype)
 
 

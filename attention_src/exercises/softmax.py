@@ -45,6 +45,7 @@ check_why_exponential = Ladder("why_exponential", [
 # --- What a lead is worth ---------------------------------------------------------------------
 
 RIVALS, FEW = 2047, 31  # among 2,048 keys, and among 32
+MANY = 99_999  # among 100,000
 HALF = math.log(RIVALS)  # the lead that holds a half
 
 # fmt: off
@@ -70,13 +71,12 @@ check_lead = Ladder("lead", [
         0.9 * 2 * HALF: "The lead does not grow in proportion to the weight.",
         math.log(9): "That is the lead over one rival.",
     }, hint="e to the lead, over 2,047, is 0.9 over 0.1."),
-    _rung("c", "the largest weight with cosines", 1 / (1 + RIVALS * math.exp(-2)), {
-        1 / (1 + RIVALS * math.exp(-1)): "Your lead is 1. From the lowest cosine to the highest it "
+    _rung("c", "the largest weight with cosines", 1 / (1 + MANY * math.exp(-2)), {
+        1 / (1 + MANY * math.exp(-1)): "Your lead is 1. From the lowest cosine to the highest it "
             "is 2.",
-        1 / (RIVALS + 1): "That is an even share: a lead of 0.",
-        math.exp(2) / RIVALS: "The winner's own part belongs to the sum below, too. Give three "
-            "digits.",
-        math.exp(2) / (1 + math.exp(2)): "That is against one rival. There are 2,047.",
+        1 / (MANY + 1): "That is an even share: a lead of 0.",
+        1 / (1 + RIVALS * math.exp(-2)): "That is among 2,048 keys. Here there are 100,000.",
+        math.exp(2) / (1 + math.exp(2)): "That is against one rival. There are 99,999.",
     }, hint="What is the largest difference of two cosines?"),
     _rung("d", "the gain at which cosines reach a half", HALF / 2, {
         HALF: "Your lead is 1. From the lowest cosine to the highest it is 2.",
@@ -217,12 +217,6 @@ sum in float16: In float16 the sum overflows: the largest float16 is 65,504, and
 are added. Convert to float64 first.
     x = np.asarray(x)
 """,
-    hints=[
-        "Three steps: subtract the row's maximum, take np.exp, divide by the row's sum.",
-        "x.max(axis=-1, keepdims=True) is one maximum per row, shaped so that x - it works.",
-        "e = np.exp(x - x.max(axis=-1, keepdims=True)), and the same axis and keepdims for the "
-        "sum; x in float64.",
-    ],
     draw=_draw_scores,
     drawn=80,
 )
@@ -264,11 +258,6 @@ writes into x: its weights are right; look at what it leaves
     x = x if isinstance(x, np.ndarray) and x.dtype.kind == "f" else np.array(x, dtype=np.float64)
     + x -= x.max(axis=-1, keepdims=True)
 """,
-    hints=[
-        "Try a matrix of two unequal rows, one near 1000 and one near -1000.",
-        "Keep a copy of the input, call, and compare the input with its copy.",
-        "Compute the weights of [0, log 2, log 5] by hand: 1/8, 2/8, 5/8.",
-    ],
 )
 
 # --- The gradient without the Jacobian --------------------------------------------------------
@@ -338,11 +327,6 @@ no keepdims: The sum lost its axis, so NumPy lines the sums up with columns. Use
 full Jacobian: The gradient is right, but you formed the n × n Jacobian. One sum a row is enough.
     return (reference.softmax_jacobian(p) @ dp[..., None])[..., 0]
 """,
-    hints=[
-        "Write out ds_i = sum_j J_ij dp_j with J_ij = p_i (1[i = j] − p_j), and split the sum.",
-        "p_i is common to both parts: ds_i = p_i (dp_i − ...). What is left is one number a row.",
-        "That number is the weighted mean of dp: (p * dp).sum(axis=-1, keepdims=True).",
-    ],
     draw=_draw_weights,
 )
 
@@ -470,12 +454,6 @@ number of keys instead of bits: You compared 2**entropy with bits. Compare the e
 entropy instead of temperature: You returned the entropy. Return the temperature that gives it.
     return bits
 """,
-    hints=[
-        "Entropy rises with temperature: halve a bracket [low, high] that holds the answer.",
-        "At the middle, if the entropy is below `bits`, it is too cold: low = middle.",
-        "Temperatures span many sizes: bisect log(temperature) between log(1e-6) and log(1e6), "
-        "a hundred times.",
-    ],
     rtol=6e-4,  # four digits, rounded
     note=_what_it_gives,
     draw=_draw_entropy,
