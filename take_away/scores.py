@@ -45,6 +45,8 @@ assert torch.allclose(ours, theirs, atol=1e-5)
 longer = k * (torch.rand(2, 3, 7, 1) + 0.5)  # no cosine moves
 cosines = cosine_scores(q, k, gain=9)
 assert torch.allclose(cosine_scores(q, longer, 9), cosines, atol=1e-5)
+perfect = cosine_scores(q, 3 * q, 9).diagonal(dim1=-2, dim2=-1)
+assert torch.allclose(perfect, torch.tensor(9.0), atol=1e-5)
 q_more, k_more = with_one_more(q, k)
 nearest = torch.cdist(q, k).argmin(dim=-1)
 assert torch.equal((q_more @ k_more.mT).argmax(dim=-1), nearest)
@@ -55,3 +57,4 @@ assert (q_more @ k_more.mT).argmax(dim=-1).tolist() == [0, 1, 2, 3, 4]
 q, k = torch.randn(1, 16, 5, 128), torch.randn(1, 16, 5, 128)  # Qwen3-0.6B
 s = dot_scores(*QKNorm(128)(q, k * 100))
 print(s.shape, f"largest {s.abs().max():.1f}, bound {math.sqrt(128):.1f}")
+assert s.abs().max() <= math.sqrt(128) + 1e-4

@@ -126,11 +126,6 @@ q *= scale.
     + q *= scale
     + return q @ k.swapaxes(-1, -2)
 """,
-    hints=[
-        "Which two axes does one product of matrices need, and which of k's must change places?",
-        "k.swapaxes(-1, -2) leaves all axes in front alone; k.T reverses them all.",
-        "q @ k.swapaxes(-1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)",
-    ],
 )
 
 # --- Additive, in little memory ---------------------------------------------------------------
@@ -224,11 +219,6 @@ rectified: You cut off at 0. The formula bends with tanh.
 sigmoid: You bent with the sigmoid, from 0 to 1. The formula has tanh, from -1 to 1.
     return np.stack([1 / (1 + np.exp(-row - from_k)) @ w for row in q @ a])
 """,
-    hints=[
-        "k b is the same for all queries: compute it once.",
-        "For one query, tanh(row + k b) has shape [n_k, d_a]. That is all you need to hold.",
-        "np.stack([np.tanh(row + k @ b) @ w for row in q @ a])",
-    ],
 )
 
 # --- One number more --------------------------------------------------------------------------
@@ -334,11 +324,6 @@ made unit keys: You brought the keys to length 1. They should stay as they are; 
         "These are the leads of your scores over key 0: for each query, its score with each key "
         "less its score with key 0."
     ),
-    hints=[
-        "Multiply out |q - k|². One part you have, one is the same for all keys. What is left?",
-        "The squared lengths of the keys as a column [n_k, 1]; beside the queries a column of 1.",
-        "half = (k**2).sum(axis=1, keepdims=True) / 2",
-    ],
 )
 
 # --- What lengths do --------------------------------------------------------------------------
@@ -457,11 +442,6 @@ squeezed: it drops an axis of length 1. Do you try a single key, and look at the
 first query for all: all queries but the last get the first one's scores. Do you look at all rows?
     return s[np.where(np.arange(len(q)) < len(q) - 1, 0, -1)]
 """,
-    hints=[
-        "Compute a few scores by hand, or by a loop, and compare with np.allclose.",
-        "Try several sizes: n_q, n_k and d_k all different, n_q = n_k, and a single key.",
-        "Give d_k more than eight numbers, and neither 4 nor 64 alone.",
-    ],
 )
 
 # --- A match by hand --------------------------------------------------------------------------
