@@ -18,7 +18,7 @@ def split_qkv(weight, n_heads, n_kv_heads=None, layout="roles"):
     if layout == "roles":
         return weight.split([d_head * n for n in (n_heads, n_kv, n_kv)])
     if layout != "heads" or n_kv != n_heads:
-        raise ValueError("head by head needs as many key as query heads")
+        raise ValueError("layout: roles, or heads if n_kv_heads = n_heads")
     parts = weight.unflatten(0, (n_heads, 3, d_head)).unbind(1)
     return tuple(part.flatten(0, 1) for part in parts)
 

@@ -15,7 +15,7 @@ NAMES = ["rock", "paper", "scissors"]
 BEATS = [2, 0, 1]  # whom each of them beats
 FACTOR = 4  # of the scores
 ENOUGH = 0.9  # of the weight: found
-STATES: dict[str, dict[str, Any]] = {"two": {"q": 30, "k": 0}, "one": {"q": 20, "k": 20}}
+STATES: dict[str, dict[str, Any]] = {"two": {"q": 30, "k": 60}, "one": {"q": 20, "k": 20}}
 QUESTIONS: dict[str, Line] = {
     "two": "Whom does each token look at?",
     "one": "Whom does each token look at, with one matrix for both?",
