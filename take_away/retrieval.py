@@ -46,7 +46,7 @@ def test():
 
 test()
 # Random numbers in the shape of a head of SmolLM2-135M, whose keys have
-# 64 numbers each: so the temperature is 8.
+# 64 numbers each. In attention the temperature is the root of that: 8.
 q, k, v = np.random.default_rng(1).normal(size=(3, 9, 64))
 output, weights = soft_lookup(q, k, v, temperature=math.sqrt(64))
 print(output.shape, "largest weights", weights.max(axis=1).round(2))
