@@ -54,7 +54,7 @@ def make(state: str = "alone") -> Explorable:
         )
     return Explorable(
         given,
-        "24 dots scattered around the origin, and an arrow whose tip stands on one of them, "
+        "24 dots scattered around the origin, and a line whose end stands on one of them, "
         "(1.1, 0.7). A dot further out, (1.8, 1.1), is lit.",
         "The query stands on (1.1, 0.7), which scores 1.70. (1.8, 1.1) wins with 2.75. An "
         f"interactive figure: move the query, and see which key wins. {needs}",

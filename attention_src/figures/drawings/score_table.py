@@ -43,7 +43,7 @@ def _arrange(narrow: bool) -> Scene:
     i, j = AT
     q = tensor("$Q$", _numbers(Q, "q", size, lambda a, _: a == i), "$n_q × d_k$", "q")
     turned = [list(each) for each in zip(*K, strict=True)]
-    name = row(label("$K^⊤$", NAME, "k"), note("$d_k × n_k$"), gap=8)
+    name = row(label("$K^⊤$", NAME, "k"), note("$d_k × n_k$"), gap=20)
     k = tensor(name, _numbers(turned, "k", size, lambda _, b: b == j), gap=4)
     s = tensor("", _numbers(S, "ink", size, lambda a, b: (a, b) == (i, j)), "$S = QK^⊤$")
     said = column(label("1 · 3 + 2 · 1 = 5", bold=True), note("one row, one column"), gap=4)
