@@ -19,7 +19,7 @@ def softmax(scores, temperature=1.0):
 
 
 def effective_keys(scores, temperature=1.0):
-    """Two to the entropy in bits: how many keys a row is worth."""
+    """Keys a row is worth: e to its entropy in nats, 2 to that in bits."""
     log_p = log_softmax(scores, temperature)
     p = np.exp(log_p)
     return np.exp(-(p * np.where(p > 0, log_p, 0)).sum(axis=-1))
