@@ -3,21 +3,20 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 
 def attention_mask(n_q, n_k=None, *, causal=True, window=None, sinks=0,
-                   real=None, documents=None):
-    """Who may attend: bool [B or 1, 1, n_q, n_k], True = may, for SDPA.
+                   real=None, documents=None, device=None):
+    """For SDPA: bool [B or 1, 1, n_q, n_k], True = may. Queries come last.
 
-    Queries are the last n_q of n_k positions; real [B, n_k] is 0 at the
-    padding (a tokenizer's attention_mask); documents [B, n_k]: numbers."""
-    n_k = n_k or n_q
-    query, key = torch.arange(n_k - n_q, n_k)[:, None], torch.arange(n_k)
+    real [B, n_k]: a tokenizer's attention_mask; documents [B, n_k]: ids."""
+    key = torch.arange(n_k or n_q, device=device)
+    query = key[-n_q:, None]
     may = ((key <= query) | (not causal))[None, None]
-    if window:  # looks back only, own key included. Mistral v0.1: 4096
+    if window:  # limits the past only, own key included
         may = may & ((key > query - window) | (key < sinks))
     if documents is not None:
-        own = documents[:, None, n_k - n_q :, None]
-        may = may & (own == documents[:, None, None])
+        own = documents[:, None, -n_q:, None]
+        may = may.to(own.device) & (own == documents[:, None, None])
     if real is not None:  # hides columns only
-        may = may & real.bool()[:, None, None]
+        may = may.to(real.device) & real.bool()[:, None, None]
     return may
 
 
@@ -26,7 +25,7 @@ def assert_causal(model, ids, n_tokens, tolerance=1e-4):  # bfloat16: more
     whole = model(ids)  # call model.eval() first: dropout moves them too
     for i in range(1, ids.shape[1]):
         other = ids.clone()
-        other[:, i:] = torch.randint(n_tokens, other[:, i:].shape)
+        other[:, i:] = torch.randint_like(other[:, i:], n_tokens)
         for how, x in {"changed": other, "cut": ids[:, :i]}.items():
             moved = (model(x)[:, :i] - whole[:, :i]).abs().max()
             assert moved <= tolerance, f"{how} after {i - 1}: {moved:.2g}"
@@ -52,9 +51,10 @@ def test():
         print("caught:", leak)
     assert attention_mask(2, 7).sum() == 13  # bottom-right
     assert attention_mask(5, window=2, sinks=1).sum() == 12
-    real, docs = torch.tensor([[[1, 1, 1, 0]], [[0, 0, 1, 1]]])
-    seen = attention_mask(4, real=real, documents=docs)[0, 0].sum(-1)
-    assert seen.tolist() == [1, 2, 1, 1]  # padding itself sees key 2
+    real = torch.tensor([[1, 1, 0], [1, 0, 0]])  # B = 2, so axes differ
+    may = attention_mask(3, real=real, documents=real.flip(1))
+    assert may.sum(-1).tolist() == [[[1, 1, 1]], [[1, 1, 0]]]
+    assert attention_mask(3, real=real.to("meta")).is_meta  # any device
 
 
 test()
