@@ -241,7 +241,7 @@ def test_every_prediction_has_its_reveal(slug):
 def test_the_right_option_stands_in_each_place_about_equally_often():
     """Whoever always presses the same place is right by chance, and no more often."""
     three = [place.right for places in PLACES.values() for place in places if place.options == 3]
-    assert len(three) > 100
+    assert len(three) > 60  # a lesson asks two or three
     for place in range(3):
         assert 0.27 < three.count(place) / len(three) < 0.40, f"place {place + 1}"
 
