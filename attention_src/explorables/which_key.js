@@ -16,14 +16,17 @@ const KINDS = { plain: "as they are", more: "one more" };
 const dot = ([a, b], [c, d]) => a * c + b * d;
 const offset = (key, kind) => (kind === "more" ? -dot(key, key) / 2 : 0);
 
-// The scores, the best first, the winner, and the key on which the query stands, or −1.
+// The scores, the best first, the winner, or −1 where all keys score 0, and the key on which the
+// query stands, or −1.
 export function compute({ query, set, kind, won }, { sets }) {
   const keys = sets[set];
   const scores = keys.map((key) => dot(query, key) + offset(key, kind));
   const best = [...keys.keys()].sort((i, j) => scores[j] - scores[i]);
   const on = keys.findIndex(([x, y]) => x === query[0] && y === query[1]);
   const can = lands(keys, kind).flatMap((land, j) => (land.length ? [j] : []));
-  return { scores, best: best.slice(0, SHOWN), on, can, ring: won.filter((j) => j !== best[0]) };
+  const winner = scores.some((score) => score !== 0) ? best[0] : -1;
+  const ring = won.filter((j) => j !== winner);
+  return { scores, best: best.slice(0, SHOWN), winner, on, can, ring };
 }
 
 // For each key the part of the plane where a query scores it highest, as corners; none if nowhere.
@@ -88,21 +91,21 @@ function axisMarks(at) {
   ];
 }
 
-function landMarks(at, keys, kind, { best }) {
+function landMarks(at, keys, kind, { winner }) {
   const outline = (corners) =>
     `M${corners.map((corner) => at(corner).map((value) => fixed(value, 1).replace("−", "-")).join(" ")).join("L")}z`;
   const shades = { stroke: "var(--ae-bg)", "stroke-width": 2, "stroke-linejoin": "round" };
   return lands(keys, kind).flatMap((corners, j) => {
     if (!corners.length) return [];
-    const fill = `var(--ae-${j === best[0] ? "k-fill" : "score"})`;
-    return [path(`land${j}`, outline(corners), "none", { ...shades, fill, "fill-opacity": j === best[0] ? 0.4 : 0.22 })];
+    const fill = `var(--ae-${j === winner ? "k-fill" : "score"})`;
+    return [path(`land${j}`, outline(corners), "none", { ...shades, fill, "fill-opacity": j === winner ? 0.4 : 0.22 })];
   });
 }
 
-function keyMarks(at, keys, { best, can, ring }, state) {
+function keyMarks(at, keys, { winner, can, ring }, state) {
   return keys.map((key, j) => {
     const spot = at(key);
-    if (j === best[0]) return disc(`key${j}`, spot, 7, "k-fill");
+    if (j === winner) return disc(`key${j}`, spot, 7, "k-fill");
     const ringed = state === "one_more" ? can.includes(j) : ring.includes(j);
     const look = ringed ? { stroke: "var(--ae-k-fill)", "stroke-width": 2.5 } : {};
     return disc(`key${j}`, spot, ringed ? 5.5 : 4.5, "score", look);
@@ -120,18 +123,18 @@ function queryMarks(at, { query }) {
   ];
 }
 
-// The five best scores, as grey bars.
-function listMarks([x, y, width], keys, { scores, best, on }) {
+// The five best scores, as grey bars; where none is best, five of them.
+function listMarks([x, y, width], keys, { scores, best, winner, on }) {
   const most = Math.max(...best.map((j) => Math.abs(scores[j])), 1e-9);
   const [from, room] = [x + 92, width - 92 - 52];
   return [
-    text("list", [x, y + 26], "the five best scores", "soft", 13, "start"),
+    text("list", [x, y + 26], winner < 0 ? "five of the scores" : "the five best scores", "soft", 13, "start"),
     ...best.flatMap((j, place) => {
       const top = y + 44 + 34 * place;
       const name = text(`name${j}`, [x, top + 16], point(keys[j]), "k", 14, "start");
       const long = room * Math.max(scores[j] / most, 0);
       return [
-        place === 0 ? bold(name) : name,
+        j === winner ? bold(name) : name,
         rect(`track${j}`, [from, top + 2, room, 19], "surface", 1, { rx: 3 }),
         rect(`bar${j}`, [from, top + 2, long, 19], "score", 1, { rx: 3 }),
         ...(j === on ? [text(`here${j}`, [x, top + 30], "query here", "q", 11.5, "start")] : []),
@@ -145,22 +148,30 @@ const point = (one) => `(${one.map((value) => fixed(value, 1)).join(", ")})`;
 
 export function sentence(state, given) {
   const keys = given.sets[state.set];
-  const { scores, best, on, can } = compute(state, given);
-  const [winner, score] = [point(keys[best[0]]), fixed(scores[best[0]], 2)];
-  const stands = `The query stands on ${point(state.query)}`;
-  let said = `The query is ${point(state.query)}. ${winner} wins with ${score}.`;
-  if (on === best[0]) said = `${stands}, which wins with ${score}.`;
-  else if (on >= 0) said = `${stands}, which scores ${fixed(scores[on], 2)}. ${winner} wins with ${score}.`;
-  if (given.state === "one_more") return `${can.length} of ${keys.length} keys can be first. ${said}`;
+  const now = compute(state, given);
+  const said = outcome(state.query, keys, now);
+  const known = now.winner < 0 ? " (ringed)" : " (ringed or lit)";
+  if (given.state === "one_more") return `${now.can.length} of ${keys.length} keys${known} can be first. ${said}`;
   const { length } = state.won;
-  return `${said} So far ${length} of ${keys.length} ${length === 1 ? "has" : "have"} been first.`;
+  const which = now.ring.length ? known : "";
+  return `${said} So far ${length} of ${keys.length}${which} ${length === 1 ? "has" : "have"} been first.`;
+}
+
+// Who wins, and what the key scores on which the query stands.
+function outcome(query, keys, { scores, winner, on }) {
+  if (winner < 0) return `The query is ${point(query)}: all ${keys.length} keys score 0.00, and none wins.`;
+  const score = fixed(scores[winner], 2);
+  const stands = `The query stands on ${point(query)}`;
+  if (on === winner) return `${stands}, which wins with ${score}.`;
+  const wins = `${point(keys[winner])} wins with ${score}.`;
+  return on < 0 ? `The query is ${point(query)}. ${wins}` : `${stands}, which scores ${fixed(scores[on], 2)}. ${wins}`;
 }
 
 // The state after a move: who is first now has been first.
 export function moved(state, query, given) {
-  const { best } = compute({ ...state, query }, given);
-  const won = state.won.includes(best[0]) ? state.won : [...state.won, best[0]];
-  return { query, won };
+  const { winner } = compute({ ...state, query }, given);
+  const known = winner < 0 || state.won.includes(winner);
+  return { query, won: known ? state.won : [...state.won, winner] };
 }
 
 // Where the tip may stand: on a key that is near, or at tenths.
@@ -204,16 +215,16 @@ function build(host, given) {
     },
   });
 
-  // Once around, from where the query stands, and back.
+  // Once around, from where the query stands, and back; from 0, at length 1.
   function turn() {
     stop();
     const [x, y] = state.query;
-    const [length, angle] = [Math.hypot(x, y), Math.atan2(y, x)];
+    const [length, angle] = [Math.hypot(x, y) || 1, Math.atan2(y, x)];
     const start = performance.now();
     const step = (time) => {
       const t = calm.matches ? 1 : Math.min(Math.max((time - start) / TURN, 0), 1);
       const at = angle + 2 * Math.PI * t;
-      if (t === 1) return set({ query: [x, y], won: length ? everyone() : state.won });
+      if (t === 1) return set({ query: [x, y], won: everyone() });
       go(kept({ reach: REACH }, [length * Math.cos(at), length * Math.sin(at)]));
       frame = requestAnimationFrame(step);
     };
@@ -227,7 +238,7 @@ function build(host, given) {
     set(fresh(given, number, state.kind), 300);
   };
   const other = button("Other keys", () => again((state.set + 1) % given.sets.length));
-  const reset = button("Reset", () => again(state.set));
+  const reset = button("Reset", () => again(0));
   const buttons = given.state === "one_more" ? [node, other] : [button("Turn once", turn), other, reset];
   const slides = h("div", { class: "ae-slides" }, ...sliders.map((one) => one.node));
   return { nodes: [...nodes, row(...buttons), slides], draw };

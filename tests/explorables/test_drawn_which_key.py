@@ -51,11 +51,13 @@ def test_the_winner_and_the_list_are_numpy_s(plain, lands):
         k = keys(SEEDS[one.now["set"]])
         s = scores(one.now["query"], k, one.now["kind"] == "more")
         np.testing.assert_allclose(one.now["scores"], s, atol=1e-12)
-        best = one.now["best"]
+        best, winner = one.now["best"], one.now["winner"]
+        assert winner == (best[0] if s.any() else -1)
         assert s[best].tolist() == sorted(s, reverse=True)[:5]
         for seen in one.seen:
             lit = [key for key, m in seen.items() if m.get("fill") == "var(--ae-k-fill)"]
-            assert [key for key in lit if key.startswith("key")] == [f"key{best[0]}"]
+            assert set(lit) <= {f"key{winner}", f"land{winner}"}
+            assert (f"key{winner}" in lit) == s.any()
         for seen in one.seen[1:]:  # on a phone there is no list
             most = max(np.abs(s[best]).max(), 1e-9)
             for j in best:
@@ -73,7 +75,8 @@ def test_who_can_win(lands):
         more = one.now["kind"] == "more"
         wanted = range(24) if more else np.unique((AROUND @ k.T).argmax(axis=1))
         assert one.now["can"] == list(wanted)
-        assert one.said.startswith(f"{len(wanted)} of 24 keys can be first.")
+        known = "ringed" if one.now["winner"] < 0 else "ringed or lit"
+        assert one.said.startswith(f"{len(wanted)} of 24 keys ({known}) can be first.")
     assert [len(one.now["can"]) for one in lands[: len(SEEDS)]] == [6, 7, 6]
 
 
@@ -100,7 +103,7 @@ def test_rings_are_of_those_that_have_been_first(plain):
     for one in plain:
         for seen in one.seen:
             ringed = {key for key, m in seen.items() if re.match(r"key\d", key) and "stroke" in m}
-            assert ringed == {f"key{j}" for j in (0, 13) if j != one.now["best"][0]}
+            assert ringed == {f"key{j}" for j in (0, 13) if j != one.now["winner"]}
 
 
 def test_what_is_said(plain, lands):
@@ -111,7 +114,20 @@ def test_what_is_said(plain, lands):
         "So far 1 of 24 has been first."
     )
     assert said[2].startswith("The query stands on (1.8, 1.1), which wins with 4.45.")
-    assert plain[0].said.endswith("So far 2 of 24 have been first.")
+    assert plain[0].said.endswith("So far 2 of 24 (ringed or lit) have been first.")
     assert lands[len(QUERIES) * len(SEEDS)].said == (
-        "24 of 24 keys can be first. The query stands on (1.1, 0.7), which wins with 0.85."
+        "24 of 24 keys (ringed or lit) can be first. "
+        "The query stands on (1.1, 0.7), which wins with 0.85."
     )
+
+
+def test_at_0_none_wins(plain, lands):
+    nobody = "The query is (0.0, 0.0): all 24 keys score 0.00, and none wins."
+    at_0 = [one for one in [*plain, *lands] if one.now["query"] == [0, 0]]
+    for one in at_0:
+        wins = one.now["kind"] == "more"  # the shortest key then does
+        k = keys(SEEDS[one.now["set"]])
+        assert one.now["winner"] == ((k**2).sum(axis=1).argmin() if wins else -1)
+        assert (nobody in one.said) == (not wins)
+    assert at_0[0].said == f"{nobody} So far 2 of 24 (ringed) have been first."
+    assert at_0[len(SEEDS)].said == f"6 of 24 keys (ringed) can be first. {nobody}"
