@@ -173,7 +173,7 @@ function mapMarks([x, y, cell], weights) {
 export function sentence(state) {
   const { weights, found } = compute(state);
   const [rock, paper, scissors] = weights[1].map((weight) => fixed(weight, 2));
-  return `Paper gives rock ${rock}, itself ${paper} and scissors ${scissors}. Found: ${found} of 3.`;
+  return `Paper gives rock ${rock}, itself ${paper} and scissors ${scissors}. Found, with at least ${ENOUGH} from the one that beats them (dotted): ${found} of 3.`;
 }
 
 const spoken = (state) =>

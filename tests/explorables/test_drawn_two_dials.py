@@ -23,7 +23,8 @@ def test_numbers_are_numpy_s(every):
         rock, paper, scissors = wanted[1]
         assert one.said == (
             f"Paper gives rock {rock:.2f}, itself {paper:.2f} and scissors {scissors:.2f}. "
-            f"Found: {one.now['found']} of 3."
+            f"Found, with at least {ENOUGH} from the one that beats them (dotted): "
+            f"{one.now['found']} of 3."
         )
 
 
