@@ -127,8 +127,10 @@ export function sentence(state, given) {
   if (given.state !== "after") return `${called}${all}.`;
   const hidden = weights.flatMap((list, i) => list.filter((_, j) => !state.mask[i][j]));
   const most = hidden.length ? `The largest hidden weight is ${Math.max(...hidden)}. ` : "";
-  const known = sums.slice(0, right.length).map((value) => fixed(value, 2)).sort();
-  return `${called}${all}. ${most}Sums of the rows: ${known[0]} to ${known.at(-1)}.`;
+  const [least, ...others] = sums.map((value) => fixed(value, 2)).sort();
+  const last = others.at(-1);
+  const rows = least === last ? `Each row's sum is ${last}.` : `Sums of the rows: ${least} to ${last}.`;
+  return `${called}${all}. ${most}${rows}`;
 }
 
 // A round that begins, or a mask that is new: its calls are counted from here.

@@ -74,8 +74,12 @@ def test_what_is_said(every):
         said = f"{right.sum()} of 7 called right; under this mask, {state['hits']} of 28 so far."
         if in_state == "after":
             said += "" if see.all() else " The largest hidden weight is 0."
-            sums = weights[:-1].sum(axis=1)
-            said += f" Sums of the rows: {sums.min():.2f} to {sums.max():.2f}."
+            sums = [f"{total:.2f}" for total in weights.sum(axis=1)]
+            said += (
+                f" Each row's sum is {sums[0]}."
+                if len(set(sums)) == 1
+                else f" Sums of the rows: {min(sums)} to {max(sums)}."
+            )
         assert one.said == said
 
 

@@ -131,7 +131,7 @@ def test_zeros_after_the_softmax_hide_nothing(show):
     assert said(page, NAME).startswith("7 of 7 called right. The largest hidden weight is 0.")
     box.get_by_role("button", name="−∞ before the softmax").click()
     assert said(page, NAME).startswith("4 of 7 called right. The largest hidden weight is 0.")
-    assert said(page, NAME).endswith("Sums of the rows: 1.00 to 1.00.")
+    assert said(page, NAME).endswith("Each row's sum is 1.00.")
     cell(page, 0, 2).click()
     box.get_by_role("button", name="Hide the future").click()
     np.testing.assert_array_equal(state(page, NAME)["mask"], past(N))
