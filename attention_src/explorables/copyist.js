@@ -5,7 +5,7 @@ import { figure, slide } from "./figure.js";
 import { bold, disc, isNarrow, line, path, rect, text } from "./scene.js";
 
 export const keys = (n) => [...Array(n).keys()];
-const NAMES = ["none", "one", "two", "all three"];
+const NAMES = ["none of the three", "one of the three", "two of the three", "all three"];
 
 // What the networks wrote, whether each letter is right, and their shares of words of that length.
 export function copied({ length }, given) {
@@ -132,6 +132,8 @@ export function chartMarks(length, { least, most, shares }, { chart }, colour = 
 }
 
 export const said = (shares) => {
+  if (shares.every((share) => share === 0)) return "none";
+  if (shares.every((share) => share < 0.5)) return "less than 1 %";
   const [a, b, c] = shares.map((share) => share.toFixed(0));
   return `${a}, ${b} and ${c} %`;
 };
@@ -139,7 +141,7 @@ export const said = (shares) => {
 export function sentence(state, given) {
   const { word, right, shares } = compute(state, given);
   const whole = right.filter((letters) => letters.every(Boolean)).length;
-  const back = `“${word}”: ${NAMES[whole]} of the three came back right.`;
+  const back = `“${word}”: ${NAMES[whole]} came back right.`;
   return `${back} Of 500 new strings of ${state.length} letters they copied ${said(shares)}.`;
 }
 

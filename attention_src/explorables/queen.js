@@ -19,6 +19,13 @@ export function compute({ t, ranking }, { dots, steps, norms, queen, inputs, nam
   return { cosines, nearest: nearest.slice(0, SHOWN) };
 }
 
+// The cosines of the list in two digits; in three where a neighbour has the same two.
+function written({ cosines, nearest }) {
+  const brief = nearest.map((j) => fixed(cosines[j], 2));
+  const tied = (place) => [brief[place - 1], brief[place + 1]].includes(brief[place]);
+  return nearest.map((j, place) => (tied(place) ? fixed(cosines[j], 3) : brief[place]));
+}
+
 export function picture(state, width, given) {
   const [left, right] = [12, width - 12];
   const x = (t) => left + ((right - left) * t) / FAR;
@@ -51,7 +58,9 @@ function lineMarks(x, t, width) {
 }
 
 function listMarks(width, state, given) {
-  const { cosines, nearest } = compute(state, given);
+  const now = compute(state, given);
+  const { cosines, nearest } = now;
+  const numbers = written(now);
   const bar = isNarrow(width) ? 104 : 150;
   const room = width - bar - 48;
   return nearest.flatMap((j, place) => {
@@ -64,14 +73,15 @@ function listMarks(width, state, given) {
       rect(`track-${name}`, [bar, y + 3, room, 19], "surface", 1, { rx: 3 }),
       rect(`bar-${name}`, [bar, y + 3, room * Math.max(cosines[j], 0), 19], "k-fill", input ? 0.4 : 1, { rx: 3 }),
       ...(input ? [text(`went-${name}`, [bar + 7, y + 17], "went in", "ink", 12, "start")] : []),
-      text(`cosine-${name}`, [width, y + 17], fixed(cosines[j], 2), "k", 14, "end"),
+      text(`cosine-${name}`, [width, y + 17], numbers[place], "k", 14, "end"),
     ];
   });
 }
 
 export function sentence(state, given) {
-  const { cosines, nearest } = compute(state, given);
-  const [one, two, three] = nearest.map((j) => `${given.names[j]} (${fixed(cosines[j], 2)})`);
+  const now = compute(state, given);
+  const numbers = written(now);
+  const [one, two, three] = now.nearest.map((j, place) => `${given.names[j]} (${numbers[place]})`);
   return `At ${fixed(state.t, 2)} the nearest word is ${one}, then ${two} and ${three}.`;
 }
 

@@ -72,12 +72,14 @@ function spent(total) {
   return total < 60 ? `${Math.round(total)} s` : `${fixed(total / 60, 1)} minutes`;
 }
 
+const grouped = (n) => n.toLocaleString("en-US");
+
 export function sentence(state, given) {
   const { next, total } = compute(state, given);
   const before = state.n - ends(given)[0];
-  const said = `After ${state.n.toLocaleString("en-US")} tokens the next takes ${fixed(next, 2)} s`;
+  const said = `After ${grouped(state.n)} tokens the next takes ${fixed(next, 2)} s`;
   if (before < 2) return `${said}.`;
-  return `${said}; the ${before.toLocaleString("en-US")} before it took ${spent(total)}.`;
+  return `${said}; all but the ${ends(given)[0]} given took ${spent(total)}.`;
 }
 
 const fresh = ({ n }) => ({ n });
@@ -86,11 +88,15 @@ export const first = (given, width) => picture(fresh(given), width, given);
 function build(host, given) {
   const [least, most] = ends(given);
   const kept = (n) => ({ n: Math.min(Math.max(n, least), most) });
-  const place = slide("tokens so far", [least, most, 1], ({ n }) => n, (n) => set(kept(n)), (n) => `${n}`);
+  const place = slide("tokens so far", [least, most, 1], ({ n }) => n, (n) => set(kept(n)), grouped);
+  const follow = ({ n }) => {
+    write.disabled = n >= most; // nothing is left to write
+    if (write.disabled) stop();
+  };
   const { state, set, draw, nodes } = figure(host, given, {
     label: "Seconds that the next token takes, after the tokens so far",
     start: fresh(given),
-    ...{ picture, sentence, compute, spoken: sentence, controls: [place] },
+    ...{ picture, sentence, compute, spoken: sentence, controls: [place, { follow }] },
     drag: kept,
   });
 

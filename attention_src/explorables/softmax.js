@@ -41,6 +41,9 @@ const gone = ({ scores, from }) => {
   return tenths(steps.reduce((most, step) => (Math.abs(step) > Math.abs(most) ? step : most), 0));
 };
 
+// Whether dots stand at both ends, so that all four together have nowhere to go.
+const stuck = (scores) => Math.max(...scores) - Math.min(...scores) === 2 * REACH.shares;
+
 const signed = (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)}`;
 
 function layout(width, given) {
@@ -153,8 +156,20 @@ export function sentence(state, { labels, state: shown }) {
     return `At temperature ${fixed(state.temperature, 2)} the row is worth ${fixed(worth, 1)} keys of ${labels.length}.`;
   }
   if (state.who === "") return "Nothing has been moved yet.";
-  const name = state.who === ALL ? ALL : labels[state.who];
-  return `You moved ${name} by ${signed(gone(state))}. The shares changed by ${fixed(change, 3)} at most.`;
+  const { who, scores } = state;
+  if (who === ALL && stuck(scores)) {
+    const [high, low] = [Math.max(...scores), Math.min(...scores)].map((end) => labels[scores.indexOf(end)]);
+    return `All four cannot move: ${high} and ${low} stand at the ends.`;
+  }
+  const [name, back] = who === ALL ? [ALL, "where they were"] : [labels[who], "where it was"];
+  const by = gone(state);
+  return `You moved ${name} ${by ? `by ${signed(by)}` : `back to ${back}`}. ${effect(change)}`;
+}
+
+function effect(change) {
+  if (change < 1e-9) return "No share changed.";
+  if (change < 5e-4) return "Each share changed by less than 0.001.";
+  return `The largest change of a share is ${fixed(change, 3)}.`;
 }
 
 function spoken(state, given) {
@@ -209,7 +224,8 @@ function build(host, given) {
       (step, whole) => {
         const from = held ? state.from : [...state.scores];
         const scores = moved(whole ? from : state.scores, who, step);
-        if (!held && scores.every((score, j) => score === from[j])) return;
+        const stays = scores.every((score, j) => score === from[j]);
+        if (!held && stays && !(who === ALL && stuck(scores))) return;
         held = true;
         set({ scores, who, from });
       },

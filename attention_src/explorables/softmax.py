@@ -10,7 +10,7 @@ from attention_src.softmax.reference import entropy_bits, softmax
 
 PRESS = ("slider", "score of desk", "PageUp")
 IN_SIGHT = ('[data-key="dot3"]', '[data-key="all"]', '[data-key="share3"]')
-SAYS = "desk 0.034. You moved desk by +1.0. The shares changed by 0.021 at most."
+SAYS = "desk 0.034. You moved desk by +1.0. The largest change of a share is 0.021."
 START: dict[str, Any] = {
     "labels": ["apple", "banana", "chair", "desk"],
     "scores": [3.0, 2.0, 0.0, -1.0],

@@ -73,9 +73,10 @@ function tableMarks(name, [x, y], cell, entries, most, colour, things) {
 export function sentence(state, given) {
   const { cosines, change } = compute(state, given);
   const [a, b] = given.pair;
+  const now = `the cosine of ${given.things[a]} and ${given.things[b]} is ${fixed(cosines[a][b], 2)}`;
+  if (state.power === 0) return `Nothing is stretched yet: ${now}.`;
   const times = fixed(10 ** state.power, 1);
   const still = change < 1e-9 ? "no product has changed" : "products have changed";
-  const now = `the cosine of ${given.things[a]} and ${given.things[b]} is ${fixed(cosines[a][b], 2)}`;
   return `Number ${state.number} times ${times}: ${still}, but for rounding, and ${now}.`;
 }
 

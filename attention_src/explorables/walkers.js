@@ -70,7 +70,9 @@ const reach = ({ wide }) => ({ x: REACH.x.map((x) => x * wide), y: REACH.y.map((
 function mapMarks({ kind, box, middle, unit, narrow }, { query, walked }, given) {
   const [x, y, width, height] = box;
   const at = ([a, b]) => [middle[0] + unit * a, middle[1] - unit * b];
-  const [spot, name] = [at(query), (part) => `${kind}-${part}`];
+  const [spot, name] = [onMap(box)(at(query)), (part) => `${kind}-${part}`];
+  const above = spot[1] + 26 > y + height;
+  const hint = [Math.min(Math.max(spot[0], x + 20), x + width - 20), spot[1] + (above ? -14 : 23)];
   const tips = given.keys.map(at);
   const small = narrow ? 11 : 12;
   return [
@@ -87,12 +89,12 @@ function mapMarks({ kind, box, middle, unit, narrow }, { query, walked }, given)
     ]),
     ...wayMarks(walk(kind, query, given).map(at).map(onMap(box)), walked, name),
     disc(name("start"), spot, 8, "none", { stroke: "var(--ae-q)", "stroke-width": 2 }),
-    ...(walked ? [] : [bold(text(name("drag"), [spot[0], spot[1] + 23], "drag", "q", 13))]),
+    ...(walked ? [] : [bold(text(name("drag"), hint, "drag", "q", 13))]),
     ...answerMarks(kind, [x + width / 2, y + height + 18], { query, walked }, given),
   ];
 }
 
-// Who walks on beyond the map is shown at its edge.
+// Who stands or walks beyond the map is shown at its edge.
 const onMap = ([x, y, width, height]) => ([a, b]) =>
   [Math.min(Math.max(a, x + 5), x + width - 5), Math.min(Math.max(b, y + 5), y + height - 5)];
 

@@ -7,7 +7,7 @@ from attention_src.models.copyist import LENGTHS, recorded, words
 
 WORDS = words(attends=False)
 SHARES = [run["whole"] for run in recorded(task="copy", attends=False, steps=700)]
-COUNTS = ("none", "one", "two", "all three")
+COUNTS = ("none of the three", "one of the three", "two of the three", "all three")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,18 @@ def test_what_is_said(every):
     )
     for (word, found), one in zip(WORDS.items(), every, strict=True):
         count = COUNTS[found["written"].count(word)]
-        assert one.said.startswith(f"“{word}”: {count} of the three came back right.")
-        a, b, c = (f"{shares[len(word) - 2]:.0f}" for shares in SHARES)
-        assert one.said.endswith(f"they copied {a}, {b} and {c} %.")
+        assert one.said.startswith(f"“{word}”: {count} came back right.")
+        assert one.said.endswith(f"they copied {copied([s[len(word) - 2] for s in SHARES])}.")
+    assert every[0].said.startswith("“go”: all three came back right.")
+    assert every[8].said.endswith("of 10 letters they copied less than 1 %.")
+    assert every[9].said.endswith("of 11 letters they copied none.")
+
+
+def copied(shares):
+    if max(shares) < 0.5:
+        return "less than 1 %" if max(shares) else "none"
+    a, b, c = (f"{share:.0f}" for share in shares)
+    return f"{a}, {b} and {c} %"
 
 
 def row(seen, key, word):

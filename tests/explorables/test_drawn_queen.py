@@ -47,10 +47,17 @@ def test_the_list_is_the_table_s(every):
         for seen in one.seen:
             rows = {k[5:]: float(m["y"]) for k, m in seen.items() if k.startswith("name-")}
             assert sorted(rows, key=lambda word: rows[word]) == [word for word, _ in wanted]
-            for word, cosine in wanted:
-                assert seen[f"cosine-{word}"]["words"] == f"{cosine:.2f}"
+            for (word, cosine), digits in zip(wanted, written(wanted), strict=True):
+                assert seen[f"cosine-{word}"]["words"] == digits
                 full, bar = box(seen[f"track-{word}"])[2], box(seen[f"bar-{word}"])[2]
                 assert bar == pytest.approx(full * cosine, abs=0.03)
+
+
+def written(words):
+    """Cosines in two digits; in three where a neighbour has the same two."""
+    brief = [f"{cosine:.2f}" for _, cosine in words]
+    near = [{*brief[max(i - 1, 0) : i], *brief[i + 1 : i + 2]} for i in range(len(brief))]
+    return [f"{c:.{3 if brief[i] in near[i] else 2}f}" for i, (_, c) in enumerate(words)]
 
 
 def test_king_is_first_at_no_amount():
@@ -61,4 +68,10 @@ def test_king_is_first_at_no_amount():
 def test_what_is_said(every):
     assert every[4].said == (
         "At 1.00 the nearest word is queen (0.68), then king (0.53) and man (0.47)."
+    )
+    (_, one), (_, two), (_, three) = nearest(0.01)[:3]
+    assert f"{two:.2f}" == f"{three:.2f}"
+    assert every[2].said == (
+        f"At 0.01 the nearest word is queen ({one:.2f}), then king ({two:.3f}) and queens "
+        f"({three:.3f})."
     )

@@ -52,11 +52,11 @@ def test_what_is_said(every):
     assert every[0].said == f"After 4 tokens the next takes {took[0]:.2f} s."
     total = each[:60].sum()
     assert every[2].said == (
-        f"After 64 tokens the next takes {took[3]:.2f} s; the 60 before it took {total:.1f} s."
+        f"After 64 tokens the next takes {took[3]:.2f} s; all but the 4 given took {total:.1f} s."
     )
     minutes = each[:-1].sum() / 60
     assert every[-1].said == (
-        f"After 1,024 tokens the next takes {took[-1]:.2f} s; the 1,020 before it took "
+        f"After 1,024 tokens the next takes {took[-1]:.2f} s; all but the 4 given took "
         f"{minutes:.1f} minutes."
     )
     clock = f"{int(minutes)}:{int(60 * minutes) % 60:02}"

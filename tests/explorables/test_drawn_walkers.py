@@ -8,6 +8,7 @@ from attention_src.explorables.walkers import KEYS, START, STOCK
 from attention_src.softmax.reference import softmax
 
 STARTS = [[-1, 0.8], [0, 0], [2.9, -3.4], [1.1, 1.2], [-3.6, 1.2], [-2.3, -3.1], [2, 2.4]]
+STARTS.append([-2.9, 2.4])  # a corner of the narrow map
 LEVELS = range(3, 10)
 
 
@@ -54,15 +55,25 @@ def test_ways_begin_and_end_where_they_should(every):
         for seen in one.seen:
             place, _ = map_of(seen, "soft")
             spot = [float(seen["soft-start"][a]) for a in ("cx", "cy")]
-            np.testing.assert_allclose(spot, place(q), atol=0.02)
+            x, y, width, height = box(seen["soft-land"])
+            least, most = [x + 5, y + 5], [x + width - 5, y + height - 5]
+            ends = [np.clip(place(p), least, most) for p in (q, walked(q))]
+            np.testing.assert_allclose(spot, ends[0], atol=0.02)
             assert "hard-way" not in seen
             if "soft-way" in seen:  # its last piece of less than three pixels is not drawn
                 way = points(seen["soft-way"])
-                x, y, width, height = box(seen["soft-land"])
-                least, most = [x + 5, y + 5], [x + width - 5, y + height - 5]
-                ends = [np.clip(place(p), least, most) for p in (q, walked(q))]
                 np.testing.assert_allclose(way[0], ends[0], atol=0.02)
                 np.testing.assert_allclose(way[-1], ends[1], atol=3)
+
+
+def test_the_hint_stays_on_the_map(every):
+    for one in every[::2]:
+        for seen in one.seen:
+            for kind in ("hard", "soft"):
+                x, y, width, height = box(seen[f"{kind}-land"])
+                at, low = (float(seen[f"{kind}-drag"][axis]) for axis in ("x", "y"))
+                assert x + 20 <= at + 0.01 and at - 0.01 <= x + width - 20
+                assert y < low - 10 and low + 3 <= y + height
 
 
 def test_contour_lines_lie_on_their_level(every):

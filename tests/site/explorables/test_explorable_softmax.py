@@ -40,7 +40,7 @@ def test_one_and_all_are_dragged(show, width):
     assert_shows(page, NAME)
     drag(page, "all four", -4)
     assert state(page, NAME)["scores"] == pytest.approx([-1, -2, -4, -3], abs=0.11)
-    assert said(page, NAME).endswith("The shares changed by 0.000 at most.")
+    assert said(page, NAME).endswith(". No share changed.")
     assert_shows(page, NAME)
     drag(page, "all four", -9)  # no further than to the end of the line
     assert min(state(page, NAME)["scores"]) == -6
@@ -61,8 +61,22 @@ def test_by_keyboard(show):
     assert said(page, NAME).startswith("You moved apple by +3.0.")  # all presses are one move
     grip(page, "all four").press("PageDown")
     assert state(page, NAME)["scores"] == [5, 1, -1, -2]
-    assert said(page, NAME) == "You moved all four by −1.0. The shares changed by 0.000 at most."
+    assert said(page, NAME) == "You moved all four by −1.0. No share changed."
     assert_shows(page, NAME)
+    grip(page, "all four").press("PageUp")
+    assert said(page, NAME) == "You moved all four back to where they were. No share changed."
+
+
+def test_all_four_are_stuck_between_the_ends(show):
+    page = show(NAME, **STEADY)
+    for name, key, presses in (("apple", "PageUp", 3), ("desk", "PageDown", 5)):
+        for _ in range(presses):
+            grip(page, f"score of {name}").press(key)
+    grip(page, "all four").press("ArrowRight")
+    assert said(page, NAME) == "All four cannot move: apple and desk stand at the ends."
+    assert_shows(page, NAME)
+    grip(page, "score of apple").press("ArrowLeft")
+    assert said(page, NAME).startswith("You moved apple by −0.1.")
 
 
 def test_by_touch_on_a_phone(show):
