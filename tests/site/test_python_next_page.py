@@ -16,7 +16,9 @@ window.Worker = class extends Worker {
     super(...given);
     heard.push("started");
     const names = ["ready", "done"];
-    const heed = ({ data }) => "needed" in data || heard.push(...names.filter((x) => data[x]));
+    // Cells above are done as well, before the one that was pressed.
+    const news = (data) => names.filter((x) => data[x] && heard.at(-1) !== x);
+    const heed = ({ data }) => "needed" in data || heard.push(...news(data));
     this.addEventListener("message", heed); // which cells must run is asked in between
     this.addEventListener("error", () => heard.push("failed"));
   }
