@@ -26,7 +26,7 @@ def drag(page, name, by):
     page.mouse.move(x, y)
     page.mouse.down()
     for part in (0.5, 1):
-        page.mouse.move(x + by * unit * part, y)
+        page.mouse.move(max(x + by * unit * part, 0), y)  # Firefox refuses what is outside
     page.mouse.up()
 
 
