@@ -13,7 +13,11 @@ FILES = sorted((ROOT / "take_away").glob("*.py"))
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
-@each_file
+def _marks(path):  # a process that loads PyTorch takes three seconds for that alone
+    return [pytest.mark.slow] if "import torch" in path.read_text("utf-8") else []
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem, marks=_marks(p)) for p in FILES])
 def test_it_runs_alone(path, tmp_path):
     """In a folder where nothing else lies, without the course's package."""
     program = "import runpy, sys; sys.modules['attention_src'] = None; runpy.run_path(sys.argv[1])"
