@@ -14,6 +14,7 @@ from attention_src.triton_support.launch import capability
 from .test_kernel_linear import KINDS, arguments, operator, with_gradients
 
 
+@pytest.mark.slow  # opcheck traces each operator several times
 @pytest.mark.parametrize("kind", KINDS)
 def test_operator_rules(untyped, kind):  # traced sizes are symbols instead of int
     given = arguments(kind, (1, 1, 3, 3, 2), torch.float32)
