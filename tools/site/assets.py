@@ -63,6 +63,7 @@ SOME_SCRIPTS = {
     'class="ledger-filter"': ("learner/claims.js",),
     'id="progress"': ("learner/store.js", "learner/progress.js"),
     'class="model-writes"': ("writes.js",),
+    'id="judge"': (*LEARNER[:2], "run-editor.js", "run-here.js", "judge.js"),
 }
 # Folds are native <details> (site/folds_and_links.py), code runs in a notebook or by our own
 # worker, not by thebe, and no page has tabs that follow each other.

@@ -55,6 +55,7 @@
         } else if (data.failed) fail(data.failed);
         else if (data.share) mine.told?.(data.share);
         else if (data.model) asked?.hear(data);
+        else if (!job) return; // what is printed or kept meanwhile belongs to no cell
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
         else job.write(data);
@@ -119,7 +120,11 @@
   // What Python's worker is asked that is no code; it is heard until it is done.
   function question(message, hear) {
     return new Promise((resolve, reject) => {
-      const done = (data) => data.model === "done" && resolve(data);
+      const done = (data) => {
+        if (data.model !== "done") return;
+        resolve(data);
+        if (data.fatal) forget();
+      };
       asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
       worker.postMessage(message);
     }).finally(() => (asked = undefined));
@@ -341,5 +346,7 @@
       idle(() => start().catch(() => {})); // if it fails, a press tries again, and says why
     }, { rootMargin: "100% 0px" });
     for (const { box } of cells) near.observe(box);
+    const judge = document.querySelector("#judge");
+    if (judge) near.observe(judge);
   }
 })();
