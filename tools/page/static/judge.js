@@ -1,6 +1,7 @@
 // "Is my attention right?": code that was typed, chosen or came with a link is judged by Python in the page
 // (run-here.js) when the button is pressed, and not before. The address tells what is in the field: nothing, one's
-// own code; #try=…, an example of the page; #z=… or #t=…, the code of a link, which no server is sent.
+// own code; #try=…, an example of the page; #z=… or #t=…, the code of a link, which no server is sent. What is
+// said of a code is shown as text and never as HTML: it may be a stranger's.
 (() => {
   const box = document.querySelector("#judge");
   if (!box || !window.pagePython) return;
