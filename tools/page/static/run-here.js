@@ -36,12 +36,21 @@
 
   const online = (why) => (navigator.onLine ? why : "This device is offline.");
 
+  // Where a stranger's code may run, the page has a policy by which it reaches this site alone. The worker
+  // inherits it only if it comes from a blob.
+  const sealed = document.querySelector('meta[http-equiv="Content-Security-Policy"]');
+  const script = (href) => {
+    if (!sealed) return href;
+    const begin = new Blob([`import ${JSON.stringify(href)};`], { type: "text/javascript" });
+    return URL.createObjectURL(begin);
+  };
+
   function start() {
     if (worker) return worker.ready;
     if (location.protocol === "file:")
       return Promise.reject("Python cannot start in a page opened as a file. Serve the site: make serve");
     const name = hadPython() ? "" : "tells";
-    const mine = new Worker(new URL(address, base), { type: "module", name });
+    const mine = new Worker(script(new URL(address, base).href), { type: "module", name });
     mine.ready = new Promise((resolve, reject) => {
       const fail = (why) => reject(`Python could not be loaded. ${online(why ?? "")}`);
       mine.giveUp = reject;
