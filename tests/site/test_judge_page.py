@@ -21,12 +21,12 @@ EXAMPLES = dict(
     re.findall(r"\{admonition\} ([^\n]+)\n[^\n]*judge-example\n```python\n(.*?)\n```", TEXT, re.S)
 )
 CAUSES = {  # the right one's is None
-    "plain attention, and right": None,
-    "a mask that fills with −1e-12": "mask zeroes scores",
-    "heads that are joined without turning": "heads joined without turning",
-    "a scale of √d_model for √d_k": "√ of the model's width",
-    "a softmax along the wrong axis": "softmax over the heads",
-    "a mask that comes after the softmax": "hidden after the softmax",
+    "Plain attention, and right": None,
+    "A mask that fills with −1e-12": "mask zeroes scores",
+    "Heads that are joined without turning": "heads joined without turning",
+    "A scale of √d_model for √d_k": "√ of the model's width",
+    "A softmax along the wrong axis": "softmax over the heads",
+    "A mask that comes after the softmax": "hidden after the softmax",
 }
 ENDLESS = "def attention(q, k, v):\n    while True:\n        pass\n"
 LOUD = "print('x' * 10**6)\nfor i in range(10_000):\n    print(i)\n\n\n"
@@ -98,13 +98,13 @@ def test_every_example_is_judged_in_the_page_and_nothing_is_fetched_before(form)
     here.page.reload()
     assert not [url for url in asked if "/py/" in url], "before a press"
     names = here.menu.locator("option").all_text_contents()
-    assert names == ["my own code", *EXAMPLES]
+    assert names == ["My own code", *EXAMPLES]
     for title, cause in CAUSES.items():
         here.menu.select_option(title)
         assert here.field.input_value() == EXAMPLES[title]
         said, seconds = here.judge()
         assert said.startswith("Wrong" if cause else "Right"), title
-        assert (cause or "as attention") in said
+        assert (cause or "judged as attention") in said
         print(f"{title}: {seconds:.1f} s")
     lesson = here.verdict.get_by_role("link", name="The equation")
     assert lesson.get_attribute("href") == "equation.html"
@@ -123,11 +123,11 @@ def test_it_fits_and_the_keyboard_suffices(width, form):
     here = form(width=width)
     here.menu.focus()
     here.page.keyboard.press("ArrowDown")
-    assert here.field.input_value() == EXAMPLES["plain attention, and right"]
+    assert here.field.input_value() == EXAMPLES["Plain attention, and right"]
     here.page.keyboard.press("Tab")
     here.page.keyboard.press("Tab")
     assert here.field.evaluate("e => e === document.activeElement")
-    here.menu.select_option("heads that are joined without turning")
+    here.menu.select_option("Heads that are joined without turning")
     here.field.press("Control+Enter")
     here.verdict.wait_for(timeout=SECONDS)
     here.verdict.locator("summary").click()
@@ -183,13 +183,13 @@ def test_a_damaged_link_says_so(fragment, form):
 def test_what_was_typed_survives_also_in_an_example(form):
     here = form()
     here.field.fill("own = 1")
-    here.menu.select_option("a softmax along the wrong axis")
+    here.menu.select_option("A softmax along the wrong axis")
     here.field.fill("changed = 2")
     here.page.wait_for_timeout(600)
     here.page.reload()
     assert here.field.input_value() == "changed = 2"
     here.button("Reset").click()
-    assert here.field.input_value() == EXAMPLES["a softmax along the wrong axis"]
+    assert here.field.input_value() == EXAMPLES["A softmax along the wrong axis"]
     here.menu.select_option("")
     assert here.field.input_value() == "own = 1"
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_judged_is_said(form):
     assert not here.page.workers, "no Python for that"
     said, _ = here.judge("def attention(q, k, v:\n    pass")
     assert "Not judged" in said and "SyntaxError in line 1" in said
-    said, _ = here.judge(LOUD + EXAMPLES["plain attention, and right"])
+    said, _ = here.judge(LOUD + EXAMPLES["Plain attention, and right"])
     assert said.startswith("Right") and "9999" not in here.box.inner_text()
     said, _ = here.judge("def attention(q, k, v):\n    return 'yes'")
     assert said.startswith("Not judged")
@@ -231,7 +231,7 @@ def test_stop_ends_a_loop_and_the_next_press_works(form):
     here.page.get_by_text("Stopped.").wait_for()
     assert 1.5 < time.monotonic() - begun < 20, "two seconds, and a busy machine"
     assert here.field.input_value() == ENDLESS
-    said, _ = here.judge(EXAMPLES["a scale of √d_model for √d_k"])
+    said, _ = here.judge(EXAMPLES["A scale of √d_model for √d_k"])
     assert said.startswith("Wrong")
 
 
@@ -240,7 +240,7 @@ def test_what_never_returns_is_ended(form):
     here.box.evaluate("e => { e.dataset.patience = 5 }")
     said, _ = here.judge(ENDLESS)
     assert "It had not ended after 5 seconds" in said and "loop" in said
-    said, _ = here.judge(EXAMPLES["a scale of √d_model for √d_k"])
+    said, _ = here.judge(EXAMPLES["A scale of √d_model for √d_k"])
     assert said.startswith("Wrong")
 
 

@@ -154,14 +154,14 @@
     const { verdict: what, name, kind: as, why, convention = {}, findings = [], words, seconds } = report;
     clear();
     verdict.dataset.verdict = what;
-    const about = name ? ` ${name}${as ? `, as ${as}` : ""}` : "";
-    verdict.append(make("p", { className: "judge-head" }, make("strong", {}, HEADS[what] ?? what), about));
+    const about = name ? [": ", make("code", {}, name), ...(as ? [`, judged as ${as}`] : [])] : [];
+    verdict.append(make("p", { className: "judge-head" }, make("strong", {}, HEADS[what] ?? what), ...about));
     if (what === "not judged" && why) verdict.append(make("p", {}, why));
     const found = Object.entries(convention);
     if (findings.length) verdict.append(make("ul", { className: "judge-findings" }, ...findings.map(finding)));
     if (found.length) {
       const rows = found.map(([title, value]) => [make("dt", {}, title), make("dd", {}, String(value))]);
-      verdict.append(make("p", { className: "judge-more" }, "What was found out:"), make("dl", {}, ...rows.flat()));
+      verdict.append(make("p", { className: "judge-more" }, "What was found out about how it is called:"), make("dl", {}, ...rows.flat()));
     }
     if (words) {
       const text = make("pre", { tabIndex: 0 }, words);
