@@ -168,6 +168,7 @@
       verdict.append(make("details", {}, make("summary", {}, "The same as text"), text));
     }
     verdict.hidden = false;
+    verdict.firstElementChild.scrollIntoView({ block: "nearest" });
     say(seconds ? `Done, in ${seconds.toFixed(1)} s.` : "Done.");
   }
 
