@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge import beyond, masks, precise, projections, properties, reading
-from attention_src.judge.bands import ALL, BANDS, CAUSAL, MISTAKEN
+from attention_src.judge.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
 from attention_src.judge.layouts import in_words, placed
 from attention_src.judge.oracle import Mistake, attend, softmax, written
 from attention_src.judge.report import Draft
 from attention_src.judge.trying import How, Trial, Trier, same
 
-PATIENCE = 4.0  # seconds that may go into several mistakes at once
+FEW = 3  # ways of calling that are looked at first
+PATIENCE = 3.0  # seconds that may go into several mistakes at once
 MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and three are tried
 
 
@@ -69,7 +70,11 @@ def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
     if why := properties.not_the_same_twice(t, ran[0]):
         t.draft.why = why
         return
-    if t.draft.keys() or _mistaken(t, ran, 0) or _mistaken(t, ran, 1):
+    if t.draft.keys() or _mistaken(t, ran, 0) or _mistaken(t, ran[:FEW], 1):
+        return
+    if not lucky and any(_read(t, how) for how in ran[:FEW]):
+        return
+    if _mistaken(t, ran[FEW:], 1):
         return
     if lucky:
         how, trial, t.band = lucky
@@ -78,13 +83,10 @@ def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
         _taken(t, how, trial, [])
         return
-    for how in ran[:3]:
-        if t.right is attend and (trial := reading.read(t, how)):
-            _taken(t, how, trial, [])
-            return
     if t.kind == "tiled" and _tile_mistake(t, ran):
         return
-    if _mistaken(t, ran, 2) or _mistaken(t, ran, 3):
+    until = time.monotonic() + PATIENCE
+    if _mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until):
         return
     t.band, t.lines = ALL, t.own
     if t.callee.unknown:
@@ -96,10 +98,17 @@ def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
 
 
-def _mistaken(t: Trier, ran: list[How], at_once: int) -> bool:
+def _read(t: Trier, how: How) -> bool:
+    """Whether its scores could be read off, and it does as they say."""
+    trial = reading.read(t, how) if t.right is attend else None
+    if trial:
+        _taken(t, how, trial, [])
+    return trial is not None
+
+
+def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> bool:
     """Look for so many declared mistakes that explain together what it gives."""
     known = [m for m in t.mistakes if at_once == 1 or not m.of_mask]
-    until = time.monotonic() + PATIENCE
     for how in ran[: MOST[at_once]]:
         for t.band, made in product(BANDS if at_once < 3 else [ALL], combinations(known, at_once)):
             idle = t.band == ALL and any(m.of_mask for m in made)
@@ -107,7 +116,7 @@ def _mistaken(t: Trier, ran: list[How], at_once: int) -> bool:
                 t.own = t.lines
                 _taken(t, how, t.case(how)[0], list(made))  # type: ignore[arg-type]
                 return True
-            if at_once > 1 and time.monotonic() > until:
+            if time.monotonic() > until:
                 return False
     t.band = ALL
     return False

@@ -1,5 +1,6 @@
 """Which keys a function lets each query see by itself."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,13 @@ class Band(NamedTuple):
     back: float = INF
     first: bool = False
 
+    @functools.cache  # noqa: B019 - bands are few
     def seen(self, n_q: int, n_k: int) -> np.ndarray:
-        """True where a query sees a key, [n_q, n_k]."""
+        """True where a query sees a key, [n_q, n_k]; read only."""
         away = np.arange(n_k) - np.arange(n_q)[:, None] - (0 if self.first else n_k - n_q)
-        return (away <= self.ahead) & (away >= -self.back)
+        seen = (away <= self.ahead) & (away >= -self.back)
+        seen.flags.writeable = False
+        return seen
 
 
 ALL = Band("")

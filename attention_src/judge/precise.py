@@ -1,7 +1,6 @@
 """Fewer bits, and gradients."""
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np

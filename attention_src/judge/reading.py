@@ -13,7 +13,7 @@ from attention_src.judge.bands import ALL, CAUSAL, window
 from attention_src.judge.trying import How, Trial, Trier
 
 Array = np.ndarray
-CAPS = np.geomspace(0.1, 1000, 4000)
+CAPS = np.geomspace(0.1, 1000, 300)
 
 
 @dataclass
@@ -148,8 +148,8 @@ def _curve(found: Scores, odd: Array, s: Array, seen: Array, small: Any) -> tupl
         return float(np.abs(_centred(cap * np.tanh(a * s / cap), seen) - odd).max())
 
     cap = min(CAPS, key=off)
-    for step in (1e-3, 1e-5, 1e-7):
-        cap = min((cap * (1 + i * step) for i in range(-100, 101)), key=off)
+    for step in (1e-3, 5e-5, 2e-6):
+        cap = min((cap * (1 + i * step) for i in range(-40, 41)), key=off)
     cap = round(cap, 2) if abs(cap - round(cap, 2)) < 1e-2 * cap else cap
     found.lines.append(f"s = q @ k.swapaxes(-1, -2) * scale; s = {cap!r} * np.tanh(s / {cap!r})")
     found.words.append(f"softcapped with {cap:g}")
