@@ -10,7 +10,7 @@ import pytest
 from built_site import HTML, ROOT
 from test_accessibility import OF_COLOUR, go_dark, violations
 
-from attention_src.judge import judge_source
+from attention_src.judge.alone import judge_alone
 from tools.book.chapters import Book
 from tools.site import llms
 
@@ -83,12 +83,13 @@ def form(open_page):
     return lambda fragment="", **options: Form(open_page(PAGE + fragment, **options))
 
 
-def test_each_example_has_its_verdict_outside_the_page():
+def test_each_example_has_its_verdict_outside_the_page(tmp_path):
     assert EXAMPLES.keys() == CAUSES.keys()
     for title, code in EXAMPLES.items():
-        report = judge_source(code)
-        assert report.cause == CAUSES[title], report
-        assert report.verdict == ("wrong" if CAUSES[title] else "right"), report
+        (tmp_path / "example.py").write_text(code, "utf-8")
+        report = judge_alone(str(tmp_path / "example.py"))
+        assert report["cause"] == CAUSES[title], report
+        assert report["verdict"] == ("wrong" if CAUSES[title] else "right"), report
 
 
 def test_every_example_is_judged_in_the_page_and_nothing_is_fetched_before(form):
