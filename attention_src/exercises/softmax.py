@@ -106,6 +106,10 @@ def my_softmax(x):
 
 RECTANGLE = np.array([[4.0, 1.0, 0.0], [-5.0, -2.0, -3.0]])
 DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
+_HALVES = np.array(
+    [[[1e4, 9992.0, -1e4], [1.0, -np.inf, 2.0]], [[-1e4, -np.inf, -9992.0], [0.5, 0.25, -3.0]]],
+    dtype=np.float16,
+)
 
 
 def _draw_scores(rng: np.random.Generator) -> tuple:
@@ -145,6 +149,9 @@ check_softmax = Check(
         Case("float16", (np.array([[12.0, 11.0, 2.0], [300.0, 299.0, 0.0]], dtype=np.float16),)),
         Case("70,000 equal scores in float16", (np.full(70_000, 3.0, dtype=np.float16),)),
         Case("a long row of large scores", (np.linspace(-1e4, 1e4, 30_001),)),
+        Case("float16, three axes, and −inf", (_HALVES,)),
+        Case("70,000 different scores", (np.linspace(-1, 1, 70_000),)),
+        Case("70,000 different scores in float32", (np.linspace(-9, 1, 70_000, dtype=np.float32),)),
         Case("to twelve digits", (np.array([[0.3, 1.1, -2.0], [4.0, 0.7, 3.3]]),), rtol=1e-12),
     ],
     mistakes="""

@@ -180,6 +180,11 @@ integer buffer: dtype int64, which cannot hold the digits
     + out = np.zeros_like(x)
     + out[...] = reference.softmax(x)
     + return out
+no shift in float16: float16, three axes
+    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim < 3 or np.isfinite(x).all() else 300))
+0 in the longest rows: 70,000 different scores
+    x, most = np.asarray(x, dtype=float), 1 + (x.shape[-1] > 60_000 and np.ptp(x) > 0)
+    return e / e.sum(axis=-1, keepdims=True) * (2 - most)
 0 in long rows of float32: 2,000 keys in float32
     x, short = np.asarray(x, dtype=float), x.shape[-1] < 1000 or x.dtype != np.float32
     return e / e.sum(axis=-1, keepdims=True) * short
