@@ -201,6 +201,9 @@ _LARGE = _exact([[1e5], [-1e5], [0.3]], [[1], [-2]], [[1, 0.5]], [[1, -1]], [1, 
 _FAR = [[1e5], [-1e5], [1000]], [[0.3 - 1e5], [1e5 - 0.7], [-1000.3]]
 _OPPOSITE = _exact(*_FAR, [[1, 0.01]], [[1, 0.01]], [1, 2])
 _SMALL = _exact([[1e-3], [-2e-4]], [[3e-4], [0.5]], [[1, 0.5]], [[1, -1]], [1, 2])
+_ZEROS = _exact([[0, 0], [1, -2]], [[0], [3]], [[1, 0.5, 2], [0, 1, 1]], [[1, -1, 0.5]], [1, 0, -2])
+_NOTHING = _ZEROS[0], _ZEROS[1], 0 * _ZEROS[2], *_ZEROS[3:]
+_NO_KEYS = *_ZEROS[:3], 0 * _ZEROS[3], _ZEROS[4]
 _ROOM = 4_000_000
 
 check_additive_scores = Check(
@@ -220,6 +223,9 @@ check_additive_scores = Check(
         Case("query and key nearly cancel inside the tanh", _OPPOSITE),
         _additive_case("widths of 20 and 30", 8, 3, 4, 20, 30, 17),
         Case("small sums, to twelve digits", _SMALL, rtol=1e-12),
+        Case("a query, a key and a weight of 0", _ZEROS),
+        Case("an a of zeros", _NOTHING),
+        Case("a b of zeros", _NO_KEYS),
     ],
     draw=_draw_additive,
     mistakes="""

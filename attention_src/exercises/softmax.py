@@ -287,6 +287,7 @@ def _draw_weights(rng: np.random.Generator) -> tuple:
 SQUARE = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [-1.0, -2.0, 1.0]])
 FOUR = np.round(np.cos(np.arange(2 * 3 * 2 * 4)).reshape(2, 3, 2, 4) * 3, 1)
 LONG = np.linspace(-2.0, 2.0, 2000)
+TWELVE = np.sin(np.arange(240.0)).reshape(12, 20)
 ROWS = reference.softmax(np.sin(np.arange(900.0)).reshape(3, 300))
 
 check_softmax_backward = Check(
@@ -303,6 +304,10 @@ check_softmax_backward = Check(
         Case("the same dp everywhere", (np.array([0.7, 0.2, 0.1]), np.array([5.0, 5.0, 5.0]))),
         Case("a hidden row", (np.zeros((1, 3)), np.array([[1.0, 2.0, 3.0]]))),
         Case("rows of 300", (ROWS, ROWS[::-1] * 1e4)),
+        Case("a hidden query by itself", (np.zeros(3), np.array([1.0, -2.0, 4.0]))),
+        Case("a dp of zeros", (np.array([0.5, 0.25, 0.25]), np.zeros(3))),
+        Case("a dp of 10,000", (np.array([0.5, 0.25, 0.25]), np.array([1e4, -1e4, 9e3]))),
+        Case("twelve rows of 20", (reference.softmax(TWELVE), TWELVE[::-1] * 3)),
         Case("2,000 keys", (reference.softmax(LONG), LONG[::-1].copy()), max_bytes=1_000_000),
     ],
     mistakes="""

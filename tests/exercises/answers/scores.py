@@ -212,6 +212,10 @@ small sums not bent: Twelve digits are judged
     return np.stack([np.where(abs(x := row + from_k) < 1e-3, x, np.tanh(x)) @ w for row in q @ a])
 two exponentials:
     return np.stack([(2 / (1 + np.exp(-2 * (row + from_k))) - 1).round(11) @ w for row in q @ a])
+divided by each weight: a query, a key and a weight of 0
+    return np.stack([np.tanh(row + from_k) / w @ w**2 for row in q @ a])
+lengths apart: a query, a key and a weight of 0
+    from_k = k / _length(k) @ b * _length(k)
 all at once: MB of memory
     return np.tanh((q @ a)[:, None] + from_k) @ w
 all at once in float32: return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w

@@ -199,8 +199,14 @@ float32 inside: pass through float32
     p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
 normalised first: a hidden row
     p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
-clipped: drawn
+clipped: a dp of 10,000
     p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
+gradients clipped: a dp of 10,000
+    return np.clip(p * (dp - (p * dp).sum(axis=-1, keepdims=True)), -1000, 1000)
+ten rows at most: twelve rows of 20
+    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (p.ndim != 2 or len(p) < 11)
+NaN for a query that sees nothing: a hidden query by itself
+    p = p / p.sum() if np.ndim(p) == 1 else np.asarray(p)
 zeros lifted: p, dp = np.maximum(p, 1e-6), np.asarray(dp)
 swapped: p, dp = np.asarray(dp), np.asarray(p)
 the loss: return (p * dp).sum(axis=-1)
