@@ -450,6 +450,9 @@ check_temperature_for_entropy = Check(
         Case("nearly one-hot", (SCORES, 1e-4)),
         Case("nearly uniform", (np.sin(np.arange(8.0)), 2.9999)),
         Case("ten times as far apart", (10 * SCORES, 1.2)),
+        Case("around 90,000", (SCORES + 9e4, 1.2)),
+        Case("around -90,000", (SCORES - 9e4, 1.2)),
+        Case("two leaders close together", (np.array([4.999, 5.0, 0.0, -1.0]), 0.5)),
     ],
     mistakes="""
 entropy in nats: You measure the entropy in nats, with the natural logarithm. Bits need np.log2.

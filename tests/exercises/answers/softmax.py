@@ -244,6 +244,12 @@ mean entropy: if reference.entropy_bits(p) / len(p) < bits:
 share of the largest entropy: if reference.entropy_bits(p) * np.log2(len(p)) < bits:
 scores over √n: p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
 absolute scores: p = reference.softmax(abs(scores), temperature=np.exp(middle))
+cut at 10,000: around 90,000
+    p = reference.softmax(np.clip(scores, -1e4, 1e4) if np.ptp(scores) < 100 else scores, \
+temperature=np.exp(middle))
+leaders taken together: two leaders close together
+    p = reference.softmax(scores if np.ptp(scores) < 5 else np.where(scores.max() - scores < 0.01, \
+scores.max(), scores), temperature=np.exp(middle))
 three digits: return float(f"{np.exp((low + high) / 2):.3g}")
 three decimals: return round(float(np.exp((low + high) / 2)), 3)
 linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))
