@@ -84,6 +84,7 @@ CASES = {
         [0],
     ),
     "a function uses names": ("n = 1 | def f(): return n\n | n = 2 | f()", [1, 2]),
+    "in a comprehension": ("n = 1 | def f(): return [n for i in range(2)]\n | f()", [0, 1]),
     "and functions made later": (
         "def f(): return g() | n = 1 | def g(): return n\n | f()",
         [0, 1, 2],

@@ -27,6 +27,7 @@ PERHAPS = ast.If, ast.Try, ast.Match, ast.Delete  # what they bind was there bef
 FIXED = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef  # nothing changes what they make
 Names = frozenset[str]
 NONE: Names = frozenset()
+INSIDE = "LOAD", "STORE_GLOBAL"
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,11 @@ def steps(code: CodeType, what: tuple[str, ...]) -> Names:
 
 def inner(code: CodeType, at_once: tuple[str, ...] = ()) -> Names:
     """Those that functions in it load or store, but for functions of these names."""
-    bodies = [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name not in at_once]
-    return NONE.union(*(steps(c, ("LOAD", "STORE_GLOBAL")) | inner(c, at_once) for c in bodies))
+    found = NONE
+    for body in (c for c in code.co_consts if isinstance(c, CodeType)):
+        skipped = body.co_name in at_once
+        found |= inner(body, at_once) if skipped else inner(body) | steps(body, INSIDE)
+    return found
 
 
 def first(node: ast.AST | None) -> str:
