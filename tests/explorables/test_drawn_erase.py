@@ -38,9 +38,7 @@ def test_what_is_gone_and_how_far_it_turns(left_short, stretched):
         assert other.now["left"] == KEPT["shares"][s]
 
 
-def test_the_arrow_stands_at_its_angle_and_bars_are_as_high_as_their_weights(
-    left_short, stretched
-):
+def test_the_arrow_stands_at_its_angle_and_bars_are_as_high_as_their_weights(left_short, stretched):
     for figure, full in ((left_short, 0.6), (stretched, 1)):
         for one in figure[::5]:
             weights = np.where(one.now["out"], WEIGHTS, one.now["left"])
