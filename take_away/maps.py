@@ -3,7 +3,7 @@ from torch import nn
 
 
 class Maps:
-    """with Maps(model) as maps: model(x); maps[name] is (B, H, n_q, n_k)."""
+    """with Maps(model) as maps: model(x); maps[name] is (B, H, n_q, n_k)"""
 
     def __init__(self, model):
         self.model, self.weights, self.handles = model, {}, []

@@ -71,9 +71,11 @@ def turned(model: MiniLM, sentence: str, gone: Any, *, stretch: bool = False) ->
     Raises:
         ValueError: gone does not fit the sentence
     """
-    p = erase(model.trace(sentence).weights, gone, stretch=stretch)
+    trace = model.trace(sentence)
+    p = erase(trace.weights, gone, stretch=stretch)
     new = {(layer, h): p[layer, h] for layer in range(N_LAYERS) for h in range(N_HEADS)}
-    return degrees(model.embed(sentence, replace=new), model.embed(sentence))
+    mean = trace.layers[-1].mean(axis=0)
+    return degrees(model.embed(sentence, replace=new), mean / np.linalg.norm(mean))
 
 
 def subsets(n: int) -> Bool[np.ndarray, "subsets n"]:
