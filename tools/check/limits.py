@@ -32,6 +32,7 @@ LESSONS: tuple[str, ...] = (
         "projections",
         "masking",
         "multihead",
+        "gradients",
         "maps",
         "kvcache",
     ),
