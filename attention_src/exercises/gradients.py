@@ -68,7 +68,7 @@ check_by_hand = Ladder("by_hand", [
         tuple(-DS): "The sign: dp minus delta, not delta minus dp.",
         (0, -8): "This is p dp. Subtract delta from dp first.",
         (8, -24): "This is dp minus delta. Multiply by p.",
-        (-6, -14): "You added delta. Subtract it.",
+        (-6, -10): "You added delta. Subtract it.",
     }),
     _Rung("f", "the first entry of dq", DQ, {
         2 * DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
@@ -311,7 +311,7 @@ def _why_wrong(rows: Array) -> str:
         return f"{said} All are right, but not yet sure.{pull} Take longer steps in the end."
     left = np.prod(1 - rates * decays)
     if not decays.any() and (scales >= 0.25).all():
-        why = "You changed the steps alone. Steps of any length follow the keys that are heard."
+        why = "You changed the steps alone. In so few steps they follow the keys that are heard."
     elif not decays.any():
         why = "At 1/4 the scores of long vectors are large again. Shrink the vectors."
     elif left > 0.5:

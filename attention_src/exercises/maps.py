@@ -12,9 +12,9 @@ Array = np.ndarray
 # --- A role as a score ------------------------------------------------------------------------
 
 
-def my_previous_token_score(p):
-    i = np.arange(2, p.shape[-1] - 1)  # words with a word before them
-    return p[..., i, i - 1].mean(axis=-1)
+def my_next_token_score(p):
+    i = np.arange(1, p.shape[-1] - 2)  # words with a word after them
+    return p[..., i, i + 1].mean(axis=-1)
 
 
 # Each mistake below gives a different score for this map.
@@ -32,42 +32,42 @@ def _draw_map(rng: np.random.Generator) -> tuple:
     return (any_weights(rng, (*any_shape(rng, fewest=1, most=4, longest=3)[1:], n, n)),)
 
 
-check_previous_token_score = Check(
-    "previous_token_score",
-    my_previous_token_score,
-    asks="f(p [..., n, n]) -> [...], the mean weight of a word on the word before it",
+check_next_token_score = Check(
+    "next_token_score",
+    my_next_token_score,
+    asks="f(p [..., n, n]) -> [...], the mean weight of a word on the word after it",
     cases=[
-        Case("a perfect previous-token head", (np.eye(5, k=-1) + np.diag([1.0, 0, 0, 0, 0]),)),
+        Case("a perfect next-token head", (np.eye(5, k=1) + np.diag([0, 0, 0, 0, 1.0]),)),
         Case("[CLS], three words, [SEP]", (np.array(_TENTHS) / 10,)),
         Case("3 heads at once", (_weights(3, 7, 7),)),
         Case("2 layers of 3 heads", (_weights(2, 3, 5, 5),)),
         Case("one layer of one head", (_weights(1, 1, 6, 6),)),
-        Case("one word has a word before it", (_weights(4, 4),)),
+        Case("one word has a word after it", (_weights(4, 4),)),
     ],
     draw=_draw_map,
     mistakes="""
-transposed: You read p[i - 1, i]: that is how much a word looks at the NEXT one. Rows are queries, \
-so the previous token is p[i, i - 1].
-    return p[..., i - 1, i].mean(axis=-1)
-special tokens counted: You took the whole diagonal. Its first entry is the first word looking at \
-[CLS], its last is [SEP] looking at the last word; neither is a word with a word before it.
-    i = np.arange(1, p.shape[-1])
-first word counted: You counted the first word, and what stands before it is [CLS]. Start at i = 2.
+transposed: You read p[i + 1, i]: that is how much a word looks at the one BEFORE it. Rows are \
+queries, so the next token is p[i, i + 1].
+    return p[..., i + 1, i].mean(axis=-1)
+special tokens counted: You took the whole diagonal. Its first entry is [CLS] looking at the first \
+word, its last is the last word looking at [SEP]; neither is a word that looks at a word.
+    i = np.arange(0, p.shape[-1] - 1)
+last word counted: You counted the last word, and what stands behind it is [SEP]. End at i = n - 3.
     i = np.arange(1, p.shape[-1] - 1)
-[SEP] counted: You counted [SEP] as a query. The last word is i = n - 2.
-    i = np.arange(2, p.shape[-1])
-own token: You read p[i, i]: how much a word looks at itself. The word before it is i - 1.
+[CLS] counted: You counted [CLS] as a query. The first word is i = 1.
+    i = np.arange(0, p.shape[-1] - 2)
+own token: You read p[i, i]: how much a word looks at itself. The word after it is i + 1.
     return p[..., i, i].mean(axis=-1)
 sum instead of mean: You added the weights up. Divide by the number of words, or long texts score \
 more.
-    return p[..., i, i - 1].sum(axis=-1)
+    return p[..., i, i + 1].sum(axis=-1)
 all heads averaged: You averaged over the heads too. Average the last axis only: one score per map.
-    return p[..., i, i - 1].mean()
-largest key counted: You counted how often the previous token gets the largest weight. The score \
-is the weight itself, averaged.
-    return (p.argmax(axis=-1)[..., i] == i - 1).mean(axis=-1)
-divided by n: You divided by all n tokens. Only n - 3 words have a word before them.
-    return p[..., i, i - 1].sum(axis=-1) / p.shape[-1]
+    return p[..., i, i + 1].mean()
+largest key counted: You counted how often the next token gets the largest weight. The score is \
+the weight itself, averaged.
+    return (p.argmax(axis=-1)[..., i] == i + 1).mean(axis=-1)
+divided by n: You divided by all n tokens. Only n - 3 words have a word after them.
+    return p[..., i, i + 1].sum(axis=-1) / p.shape[-1]
 """,
 )
 

@@ -161,7 +161,7 @@ small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq
         "all at once": (steps(lambda t: (1, 1, 0.25)), "nothing is left of the vectors"),
         "no step": (steps(lambda t: (0, 0.5, 0.25)), "Your rates are 0"),
         "too short in the end": (
-            steps(lambda t: (1, 0.75, 0.25) if t == 0 else (2, 0, 0.25)),
+            steps(lambda t: (1, 0.75, 0.25) if t == 0 else (4, 0, 0.25)),
             "Take longer steps in the end",
         ),
         "climbing": (steps(lambda t: (-1, 0, 0.25)), "are not negative"),

@@ -36,10 +36,10 @@ class Lead:
 GIVEN = {"lead": Lead(), "pairs": PRONOUNS, "preference": preference}
 
 RIGHT = {
-    ex.check_previous_token_score: """
-diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
-trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
-einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
+    ex.check_next_token_score: """
+diagonal: return np.diagonal(p, 1, -2, -1)[..., 1:-1].mean(-1)
+trace: return np.trace(p[..., 1:-2, 2:-1], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
+einsum: return np.einsum("...ii->...i", p[..., 1:-2, 2:-1]).mean(-1)
 """,
     ex.check_induction_score: """
 by shift:
@@ -55,14 +55,14 @@ by bits:
 }
 
 SLY = {
-    ex.check_previous_token_score: """
-median: return np.median(p[..., i, i - 1], axis=-1)
+    ex.check_next_token_score: """
+median: return np.median(p[..., i, i + 1], axis=-1)
 first map: shape
-    return (p if p.ndim == 2 else p[0])[..., i, i - 1].mean(axis=-1)
-20 tokens at most: i = np.arange(2, min(p.shape[-1], 20) - 1)
-all pairs of words: return p[..., 2:-1, 1:-2].mean(axis=(-1, -2))
-above even: return p[..., i, i - 1].mean(axis=-1) - 1 / p.shape[-1]
-without [CLS] and [SEP]: return (p[..., i, i - 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
+    return (p if p.ndim == 2 else p[0])[..., i, i + 1].mean(axis=-1)
+20 tokens at most: i = np.arange(1, min(p.shape[-1], 20) - 2)
+all pairs of words: return p[..., 1:-2, 2:-1].mean(axis=(-1, -2))
+above even: return p[..., i, i + 1].mean(axis=-1) - 1 / p.shape[-1]
+without [CLS] and [SEP]: return (p[..., i, i + 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
 """,
     ex.check_induction_score: """
 capitals ignored: capitals are other tokens
