@@ -15,6 +15,7 @@ import numpy as np
 
 from attention_src.judge import beyond, masks, precise, projections, properties, reading
 from attention_src.judge.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
+from attention_src.judge.layers import OURS
 from attention_src.judge.layouts import in_words, placed
 from attention_src.judge.oracle import Mistake, attend, softmax, written
 from attention_src.judge.repeats import repeater, repeats
@@ -146,6 +147,7 @@ def _tile_mistake(t: Trier, ran: list[How]) -> bool:
 
 def _never_ran(t: Trier) -> str:
     """Why it never ran."""
+    t.errors = [x for x in t.errors if OURS not in x] or t.errors
     own = [x for x in t.errors if re.search("TypeError|AttributeError|NameError", x)]
     said = f"It never ran; for example {(own + t.errors)[0]}" if t.errors else "It never ran."
     if t.callee.unknown:

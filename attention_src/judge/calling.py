@@ -27,6 +27,11 @@ class Config:
     def __init__(self, sizes: dict[str, int]) -> None:
         self._sizes = sizes
 
+    @property
+    def sizes_of_axes(self) -> dict[str, int]:
+        """Of heads and their width, under names that say so."""
+        return {"num_heads": self._sizes["H"], "num_kv_heads": self._sizes["G"]}
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
