@@ -136,7 +136,7 @@ class Callee:
     @property
     def unknown(self) -> list[str]:
         """The arguments that must be given and that nobody can guess."""
-        taken = [*self.names.values(), *self.given, *CONFIGS]
+        taken = [*(name for r, name in self.names.items() if r), *self.given, *CONFIGS]
         needed = (p.name for p in self.parameters if p.default is p.empty)
         return [name for name in needed if not role(name) and name not in taken]
 

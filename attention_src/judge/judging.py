@@ -124,10 +124,14 @@ def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
 def _arguments(f: Any) -> set[str]:
     """The names that f or its __init__ takes; none if it takes any."""
     found: set[str] = set()
-    for g in (f, getattr(f, "forward", None), getattr(f, "__call__", None)):  # noqa: B004
+    inner = [getattr(f, "forward", None)]
+    if not inspect.isroutine(f) and not inspect.isclass(f):
+        inner = inner if inner[0] else [type(f).__call__]
+    for g in (f, *inner):
         with contextlib.suppress(TypeError, ValueError):
             several = inspect.signature(g).parameters.values()  # type: ignore[arg-type]
-            if g is not type(f).__call__ and any(p.kind is p.VAR_KEYWORD for p in several):
+            module = g is f and inner[0] is not None and not inspect.isclass(f)
+            if not module and any(p.kind is p.VAR_KEYWORD for p in several):
                 return set()
             found |= {p.name for p in several}
     return found
