@@ -10,12 +10,12 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge.attention import attention
-from attention_src.judge.cache import cache as judge_cache
-from attention_src.judge.makers import mask as judge_mask
+from attention_src.judge.calls.trying import FORMATS
+from attention_src.judge.kinds.attention import attention
+from attention_src.judge.kinds.cache import cache as judge_cache
+from attention_src.judge.kinds.makers import mask as judge_mask
+from attention_src.judge.kinds.rope import rope
 from attention_src.judge.report import Draft, Report
-from attention_src.judge.rope import rope
-from attention_src.judge.trying import FORMATS
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.memory import warm_up, with_peak
-from attention_src.judge.bands import ALL
-from attention_src.judge.calling import role
-from attention_src.judge.layouts import decode
-from attention_src.judge.oracle import attend, written
-from attention_src.judge.trying import Trial, Trier, same, see_some
+from attention_src.judge.calls.bands import ALL
+from attention_src.judge.calls.calling import role
+from attention_src.judge.calls.layouts import decode
+from attention_src.judge.calls.oracle import attend, written
+from attention_src.judge.calls.trying import Trial, Trier, same, see_some
 
 
 def _cases(t: Trier, seed: int, scale: float = 1.0) -> list[tuple[Trial | None, Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee
-from attention_src.judge.parts import (
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.parts import (
     as_it_came,
     find_parts,
     head_sizes,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Config, role
+from attention_src.judge.calls.calling import Config, role
 
 WORD = r"w?([qkv])(s|lin|uery|ueries|ey|eys|alue|alues)?"  # in the name of a projection
 FUSED = "qkv|kqv|c_attn|in_proj|query_key|kv(?!_)"

@@ -90,7 +90,7 @@ class Callee:
         self.sizes, self.given, self.eye, self.direct, self.tied = sizes, given, None, False, False
         inner = None
         if inspect.isclass(f) and hasattr(f, "apply") and hasattr(f, "backward"):  # torch's
-            inner, made = f.forward, f
+            inner, made = getattr(f, "forward", None), f
             f = lambda **a: made.apply(*a.values())  # noqa: E731
         elif inspect.isclass(f):
             f = self._make(f)
