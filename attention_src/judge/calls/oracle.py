@@ -41,6 +41,11 @@ def on_rows(visible, s):  # a mask of keys, laid on the queries
     return np.broadcast_to(visible, s.shape)[..., :1, : s.shape[-2]].swapaxes(-1, -2)
 
 
+def moved(visible, by):  # lengths that are off by one
+    length = visible.sum(axis=-1, keepdims=True) + by
+    return np.arange(visible.shape[-1]) < length
+
+
 def other_text(visible, s):  # masks repeated head by head for scores that lie text by text
     B, H = s.shape[:2]
     return np.broadcast_to(visible, s.shape)[np.arange(B * H) % B, 0].reshape(s.shape)

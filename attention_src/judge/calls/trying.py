@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, Band
-from attention_src.judge.calls.calling import Callee, role
+from attention_src.judge.calls.calling import Callee, parameters, role
 from attention_src.judge.calls.frameworks import Convert, frameworks
 from attention_src.judge.calls.layers import ORDERS, Layer
 from attention_src.judge.calls.layouts import Array, Sizes, absent, decode, encode, in_words, placed
@@ -86,10 +86,11 @@ class Trier:
         self.axes, self.out_axes = QKV, "BHqe"
         if kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
-        self.sizes = SIZES | OTHER_SIZES.get(kind, {}) | asked["sizes"]
-        known = LAYOUTS.get(kind, LAYOUTS["attention"])
+        self.layer = is_layer(f, kind)
+        wide = OTHER_SIZES["multihead"] if self.layer else {}
+        self.sizes = SIZES | OTHER_SIZES.get(kind, {}) | wide | asked["sizes"]
+        known = LAYOUTS.get("multihead" if self.layer else kind, LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known
-        self.layer = kind == "multihead" and (hasattr(f, "parameters") or hasattr(f, "forward"))
         self.callee = (Layer if self.layer else Callee)(f, self.sizes, asked["given"])
         names = self.callee.names
         if kind == "multihead" and not self.layer and "x" in names and "q" not in names:
@@ -215,8 +216,8 @@ class Trier:
             arrays, see, trial, _ = self.kept[key]
             if trial is None:
                 return False
-            right = self._right(how, arrays, see, seed, masked)
-            if not same(trial, right, nan=masked):
+            right, rows = self._right(how, arrays, see, seed, masked), self.seen(how.sizes).any(-1)
+            if right is None or not same(trial.o[:, :, rows], right[:, :, rows], nan=masked):
                 return False
         return True
 
@@ -266,6 +267,14 @@ class Trier:
             there = all(a in base.layout for a in axes if a in "BH")
             if (form == "lengths") == ("k" not in axes) and there:
                 yield replace(base, mask=(axes, form))
+
+
+def is_layer(f: Any, kind: str) -> bool:
+    """Whether it projects one input, or is asked to be judged as a layer."""
+    if (not hasattr(f, "parameters") and not hasattr(f, "forward")) or kind == "softmax":
+        return False
+    names = parameters(f.forward) if hasattr(f, "forward") else []
+    return kind == "multihead" or not {"q", "k", "v"} <= {role(p.name) for p in names}
 
 
 def see_some(how: How, seed: int) -> Array:

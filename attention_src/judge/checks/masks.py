@@ -103,7 +103,8 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     """The mistake that explains what it does with its mask."""
     t.lines, by_itself = t.own, t.band
     if any(same(t.case(how, see_some(how, 0))[0], t.case(how)[1]) for how in ran):
-        return t.draft.add("mask not used" if t.band == ALL else "mask without effect", name)
+        idle = t.band != ALL or name != t.callee.masks[0]
+        return t.draft.add("mask without effect" if idle else "mask not used", name)
     known = (m for m in t.mistakes if m.of_mask and m.name != "mask not used")
     for m, how in product(known, ran):
         if t.fits(how, [m], masked=True):
@@ -118,6 +119,11 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
         if not ran and error.startswith(("AttributeError", "NameError", "UnboundLocalError")):
             t.draft.add("fails with a mask", name, error)
         else:
-            t.draft.add("mask not understood", name, "" if ran else f"; {error}")
+            tables = {h.mask[1] for h in ran if "qk" in h.mask[0] and "q" in h.mask[0]}
+            sure = "mask" in name and len(tables) > 3 and not t.asked["mask"]
+            if sure or ("len" in name and any(h.mask[1] == "lengths" for h in ran)):
+                t.draft.add("mask wrong", name)
+            else:
+                t.draft.add("mask not understood", name, "" if ran else f"; {error}")
     t.band = by_itself
     return None
