@@ -128,6 +128,8 @@ def lengths(t: Trier) -> None:
             if trial is None:
                 return t.draft.add("fails at some lengths", n_q, n_k, t.last)
             if right is not None and not same(trial, right):
+                if t.kind == "tiled" and n_k > 8:
+                    return t.draft.add("tiles not joined")
                 return t.draft.add("some lengths", n_q, n_k, f"{np.abs(trial.o - right).max():.2g}")
     return None
 

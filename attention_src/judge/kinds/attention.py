@@ -15,6 +15,7 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
 from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
+from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.layouts import in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
@@ -24,7 +25,7 @@ from attention_src.judge.kinds.repeats import repeater, repeats
 from attention_src.judge.report import Draft
 
 FEW = 3  # ways of calling that are looked at first
-PATIENCE = 1.0  # seconds that may go into several mistakes at once
+PATIENCE = 0.6  # seconds that may go into several mistakes at once
 MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and three are tried
 
 
@@ -34,6 +35,10 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         return repeats(callee, draft, asked)
     t = Trier(f, draft.kind, draft, asked)
     ran, lucky = _right_way(t)
+    dropout = t.callee.names.get("dropout")
+    if dropout and not ran and "'float' object is not callable" in str(t.errors):  # a module
+        t.callee.given = t.callee.given | {dropout: None}
+        ran, lucky = (ran, lucky) if hasattr(t, "how") else _right_way(t)
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
     return None
@@ -93,7 +98,7 @@ def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
         _taken(t, how, trial, [])
         return
-    if t.kind == "tiled" and _tile_mistake(t, ran):
+    if t.kind == "tiled" and (_tile_mistake(t, ran) or _right_in_one_tile(t, ran)):
         return
     until = time.monotonic() + PATIENCE
     if _mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until):
@@ -113,7 +118,8 @@ def _by_width(t: Trier, ran: list[How], lucky: tuple) -> bool:
     m = next(m for m in mistakes(attend) if "values' width" in m.name)
     how, trial, band = lucky
     for t.band in (band, *BANDS):
-        if any(t.fits(wrong, [m]) for wrong in ran if wrong.layout == how.layout):
+        alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
+        if any(t.fits(wrong, [m]) for wrong in alike):
             says = f"{m.message} It is right only where d_v = d."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
             t.band, t.lines = band, t.own
@@ -134,8 +140,9 @@ def _read(t: Trier, how: How) -> bool:
 def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> bool:
     """Look for so many declared mistakes that explain together what it gives."""
     known = [m for m in t.mistakes if at_once == 1 or not m.of_mask]
+    bands = (BANDS, *[(ALL, *CAUSAL)] * 2, [ALL])[at_once]
     for how in ran[: MOST[at_once]]:
-        for t.band, made in product(BANDS if at_once < 3 else [ALL], combinations(known, at_once)):
+        for t.band, made in product(bands, combinations(known, at_once)):
             idle = t.band == ALL and any(m.of_mask for m in made)
             if len({m.changes for m in made}) == at_once and not idle and t.fits(how, made):
                 t.own = t.lines
@@ -162,6 +169,19 @@ def _tile_mistake(t: Trier, ran: list[How]) -> bool:
         if trial and same(trial.o, np.reshape(made, trial.o.shape)):
             t.draft.cause(mistake.name, mistake.message, "flash")
             return True
+    return False
+
+
+def _right_in_one_tile(t: Trier, ran: list[How]) -> bool:
+    """Whether it is right as long as all keys lie in one tile."""
+    given = t.callee.given
+    tiles = {name: 16 for name, size in given.items() if role(name) == "block" and size == 3}
+    t.callee.given = given | tiles
+    for how, t.band in product(ran[:FEW] if tiles else (), (ALL, *CAUSAL)):
+        if t.fits(replace(how)):
+            t.draft.add("tiles not joined")
+            return True
+    t.callee.given, t.band = given, ALL
     return False
 
 
