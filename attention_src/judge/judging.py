@@ -56,7 +56,7 @@ def judge(
     Raises:
         ValueError: an unknown kind or option
     """
-    asked = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
+    asked: dict[str, Any] = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
     asked |= {"framework": framework, "sizes": sizes or {}, "cache": cache, "given": given}
     _check(f, kind, asked)
     draft = Draft(getattr(f, "__name__", type(f).__name__), kind)

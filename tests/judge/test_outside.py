@@ -28,6 +28,7 @@ def command(tmp_path, text, *options):
     return subprocess.run(what, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60)
 
 
+@pytest.mark.slow
 def test_the_command_says_so_by_its_exit(tmp_path):
     done = command(tmp_path, GOOD)
     assert done.returncode == 0 and done.stdout.startswith("attention: right"), done

@@ -61,6 +61,8 @@ def constant(name: str, sizes: dict[str, int], annotation: Any = "") -> Any:
         sizes: of the axes, by letter
         annotation: of the argument
     """
+    if name.endswith("shape"):  # of a cache
+        return (sizes["B"], sizes["G"], sizes["k"], sizes["d"])
     r, n, d = role(name), sizes.get("n", 256), sizes["d"]
     rate = None if re.search("None|Dropout|Callable", str(annotation)) else 0.0  # or what drops
     known = {"n": n, "block": n if name == "block_size" else 3, "dropout": rate, "scale": d**-0.5}

@@ -91,9 +91,10 @@ def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
     found = []
     for name, f, message in variants(right, of_both + (of_attend, of_softmax)[right is softmax]):
         name, _, chapter = name.rstrip("]").partition(" [")
-        of_mask = any("visible" in line or "np.where" in line[:15] for line in f.lines)
-        changes = re.split(r"[=+]|(?<=return)", f.lines[0])[0]
-        found.append(Mistake(name, chapter, message, tuple(f.lines), of_mask, changes))
+        lines: tuple[str, ...] = tuple(f.lines)  # type: ignore[attr-defined]
+        of_mask = any("visible" in line or "np.where" in line[:15] for line in lines)
+        changes = re.split(r"[=+]|(?<=return)", lines[0])[0]
+        found.append(Mistake(name, chapter, message, lines, of_mask, changes))
     return found
 
 

@@ -1,5 +1,6 @@
 """Call a function in one way after another, and compare what it gives with what is right."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -82,7 +83,8 @@ class Trier:
     """
 
     def __init__(self, f: Any, kind: str, draft: Draft, asked: dict[str, Any]) -> None:
-        self.kind, self.draft, self.asked, self.right = kind, draft, asked, attend
+        self.kind, self.draft, self.asked = kind, draft, asked
+        self.right: Callable = attend
         self.axes, self.out_axes = QKV, "BHqe"
         if kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
@@ -102,9 +104,11 @@ class Trier:
             self.callee.given = tiles | asked["given"]
         self.band, self.out, self.last = ALL, "", ""
         scale = asked["scale"]
-        self.base = (f"scale = {scale!r}",) if scale is not None and self.right is attend else ()
-        self.own = self.base  # lines that are known to differ
-        self.lines = self.own  # and those that are tried
+        self.base: tuple[str, ...] = (
+            (f"scale = {scale!r}",) if scale is not None and self.right is attend else ()
+        )
+        self.own: tuple[str, ...] = self.base  # lines that are known to differ
+        self.lines: tuple[str, ...] = self.own  # and those that are tried
         self.kept: dict[tuple, tuple] = {}
         self.kept_right: dict[tuple, Any] = {}
         self.errors: list[str] = []
@@ -266,6 +270,8 @@ class Trier:
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""
         forms = [self.asked["mask"]] if self.asked["mask"] else FORMATS
+        if re.fullmatch("(position_)?bias", self.callee.names["mask"].lower()):
+            forms = [form for form in forms if form.startswith("added")]
         for form, axes in product(forms, MASKS):
             there = all(a in base.layout for a in axes if a in "BH")
             if (form == "lengths") == ("k" not in axes) and there:
@@ -287,7 +293,7 @@ def see_some(how: How, seed: int) -> Array:
     see = rng.random(shape) < 0.6
     see[..., 0] |= ~see.any(axis=-1)
     if how.mask[1] == "lengths":
-        see = np.arange(sizes["k"]) < rng.integers(1, sizes["k"], [*shape[:-1], 1])
+        see = np.arange(sizes["k"]) < rng.integers(2, sizes["k"], [*shape[:-1], 1])
     return np.broadcast_to(see, [sizes[a] for a in "BHqk"])
 
 

@@ -110,7 +110,7 @@ def _turned(x: Any) -> Any:
 
 def strides(t: Trier) -> None:
     """Arrays that are views, as a transposed projection is."""
-    turned = {"numpy": np.asfortranarray, "torch": _turned}
+    turned: dict[str, Any] = {"numpy": np.asfortranarray, "torch": _turned}
     if t.how.framework[0] in turned:
         trial, right = t.case(t.how, cast=turned[t.how.framework[0]])
         if trial is None:

@@ -40,10 +40,10 @@ def _caster(name: str, dtype: str) -> Any:
     return lambda x: x.to(wanted) if x.is_floating_point() else x
 
 
-def _plain(name: str, low: list, seen: np.ndarray) -> Any:
+def _plain(name: str, low: Any, seen: np.ndarray) -> Any:
     """What a plain implementation gives in the same dtype."""
     if name == "numpy":
-        return attend(*low, seen)
+        return attend(*low, seen)  # type: ignore[call-arg]
     torch = sys.modules["torch"]
     plain = torch.nn.functional.scaled_dot_product_attention
     return plain(*low, torch.from_numpy(seen), enable_gqa=True)

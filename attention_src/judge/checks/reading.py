@@ -75,7 +75,7 @@ def _scores(t: Trier, how: How) -> Scores | None:
 
     q, k = arrays["q"], arrays["k"]
     p = weights(q)
-    seen = (p > 1e-12).any(axis=(0, 1))
+    seen = np.asarray((p > 1e-12).any(axis=(0, 1)))
     band = window(seen)
     if band is None or (p[..., seen] < 1e-12).any():
         return None

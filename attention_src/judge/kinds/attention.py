@@ -226,6 +226,8 @@ def _taken(t: Trier, how: How, trial: Trial, made: list[Mistake]) -> None:
                 said[f"{check.__name__} not checked"] = "it took too long"
         if t.layer:
             projections.judge(t)
+        else:
+            projections.of_arguments(t)
 
 
 def smallest(t: Trier) -> str:

@@ -58,10 +58,8 @@ def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
     required = [p for p in callee.parameters if p.default is p.empty]
     names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
     y = None
-    tokens = [np.ones((1, 7), int)]
-    for (_, to, back), values in product(
-        frameworks(callee.code, asked["framework"]), (*NUMBERS, tokens)
-    ):
+    numbers: list[Any] = [*NUMBERS, [np.ones((1, 7), int)]]
+    for (_, to, back), values in product(frameworks(callee.code, asked["framework"]), numbers):
         if len(values) != len(names) or (y is not None and y.shape[-1:] == (7,)):
             continue
         made = [x if type(x) is int else to(x) for x in values]

@@ -74,7 +74,7 @@ def _angles(callee: Callee) -> list[dict[str, Array]]:
         return [{"freqs": a} for a in forms + [a.reshape(s) for a in wide for s in shapes]]
     if "positions" in callee.names:
         p = next(p for p in callee.parameters if p.name == callee.names["positions"])
-        unsaid = [] if p.default is p.empty else [{}]
+        unsaid: list[dict] = [] if p.default is p.empty else [{}]
         return [{"positions": there}, {"positions": np.tile(there, (2, 1))}, *unsaid]
     return [{}]
 
