@@ -101,7 +101,7 @@ def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
 @functools.cache
 def written(right: Callable, *lines: str) -> Callable:
     """The right function with lines written otherwise; it fails when called if they do not fit."""
-    return Variant(right, _source(right), *lines) if lines else right
+    return Variant(inspect.unwrap(right), _source(right), *lines) if lines else right
 
 
 @functools.cache
