@@ -10,7 +10,7 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge.calls.trying import FORMATS
+from attention_src.judge.calls.ways import FORMATS
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.kinds.cache import cache as judge_cache
 from attention_src.judge.kinds.makers import mask as judge_mask
@@ -18,7 +18,7 @@ from attention_src.judge.kinds.rope import rope
 from attention_src.judge.report import Draft, Report
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
-FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+FRAMEWORKS = ("numpy", "torch", "jax")
 SECONDS = 60.0  # of processor time for all of it
 JUDGES = {"rope": rope, "mask": judge_mask, "cache": judge_cache}
 PAIRS = ("halves", "neighbours")
@@ -48,7 +48,7 @@ def judge(
         mask: what a mask means, one of trying.FORMATS, such as "True hides"
         scale: what the scores should be multiplied by; None = 1/√d
         pairs: for "rope", which pairs should be turned: "halves" or "neighbours"
-        framework: "numpy", "torch", "jax" or "mlx"
+        framework: "numpy", "torch" or "jax"
         sizes: of axes, by letter, such as {"H": 4, "d": 16}, for a module that was made already
         cache: for "cache", makes an empty cache for the layer f, which is then judged with it
         given: arguments of f, or of its __init__, that nobody can guess

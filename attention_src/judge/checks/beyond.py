@@ -14,7 +14,8 @@ from attention_src.judge.calls.bands import ALL
 from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.layouts import decode
 from attention_src.judge.calls.oracle import attend, written
-from attention_src.judge.calls.trying import Trial, Trier, same, see_some
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import Trial, same, see_some
 
 
 def _cases(t: Trier, seed: int, scale: float = 1.0) -> list[tuple[Trial | None, Any]]:

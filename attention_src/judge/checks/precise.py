@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.oracle import attend, written
-from attention_src.judge.calls.trying import How, Trier, see_some
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, see_some
 
 DTYPES = [("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
 

@@ -12,7 +12,8 @@ import numpy as np
 from attention_src.judge.calls.bands import ALL
 from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.layers import Layer
-from attention_src.judge.calls.trying import Trier, same
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import same
 
 ROLE_NAMES = {"q": "queries", "k": "keys", "v": "values"}
 ROLE_WORDS = {"q": "the queries' input", "k": "the keys' input", "v": "the values' input"}

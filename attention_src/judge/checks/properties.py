@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.oracle import softmax
-from attention_src.judge.calls.trying import How, Trier, same
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, same
 
 
 def not_the_same_twice(t: Trier, how: How) -> str:

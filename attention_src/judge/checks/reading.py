@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, CAUSAL, window
-from attention_src.judge.calls.trying import How, Trial, Trier
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, Trial
 
 Array = np.ndarray
 CAPS = np.geomspace(0.1, 1000, 300)

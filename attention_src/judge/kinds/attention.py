@@ -15,12 +15,21 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
 from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
-from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.layouts import in_words, placed
-from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
-from attention_src.judge.calls.trying import How, Trial, Trier, same
-from attention_src.judge.checks import beyond, masks, precise, projections, properties, reading
+from attention_src.judge.calls.oracle import Mistake, attend, mistakes
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, Trial
+from attention_src.judge.checks import (
+    beyond,
+    masks,
+    precise,
+    projections,
+    properties,
+    reading,
+    tiles,
+)
+from attention_src.judge.checks.smallest import smallest
 from attention_src.judge.kinds.repeats import repeater, repeats
 from attention_src.judge.report import Draft
 
@@ -98,7 +107,7 @@ def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
         _taken(t, how, trial, [])
         return
-    if t.kind == "tiled" and (_tile_mistake(t, ran) or _right_in_one_tile(t, ran)):
+    if t.kind == "tiled" and (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
         return
     until = time.monotonic() + PATIENCE
     if _mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until):
@@ -154,37 +163,6 @@ def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> boo
     return False
 
 
-def _tile_mistake(t: Trier, ran: list[How]) -> bool:
-    """Of those that the exercise on tiles declares, the mistake that gives the same."""
-    from attention_src.exercises.flash import check_tiled_attention as check
-
-    for mistake, how in product(check.mistakes, ran):
-        arrays = t.draw(how.sizes, 0)
-        heads = list(np.ndindex(how.sizes["B"], how.sizes["H"]))
-        try:
-            made = [mistake.wrong(*(x[head] for x in arrays.values()), 3)[0] for head in heads]
-        except Exception:
-            continue
-        trial = t.run(how, arrays)
-        if trial and same(trial.o, np.reshape(made, trial.o.shape)):
-            t.draft.cause(mistake.name, mistake.message, "flash")
-            return True
-    return False
-
-
-def _right_in_one_tile(t: Trier, ran: list[How]) -> bool:
-    """Whether it is right as long as all keys lie in one tile."""
-    given = t.callee.given
-    tiles = {name: 16 for name, size in given.items() if role(name) == "block" and size == 3}
-    t.callee.given = given | tiles
-    for how, t.band in product(ran[:FEW] if tiles else (), (ALL, *CAUSAL)):
-        if t.fits(replace(how)):
-            t.draft.add("tiles not joined")
-            return True
-    t.callee.given, t.band = given, ALL
-    return False
-
-
 def _never_ran(t: Trier) -> str:
     """Why it never ran."""
     t.errors = [x for x in t.errors if OURS not in x] or t.errors
@@ -228,22 +206,3 @@ def _taken(t: Trier, how: How, trial: Trial, made: list[Mistake]) -> None:
             projections.judge(t)
         else:
             projections.of_arguments(t)
-
-
-def smallest(t: Trier) -> str:
-    """The smallest case of whole numbers in which it is wrong."""
-    if t.right is softmax or t.layer or t.callee.tied:
-        return ""
-    wanted = t.band if t.band not in MISTAKEN else ALL
-    cases = [(1, 2, 1, 1), (2, 2, 1, 1), (1, 2, 1, 2), (2, 2, 1, 2), (1, 3, 2, 2), (3, 3, 3, 4)]
-    for n_q, n_k, H, d in cases:
-        H = H if "H" in t.how.layout else 1
-        sizes = t.how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
-        arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, 3).items()}
-        trial = t.run(replace(t.how, sizes=sizes), arrays)
-        right = written(attend, *t.base)(*arrays.values(), wanted.seen(n_q, n_k))
-        if trial and not same(trial, right, 1e-2):
-            shown = arrays | {"right": right, "yours": trial.o}
-            shown = {r: np.round(x[0] if H > 1 else x[0, 0], 4) + 0 for r, x in shown.items()}
-            return "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
-    return ""

@@ -9,7 +9,7 @@ from attention_src.judge.calls.calling import Callee, parameters
 from attention_src.judge.calls.frameworks import frameworks
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.layouts import encode, in_words
-from attention_src.judge.calls.trying import same
+from attention_src.judge.calls.ways import same
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.kinds.rope import NEVER
 from attention_src.judge.report import Draft
