@@ -4,7 +4,7 @@ import numpy as np
 
 
 def forward(q, k, v, mask=None):
-    """q [..., n_q, d_k], k [..., n_k, d_k], v [..., n_k, d_v]: weights, output."""
+    """q [..., n_q, d_k], k [..., n_k, d_k], v [..., n_k, d_v]: p, o."""
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     if mask is not None:  # True = may attend
         scores = np.where(mask, scores, -np.inf)
@@ -17,16 +17,16 @@ def forward(q, k, v, mask=None):
 
 def backward(q, k, v, d_out, mask=None):
     """The gradients of q, k and v, from that of the output."""
-    p, out = forward(q, k, v, mask)  # a hidden pair has p = 0: no gradient
+    p, out = forward(q, k, v, mask)  # a hidden pair: p = 0, no gradient
     d_v = p.swapaxes(-1, -2) @ d_out
     d_p = d_out @ v.swapaxes(-1, -2)
-    delta = (d_out * out).sum(axis=-1, keepdims=True)  # mean of d_p under p
+    delta = (d_out * out).sum(axis=-1, keepdims=True)  # mean d_p
     d_s = p * (d_p - delta) / math.sqrt(q.shape[-1])
     return d_s @ k, d_s.swapaxes(-1, -2) @ q, d_v
 
 
 def nudged(loss, x, h=1e-5):
-    """The gradient of loss by x, measured: each entry a little up and down."""
+    """The gradient of loss by x: each entry a little up and down."""
     grad = np.zeros_like(x)
     for i in np.ndindex(x.shape):
         old = x[i]
@@ -48,7 +48,8 @@ def test_backward(backward):
         some[0] = False  # a query that may attend to nothing
         for mask in (None, some):
             loss = lambda: (d_out * forward(*x, mask)[1]).sum()
-            for name, one, grad in zip("qkv", x, backward(*x, d_out, mask)):
+            grads = backward(*x, d_out, mask)
+            for name, one, grad in zip("qkv", x, grads):
                 off = np.abs(grad - nudged(loss, one)).max()
                 assert off < 1e-7, f"d{name} is off by {off:.1e}"
 

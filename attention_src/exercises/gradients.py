@@ -306,9 +306,9 @@ def _why_wrong(rows: Array) -> str:
         return f"{said} Your rates are 0: nothing moves."
     if (rates * decays).max() >= 1:
         return f"{said} Rate times decay is 1 or more: nothing is left of the vectors then."
-    if right == 1:
+    if right > 0.95:
         pull = " Decay that goes on to the end pulls the vectors back." if decays[-1] else ""
-        return f"{said} All are right, but not yet sure.{pull} Take longer steps in the end."
+        return f"{said} You are nearly there.{pull} Take longer steps in the end."
     left = np.prod(1 - rates * decays)
     if not decays.any() and (scales >= 0.25).all():
         why = "You changed the steps alone. In so few steps they follow the keys that are heard."

@@ -274,8 +274,12 @@ const values = (given) => given.values.indexOf(Math.max(...given.values));
 
 // --- The live figure ---
 
-const near = (query) => query.map((value) => Math.round(value / SNAP) * SNAP);
-const marked = ({ starts, query }) => ({ starts: [...starts, query].slice(-MOST) });
+const near = (query) => query.map((value) => Math.round(value / SNAP) / (1 / SNAP));
+const same = (a, b) => length([a[0] - b[0], a[1] - b[1]]) < SNAP / 2;
+// The starts with the query among them, once.
+const marked = ({ starts, query }) => ({
+  starts: starts.some((start) => same(start, query)) ? starts : [...starts, query].slice(-MOST),
+});
 const fresh = ({ query }) => ({ query: [...query], starts: [] });
 export const first = (given, width) => picture(fresh(given), width, given);
 
@@ -295,7 +299,8 @@ function build(host, given) {
     slides.addEventListener("change", () => set(marked(state)));
   }
   const grid = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5].flatMap((y) => [-0.5, 0.5, 1.5, 2.5, 3.5].map((x) => [x, y]));
-  const many = button("30 starts", () => set({ starts: [...state.starts, ...grid].slice(-MOST) }));
+  const many = button("30 starts", () =>
+    set(grid.reduce((all, query) => marked({ starts: all.starts, query }), { starts: state.starts })));
   const reset = button("Reset", () => set(fresh(given)));
   return { nodes: [...nodes, row(...(keeps ? [many] : []), reset), slides], draw };
 }
