@@ -9,7 +9,6 @@ import pytest
 
 from attention_src.judge.alone import judge_alone
 
-pytest_plugins = ["attention_src.judge.plugin"]
 ROOT = Path(__file__).parents[2]
 GOOD = """
 import numpy as np
