@@ -55,7 +55,11 @@ def rolled(query: Any, kind: str = "plain") -> np.ndarray:
         query: where it is released, [2]
         kind: "plain" steps, or "equal" ones
     Returns: [steps + 1, 2]
+    Raises:
+        ValueError: another kind
     """
+    if kind not in ("plain", "equal"):
+        raise ValueError(f"kind is {kind!r}; it should be 'plain' or 'equal'")
     path = [np.array(query, dtype=float)]
     for _ in range(START["steps"] if kind == "plain" else START["equal_steps"]):
         weights, _, ahead = push(path[-1])

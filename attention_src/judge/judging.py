@@ -101,13 +101,26 @@ def quiet():  # type: ignore[no-untyped-def]
             yield
 
 
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse what is not one of the allowed.
+
+    Args:
+        name: of the argument
+        value: that was given
+        allowed: what it may be
+    Raises:
+        ValueError: it is another
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+
+
 def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
     """Refuse what is not known here."""
     known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(FORMATS)}
     for name, allowed in known.items():
-        value = kind if name == "kind" else asked[name]
-        if value is not None and value not in allowed:
-            raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+        if name == "kind" or asked[name] is not None:
+            check_choice(name, kind if name == "kind" else asked[name], allowed)
     if not callable(f) and not hasattr(f, "forward"):
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
     known_names = _arguments(f)
