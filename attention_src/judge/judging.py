@@ -1,6 +1,7 @@
 """The two functions that people call."""
 
 import contextlib
+import inspect
 import time
 import warnings
 from typing import Any
@@ -9,15 +10,15 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge.attention import attention
-from attention_src.judge.cache import cache as judge_cache
-from attention_src.judge.makers import mask as judge_mask
+from attention_src.judge.calls.ways import FORMATS
+from attention_src.judge.kinds.attention import attention
+from attention_src.judge.kinds.cache import cache as judge_cache
+from attention_src.judge.kinds.makers import mask as judge_mask
+from attention_src.judge.kinds.rope import rope
 from attention_src.judge.report import Draft, Report
-from attention_src.judge.rope import rope
-from attention_src.judge.trying import FORMATS
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
-FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+FRAMEWORKS = ("numpy", "torch", "jax")
 SECONDS = 60.0  # of processor time for all of it
 JUDGES = {"rope": rope, "mask": judge_mask, "cache": judge_cache}
 PAIRS = ("halves", "neighbours")
@@ -47,7 +48,7 @@ def judge(
         mask: what a mask means, one of trying.FORMATS, such as "True hides"
         scale: what the scores should be multiplied by; None = 1/√d
         pairs: for "rope", which pairs should be turned: "halves" or "neighbours"
-        framework: "numpy", "torch", "jax" or "mlx"
+        framework: "numpy", "torch" or "jax"
         sizes: of axes, by letter, such as {"H": 4, "d": 16}, for a module that was made already
         cache: for "cache", makes an empty cache for the layer f, which is then judged with it
         given: arguments of f, or of its __init__, that nobody can guess
@@ -55,7 +56,7 @@ def judge(
     Raises:
         ValueError: an unknown kind or option
     """
-    asked = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
+    asked: dict[str, Any] = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
     asked |= {"framework": framework, "sizes": sizes or {}, "cache": cache, "given": given}
     _check(f, kind, asked)
     draft = Draft(getattr(f, "__name__", type(f).__name__), kind)
@@ -100,17 +101,50 @@ def quiet():  # type: ignore[no-untyped-def]
             yield
 
 
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse what is not one of the allowed.
+
+    Args:
+        name: of the argument
+        value: that was given
+        allowed: what it may be
+    Raises:
+        ValueError: it is another
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+
+
 def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
     """Refuse what is not known here."""
     known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(FORMATS)}
     for name, allowed in known.items():
-        value = kind if name == "kind" else asked[name]
-        if value is not None and value not in allowed:
-            raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+        if name == "kind" or asked[name] is not None:
+            check_choice(name, kind if name == "kind" else asked[name], allowed)
     if not callable(f) and not hasattr(f, "forward"):
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
+    known_names = _arguments(f)
+    for name in asked["given"]:
+        if known_names and name not in known_names and not (kind == "cache" or asked["cache"]):
+            raise ValueError(f"{name} is an argument neither of judge nor of f")
     layout, scale = asked["layout"], asked["scale"]
     if layout is not None and not (isinstance(layout, str) and set(layout) <= set("BHndqk()")):
         raise ValueError(f'layout is {layout!r}; it should be like "BHnd", "Bnd" or "n(Hd)"')
     if scale is not None and not (isinstance(scale, int | float) and np.isfinite(scale)):
         raise ValueError(f"scale is {scale!r}; it should be a number")
+
+
+def _arguments(f: Any) -> set[str]:
+    """The names that f or its __init__ takes; none if it takes any."""
+    found: set[str] = set()
+    inner = [getattr(f, "forward", None)]
+    if not inspect.isroutine(f) and not inspect.isclass(f):
+        inner = inner if inner[0] else [type(f).__call__]
+    for g in (f, *inner):
+        with contextlib.suppress(TypeError, ValueError):
+            several = inspect.signature(g).parameters.values()  # type: ignore[arg-type]
+            module = g is f and inner[0] is not None and not inspect.isclass(f)
+            if not module and any(p.kind is p.VAR_KEYWORD for p in several):
+                return set()
+            found |= {p.name for p in several}
+    return found
