@@ -34,7 +34,8 @@ class Maps:
         return keep
 
 
-def check(maps, causal):
+def check(maps, causal):  # model.eval() first: dropout acts on weights
+    assert maps, "no nn.MultiheadAttention was run"
     for name, p in maps.items():
         off = (p.sum(dim=-1) - 1).abs().max()
         assert off < 1e-5, f"{name}: a row sums to 1 ± {off:.1e}"
