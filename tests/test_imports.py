@@ -16,7 +16,7 @@ PACKAGE = ROOT / "attention_src"
 FILES = sorted(PACKAGE.rglob("*.py"))
 NUMPY = {"numpy", "jaxtyping", "attention_src"} | sys.stdlib_module_names
 # Rooms that hold no topic; their files have no role.
-NOT_TOPICS = {"models", "exercises", "explorables", "figures", "triton_support", "costs"}
+NOT_TOPICS = {"models", "exercises", "explorables", "figures", "triton_support", "costs", "judge"}
 
 
 def role(path):

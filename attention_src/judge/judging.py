@@ -1,0 +1,112 @@
+"""The two functions that people call."""
+
+import contextlib
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from attention_src.exercises.engine.limits import TooSlowError
+from attention_src.exercises.engine.running import _Beginning
+from attention_src.judge import others, values
+from attention_src.judge.report import Draft, Report
+
+KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
+FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+PAIRS = ("halves", "neighbours")
+
+
+def judge(
+    f: Any,
+    kind: str = "attention",
+    *,
+    layout: str | None = None,
+    mask: str | None = None,
+    scale: float | None = None,
+    pairs: str | None = None,
+    framework: str | None = None,
+    sizes: dict[str, int] | None = None,
+    cache: Any = None,
+    **given: Any,
+) -> Report:
+    """Say whether what a person wrote is right, and if not, the likely cause.
+
+    What is not said is found out by trying.
+
+    Args:
+        f: a function, a module, or a class, which is made with sizes chosen here
+        kind: one of KINDS
+        layout: of the arrays, such as "BHnd", "Bnd" or "n(Hd)"
+        mask: what a mask means, one of values.FORMATS, such as "True hides"
+        scale: what the scores should be multiplied by; None = 1/√d
+        pairs: for "rope", which pairs should be turned: "halves" or "neighbours"
+        framework: "numpy", "torch", "jax" or "mlx"
+        sizes: of axes, by letter, such as {"H": 4, "d": 16}, for a module that was made already
+        cache: for "cache", makes an empty cache for the layer f, which is then judged with it
+        given: arguments of f, or of its __init__, that nobody can guess
+    Returns: a report; print it
+    Raises:
+        ValueError: an unknown kind or option
+    """
+    asked = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
+    asked |= {"framework": framework, "sizes": sizes or {}, "cache": cache, "given": given}
+    _check(f, kind, asked)
+    draft = Draft(getattr(f, "__name__", type(f).__name__), kind)
+    begun = time.perf_counter()
+    try:
+        with quiet():
+            if kind in ("rope", "mask", "cache"):
+                getattr(others, kind)(f, draft, asked)
+            else:
+                values.Judge(f, kind, draft, asked).judge()
+    except KeyboardInterrupt:
+        raise
+    except TooSlowError as late:
+        draft.why = f"A call had not ended after {late}. Does a loop never stop?"
+    except SystemExit:
+        draft.why = "It ended Python (exit, quit or sys.exit). Let it `return` instead."
+    except Exception as error:
+        draft.why = draft.why or f"{type(error).__name__}: {error}"
+    return draft.finish(time.perf_counter() - begun)
+
+
+def assert_right(f: Any, kind: str = "attention", sturdy: bool = False, **options: Any) -> None:
+    """For a test: fail with the report unless f is right.
+
+    Args:
+        f, kind, options: as `judge` takes them
+        sturdy: whether it may not be fragile either
+    Raises:
+        AssertionError: it is wrong, or could not be judged, or is fragile and should not be
+        ValueError: an unknown kind or option
+    """
+    report = judge(f, kind, **options)
+    if report.exit_code or (sturdy and report.verdict == "fragile"):
+        raise AssertionError(f"\n{report}")
+
+
+@contextlib.contextmanager
+def quiet():  # type: ignore[no-untyped-def]
+    """Let warnings and what foreign code prints not show."""
+    printed = _Beginning()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+
+
+def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
+    """Refuse what is not known here."""
+    known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(values.FORMATS)}
+    for name, allowed in known.items():
+        value = kind if name == "kind" else asked[name]
+        if value is not None and value not in allowed:
+            raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+    if not callable(f) and not hasattr(f, "forward"):
+        raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
+    layout, scale = asked["layout"], asked["scale"]
+    if layout is not None and not (isinstance(layout, str) and set(layout) <= set("BHndqk()")):
+        raise ValueError(f'layout is {layout!r}; it should be like "BHnd", "Bnd" or "n(Hd)"')
+    if scale is not None and not (isinstance(scale, int | float) and np.isfinite(scale)):
+        raise ValueError(f"scale is {scale!r}; it should be a number")

@@ -1,0 +1,87 @@
+"""The right functions, and their mistakes: lines of them written otherwise, as mistakes.txt lists them."""
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attention_src.exercises.engine.variants import Variant, variants
+
+MODEL = {"width": 0}  # of all heads, if it is known: what many divide by in place of one head's
+
+
+def attend(q, k, v, visible):
+    d, n_k, group = q.shape[-1], k.shape[-2], q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    scale = d**-0.5
+    s = q @ k.swapaxes(-1, -2) * scale
+    s = np.where(visible, s, -np.inf)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(m == -np.inf, 0, m))
+    l = e.sum(axis=-1, keepdims=True)
+    p = e / np.where(l == 0, 1, l)
+    return p @ v
+
+
+def softmax(s, visible):
+    s = np.where(visible, s, -np.inf)
+    m = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(m == -np.inf, 0, m))
+    l = e.sum(axis=-1, keepdims=True)
+    return e / np.where(l == 0, 1, l)
+
+
+def on_rows(visible, s):  # a mask of keys, laid on the queries
+    return np.broadcast_to(visible, s.shape)[..., :1, : s.shape[-2]].swapaxes(-1, -2)
+
+
+def other_text(visible, s):  # masks repeated head by head for scores that lie text by text
+    B, H = s.shape[:2]
+    return np.broadcast_to(visible, s.shape)[np.arange(B * H) % B, 0].reshape(s.shape)
+
+
+def cut(x):  # heads cut from [B, n, H·d] by a reshape to [B, H, n, d]
+    return x.swapaxes(1, 2).reshape(x.shape)
+
+
+def joined(o):  # heads [B, H, n, e] joined by a reshape to [B, n, H·e]
+    B, H, n, e = o.shape
+    return o.reshape(B, n, H, e).swapaxes(1, 2)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A declared mistake: one of a mask shows only where something is hidden; two that change the
+    same statement cannot be made together."""
+
+    name: str
+    chapter: str
+    message: str
+    lines: tuple[str, ...]
+    of_mask: bool
+    changes: str
+
+
+@functools.cache
+def mistakes(right: Callable) -> list[Mistake]:
+    """The declared mistakes of a right function, likeliest first."""
+    text = re.sub("(?m)^#.*\n", "", (Path(__file__).parent / "mistakes.txt").read_text()).split(
+        "----\n"
+    )
+    found = []
+    for name, f, message in variants(right, text[0] + text[1 if right is attend else 2]):
+        name, chapter = re.fullmatch(r"(.*) \[(\w+)\]", name).groups()
+        of_mask = any("visible" in line or "np.where" in line[:15] for line in f.lines)
+        changes = re.split(r"[=+]|(?<=return)", f.lines[0])[0]
+        found.append(Mistake(name, chapter, message, tuple(f.lines), of_mask, changes))
+    return found
+
+
+@functools.cache
+def written(right: Callable, *lines: str) -> Callable:
+    """The right function with lines written otherwise; it fails when called if they do not fit."""
+    source = next(variants(right, "all:\n    - return"))[1].source
+    return Variant(right, source, *lines) if lines else right
