@@ -1,4 +1,6 @@
-"""python -m attention_src.judge file.py:function [--kind K] [--json]: exit 0 right, 1 wrong, 2 not judged.
+"""python -m attention_src.judge file.py:function [--kind K] [--json].
+
+The exit code is 0 if it is right, 1 if it is wrong, 2 if it was not judged.
 
 The file runs in a process of its own, with a limit of time and memory.
 """

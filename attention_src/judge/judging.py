@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.exercises.engine.limits import TooSlowError
+from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge import others, values
+from attention_src.judge.attention import attention
+from attention_src.judge.cache import cache as judge_cache
+from attention_src.judge.makers import mask as judge_mask
 from attention_src.judge.report import Draft, Report
+from attention_src.judge.rope import rope
+from attention_src.judge.trying import FORMATS
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+SECONDS = 60.0  # of processor time for all of it
+JUDGES = {"rope": rope, "mask": judge_mask, "cache": judge_cache}
 PAIRS = ("halves", "neighbours")
 
 
@@ -38,7 +44,7 @@ def judge(
         f: a function, a module, or a class, which is made with sizes chosen here
         kind: one of KINDS
         layout: of the arrays, such as "BHnd", "Bnd" or "n(Hd)"
-        mask: what a mask means, one of values.FORMATS, such as "True hides"
+        mask: what a mask means, one of trying.FORMATS, such as "True hides"
         scale: what the scores should be multiplied by; None = 1/√d
         pairs: for "rope", which pairs should be turned: "halves" or "neighbours"
         framework: "numpy", "torch", "jax" or "mlx"
@@ -56,10 +62,7 @@ def judge(
     begun = time.perf_counter()
     try:
         with quiet():
-            if kind in ("rope", "mask", "cache"):
-                getattr(others, kind)(f, draft, asked)
-            else:
-                values.Judge(f, kind, draft, asked).judge()
+            within(SECONDS, lambda: JUDGES.get(kind, attention)(f, draft, asked))
     except KeyboardInterrupt:
         raise
     except TooSlowError as late:
@@ -98,7 +101,7 @@ def quiet():  # type: ignore[no-untyped-def]
 
 def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
     """Refuse what is not known here."""
-    known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(values.FORMATS)}
+    known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(FORMATS)}
     for name, allowed in known.items():
         value = kind if name == "kind" else asked[name]
         if value is not None and value not in allowed:

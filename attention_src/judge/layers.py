@@ -2,7 +2,7 @@
 
 Hooks put our queries, keys and values in the place of what the projections computed, let rotations
 and norms on the way do nothing, and catch the joined heads before the last projection. What is left
-is attention, and `values` judges it. A layer without linear modules gets identities for weights.
+is attention. A layer without linear modules gets identities for weights.
 """
 
 import re
@@ -11,36 +11,42 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee, Sizes, role
+from attention_src.judge.calling import Callee
+from attention_src.judge.parts import (
+    as_it_came,
+    find_parts,
+    head_sizes,
+    to_identities,
+    to_random,
+    total,
+)
 
-PART = r"w?([qkv])(s|lin|uery|ueries|ey|eys|alue|alues)?"  # a word in the name of a projection
 ORDERS = ["q | k | v", "per head q | k | v", "per head and number q | k | v", "v | k | q"]
 MASKS = [None, (2, 7, 7), (2, 1, 7, 7), (7, 7), (7, 7, 2)]
+PAIRS = ("position_embeddings", "cos_sin", "rope", "freqs_cos_sin")  # of cosines and sines
+OTHERS = ("y", "ctx", "context", "memory", "encoder_output", "enc_out")  # what keys are made of
 
 
 class Layer(Callee):
     """A module, called with q [B, n_q, H·d], k and v in place of what its projections give."""
 
-    def __init__(self, f: Any, sizes: Sizes, given: dict[str, Any]) -> None:
+    def __init__(self, f: Any, sizes: dict[str, int], given: dict[str, Any]) -> None:
         import torch
 
         self.torch, errors = torch, []
         for sizes["n"] in (256, 7):  # the longest text, for who makes a mask of it once and for all
-            super().__init__(f, sizes, given)
+            super().__init__(f, sizes, dict(given))
             self.cross = all(r in self.names for r in "qkv")
-            self.names.setdefault("x", self.parameters[0].name)
+            self.names.setdefault("x", self.parameters[0].name if self.parameters else "x")
             errors.append(self._first_run())
             if not errors[-1]:
                 break
         else:
-            raise ValueError(f"it does not run: {errors[0]}")
-        with torch.no_grad():  # some weights are 0, or tiny, at first: then nothing can be seen
-            for p in self.f.parameters():
-                p.copy_(
-                    torch.randn(p.shape, generator=torch.Generator().manual_seed(p.numel()))
-                    / p.shape[-1] ** 0.5
-                )
-        self._find_parts({m: name.lower().replace("w_", "w") for name, m in self.f.named_modules()})
+            raise ValueError(f"It never ran; for example {_said(errors[0])}")
+        to_random(torch, self.f)
+        self.module_names = {m: name for name, m in self.f.named_modules()}
+        lower = {m: name.lower().replace("w_", "w") for m, name in self.module_names.items()}
+        self.parts, self.last = find_parts(lower, list(self.natural))
         self._find_sizes()
 
     def _first_run(self) -> Exception | None:
@@ -49,17 +55,26 @@ class Layer(Callee):
         hook = lambda m, i, o: calls.append((m, tuple(o.shape[len(lead) :])))  # noqa: E731
         linear = [m for m in self.f.modules() if hasattr(m, "weight")]
         linear = [m for m in linear if not re.search("(?i)norm|drop|embed", str(type(m)))]
-        hooks = [m.register_forward_hook(hook) for m in linear]
+        self.linear = [m for m in linear if not list(m.children())]
+        hooks = [m.register_forward_hook(hook) for m in self.linear]
         widths = {self.sizes["D"], *(getattr(m, "in_features", 1) for m in linear)}
         first: Exception | None = None
-        ways = product(sorted(widths, reverse=True), [(2, 7), (7,)], MASKS, (bool, float), (3, 2))
-        for self.sizes["D"], lead, shape, kind, self.rank in ways:
+        turned = bool({"cos", "sin", "freqs"} & set(self.names)) or any(
+            p.name in PAIRS for p in self.parameters
+        )
+        ways = product(
+            sorted(widths, reverse=True),
+            [(2, 7), (7,)],
+            MASKS,
+            (bool, float),
+            range(5 if turned else 1),
+        )
+        for self.sizes["D"], lead, shape, kind, self.turn in ways:
             mask = {} if shape is None else {"mask": self.torch.from_numpy(np.zeros(shape, kind))}
+            xs = [self.torch.randn(*lead, self.sizes["D"]).double() for _ in "qkv"]
             try:
                 calls.clear()
-                self._forward(
-                    [self.torch.randn(*lead, self.sizes["D"]).double() for _ in "qkv"], mask
-                )
+                self.forward(xs, mask)
                 first = None
                 break
             except Exception as error:
@@ -70,81 +85,46 @@ class Layer(Callee):
         self.natural = dict(calls)  # the shape of what each gives, without the axes of x
         return first
 
-    def _find_parts(self, names: dict[Any, str]) -> None:
-        """Which modules make q, k and v, by name or else by the order in which they run."""
-        self.parts: dict[str, list[Any]] = {}
-        modules = list(self.natural)
-        for m in modules:
-            found = {
-                part[1]
-                for token in re.findall("[a-z]+", names[m])
-                if (part := re.fullmatch(PART, token))
-            }
-            if fused := re.search("qkv|kqv|c_attn|in_proj|query_key|kv", names[m]):
-                found = {"kv" if "q" in self.parts or fused[0] == "kv" else "qkv"}
-            if len(found) == 1:
-                self.parts.setdefault(found.pop(), []).append(m)
-        if not self.parts and len(modules) > 1:
-            kinds = {2: ["qkv"], 3: ["q", "kv"]}.get(len(modules), list("qkv"))
-            self.parts = {kind: [m] for kind, m in zip(kinds, modules, strict=False)}
-        used = [m for part in self.parts.values() for m in part]
-        self.last = next((m for m in reversed(modules) if m not in used), None)
-
     def _find_sizes(self) -> None:
         """Heads and their width, as the module calls them; without projections, identities."""
-        known: dict[str, int] = {}
-        for holder in filter(None, (self.f, getattr(self.f, "config", None))):
-            for name, value in vars(holder).items():
-                if type(value) is int and value > 0:
-                    known.setdefault(role(name), value)
-        width = {
-            part: sum(int(np.prod(self.natural[m])) for m in ms) for part, ms in self.parts.items()
-        }
+        width = {part: total([self.natural[m] for m in ms]) for part, ms in self.parts.items()}
         if not self.parts:
-            self.direct, self.tied, D = True, not self.cross, self.sizes["D"]
-            width = dict.fromkeys("qkv", D)
-            with self.torch.no_grad():
-                for p in self.f.parameters():
-                    eye = self.torch.eye(p.shape[-1]).repeat(p.shape[0], 1)[: p.shape[0]]
-                    if p.ndim == 3 and p.shape[1] == D:
-                        eye = self.torch.eye(D).reshape(D, p.shape[0], -1).transpose(0, 1)
-                    p.copy_(eye if p.ndim > 1 else 0 * p)
-        many, q = len(self.parts.get("q", "")), width.get("q") or width["qkv"] // 3
-        guess = [q // known["d"]] if q % known.get("d", q + 1) == 0 else [1, 3, 2, 4]
-        self.others = []
-        for H in [many] if many > 1 else [known["H"]] if "H" in known else guess:
-            G = (
-                known.get("G", H)
-                if "qkv" in width
-                else max(1, (width.get("k") or width["kv"] // 2) * H // q)
-            )
-            d = width["qkv"] // (H + 2 * G) if "qkv" in width else q // H
-            self.others += [
-                {"H": H, "G": G, "d": d, "e": d} | n
-                for n in ({}, {"q": self.sizes["k"]})[self.tied :]
-            ]
+            self.direct, self.tied = True, not self.cross
+            width = dict.fromkeys("qkv", self.sizes["D"])
+            to_identities(self.torch, self.f, self.sizes["D"])
+        lengths = ({}, {"q": self.sizes["k"]})[self.tied :]
+        found = head_sizes(self.f, width, len(self.parts.get("q", "")))
+        self.others = [sizes | n for sizes in found for n in lengths]
         self.sizes |= self.others[0]
 
-    def _forward(self, xs: list, more: dict[str, Any]) -> Any:
+    def _rotations(self, x: Any) -> dict[str, Any]:
+        """Cosines and sines that turn by nothing, in one of the shapes that people use."""
+        n, d, torch = x.shape[-2], self.sizes["d"], self.torch
+        shapes = [(1, n, d), (n, d), (1, n, 1, d // 2), (1, 1, n, d // 2), (1, 1, 1, 1)]
+        ones = torch.ones(shapes[self.turn], dtype=x.dtype)
+        still = {"cos": ones, "sin": 0 * ones}
+        still["freqs"] = torch.ones(n, d // 2, dtype=torch.complex128)
+        return still
+
+    def forward(self, xs: list, more: dict[str, Any]) -> Any:
+        """Call it as it is.
+
+        Args:
+            xs: what is passed for q, k and v, or the first of them for x
+            more: by role
+        """
         self.f.to(xs[0].dtype)
         if self.cross:
             return super().__call__(**dict(zip("qkv", xs, strict=True)), **more)
-        n, d = xs[0].shape[-2], self.sizes["d"]
-        ones = self.torch.ones(
-            *(1, n, d)[3 - self.rank :], dtype=xs[0].dtype
-        )  # rotations by nothing
-        still = {
-            "cos": ones,
-            "sin": 0 * ones,
-            "freqs": self.torch.ones(n, d // 2, dtype=self.torch.complex128),
+        still = self._rotations(xs[0])
+        more = more | {r: x for r, x in still.items() if r in self.names}
+        unnamed = dict.fromkeys(OTHERS, xs[0])
+        unnamed |= dict.fromkeys(PAIRS, (still["cos"], still["sin"]))
+        self.given |= {
+            p.name: unnamed[p.name]
+            for p in self.parameters
+            if p.name in unnamed and p.default in (p.empty, None)
         }
-        more |= {r: x for r, x in still.items() if r in self.names}
-        unnamed = dict.fromkeys(("y", "ctx", "context", "memory"), xs[0])
-        unnamed |= dict.fromkeys(("position_embeddings", "cos_sin"), (ones, 0 * ones))
-        wanted = [
-            p.name for p in self.parameters if p.name in unnamed and p.default in (p.empty, None)
-        ]
-        self.given |= {name: unnamed[name] for name in wanted}
         return super().__call__(x=xs[0], **more)
 
     def __call__(self, q: Any, k: Any, v: Any, order: str = ORDERS[0], **more: Any) -> Any:
@@ -154,27 +134,25 @@ class Layer(Callee):
         for part, modules in self.parts.items():
             whole = self._fuse([values[r] for r in part], order)
             for m, piece in zip(modules, whole.chunk(len(modules), dim=-1), strict=True):
-                put = lambda m, i, o, x=piece: x.reshape(*x.shape[:-1], *self.natural[m]).to(
-                    o.dtype
-                )
-                hooks.append(m.register_forward_hook(put))
+                hooks.append(m.register_forward_hook(self._giving(m, piece)))
         if self.last is not None:
             hooks.append(self.last.register_forward_pre_hook(lambda m, i: caught.append(i[0])))
         for name, m in self.f.named_modules():
             if re.search("rope|rotary|norm", name.lower().split(".")[-1]):
-                hooks.append(m.register_forward_hook(_as_it_came))
+                hooks.append(m.register_forward_hook(as_it_came))
+        zeros = [x.new_zeros(*x.shape[:-1], self.sizes["D"]) for x in (q, k, v)]
         try:
-            zeros = [
-                self.torch.zeros(*x.shape[:-1], self.sizes["D"], dtype=x.dtype) for x in (q, k, v)
-            ]
-            out = self._forward([q, k, v] if self.direct else zeros, more)
+            out = self.forward([q, k, v] if self.direct else zeros, more)
         finally:
             for hook in hooks:
                 hook.remove()
-        rest = (
-            [x for x in out[1:] if self.torch.is_tensor(x)] if isinstance(out, tuple | list) else []
-        )
+        rest = out[1:] if isinstance(out, tuple | list) else []
+        rest = [x for x in rest if self.torch.is_tensor(x)]
         return (caught[-1].reshape(*q.shape[:-1], -1), *rest) if caught else out
+
+    def _giving(self, m: Any, x: Any) -> Any:
+        """A hook that gives x in the place of what m computed."""
+        return lambda _, i, o: x.reshape(*x.shape[:-1], *self.natural[m]).to(o.dtype)
 
     def _fuse(self, pieces: list, order: str) -> Any:
         """q, k and v as one projection would give them."""
@@ -184,8 +162,5 @@ class Layer(Callee):
         return (heads if order == ORDERS[1] else heads.mT).flatten(-3)
 
 
-def _as_it_came(module: Any, inputs: tuple, output: Any) -> Any:
-    """Let a rotation or a norm do nothing."""
-    both = isinstance(output, tuple) and len(output) == 2 and len(inputs) > 1
-    alike = getattr(output[0] if both else output, "shape", 0) == inputs[0].shape
-    return output if not alike else inputs[:2] if both else inputs[0]
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:160]}"

@@ -1,7 +1,9 @@
-"""The right functions, and their mistakes: lines of them written otherwise, as mistakes.txt lists them."""
+"""The right functions, and their mistakes: lines of them written otherwise (mistakes.txt)."""
 
 import functools
+import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +12,12 @@ import numpy as np
 
 from attention_src.exercises.engine.variants import Variant, variants
 
-MODEL = {"width": 0}  # of all heads, if it is known: what many divide by in place of one head's
+_TEXT = (Path(__file__).parent / "mistakes.txt").read_text(encoding="utf-8")
+_TEXT = re.sub("(?m)^#.*\n", "", _TEXT)
 
 
 def attend(q, k, v, visible):
-    d, n_k, group = q.shape[-1], k.shape[-2], q.shape[1] // k.shape[1]
+    d, n_k, group = q.shape[-1], k.shape[-2], q.shape[1] // k.shape[1]  # noqa: F841
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     scale = d**-0.5
     s = q @ k.swapaxes(-1, -2) * scale
@@ -54,8 +57,14 @@ def joined(o):  # heads [B, H, n, e] joined by a reshape to [B, n, H·e]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A declared mistake: one of a mask shows only where something is hidden; two that change the
-    same statement cannot be made together."""
+    """A declared mistake.
+
+    Args:
+        name, chapter, message: what is said
+        lines: of the right function, written otherwise
+        of_mask: whether it shows only where something is hidden
+        changes: what statement it changes; two that change the same cannot be made together
+    """
 
     name: str
     chapter: str
@@ -66,14 +75,17 @@ class Mistake:
 
 
 @functools.cache
-def mistakes(right: Callable) -> list[Mistake]:
-    """The declared mistakes of a right function, likeliest first."""
-    text = re.sub("(?m)^#.*\n", "", (Path(__file__).parent / "mistakes.txt").read_text()).split(
-        "----\n"
-    )
+def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
+    """The declared mistakes of a right function, likeliest first.
+
+    Args:
+        right: attend or softmax
+        width: of all heads together, if it is known
+    """
+    of_both, of_attend, of_softmax = _TEXT.replace("WIDTH", str(width)).split("----\n")
     found = []
-    for name, f, message in variants(right, text[0] + text[1 if right is attend else 2]):
-        name, chapter = re.fullmatch(r"(.*) \[(\w+)\]", name).groups()
+    for name, f, message in variants(right, of_both + (of_attend, of_softmax)[right is softmax]):
+        name, _, chapter = name.rstrip("]").partition(" [")
         of_mask = any("visible" in line or "np.where" in line[:15] for line in f.lines)
         changes = re.split(r"[=+]|(?<=return)", f.lines[0])[0]
         found.append(Mistake(name, chapter, message, tuple(f.lines), of_mask, changes))
@@ -83,5 +95,9 @@ def mistakes(right: Callable) -> list[Mistake]:
 @functools.cache
 def written(right: Callable, *lines: str) -> Callable:
     """The right function with lines written otherwise; it fails when called if they do not fit."""
-    source = next(variants(right, "all:\n    - return"))[1].source
-    return Variant(right, source, *lines) if lines else right
+    return Variant(right, _source(right), *lines) if lines else right
+
+
+@functools.cache
+def _source(right: Callable) -> str:
+    return textwrap.dedent(inspect.getsource(right))

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def attention_judge() -> Callable[..., None]:
-    """`attention_src.judge.assert_right`: fails, with the reasons, unless what it is given is right."""
+    """`attention_src.judge.assert_right`: it fails, with reasons, unless that is right."""
     from attention_src.judge import assert_right
 
     return assert_right

@@ -1,4 +1,4 @@
-"""What is said about a function: how it is called, what was found, a verdict. words.txt has the words."""
+"""What is said about a function: how it is called, what was found, a verdict."""
 
 import json
 import re

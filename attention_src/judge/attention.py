@@ -1,0 +1,198 @@
+"""Attention of arrays, one head or many, tiled or not, layers, and softmax: find out what it is.
+
+Nothing is assumed that can be tried. The first way of calling in which the function is right is
+taken for its convention. If there is none, single mistakes are tried in every way that runs; then
+its scores are read off (`reading`); then several mistakes at once.
+"""
+
+import re
+import time
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from attention_src.judge import beyond, masks, precise, projections, properties, reading
+from attention_src.judge.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
+from attention_src.judge.layouts import in_words, placed
+from attention_src.judge.oracle import Mistake, attend, softmax, written
+from attention_src.judge.report import Draft
+from attention_src.judge.trying import How, Trial, Trier, same
+
+FEW = 3  # ways of calling that are looked at first
+PATIENCE = 3.0  # seconds that may go into several mistakes at once
+MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and three are tried
+
+
+def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
+    """Judge it; the arguments are those of `others`."""
+    t = Trier(f, draft.kind, draft, asked)
+    ran, lucky = _right_way(t)
+    if not hasattr(t, "how"):
+        _explain(t, ran, lucky)
+
+
+def _right_way(t: Trier) -> tuple[list[How], tuple | None]:
+    """Look for a way of calling in which it is right; else all that ran, and one right by luck."""
+    ran: list[How] = []
+    lucky = None
+    plain = set()  # ways that ran without a mask: then none is needed
+    name = t.callee.names.get("mask")
+    needed = any(p.name == name and p.default is p.empty for p in t.callee.parameters)
+    for masked in (True,) if needed else (False, True) if name else (False,):
+        for how in t.ways(masked) if not ran else ():
+            key = (how.framework[0], how.layout, str(how.extra), *how.sizes.values())
+            trial = None if key in plain else t.run(how, t.draw(how.sizes, 0))
+            if trial is None:
+                continue
+            plain |= {key} if not how.mask[0] and not needed else set()
+            fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
+            sizes = how.sizes  # were others wrong, though it ran?
+            luck = any(replace(how, sizes=h.sizes | {"H": sizes["H"]}) == h for h in ran)
+            if fine is not None and not luck:
+                _taken(t, how, trial, [])
+                return ran, None
+            if fine is not None:
+                lucky = lucky or (how, trial, fine)
+            elif np.isfinite(trial.o).any():
+                ran.append(how)
+    t.band = ALL
+    ran.sort(key=lambda how: how.mask[0] != "")
+    return ran, lucky
+
+
+def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
+    """It is right in no way: what is the cause?"""
+    if not ran:
+        t.draft.why = _never_ran(t)
+        return
+    if why := properties.not_the_same_twice(t, ran[0]):
+        t.draft.why = why
+        return
+    if t.draft.keys() or _mistaken(t, ran, 0) or _mistaken(t, ran[:FEW], 1):
+        return
+    if not lucky and any(_read(t, how) for how in ran[:FEW]):
+        return
+    if _mistaken(t, ran[FEW:], 1):
+        return
+    if lucky:
+        how, trial, t.band = lucky
+        t.lines = t.own
+        inside = in_words(placed(ran[0].layout, t.out_axes))
+        t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
+        _taken(t, how, trial, [])
+        return
+    if t.kind == "tiled" and _tile_mistake(t, ran):
+        return
+    until = time.monotonic() + PATIENCE
+    if _mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until):
+        return
+    t.band, t.lines = ALL, t.own
+    if t.callee.unknown:
+        names = " and ".join(t.callee.unknown)
+        t.draft.why = f"It gives other numbers, but nobody can guess {names}: pass values by name."
+    elif not properties.explain(t, ran[0]):
+        trial, right = t.case(ran[0])
+        off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
+        t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
+
+
+def _read(t: Trier, how: How) -> bool:
+    """Whether its scores could be read off, and it does as they say."""
+    trial = reading.read(t, how) if t.right is attend else None
+    if trial:
+        _taken(t, how, trial, [])
+    return trial is not None
+
+
+def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> bool:
+    """Look for so many declared mistakes that explain together what it gives."""
+    known = [m for m in t.mistakes if at_once == 1 or not m.of_mask]
+    for how in ran[: MOST[at_once]]:
+        for t.band, made in product(BANDS if at_once < 3 else [ALL], combinations(known, at_once)):
+            idle = t.band == ALL and any(m.of_mask for m in made)
+            if len({m.changes for m in made}) == at_once and not idle and t.fits(how, made):
+                t.own = t.lines
+                _taken(t, how, t.case(how)[0], list(made))  # type: ignore[arg-type]
+                return True
+            if time.monotonic() > until:
+                return False
+    t.band = ALL
+    return False
+
+
+def _tile_mistake(t: Trier, ran: list[How]) -> bool:
+    """Of those that the exercise on tiles declares, the mistake that gives the same."""
+    from attention_src.exercises.flash import check_tiled_attention as check
+
+    for mistake, how in product(check.mistakes, ran):
+        arrays = t.draw(how.sizes, 0)
+        heads = list(np.ndindex(how.sizes["B"], how.sizes["H"]))
+        try:
+            made = [mistake.wrong(*(x[head] for x in arrays.values()), 3)[0] for head in heads]
+        except Exception:
+            continue
+        trial = t.run(how, arrays)
+        if trial and same(trial.o, np.reshape(made, trial.o.shape)):
+            t.draft.cause(mistake.name, mistake.message, "flash")
+            return True
+    return False
+
+
+def _never_ran(t: Trier) -> str:
+    """Why it never ran."""
+    own = [x for x in t.errors if re.search("TypeError|AttributeError|NameError", x)]
+    said = f"It never ran; for example {(own + t.errors)[0]}" if t.errors else "It never ran."
+    if t.callee.unknown:
+        names = " and ".join(t.callee.unknown)
+        said += f". Nobody can guess {names}: pass values, as judge(f, {t.callee.unknown[0]}=…)."
+    return said
+
+
+def _taken(t: Trier, how: How, trial: Trial, made: list[Mistake]) -> None:
+    """What follows once we know how it is called: its mask, and everything beyond values."""
+    t.how, t.out, said = how, trial.layout, t.draft.convention
+    axes = how.layout if t.right is attend else placed(how.layout, t.out_axes)
+    said |= {"framework": how.framework[0], "layout": in_words(axes)}
+    said["returns"] = in_words(t.out) + " and more" * bool(trial.others)
+    if t.square:
+        said["lengths"] = "as many queries as keys"
+    if t.band != ALL and t.band not in MISTAKEN:
+        said["by itself"] = t.band.name
+        said["diagonal"] = "first" if t.band.first else "last"
+    if t.right is attend and not made:
+        said.setdefault("scale", "1/√d" if t.own == t.base == () else "as given")
+    case = smallest(t) if made or t.band in MISTAKEN else ""
+    for m in made:
+        t.draft.cause(m.name, m.message, m.chapter, case * (m is made[0]))
+    if t.band in MISTAKEN:
+        t.draft.add(t.band.name, "", case=case)
+    masks.find_causal_flag(t)
+    masks.find_masks(t)
+    if not t.draft.keys():
+        if not t.square and said.get("diagonal") == "first":
+            t.draft.add("diagonal from the top left")
+        for check in (*beyond.CHECKS, *precise.CHECKS):
+            check(t)
+        if t.layer:
+            projections.judge(t)
+
+
+def smallest(t: Trier) -> str:
+    """The smallest case of whole numbers in which it is wrong."""
+    if t.right is softmax or t.layer or t.callee.tied:
+        return ""
+    wanted = t.band if t.band not in MISTAKEN else ALL
+    cases = [(1, 2, 1, 1), (2, 2, 1, 1), (1, 2, 1, 2), (2, 2, 1, 2), (1, 3, 2, 2), (3, 3, 3, 4)]
+    for n_q, n_k, H, d in cases:
+        H = H if "H" in t.how.layout else 1
+        sizes = t.how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
+        arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, 3).items()}
+        trial = t.run(replace(t.how, sizes=sizes), arrays)
+        right = written(attend, *t.base)(*arrays.values(), wanted.seen(n_q, n_k))
+        if trial and not same(trial, right, 1e-2):
+            shown = arrays | {"right": right, "yours": trial.o}
+            shown = {r: np.round(x[0] if H > 1 else x[0, 0], 4) + 0 for r, x in shown.items()}
+            return "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
+    return ""

@@ -1,0 +1,103 @@
+"""Caches of keys and values: a text that comes in pieces must come out whole, and stay so."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from attention_src.judge.calling import Callee
+from attention_src.judge.frameworks import frameworks
+from attention_src.judge.layers import Layer
+from attention_src.judge.layouts import encode, in_words
+from attention_src.judge.report import Draft
+from attention_src.judge.rope import NEVER
+from attention_src.judge.trying import same
+
+SIZES = {"B": 2, "H": 3, "G": 3, "q": 7, "k": 7, "d": 4, "e": 4, "D": 12}
+METHODS = ("update_and_fetch", "update", "append", "insert_kv", "insert", "forward", "__call__")
+PIECES = (3, 1, 1, 2)  # seven tokens
+
+
+def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
+    """Judge it; the arguments are those of `attention.attention`."""
+    if asked["cache"]:
+        return _in_pieces(f, asked["cache"], draft, asked)
+    values = np.random.default_rng(0).normal(size=(2, 2, 3, 7, 4))
+    whole = dict(zip("kv", values, strict=True))
+    libraries = [asked["framework"]] if asked["framework"] else ["torch", "numpy"]
+    layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd"]
+    for name, library, layout in product(METHODS, libraries, layouts):
+        try:
+            got = _fed(f, whole, name, library, layout.replace("n", "k"), asked)
+        except Exception as failure:
+            draft.why = NEVER.format(f"{name}: {type(failure).__name__}", str(failure))
+            continue
+        draft.why = ""
+        draft.convention |= {"method": f"{name}(k, v)", "layout": in_words(layout)}
+        return _compare(draft, got, whole, layout)
+    return None
+
+
+def _fed(f: Any, whole: dict, name: str, library: str, place: str, asked: dict) -> list[tuple]:
+    """What it gives back after each piece: tokens so far, copies, and what later calls may change.
+
+    A second cache is filled with zeros meanwhile: the two may share no memory.
+    """
+    _, to, back = next(frameworks(None, library))
+    sizes = SIZES | asked["sizes"]
+    caches = [Callee(f, sizes, asked["given"]).f for _ in "12"]
+    one, two = (Callee(getattr(made, name), sizes, asked["given"]) for made in caches)
+    for method in (one, two):
+        method.arrays("kv")
+        method.given = {"layer_idx": 0} | asked["given"]
+    got, start = [], 0
+    for length in PIECES:
+        pieces = {r: x[:, :, start : start + length] for r, x in whole.items()}
+        new = {r: to(encode(x, "BHkd", place)) for r, x in pieces.items()}
+        there = to(np.arange(start, start + length))
+        y = one(**new, positions=there)
+        two(k=0 * new["k"], v=0 * new["v"], positions=there)
+        start += length
+        got.append((start, [np.array(back(x)) for x in y[:2]], (back, y[:2])))
+    return got
+
+
+def _compare(draft: Draft, got: list[tuple], whole: dict, layout: str) -> None:
+    """Everything that went in comes out, in order."""
+    axis, place = layout.index("n"), layout.replace("n", "k")
+    for (start, pieces, (back, later)), (n, r) in product(got, enumerate("kv")):
+        room = np.arange(min(start, pieces[n].shape[axis]))
+        right = encode(whole[r][:, :, :start], "BHkd", place)
+        if not same(pieces[n].take(room, axis), right):
+            return draft.add("tokens lost or moved", start, {"k": "keys", "v": "values"}[r])
+        changed = not np.array_equal(pieces[n], back(later[n]))
+        if changed and "older answers change" not in draft.keys("note"):
+            draft.add("older answers change")
+    if got[-1][1][0].shape[axis] > sum(PIECES):
+        draft.convention["returns"] = "its whole room: hide what is not filled"
+    return None
+
+
+def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
+    """A layer with a cache against itself without, fed token by token and in larger pieces."""
+    import torch
+
+    layer = Layer(f, SIZES | asked["sizes"], asked["given"])
+    slots = [p.name for p in layer.parameters if "cache" in p.name or "past" in p.name]
+    if not slots:
+        draft.why = "No argument of the layer is called cache or past: nobody knows where it goes."
+        return
+    x = torch.randn(2, 7, layer.sizes["D"], dtype=torch.float64)
+    for pieces, what in (([1] * 7, "token by token"), (list(PIECES), "in pieces")):
+        store, answers = make_cache(), []
+        with torch.no_grad():
+            for part in x.split(pieces, dim=1):
+                y = layer.f(part, **{slots[0]: store})
+                answers.append(y[0] if isinstance(y, tuple | list) else y)
+            right = layer.f(x)
+            right = right[0] if isinstance(right, tuple | list) else right
+            wrong = (torch.cat(answers, dim=1) - right).abs().amax(dim=(0, 2)).gt(1e-6).nonzero()
+        if len(wrong):
+            draft.add(f"differs {what}", int(wrong[0]))
+        else:
+            draft.convention[what] = "the same as at once"

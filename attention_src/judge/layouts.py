@@ -1,0 +1,77 @@
+"""Layouts of arrays: B texts, H heads (G of keys), n tokens (q of queries, k of keys), d numbers.
+
+A letter is an axis, letters in brackets are merged into one: "BHnd", "Bn(Hd)". `e` is the width of
+values. All axes of a case have different lengths, so a shape says what an axis is.
+"""
+
+import re
+from itertools import permutations
+
+import numpy as np
+
+Array, Sizes = np.ndarray, dict[str, int]
+
+
+def parts(layout: str) -> list[str]:
+    """ "Bn(Hd)" -> B, n, Hd: the axes, each with the letters that were merged into it."""
+    return [part.strip("()") for part in re.findall(r"\(\w+\)|\w", layout)]
+
+
+def encode(x: Array, axes: str, layout: str) -> Array:
+    """Bring an array into a layout; where that lacks an axis, its first entry is taken.
+
+    Args:
+        x: one axis for each letter of axes
+        axes: letters
+        layout: of the result; 1 is an axis of length 1
+    Returns: a new array, contiguous
+    """
+    sizes = dict(zip(axes, x.shape, strict=True)) | {"1": 1}
+    for a in axes:
+        if a not in layout:
+            x, axes = x.take(0, axis=axes.index(a)), axes.replace(a, "")
+    x = x.transpose([axes.index(a) for a in layout if a in axes])
+    shape = [int(np.prod([sizes[a] for a in part])) for part in parts(layout)]
+    return np.array(x.reshape(shape), order="C")
+
+
+def decode(
+    y: Array, axes: str, sizes: Sizes, layout: str, known: str = ""
+) -> tuple[Array, str] | None:
+    """Find out in which layout an answer came, and bring it into ours.
+
+    Args:
+        y: an answer
+        axes: ours, such as "BHqe"
+        sizes: of each axis
+        layout: of the arguments: B or H may be missing in both
+        known: the answer's layout, if it is known already
+    Returns: y with our axes, and its layout; None if no layout has this shape
+    """
+    absent = [a for a in "BH" if a not in layout]
+    here = [a for a in axes if a not in absent]
+    for order in map("".join, permutations(here)):
+        merged = order[:-2] + f"({order[-2:]})" if order[-2:-1] == "H" else order
+        for found in (order, merged):
+            shape = tuple(int(np.prod([sizes[a] for a in part])) for part in parts(found))
+            if known in ("", found) and shape == y.shape:
+                y = y.reshape([sizes[a] for a in order])
+                y = y.transpose([order.index(a) for a in here])
+                return y.reshape([1 if a in absent else sizes[a] for a in axes]), found
+    return None
+
+
+def in_words(layout: str) -> str:
+    """A layout as people write it: "[B, n_q, H·d]"."""
+    names = {"q": "n_q", "k": "n_k", "e": "d", "G": "H_kv"}
+    return "[" + ", ".join("·".join(names.get(a, a) for a in part) for part in parts(layout)) + "]"
+
+
+def absent(layout: str) -> Sizes:
+    """Axes that a layout lacks have length 1."""
+    return {a: 1 for a in "BHG" if a.replace("G", "H") not in layout}
+
+
+def placed(layout: str, axes: str) -> str:
+    """A layout for one array: "BHnd" for keys, whose axes are "BGkd", is "BGkd"."""
+    return layout.replace("n", axes[2]).replace("d", axes[3]).replace("H", axes[1])

@@ -1,0 +1,203 @@
+"""Read the scores of an attention off its answers: softcap, sinks, ALiBi, norms, windows, scale.
+
+With the unit matrix for values the answer is the table of weights. Their logarithms are the scores
+but for a number per row. f(s) is odd in q for all that is known here, so q and -q part the bias.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attention_src.judge.bands import ALL, CAUSAL, window
+from attention_src.judge.trying import How, Trial, Trier
+
+Array = np.ndarray
+CAPS = np.geomspace(0.1, 1000, 300)
+
+
+@dataclass
+class Scores:
+    """What was read: lines of the right function, what is said of them, and the scale."""
+
+    lines: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    scale: float = 1.0
+
+
+def read(t: Trier, how: How) -> Trial | None:
+    """Find out which attention it is; `t` then knows its lines and its band.
+
+    Args:
+        t: a function that ran
+        how: a way in which it ran, and was not plain attention
+    Returns: what it gave, if it is an attention that is known here
+    """
+    trial = None if t.callee.tied else t.run(how, t.draw(how.sizes, 0))
+    if trial is None:
+        return None
+    before = t.out, t.band, t.own
+    t.out = trial.layout
+    try:
+        found = _scores(t, how)
+    except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
+        found = None
+    if found:
+        usual = t.asked["scale"] or how.sizes["d"] ** -0.5
+        normed = any("norm" in line for line in found.lines)
+        off = not np.isclose(found.scale, usual, rtol=1e-4)
+        t.own = (*found.lines, *[f"scale = {found.scale!r}"] * (off or t.base != ()))
+        if t.fits(how) and not (off and not normed and t.callee.unknown):
+            if off and not normed:
+                t.draft.add("scale", found.scale, usual)
+            t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
+            if found.words:
+                t.draft.convention["variant"] = "; ".join(found.words)
+                t.draft.add("not plain attention", "; ".join(found.words))
+            return trial
+    t.out, t.band, t.own = before
+    t.lines = t.own
+    return None
+
+
+def _scores(t: Trier, how: How) -> Scores | None:
+    n = min(how.sizes["k"], how.sizes["e"])
+    square = how.sizes["q"] == how.sizes["k"]
+    how = replace(how, sizes=how.sizes | {"q": n if square else min(5, n), "k": n})
+    arrays = t.draw(how.sizes, 3)
+    eye = np.broadcast_to(np.eye(n, how.sizes["e"]), arrays["v"].shape)
+
+    def weights(q: Array, k: Array = arrays["k"]) -> Array:
+        trial = t.run(how, {"q": q, "k": k, "v": eye})
+        if trial is None or not np.isfinite(trial.o).all() or trial.o.min() < -1e-6:
+            raise ValueError("no weights")
+        return trial.o[..., :n]
+
+    q, k = arrays["q"], arrays["k"]
+    p = weights(q)
+    seen = (p > 1e-12).any(axis=(0, 1))
+    band = window(seen)
+    if band is None or (p[..., seen] < 1e-12).any():
+        return None
+    t.band = next((x for x in (ALL, *CAUSAL) if np.array_equal(x.seen(*seen.shape), seen)), band)
+    found = Scores()
+    if t.band == band:
+        found.words.append(f"a window: it {band.name}")
+    minus = weights(-q)
+    bias = _centred((_log(p) + _log(minus)) / 2, seen)
+    odd = _centred((_log(p) - _log(minus)) / 2, seen)
+    s = _products(weights, found, p, q, np.repeat(k, q.shape[1] // k.shape[1], axis=1), k)
+    found.scale, score = _curve(found, odd, s, seen, lambda: _small(weights, q, seen))
+    alibi = _alibi(found, bias, seen)
+    _sinks(found, p, np.where(seen, score + alibi, -np.inf))
+    return found
+
+
+def _log(p: Array) -> Array:
+    return np.log(np.where(p > 0, p, 1))
+
+
+def _centred(x: Array, seen: Array) -> Array:
+    """Minus the mean over the keys that are seen; 0 elsewhere."""
+    x = np.where(seen, x, 0)
+    return np.where(seen, x - x.sum(-1, keepdims=True) / seen.sum(-1, keepdims=True), 0)
+
+
+def _products(weights: Any, found: Scores, p: Array, q: Array, k: Array, own: Array) -> Array:
+    """q k^T, of q and k as they are normalised; notes how."""
+    both = {}
+    for name, x, scaled, moved in (
+        ("q", q, lambda: weights(3 * q), lambda: weights(q + 1)),
+        ("k", k, lambda: weights(q, 3 * own), lambda: weights(q, own + 1)),
+    ):
+        if np.allclose(scaled(), p, atol=1e-5):
+            if np.allclose(moved(), p, atol=1e-5):
+                found.lines.append(f"+ {name} = {name} - {name}.mean(axis=-1, keepdims=True)")
+                x = x - x.mean(axis=-1, keepdims=True)
+            found.lines.append(
+                f"+ {name} = {name} / np.linalg.norm({name}, axis=-1, keepdims=True)"
+            )
+            x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+            found.words.append(f"{name} is normalised")
+        both[name] = x
+    return both["q"] @ both["k"].swapaxes(-1, -2)
+
+
+def _small(weights: Any, q: Array, seen: Array) -> Array:
+    """Scores of very small queries, as large as if they grew in proportion."""
+    small = 1e-2
+    return _centred((_log(weights(small * q)) - _log(weights(-small * q))) / 2 / small, seen)
+
+
+def _slope(y: Array, x: Array) -> float:
+    return float((x * y).sum() / (x * x).sum())
+
+
+def _curve(found: Scores, odd: Array, s: Array, seen: Array, small: Any) -> tuple[float, Array]:
+    """Scale and scores: proportional to q k^T, or capped by a tanh."""
+    x = _centred(s, seen)
+    a = _slope(odd, x)
+    if np.allclose(odd, a * x, atol=1e-6 + 1e-5 * np.abs(odd).max()):
+        a = _round(a)
+        return a, a * s
+    if found.lines:
+        raise ValueError("normalised, and not proportional")
+    a = _round(_slope(small(), x))
+
+    def off(cap: float) -> float:
+        return float(np.abs(_centred(cap * np.tanh(a * s / cap), seen) - odd).max())
+
+    cap = min(CAPS, key=off)
+    for step in (1e-3, 5e-5, 2e-6):
+        cap = min((cap * (1 + i * step) for i in range(-40, 41)), key=off)
+    cap = round(cap, 2) if abs(cap - round(cap, 2)) < 1e-2 * cap else cap
+    found.lines.append(f"s = q @ k.swapaxes(-1, -2) * scale; s = {cap!r} * np.tanh(s / {cap!r})")
+    found.words.append(f"softcapped with {cap:g}")
+    return a, cap * np.tanh(a * s / cap)
+
+
+def _round(a: float) -> float:
+    """The number that was meant, if it is a plain one."""
+    plain = [x**power for x in range(1, 257) for power in (-1, -0.5, 0.5, 1)]
+    near = min(plain, key=lambda x: abs(x - a))
+    return near if abs(near - a) < 1e-4 * abs(a) else a
+
+
+def _alibi(found: Scores, bias: Array, seen: Array) -> Any:
+    """A bias that falls with the distance, with a slope for each head."""
+    if np.abs(bias).max() < 1e-6:
+        return 0
+    n_q, n_k = seen.shape
+    places = ("np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])")
+    shifted = "-abs(np.arange(n_k) - np.arange(n_q)[:, None] - n_k + n_q)"
+    for place in (*places, shifted):
+        x = eval(place, {"np": np, "n_k": n_k, "n_q": n_q})
+        x = np.broadcast_to(x, bias.shape)
+        centred = _centred(x, seen)
+        slopes = (bias * centred).sum((0, 2, 3)) / (centred**2).sum((0, 2, 3))
+        slopes = slopes[:, None, None]
+        if np.allclose(bias, slopes * centred, atol=1e-5):
+            line = next((x for x in found.lines if x.startswith("s = ")), "")
+            line = line or "s = q @ k.swapaxes(-1, -2) * scale"
+            found.lines = [x for x in found.lines if x != line]
+            place = place.replace("n_q", "q.shape[-2]")
+            found.lines.append(f"{line}; s = s + np.array({slopes.tolist()}) * ({place})")
+            found.words.append(f"ALiBi with slopes {np.round(slopes.ravel(), 4).tolist()}")
+            return slopes * x
+    raise ValueError("a bias that is not known")
+
+
+def _sinks(found: Scores, p: Array, score: Array) -> None:
+    """What else stands in the denominator."""
+    rest = 1 - p.sum(axis=-1)
+    if np.abs(rest).max() < 1e-5:
+        return
+    sink = np.log(np.exp(score).sum(axis=-1) * rest / (1 - rest)).mean(axis=(0, 2))
+    sink = np.where(np.abs(sink) < 1e-4, 0, sink)[:, None, None]
+    found.lines.append(
+        f"l = e.sum(axis=-1, keepdims=True) + "
+        f"np.exp(np.array({sink.tolist()}) - np.where(m == -np.inf, 0, m))"
+    )
+    plain = not sink.any()
+    shown = np.round(sink.ravel(), 3).tolist()
+    found.words.append("1 is added to the denominator" if plain else f"sinks of {shown}")

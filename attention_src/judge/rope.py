@@ -1,0 +1,135 @@
+"""Rotary positions: unit vectors go in, and what comes back is each position's matrix."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from attention_src.judge.calling import Callee
+from attention_src.judge.frameworks import Convert, frameworks
+from attention_src.judge.layouts import Array, decode, encode, in_words
+from attention_src.judge.report import Draft
+
+N, D = 5, 8  # tokens and width
+EYE = np.eye(D)
+NEVER = "It never ran; the last time: {}: {:.160}"
+
+
+def rope(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
+    """Judge it; the arguments are those of `attention.attention`."""
+    sizes = {"B": 2, "H": 3, "G": 3, "q": N, "k": N, "d": D, "D": D} | asked["sizes"]
+    callee = Callee(f, sizes, asked["given"])
+    best: tuple[int, Any, str, dict] = (-1, None, "", {})
+    callee.arrays("" if "q" in callee.names else "x")
+    layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd", "nBHd", "Bnd", "nd"]
+    known = frameworks(callee.code, "torch" if callee.is_module else asked["framework"])
+    for framework, layout, forms in product(known, layouts, _angles(callee)):
+        try:
+            m, zero = _matrices(callee, framework, layout, forms)
+            keeps = _promises(m, zero)
+            if "positions" in forms:
+                turned = {"positions": forms["positions"][..., ::-1].copy()}
+                back, _ = _matrices(callee, framework, layout, turned)
+                keeps["positions not obeyed"] = np.allclose(m[::-1], back, atol=1e-5)
+        except Exception as failure:
+            draft.why = NEVER.format(type(failure).__name__, str(failure))
+            continue
+        best = max(best, (sum(keeps.values()), m, layout, keeps), key=lambda x: x[0])
+    if best[1] is None:
+        return
+    draft.why = ""
+    draft.convention["layout"] = in_words(best[2])
+    broken = [cause for cause, kept in best[3].items() if not kept]
+    if broken:
+        first = np.round(best[1][1][:, 0], 3).tolist()
+        draft.add(broken[0], case=f"at position 1, [1, 0, 0, …] becomes {first}")
+    else:
+        given = bool({"cos", "freqs"} & callee.names.keys())
+        _describe(draft, best[1], given, asked["pairs"])
+
+
+def _promises(m: Array, zero: Array) -> dict[str, bool]:
+    """What is wrong if a promise of rotations is not kept, and whether it is."""
+    steps = m[1:] @ np.linalg.pinv(m[:-1])
+    return {
+        "not a rotation": bool(np.abs(zero).max() < 1e-6),
+        "positions not used": not np.allclose(m[1:], m[:-1], atol=1e-6),
+        "lengths change": np.allclose(m.swapaxes(1, 2) @ m, EYE, atol=1e-5),
+        "not relative": np.allclose(steps, steps[:1], atol=1e-4),
+    }
+
+
+def _angles(callee: Callee) -> list[dict[str, Array]]:
+    """In which forms cosines, sines, angles or positions may be wanted."""
+    there = np.arange(N)
+    angle = there[:, None] * 10000.0 ** (-2 * np.arange(D // 2) / D)
+    wide = [angle, np.concatenate([angle, angle], -1), np.repeat(angle, 2, -1)]
+    shapes = [(N, -1), (1, N, -1), (1, N, 1, -1), (1, 1, N, -1), (N, 1, 1, -1)]
+    if "cos" in callee.names:
+        forms = [a.reshape(s) for a in wide for s in shapes]
+        return [{"cos": np.cos(a), "sin": np.sin(a)} for a in forms]
+    if "freqs" in callee.names:
+        forms = [np.exp(1j * angle).reshape(s) for s in shapes]
+        forms.append(np.stack([np.cos(angle), np.sin(angle)], axis=-1))
+        return [{"freqs": a} for a in forms + [a.reshape(s) for a in wide for s in shapes]]
+    if "positions" in callee.names:
+        p = next(p for p in callee.parameters if p.name == callee.names["positions"])
+        unsaid = [] if p.default is p.empty else [{}]
+        return [{"positions": there}, {"positions": np.tile(there, (2, 1))}, *unsaid]
+    return [{}]
+
+
+def _matrices(
+    callee: Callee, framework: Convert, layout: str, forms: dict[str, Array]
+) -> tuple[Array, Array]:
+    """[n, d, d], whose column j is what e_j becomes at each position; and what 0 becomes."""
+    (_, to, back), place, columns = framework, layout.replace("n", "q"), []
+    sizes, roles = callee.sizes, [r for r in ("q", "k", "x") if r in callee.names]
+    for unit in [np.zeros(D), *EYE]:
+        whole = np.broadcast_to(unit, [sizes["B"], sizes["H"], N, D])
+        x = encode(whole, "BHqd", place)
+        y = callee(**{r: to(x) for r in roles}, **{r: to(a) for r, a in forms.items()})
+        y = back(y[0] if isinstance(y, tuple | list) else y)
+        y, _ = decode(y, "BHqd", sizes, layout, place)  # type: ignore[misc]
+        columns.append(y[0, 0] + 1e3 * np.abs(y - y[:1, :1]).max())  # alike for texts and heads
+    return np.stack(columns[1:], axis=-1) - columns[0][..., None], columns[0]
+
+
+def _describe(draft: Draft, m: Array, angles_are_ours: bool, wanted: str | None) -> None:
+    """Pairs, direction, frequencies and first position."""
+    if not np.allclose(m[0], EYE) and np.allclose(np.sort(np.abs(m[0]), axis=0)[:-1], 0, atol=1e-6):
+        draft.add("components reordered")
+        m = m[0].T @ m
+    step, i = m[2] @ m[1].T, np.arange(D)
+    off = np.abs(step) * (1 - EYE)
+    pairs = {"halves": (i + D // 2) % D, "neighbours": i ^ 1}
+    words = {"halves": "halves, i with i + d/2", "neighbours": "neighbours, 2i with 2i + 1"}
+    fits = [name for name, p in pairs.items() if np.allclose(off.sum(axis=0), off[p, i], atol=1e-7)]
+    if not fits:
+        return draft.add("odd pairs")
+    name, partner = fits[0], pairs[fits[0]]
+    turn = [np.arctan2(step[partner[j], j], step[j, j]) for j in range(D) if j < partner[j]]
+    shown = ", ".join(f"{x:.4g}" for x in np.abs(turn))
+    draft.convention |= {"pairs": words[name], "turns by": f"{shown} a position"}
+    if wanted not in (None, *fits):
+        draft.add("other pairs", words[name], words[wanted])  # type: ignore[index]
+    if (np.array(turn) < 1e-12).all():
+        draft.add("turns backwards")
+    if not np.allclose(m[0], EYE, atol=1e-6):
+        draft.add("does not begin at 0")
+    if not angles_are_ours:
+        _frequencies(draft, np.abs(turn)[np.abs(turn) > 1e-12])
+    return None
+
+
+def _frequencies(draft: Draft, turned: Array) -> None:
+    """They fall from 1 by one factor, to a base that is used."""
+    if len(turned) < 2:
+        return
+    ratio, base = turned[1:] / turned[:-1], (turned[1] / turned[0]) ** (-D / 2)
+    usual = np.isclose(base, [1e4, 1e5, 5e5, 1e6], rtol=1e-2).any()
+    even = np.allclose(ratio, ratio[0], rtol=1e-3) and np.isclose(turned[0], 1, rtol=1e-3)
+    if usual and even:
+        draft.convention["base"] = f"{base:,.0f}"
+    else:
+        draft.add("frequencies", base)
