@@ -23,7 +23,7 @@ _GROUPS = {
     "over the heads": "softmax over heads",
     "over the texts": "softmax over texts",
     "over everything|whole table|one sum": "softmax over everything, over everything",
-    "not divided|not normal|divided by": "not normalised, not divided",
+    "not divided|not normal|divided by|do not sum": "not normalised, not divided",
     "softmax twice": "softmax twice",
     "no softmax|not exp": "no softmax",
     "powers of 2|base 2": "other softmax, other base",
@@ -32,7 +32,7 @@ _GROUPS = {
     "one maximum for all, first for the maximum, one maximum for the tile",
     "axis|over the|column|whole|rows": "wrong axis, axis ignored",
     "writes|in-place": "writes into its input",
-    "not divided|sum|mean|unknown|divided by|length": "mean for the sum, divided by the root, added a little, "
+    "not divided|sum|mean|divided by|length": "mean for the sum, divided by the root, added a little, "
     "mean instead of sum, weights shrink",
     "negat|sign|minus": "negative",
     # Masks

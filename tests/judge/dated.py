@@ -184,7 +184,7 @@ def a_scale_of_one(q, k, v, scale=1.0):
     return _softmax(q @ k.swapaxes(-1, -2) * scale) @ v
 
 
-@dated("lucidrains/performer-pytorch #40", "attention", "divided")
+@dated("lucidrains/performer-pytorch #40", "attention", "divided|do not sum")
 def multiplied_not_divided(q, k, v):
     """Of softmax attention, as the judge knows no linear one."""
     s = q @ k.mT / math.sqrt(q.shape[-1])

@@ -34,7 +34,7 @@ def answers():
     for chapter, check, kind in KINDS:
         yield f"{chapter}: the page's", kind, solution_of(chapter, check)
         for name, answer, _ in listed(chapter, "RIGHT", check):
-            yield f"{chapter}: {name}", kind, answer
+            yield f"{chapter}: {name}", kind, getattr(answer, "function", answer)
 
 
 FUNCTIONS = list(answers())
