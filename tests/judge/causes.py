@@ -19,9 +19,9 @@ _GROUPS = {
     "fourth root": "fourth root",
     "values scaled|not scaled|after the softmax": "scaled after softmax",
     # Softmax
-    "over the queries": "softmax along queries",
-    "over the heads": "softmax over heads",
-    "over the texts": "softmax over texts",
+    "over the queries|queries mix": "softmax along queries",
+    "over the heads|heads mix": "softmax over heads",
+    "over the texts|texts mix": "softmax over texts",
     "over everything|whole table|one sum": "softmax over everything, over everything",
     "not divided|not normal|divided by|do not sum": "not normalised, not divided",
     "softmax twice": "softmax twice",
@@ -58,17 +58,17 @@ _GROUPS = {
     # Keys and values
     "keys for values|values from": "keys as values, keys and values exchanged, values from the keys, "
     "keys' weights for values",
-    "swapped|exchanged": "queries and keys exchanged, queries and keys' weights exchanged",
+    "swapped|exchanged|some lengths|by luck": "queries and keys exchanged, queries and keys' weights exchanged",
     "weights transposed": "weights transposed",
     "keys reshaped|cut without": "keys transposed wrongly",
     "input|projection|values from|keys from|queries for": "values from the queries' input, keys from the queries' input",
     # Heads and texts
-    "cut without turning|reshaped": "keys split without turning, all split without turning, "
+    "cut without turning|reshaped|split": "keys split without turning, all split without turning, "
     "values split without turning",
     "joined": "joined without turning, joined by the wrong axes",
     "heads mix|another head|heads|head": "heads mix, groups mix, first head for all, values summed over heads",
     "texts|text|batch": "texts mix, only the first text",
-    "W_O|last projection|output projection|not projected": "output not projected, output projected twice, "
+    "W_O|last projection|output projection|not projected|w_o": "output not projected, output projected twice, "
     "output projected by the transposed",
     "random": "dropout stays on, new weights in each call",
     # Grouped
@@ -105,7 +105,7 @@ _GROUPS = {
 }
 
 _RARE = (
-    "sigmoid, cosine, distance, relu, absolute scores, window of two, only the last token, "
+    "sigmoid, distance, relu, absolute scores, window of two, only the last token, "
     "keys shifted, values shifted, values reversed, overwritten, wrong key, first key left out, "
     "values split otherwise than keys, softmax over the group, divided by the maximum"
 )

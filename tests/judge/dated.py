@@ -56,7 +56,10 @@ class JoinedInTheWrongOrder(nn.Module):
     def __init__(self, hidden_dim, num_heads):
         super().__init__()
         self.num_heads = num_heads
-        self.qkv, self.out = nn.Linear(hidden_dim, 3 * hidden_dim), nn.Linear(hidden_dim, hidden_dim)
+        self.qkv, self.out = (
+            nn.Linear(hidden_dim, 3 * hidden_dim),
+            nn.Linear(hidden_dim, hidden_dim),
+        )
 
     def forward(self, x):
         parts = self.qkv(x).chunk(3, -1)

@@ -10,7 +10,10 @@ HOSTILE = {
     ),
     "a string": ("def attention(q, k, v):\n    return 'attention'\n", "str"),
     "raises": ("def attention(q, k, v):\n    raise RuntimeError('not today')\n", "not today"),
-    "unguessable": ("def attention(flux, kappa, zeta, omega, tau):\n    return flux\n", "argument|flux|take"),
+    "unguessable": (
+        "def attention(flux, kappa, zeta, omega, tau):\n    return flux\n",
+        "argument|flux|take",
+    ),
     "eats memory": (
         "import numpy as np\n\ndef attention(q, k, v):\n    kept = []\n"
         "    while True:\n        kept.append(np.ones(10_000_000))\n",

@@ -8,7 +8,9 @@ from verdicts import verdict_of
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "kind", "key", "bug"), DATED, ids=[d[3].__name__ for d in DATED])
+@pytest.mark.parametrize(
+    ("source", "kind", "key", "bug"), DATED, ids=[d[3].__name__ for d in DATED]
+)
 def test_a_dated_bug_is_recognised(source, kind, key, bug):
     verdict = verdict_of(bug.__name__, key, bug, kind)
     assert verdict.verdict in ("wrong", "fragile"), verdict.why

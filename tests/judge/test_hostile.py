@@ -17,7 +17,9 @@ def run(path, *more):
     begin = time.perf_counter()
     command = [sys.executable, "-m", "attention_src.judge", f"{path}", "--json", *more]
     command += ["--seconds", str(SECONDS), "--memory", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+    )
     return done, time.perf_counter() - begin
 
 

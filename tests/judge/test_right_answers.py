@@ -8,10 +8,10 @@ import pytest
 from verdicts import verdict_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exercises"))
-from worked import listed, solution_of  # noqa: E402
+from worked import listed, solution_of
 
-from attention_src.attention import masks  # noqa: E402
-from attention_src.exercises import equation, flash, gqa, kvcache, masking, multihead, rope, softmax  # noqa: E402
+from attention_src.attention import masks
+from attention_src.exercises import equation, flash, gqa, kvcache, masking, multihead, rope, softmax
 
 pytest.importorskip("torch")
 KINDS = [

@@ -12,7 +12,12 @@ FILES = ("functions_torch", "functions_numpy", "layers", "layers_fused", "rotati
 for file in (*FILES, "masks_softmaxes", "wrong"):
     importlib.import_module(f"wild.{file}")
 TAKEN, FOUND_CAUSE = 0.9, 1.0
-QUICK = ("harvardnlp/annotated-transformer", "jaymody/picoGPT", "karpathy/nanoGPT", "meta-llama/llama")
+QUICK = (
+    "harvardnlp/annotated-transformer",
+    "jaymody/picoGPT",
+    "karpathy/nanoGPT",
+    "meta-llama/llama",
+)
 
 
 def judged(one):
@@ -45,14 +50,14 @@ def test_nine_of_ten_are_taken_without_an_adapter(verdicts):
 @pytest.mark.slow
 def test_no_right_one_is_called_wrong(verdicts):
     right = [v for v in verdicts if v.expected in (RIGHT, VARIANT)]
-    spared, others = share(right, lambda v: v.verdict != "wrong" or v.expected == VARIANT)
+    spared, others = share(right, lambda v: v.verdict != "wrong")
     assert spared == 1, others
 
 
 @pytest.mark.slow
 def test_variants_are_called_by_their_name(verdicts):
     variants = [v for v in verdicts if v.expected == VARIANT]
-    known, others = share(variants, lambda v: "cause unknown" not in v.keys)
+    known, others = share(variants, lambda v: "not plain attention" in v.notes)
     assert known == 1, others
 
 

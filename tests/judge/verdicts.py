@@ -17,6 +17,7 @@ class Verdict(NamedTuple):
     expected: str
     verdict: str
     keys: tuple[str, ...]  # of findings that blame
+    notes: tuple[str, ...]
     happened: str
     seconds: float
     why: str
@@ -43,12 +44,15 @@ def verdict_of(name: str, expected: str, thing: Any, kind: str, **given: Any) ->
     happened = " ".join(finding.happened for finding in blamed)
     seconds = time.perf_counter() - begin
     keys = tuple(finding.key for finding in blamed)
-    return Verdict(name, expected, report.verdict, keys, happened, seconds, report.why)
+    notes = tuple(finding.key for finding in report.findings if finding.level == "note")
+    return Verdict(name, expected, report.verdict, keys, notes, happened, seconds, report.why)
 
 
 def share(verdicts, holds):
     """The share for which something holds; those for which it does not, in lines."""
     verdicts = list(verdicts)
     others = [v for v in verdicts if not holds(v)]
-    lines = "\n".join(f"{v.name}: {v.expected}; {v.verdict} {v.keys} {v.why[:80]}" for v in others)
+    lines = "\n".join(
+        f"{v.name}: {v.expected}; {v.verdict} {v.keys} {v.notes} {v.why[:80]}" for v in others
+    )
     return 1 - len(others) / len(verdicts), lines

@@ -35,7 +35,9 @@ class LayerCache:
             self.value_cache.append(value_states)
         else:
             self.key_cache[layer_idx] = torch.cat([self.key_cache[layer_idx], key_states], dim=-2)
-            self.value_cache[layer_idx] = torch.cat([self.value_cache[layer_idx], value_states], dim=-2)
+            self.value_cache[layer_idx] = torch.cat(
+                [self.value_cache[layer_idx], value_states], dim=-2
+            )
         return self.key_cache[layer_idx], self.value_cache[layer_idx]
 
 
@@ -67,7 +69,9 @@ class CachedLayer(nn.Module):
 
     def forward(self, x, cache=None):
         B, n, D = x.shape
-        q, k, v = (w(x).view(B, n, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv))
+        q, k, v = (
+            w(x).view(B, n, self.h, self.d).transpose(1, 2) for w in (self.wq, self.wk, self.wv)
+        )
         if cache is not None:
             past_k, past_v = cache
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)

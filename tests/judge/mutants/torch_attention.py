@@ -40,10 +40,14 @@ def sdpa_by_hand(query, key, value, attn_mask=None, is_causal=False, scale=None)
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
     bias = torch.zeros(L, S, dtype=query.dtype)
     if is_causal:
-        bias = bias.masked_fill(torch.ones(L, S, dtype=torch.bool).tril(0).logical_not(), -torch.inf)
+        bias = bias.masked_fill(
+            torch.ones(L, S, dtype=torch.bool).tril(0).logical_not(), -torch.inf
+        )
     if attn_mask is not None:
         if attn_mask.dtype == torch.bool:
-            bias = bias + torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(~attn_mask, -torch.inf)
+            bias = bias + torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(
+                ~attn_mask, -torch.inf
+            )
         else:
             bias = bias + attn_mask
     w = query @ key.transpose(-2, -1) * factor + bias

@@ -2,8 +2,8 @@
 
 Each keeps the names and order of the arguments, the layout, what a mask means, the scale, what is
 returned and how a class is made, of a file of a public repository, which `wild` names. It also says
-what the judge must say: RIGHT (or fragile, never wrong), a cause, or VARIANT: another attention than
-the plain one, which must be called by its name and neither right nor "cause unknown".
+what the judge must say: RIGHT (or fragile, never wrong), a cause, or VARIANT: right, and another
+attention than the plain one, which must be called by its name.
 """
 
 from typing import Any, NamedTuple

@@ -55,7 +55,9 @@ def scaled_dot_product(q, k, v, mask=None):
 
 
 @wild("huggingface/transformers", "models/llama/modeling_llama.py", "grouped")
-def eager_attention_forward(module, query, key, value, attention_mask, scaling, dropout=0.0, **kwargs):
+def eager_attention_forward(
+    module, query, key, value, attention_mask, scaling, dropout=0.0, **kwargs
+):
     """Grouped, added mask cut to the keys, answers as [B, n, H, d]."""
     by = module.num_key_value_groups
     key, value = key.repeat_interleave(by, 1), value.repeat_interleave(by, 1)
@@ -217,7 +219,9 @@ class WithTemperature(torch.nn.Module):
         return table @ v, table
 
 
-@wild("d2l-ai/d2l-en", "chapter_attention-mechanisms-and-transformers/attention-scoring-functions.md")
+@wild(
+    "d2l-ai/d2l-en", "chapter_attention-mechanisms-and-transformers/attention-scoring-functions.md"
+)
 class DotProductAttention(torch.nn.Module):
     """[B, n, d]; lengths [B] or [B, n_q] in place of a mask."""
 
@@ -258,3 +262,10 @@ class Attend(torch.nn.Module):
         if mask is not None:
             out = out.masked_fill(~mask.any(-1, keepdim=True), 0.0)
         return out, {"weights": weights}
+
+
+@wild("huggingface/pytorch-image-models", "timm/models/swin_transformer_v2.py", expected=VARIANT)
+def cosines(q, k, v):
+    """Cosines of q and k, times 10, its first temperature."""
+    q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+    return (10 * q @ k.mT).softmax(-1) @ v

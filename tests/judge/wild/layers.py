@@ -76,7 +76,8 @@ class HeadsFirst(nn.Module):
 
     def forward(self, q, k, v, mask=None):
         k, q, v = (
-            _cut(f(x), self.h) for f, x in zip((self.k_linear, self.q_linear, self.v_linear), (k, q, v))
+            _cut(f(x), self.h)
+            for f, x in zip((self.k_linear, self.q_linear, self.v_linear), (k, q, v))
         )
         s = torch.einsum("bhid,bhjd->bhij", q, k) / self.d_k**0.5
         if mask is not None:
@@ -95,14 +96,22 @@ class WithAnAttention(nn.Module):
             setattr(self, name, nn.Linear(d_model, d_model))
 
     def forward(self, q, k, v, mask=None):
-        q, k, v = _cut(self.w_q(q), self.n_head), _cut(self.w_k(k), self.n_head), _cut(self.w_v(v), self.n_head)
+        q, k, v = (
+            _cut(self.w_q(q), self.n_head),
+            _cut(self.w_k(k), self.n_head),
+            _cut(self.w_v(v), self.n_head),
+        )
         s = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
         if mask is not None:
             s = s.masked_fill(mask == 0, -10000)
         return self.w_concat(_join(s.softmax(-1) @ v))
 
 
-@wild("labmlai/annotated_deep_learning_paper_implementations", "labml_nn/transformers/mha.py", "multihead")
+@wild(
+    "labmlai/annotated_deep_learning_paper_implementations",
+    "labml_nn/transformers/mha.py",
+    "multihead",
+)
 class LengthFirst(nn.Module):
     """[n, B, D], keywords only; a mask [n, n, B]; scores [n, n, B, H]."""
 
@@ -120,10 +129,16 @@ class LengthFirst(nn.Module):
         s = torch.einsum("ibhd,jbhd->ijbh", q, k) / math.sqrt(self.d_k)
         if mask is not None:
             s = s.masked_fill(mask[..., None] == 0, -torch.inf)
-        return self.output(torch.einsum("ijbh,jbhd->ibhd", self.dropout(s.softmax(1)), v).flatten(2))
+        return self.output(
+            torch.einsum("ijbh,jbhd->ibhd", self.dropout(s.softmax(1)), v).flatten(2)
+        )
 
 
-@wild("d2l-ai/d2l-en", "chapter_attention-mechanisms-and-transformers/multihead-attention.md", "multihead")
+@wild(
+    "d2l-ai/d2l-en",
+    "chapter_attention-mechanisms-and-transformers/multihead-attention.md",
+    "multihead",
+)
 class OfLengths(nn.Module):
     """(num_hiddens, num_heads, dropout); lengths in place of a mask; heads become texts."""
 
@@ -155,7 +170,9 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.num_heads, self.head_dim = num_heads, d_out // num_heads
-        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv")
+        self.W_query, self.W_key, self.W_value = (
+            nn.Linear(d_in, d_out, bias=qkv_bias) for _ in "qkv"
+        )
         self.out_proj, self.dropout = nn.Linear(d_out, d_out), nn.Dropout(dropout)
         self.register_buffer("mask", _hidden_future(context_length, context_length))
 
@@ -172,7 +189,9 @@ class SelfAttention_v1(nn.Module):
 
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query, self.W_key, self.W_value = (nn.Parameter(torch.rand(d_in, d_out)) for _ in "qkv")
+        self.W_query, self.W_key, self.W_value = (
+            nn.Parameter(torch.rand(d_in, d_out)) for _ in "qkv"
+        )
 
     def forward(self, x):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
@@ -220,7 +239,11 @@ class FourthRoots(nn.Module):
 
     def forward(self, x, xa=None, mask=None, kv_cache=None):
         given = x if xa is None else xa
-        q, k, v = _cut(self.query(x), self.n_head), _cut(self.key(given), self.n_head), _cut(self.value(given), self.n_head)
+        q, k, v = (
+            _cut(self.query(x), self.n_head),
+            _cut(self.key(given), self.n_head),
+            _cut(self.value(given), self.n_head),
+        )
         root = q.size(-1) ** -0.25
         s = (q * root) @ (k * root).mT
         if mask is not None:
@@ -240,7 +263,11 @@ class OfFourSizes(nn.Module):
         self.dropout, self.h, self.d_k = nn.Dropout(dropout), h, d_k
 
     def forward(self, queries, keys, values, attention_mask=None, attention_weights=None):
-        q, k, v = _cut(self.fc_q(queries), self.h), _cut(self.fc_k(keys), self.h), _cut(self.fc_v(values), self.h)
+        q, k, v = (
+            _cut(self.fc_q(queries), self.h),
+            _cut(self.fc_k(keys), self.h),
+            _cut(self.fc_v(values), self.h),
+        )
         s = q @ k.mT / math.sqrt(self.d_k)
         if attention_weights is not None:
             s = s * attention_weights
@@ -277,7 +304,10 @@ class ThreeLinears(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.key, self.query, self.value = (nn.Linear(config.n_embd, config.n_embd) for _ in "kqv")
-        self.attn_drop, self.resid_drop = nn.Dropout(config.attn_pdrop), nn.Dropout(config.resid_pdrop)
+        self.attn_drop, self.resid_drop = (
+            nn.Dropout(config.attn_pdrop),
+            nn.Dropout(config.resid_pdrop),
+        )
         self.proj, self.n_head = nn.Linear(config.n_embd, config.n_embd), config.n_head
         seen = torch.ones(config.block_size, config.block_size).tril()
         self.register_buffer("mask", seen[None, None])
@@ -298,4 +328,3 @@ def with_four_weights(x, Wq, Wk, Wv, Wo, num_heads, mask=None):
     if mask is not None:
         s = s.masked_fill(mask == 0, float("-inf"))
     return _join(s.softmax(-1) @ v) @ Wo
-

@@ -19,7 +19,11 @@ class CausalSelfAttention(nn.Module):
         width = config.n_embd
         self.c_attn = nn.Linear(width, 3 * width, bias=config.bias)
         self.c_proj = nn.Linear(width, width, bias=config.bias)
-        self.resid_dropout, self.n_head, self.dropout = nn.Dropout(config.dropout), config.n_head, config.dropout
+        self.resid_dropout, self.n_head, self.dropout = (
+            nn.Dropout(config.dropout),
+            config.n_head,
+            config.dropout,
+        )
 
     def forward(self, x):
         q, k, v = (_cut(y, self.n_head) for y in self.c_attn(x).chunk(3, dim=-1))
@@ -34,8 +38,14 @@ class WithABuffer(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.c_attn, self.c_proj = nn.Linear(config.n_embd, 3 * config.n_embd), nn.Linear(config.n_embd, config.n_embd)
-        self.attn_dropout, self.resid_dropout = nn.Dropout(config.attn_pdrop), nn.Dropout(config.resid_pdrop)
+        self.c_attn, self.c_proj = (
+            nn.Linear(config.n_embd, 3 * config.n_embd),
+            nn.Linear(config.n_embd, config.n_embd),
+        )
+        self.attn_dropout, self.resid_dropout = (
+            nn.Dropout(config.attn_pdrop),
+            nn.Dropout(config.resid_pdrop),
+        )
         self.register_buffer("bias", torch.ones(1, 1, config.block_size, config.block_size).tril())
         self.n_head, self.n_embd = config.n_head, config.n_embd
 
@@ -54,7 +64,11 @@ class Attention(nn.Module):
     def __init__(self, dim, heads=8, dim_head=64, dropout=0.0):
         super().__init__()
         self.heads, self.scale = heads, dim_head**-0.5
-        self.norm, self.attend, self.dropout = nn.LayerNorm(dim), nn.Softmax(dim=-1), nn.Dropout(dropout)
+        self.norm, self.attend, self.dropout = (
+            nn.LayerNorm(dim),
+            nn.Softmax(dim=-1),
+            nn.Dropout(dropout),
+        )
         self.to_qkv = nn.Linear(dim, 3 * heads * dim_head, bias=False)
         self.to_out = nn.Sequential(nn.Linear(heads * dim_head, dim), nn.Dropout(dropout))
 
@@ -87,7 +101,10 @@ class PerHead(nn.Module):
     def __init__(self, d_model, num_heads):
         super().__init__()
         self.num_heads = num_heads
-        self.qkv_layer, self.linear_layer = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+        self.qkv_layer, self.linear_layer = (
+            nn.Linear(d_model, 3 * d_model),
+            nn.Linear(d_model, d_model),
+        )
 
     def forward(self, x, mask=None):
         q, k, v = _cut(self.qkv_layer(x), self.num_heads).chunk(3, dim=-1)
@@ -107,7 +124,11 @@ class GroupedQueryAttention(nn.Module):
 
     def __init__(self, d_in, d_out, num_heads, num_kv_groups, dtype=None):
         super().__init__()
-        self.num_heads, self.num_kv_groups, self.head_dim = num_heads, num_kv_groups, d_out // num_heads
+        self.num_heads, self.num_kv_groups, self.head_dim = (
+            num_heads,
+            num_kv_groups,
+            d_out // num_heads,
+        )
         inner = num_kv_groups * self.head_dim
         self.W_key, self.W_value = (nn.Linear(d_in, inner, bias=False, dtype=dtype) for _ in "kv")
         self.W_query = nn.Linear(d_in, d_out, bias=False, dtype=dtype)
@@ -115,7 +136,11 @@ class GroupedQueryAttention(nn.Module):
 
     def forward(self, x, mask, cos, sin):
         n = x.shape[1]
-        q, k, v = _cut(self.W_query(x), self.num_heads), _cut(self.W_key(x), self.num_kv_groups), _cut(self.W_value(x), self.num_kv_groups)
+        q, k, v = (
+            _cut(self.W_query(x), self.num_heads),
+            _cut(self.W_key(x), self.num_kv_groups),
+            _cut(self.W_value(x), self.num_kv_groups),
+        )
         q, k = _turn(q, cos[:n], sin[:n]), _turn(k, cos[:n], sin[:n])
         k, v = (y.repeat_interleave(self.num_heads // self.num_kv_groups, dim=1) for y in (k, v))
         s = (q @ k.mT).masked_fill(mask[:n, :n], -torch.inf)
@@ -125,7 +150,11 @@ class GroupedQueryAttention(nn.Module):
 class _Grouped(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.h, self.g, self.d = config.n_head, config.n_query_groups, config.n_embd // config.n_head
+        self.h, self.g, self.d = (
+            config.n_head,
+            config.n_query_groups,
+            config.n_embd // config.n_head,
+        )
         self.config = config
         self.qkv = nn.Linear(config.n_embd, (self.h + 2 * self.g) * self.d, bias=config.bias)
         self.proj = nn.Linear(self.h * self.d, config.n_embd, bias=config.bias)
@@ -157,12 +186,17 @@ class OfNanochat(nn.Module):
         self.n_head, self.n_kv_head = config.n_head, config.n_kv_head
         d = config.n_embd // config.n_head
         self.c_q = nn.Linear(config.n_embd, self.n_head * d, bias=False)
-        self.c_k, self.c_v = (nn.Linear(config.n_embd, self.n_kv_head * d, bias=False) for _ in "kv")
+        self.c_k, self.c_v = (
+            nn.Linear(config.n_embd, self.n_kv_head * d, bias=False) for _ in "kv"
+        )
         self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=False)
 
     def forward(self, x, cos_sin, kv_cache):
         q, k, v = (self.c_q(x), self.c_k(x), self.c_v(x))
-        q, k, v = q.unflatten(2, (self.n_head, -1)), *(y.unflatten(2, (self.n_kv_head, -1)) for y in (k, v))
+        q, k, v = (
+            q.unflatten(2, (self.n_head, -1)),
+            *(y.unflatten(2, (self.n_kv_head, -1)) for y in (k, v)),
+        )
         q, k = (F.rms_norm(_back(y, *cos_sin), (y.size(-1),)) for y in (q, k))
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
@@ -183,11 +217,17 @@ class LlamaAttention(nn.Module):
         self.h, self.g = config.num_attention_heads, config.num_key_value_heads
         self.head_dim = config.hidden_size // self.h
         self.q_proj = nn.Linear(config.hidden_size, self.h * self.head_dim, bias=False)
-        self.k_proj, self.v_proj = (nn.Linear(config.hidden_size, self.g * self.head_dim, bias=False) for _ in "kv")
+        self.k_proj, self.v_proj = (
+            nn.Linear(config.hidden_size, self.g * self.head_dim, bias=False) for _ in "kv"
+        )
         self.o_proj = nn.Linear(self.h * self.head_dim, config.hidden_size, bias=False)
 
     def forward(self, hidden_states, position_embeddings, attention_mask=None, past_key_value=None):
-        q, k, v = _cut(self.q_proj(hidden_states), self.h), _cut(self.k_proj(hidden_states), self.g), _cut(self.v_proj(hidden_states), self.g)
+        q, k, v = (
+            _cut(self.q_proj(hidden_states), self.h),
+            _cut(self.k_proj(hidden_states), self.g),
+            _cut(self.v_proj(hidden_states), self.g),
+        )
         q, k = (_turn(y, *position_embeddings) for y in (q, k))
         k, v = (y.repeat_interleave(self.h // self.g, 1) for y in (k, v))
         s = q @ k.mT / math.sqrt(self.head_dim)
@@ -198,7 +238,9 @@ class LlamaAttention(nn.Module):
 
 
 @wild("huggingface/transformers", "models/gpt_neox/modeling_gpt_neox.py", "attention")
-def gpt_neox_eager(module, query, key, value, attention_mask, scaling, dropout=0.0, head_mask=None, **kwargs):
+def gpt_neox_eager(
+    module, query, key, value, attention_mask, scaling, dropout=0.0, head_mask=None, **kwargs
+):
     """The scale must be given; answers as [B, n, H, d]."""
     s = torch.einsum("bhid,bhjd->bhij", query, key) * scaling
     s = s if attention_mask is None else s + attention_mask[:, :, :, : key.shape[2]]
@@ -222,16 +264,26 @@ class NotScaled(nn.Module):
         return self.out(_join(s.softmax(-1) @ v))
 
 
-@wild("jsbaan/transformer-from-scratch", "multi_head_attention.py (before 2026-03)", "multihead", "heads joined without turning")
+@wild(
+    "jsbaan/transformer-from-scratch",
+    "multi_head_attention.py (before 2026-03)",
+    "multihead",
+    "heads joined without turning",
+)
 class JoinedWithoutTurning(nn.Module):
     """(hidden_dim, num_heads); a fused projection, and heads that are joined as they lie."""
 
     def __init__(self, hidden_dim, num_heads):
         super().__init__()
         self.num_heads = num_heads
-        self.qkv_proj, self.o_proj = nn.Linear(hidden_dim, 3 * hidden_dim), nn.Linear(hidden_dim, hidden_dim)
+        self.qkv_proj, self.o_proj = (
+            nn.Linear(hidden_dim, 3 * hidden_dim),
+            nn.Linear(hidden_dim, hidden_dim),
+        )
 
     def forward(self, x):
         q, k, v = _cut(self.qkv_proj(x), self.num_heads).chunk(3, -1)
-        s = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(_hidden_future(x.size(1), x.size(1)), -torch.inf)
+        s = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(
+            _hidden_future(x.size(1), x.size(1)), -torch.inf
+        )
         return self.o_proj((s.softmax(-1) @ v).reshape(x.shape))

@@ -77,7 +77,9 @@ class FlashAttention(torch.autograd.Function):
             for j, (k, v) in zip(range(0, K.shape[-2], t), zip(K.split(t, -2), V.split(t, -2))):
                 s = q @ k.mT / math.sqrt(q.size(-1))
                 if is_causal:
-                    ahead = torch.arange(j, j + s.size(-1)) > torch.arange(i, i + s.size(-2))[:, None]
+                    ahead = (
+                        torch.arange(j, j + s.size(-1)) > torch.arange(i, i + s.size(-2))[:, None]
+                    )
                     s = s.masked_fill(ahead, -1e6)
                 top = torch.maximum(m, s.amax(-1, keepdim=True))
                 p, shrink = (s - top).exp(), (m - top).exp()
@@ -101,13 +103,22 @@ class FlashAttention(torch.autograd.Function):
         return dS @ K, dS.mT @ Q, P.mT @ dO, None
 
 
-@wild("ezhoureal/assignment2-systems", "cs336_systems/flash_attention.py (stored version)", "tiled", "causal flag unused")
+@wild(
+    "ezhoureal/assignment2-systems",
+    "cs336_systems/flash_attention.py (stored version)",
+    "tiled",
+    "causal flag unused",
+)
 def flag_unused(Q, K, V, is_causal=False):
     """[B, n, d]: is_causal is not looked at."""
     m, l, o = -torch.inf, 0.0, 0.0
     for k, v in zip(K.split(8, 1), V.split(8, 1)):
         s = Q @ k.mT * Q.size(-1) ** -0.5
-        top = s.amax(-1, keepdim=True) if isinstance(m, float) else torch.maximum(m, s.amax(-1, keepdim=True))
+        top = (
+            s.amax(-1, keepdim=True)
+            if isinstance(m, float)
+            else torch.maximum(m, s.amax(-1, keepdim=True))
+        )
         shrink = 0.0 if isinstance(m, float) else (m - top).exp()
         p = (s - top).exp()
         l, o, m = shrink * l + p.sum(-1, keepdim=True), shrink * o + p @ v, top

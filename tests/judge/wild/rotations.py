@@ -48,7 +48,10 @@ def turned_the_other_way(x, cos, sin):
 def apply_rotary_emb(xq, xk, freqs_cis):
     """Complex factors [n, d / 2]; [B, n, H, d]; neighbours."""
     factor = freqs_cis[None, :, None]
-    turned = (torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous()) * factor for x in (xq, xk))
+    turned = (
+        torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous()) * factor
+        for x in (xq, xk)
+    )
     q, k = (torch.view_as_real(z).flatten(-2) for z in turned)
     return q.to(xq), k.to(xk)
 
@@ -81,7 +84,11 @@ class RotaryPositionalEmbedding(nn.Module):
         return torch.stack((z.real, z.imag), dim=-1).reshape(x.shape)
 
 
-@wild("labmlai/annotated_deep_learning_paper_implementations", "labml_nn/transformers/rope/__init__.py", "rope")
+@wild(
+    "labmlai/annotated_deep_learning_paper_implementations",
+    "labml_nn/transformers/rope/__init__.py",
+    "rope",
+)
 class RotaryOfHalves(nn.Module):
     """(d, base); [n, B, H, d], positions by place, a table that is kept."""
 
@@ -133,7 +140,9 @@ class DynamicCache:
     def update(self, key_states, value_states, layer_idx, cache_kwargs=None):
         if layer_idx in self.layers:
             before = self.layers[layer_idx]
-            key_states, value_states = (torch.cat(pair, -2) for pair in zip(before, (key_states, value_states)))
+            key_states, value_states = (
+                torch.cat(pair, -2) for pair in zip(before, (key_states, value_states))
+            )
         self.layers[layer_idx] = key_states, value_states
         return key_states, value_states
 
@@ -166,8 +175,12 @@ class KVCache(nn.Module):
 
     def __init__(self, k_shape, v_shape, device=None, dtype=None):
         super().__init__()
-        self.register_buffer("k", torch.zeros(k_shape, device=device, dtype=dtype), persistent=False)
-        self.register_buffer("v", torch.zeros(v_shape, device=device, dtype=dtype), persistent=False)
+        self.register_buffer(
+            "k", torch.zeros(k_shape, device=device, dtype=dtype), persistent=False
+        )
+        self.register_buffer(
+            "v", torch.zeros(v_shape, device=device, dtype=dtype), persistent=False
+        )
 
     def forward(self, input_pos, k, v):
         for store, new in ((self.k, k), (self.v, v)):

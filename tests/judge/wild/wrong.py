@@ -10,7 +10,12 @@ from wild import UNNAMED, wild
 from wild.layers import _cut, _join
 
 
-@wild("hyunwoongko/transformer", "models/layers/scale_dot_product_attention.py (2019-12 to 2022-12)", "attention", "mask too weak")
+@wild(
+    "hyunwoongko/transformer",
+    "models/layers/scale_dot_product_attention.py (2019-12 to 2022-12)",
+    "attention",
+    "mask too weak",
+)
 class HiddenByAlmostNothing(nn.Module):
     """Hidden scores become -1e-12."""
 
@@ -26,31 +31,50 @@ class HiddenByAlmostNothing(nn.Module):
         return s @ v, s
 
 
-@wild("hyunwoongko/transformer", "models/layers/scale_dot_product_attention.py (before ee92100)", "multihead", "scaled by the model's width")
+@wild(
+    "hyunwoongko/transformer",
+    "models/layers/scale_dot_product_attention.py (before ee92100)",
+    "multihead",
+    "scaled by the model's width",
+)
 class ByTheModelsWidth(nn.Module):
     """(d_model, n_head): divided by √d_model."""
 
     def __init__(self, d_model, n_head):
         super().__init__()
         self.n_head, self.d_model = n_head, d_model
-        self.w_q, self.w_k, self.w_v, self.w_concat = (nn.Linear(d_model, d_model) for _ in range(4))
+        self.w_q, self.w_k, self.w_v, self.w_concat = (
+            nn.Linear(d_model, d_model) for _ in range(4)
+        )
 
     def forward(self, q, k, v, mask=None):
-        q, k, v = _cut(self.w_q(q), self.n_head), _cut(self.w_k(k), self.n_head), _cut(self.w_v(v), self.n_head)
+        q, k, v = (
+            _cut(self.w_q(q), self.n_head),
+            _cut(self.w_k(k), self.n_head),
+            _cut(self.w_v(v), self.n_head),
+        )
         s = q @ k.mT / math.sqrt(self.d_model)
         if mask is not None:
             s = s.masked_fill(mask == 0, -10000)
         return self.w_concat(_join(s.softmax(-1) @ v))
 
 
-@wild("ajhalthor/Transformer-Neural-Network", "transformer.py (before f0963db)", "multihead", "heads joined without turning")
+@wild(
+    "ajhalthor/Transformer-Neural-Network",
+    "transformer.py (before f0963db)",
+    "multihead",
+    "heads joined without turning",
+)
 class JoinedAsTheyLie(nn.Module):
     """(d_model, num_heads), fused by head; [B, H, n, d] reshaped to [B, n, D]."""
 
     def __init__(self, d_model, num_heads):
         super().__init__()
         self.num_heads = num_heads
-        self.qkv_layer, self.linear_layer = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+        self.qkv_layer, self.linear_layer = (
+            nn.Linear(d_model, 3 * d_model),
+            nn.Linear(d_model, d_model),
+        )
 
     def forward(self, x, mask=None):
         q, k, v = _cut(self.qkv_layer(x), self.num_heads).chunk(3, dim=-1)
@@ -59,7 +83,12 @@ class JoinedAsTheyLie(nn.Module):
         return self.linear_layer((s.softmax(-1) @ v).reshape(x.shape))
 
 
-@wild("jadore801120/attention-is-all-you-need-pytorch", "transformer/SubLayers.py (144902a, 2017)", "attention", "scaled by another width")
+@wild(
+    "jadore801120/attention-is-all-you-need-pytorch",
+    "transformer/SubLayers.py (144902a, 2017)",
+    "attention",
+    "scaled by another width",
+)
 class OldTemperature(nn.Module):
     """(d_model): (H B) texts; divided by √d_model, True hides."""
 
@@ -75,7 +104,12 @@ class OldTemperature(nn.Module):
         return s.bmm(v), s
 
 
-@wild("aladdinpersson/Machine-Learning-Collection", "ML/Pytorch/more_advanced/transformer_from_scratch (3b8992f)", "multihead", "scaled by the model's width")
+@wild(
+    "aladdinpersson/Machine-Learning-Collection",
+    "ML/Pytorch/more_advanced/transformer_from_scratch (3b8992f)",
+    "multihead",
+    "scaled by the model's width",
+)
 class SelfAttention(nn.Module):
     """(embed_size, heads); values, keys, query, mask; divided by √embed_size."""
 
@@ -98,7 +132,12 @@ class SelfAttention(nn.Module):
         return self.fc_out(torch.einsum("nhqk,nkhd->nqhd", w, v).flatten(2))
 
 
-@wild("sebastianvlad1/Transformer", "head.py, and ten copies of that lecture's code", "multihead", "scaled by the model's width")
+@wild(
+    "sebastianvlad1/Transformer",
+    "head.py, and ten copies of that lecture's code",
+    "multihead",
+    "scaled by the model's width",
+)
 class LectureHead(nn.Module):
     """(n_embd, head_size, block_size): C ** -0.5 with the width of x."""
 
@@ -114,7 +153,12 @@ class LectureHead(nn.Module):
         return s.softmax(-1) @ self.value(x)
 
 
-@wild("huggingface/pytorch-image-models", "timm/models/eva.py (before 2024-07, #2236)", "attention", "mask after softmax")
+@wild(
+    "huggingface/pytorch-image-models",
+    "timm/models/eva.py (before 2024-07, #2236)",
+    "attention",
+    "mask after softmax",
+)
 def mask_too_late(q, k, v, attn_mask=None):
     """[B, H, n, d]: softmax first, then -inf."""
     w = (q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)
@@ -160,7 +204,12 @@ def numpy_transpose(q, k, v):
     return e / e.sum(-1, keepdims=True) @ v
 
 
-@wild("Exorust/TorchLeet", "multi-head-attention-q5 (2026-06)", "multihead", "new weights in each call")
+@wild(
+    "Exorust/TorchLeet",
+    "multi-head-attention-q5 (2026-06)",
+    "multihead",
+    "new weights in each call",
+)
 def multi_head_attention(q, k, v, num_heads, d_model):
     """A function that makes its linears itself, in each call."""
     q, k, v = (_cut(nn.Linear(d_model, d_model)(x), num_heads) for x in (q, k, v))
