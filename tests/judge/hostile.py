@@ -5,7 +5,7 @@ HOSTILE = {
     "never returns once defined": ("while True:\n    pass\n", "seconds"),
     "sleeps": ("import time\n\ndef attention(q, k, v):\n    time.sleep(3600)\n", "seconds"),
     "10,000 lines": (
-        "def attention(q, k, v):\n    for i in range(10_000):\n        print('line', i)\n    return None\n",
+        "def attention(q, k, v):\n    for i in range(10_000):\n        print('line', i)\n",
         "",
     ),
     "a string": ("def attention(q, k, v):\n    return 'attention'\n", "str"),
@@ -34,7 +34,8 @@ HOSTILE = {
     "reads the keyboard": ("def attention(q, k, v):\n    return input()\n", ""),
     "a number": ("def attention(q, k, v):\n    return 3.0\n", ""),
     "a lie about equality": (
-        "class All:\n    def __eq__(self, other):\n        return True\n\n    def __array__(self, *a, **k):\n"
+        "class All:\n    def __eq__(self, other):\n        return True\n\n"
+        "    def __array__(self, *a, **k):\n"
         "        raise ValueError('no array')\n\n\ndef attention(q, k, v):\n    return All()\n",
         "",
     ),

@@ -8,8 +8,9 @@ from verdicts import share, verdict_of
 from wild import FOUND, RIGHT, UNNAMED, VARIANT
 
 pytest.importorskip("torch")
-FILES = ("functions_torch", "functions_numpy", "layers", "layers_fused", "rotations")
-for file in (*FILES, "masks_softmaxes", "wrong"):
+FILES = "functions_torch functions_numpy modules_torch variants layers layers_more layers_fused"
+FILES += " layers_grouped rotations masks_softmaxes wrong"
+for file in FILES.split():
     importlib.import_module(f"wild.{file}")
 TAKEN, FOUND_CAUSE = 0.9, 1.0
 QUICK = (

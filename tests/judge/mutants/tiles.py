@@ -57,7 +57,7 @@ def online_by_key(q, k, v):
     m = np.full(q.shape[0], -np.inf)
     z = np.zeros(q.shape[0])
     o = np.zeros((q.shape[0], v.shape[1]))
-    for key, value in zip(k, v):
+    for key, value in zip(k, v, strict=False):
         s = q @ key / math.sqrt(q.shape[1])
         top = np.maximum(m, s)
         old, new = z * np.exp(m - top), np.exp(s - top)
@@ -70,7 +70,7 @@ def online_by_key(q, k, v):
 def merged_parts(q, k, v, parts=3):
     """Each part alone, then joined by their log-sum-exps."""
     outs, lses = [], []
-    for kk, vv in zip(np.array_split(k, parts), np.array_split(v, parts)):
+    for kk, vv in zip(np.array_split(k, parts), np.array_split(v, parts), strict=False):
         if len(kk) == 0:
             continue
         s = q @ kk.T / np.sqrt(q.shape[1])
@@ -81,4 +81,4 @@ def merged_parts(q, k, v, parts=3):
     lses = np.stack(lses)
     w = np.exp(lses - lses.max(0))
     w = w / w.sum(0)
-    return sum(wi[:, None] * o for wi, o in zip(w, outs))
+    return sum(wi[:, None] * o for wi, o in zip(w, outs, strict=False))

@@ -71,10 +71,14 @@ class FlashAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, Q, K, V, is_causal=False):
         out, lse, t = [], [], 16
-        for i, q in zip(range(0, Q.shape[-2], t), Q.split(t, -2)):
+        for i, q in zip(range(0, Q.shape[-2], t), Q.split(t, -2), strict=False):
             o = q.new_zeros(*q.shape[:-1], V.size(-1))
             m, l = q.new_full((*q.shape[:-1], 1), -torch.inf), q.new_zeros(*q.shape[:-1], 1)
-            for j, (k, v) in zip(range(0, K.shape[-2], t), zip(K.split(t, -2), V.split(t, -2))):
+            for j, (k, v) in zip(
+                range(0, K.shape[-2], t),
+                zip(K.split(t, -2), V.split(t, -2), strict=False),
+                strict=False,
+            ):
                 s = q @ k.mT / math.sqrt(q.size(-1))
                 if is_causal:
                     ahead = (
@@ -112,7 +116,7 @@ class FlashAttention(torch.autograd.Function):
 def flag_unused(Q, K, V, is_causal=False):
     """[B, n, d]: is_causal is not looked at."""
     m, l, o = -torch.inf, 0.0, 0.0
-    for k, v in zip(K.split(8, 1), V.split(8, 1)):
+    for k, v in zip(K.split(8, 1), V.split(8, 1), strict=False):
         s = Q @ k.mT * Q.size(-1) ** -0.5
         top = (
             s.amax(-1, keepdim=True)

@@ -106,7 +106,7 @@ class RotaryOfHalves(nn.Module):
 @wild("rasbt/LLMs-from-scratch", "ch05/07_gpt_to_llama", "rope")
 def compute_rope(x, cos, sin):
     """[B, H, n, d], tables [context, d] cut inside."""
-    n, d = x.shape[-2:]
+    n, _d = x.shape[-2:]
     return (x * cos[None, None, :n] + _half(x) * sin[None, None, :n]).to(dtype=x.dtype)
 
 
@@ -141,7 +141,7 @@ class DynamicCache:
         if layer_idx in self.layers:
             before = self.layers[layer_idx]
             key_states, value_states = (
-                torch.cat(pair, -2) for pair in zip(before, (key_states, value_states))
+                torch.cat(pair, -2) for pair in zip(before, (key_states, value_states), strict=True)
             )
         self.layers[layer_idx] = key_states, value_states
         return key_states, value_states
@@ -198,6 +198,6 @@ class TinyKvFullCache:
     def update_and_fetch(self, key, value, mask_length=None, mask=None):
         new = (key, value)
         if self.key_values is not None:
-            new = tuple(np.concatenate(pair, axis=2) for pair in zip(self.key_values, new))
+            new = tuple(np.concatenate(two, 2) for two in zip(self.key_values, new, strict=True))
         self.key_values, self.offset = new, self.offset + key.shape[2]
         return *new, self.offset, mask

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from wild import UNNAMED, wild
-from wild.layers import _cut, _join
+from wild.axes import _cut, _join
 
 
 @wild(
