@@ -26,12 +26,12 @@ class Verdict(NamedTuple):
     def named(self):
         """Whether one of the causes is the expected one."""
         pattern = PATTERNS.get(self.expected, self.expected)
-        return any(re.search(pattern, key) for key in self.keys)
+        return any(re.search(pattern, key) for key in (*self.keys, self.why))
 
     @property
     def refused(self):
-        """Wrong, or fragile for the expected cause."""
-        return self.verdict == "wrong" or (self.verdict == "fragile" and self.named)
+        """Wrong; or for the expected cause fragile, or not judged, as with weights made anew."""
+        return self.verdict == "wrong" or (self.verdict != "right" and self.named)
 
 
 def verdict_of(name: str, expected: str, thing: Any, kind: str, **given: Any) -> Verdict:
