@@ -17,6 +17,7 @@ from attention_src.judge import beyond, masks, precise, projections, properties,
 from attention_src.judge.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
 from attention_src.judge.layouts import in_words, placed
 from attention_src.judge.oracle import Mistake, attend, softmax, written
+from attention_src.judge.repeats import repeater, repeats
 from attention_src.judge.report import Draft
 from attention_src.judge.trying import How, Trial, Trier, same
 
@@ -26,11 +27,14 @@ MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and th
 
 
 def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
-    """Judge it; the arguments are those of `others`."""
+    """Judge it; `asked` are the options of `judge`."""
+    if draft.kind == "grouped" and (callee := repeater(f)):
+        return repeats(callee, draft, asked)
     t = Trier(f, draft.kind, draft, asked)
     ran, lucky = _right_way(t)
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
+    return None
 
 
 def _right_way(t: Trier) -> tuple[list[How], tuple | None]:

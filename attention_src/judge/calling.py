@@ -32,6 +32,10 @@ class Config:
             raise AttributeError(name)
         if name == "num_key_value_groups":
             return self._sizes["H"] // self._sizes["G"]
+        if re.search("window|adjust|rope_scaling|layer_types", name):
+            return None
+        if re.search("n_elem|rotary_dim|rope_dim", name):
+            return self._sizes["d"]
         return "eager" if "implementation" in name else constant(name, self._sizes)
 
     def __getitem__(self, name: str) -> Any:
@@ -59,7 +63,9 @@ def constant(name: str, sizes: dict[str, int], annotation: Any = "") -> Any:
         return known.get(r)
     if name in CONFIGS:
         return Config(sizes)
-    if re.search("softcap|scalar|sinks?$|slopes|lora|latent|adapter", name):
+    if name == "window_size":  # flash-attn's: all before, none behind
+        return (-1, 0)
+    if re.search("^ve$|value_emb|softcap|scalar|sinks?$|slopes|lora|latent|adapter", name):
         return None
     if re.search("bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave", name):
         return 0 if "id" in name else False

@@ -70,7 +70,8 @@ def judge(
     except SystemExit:
         draft.why = "It ended Python (exit, quit or sys.exit). Let it `return` instead."
     except Exception as error:
-        draft.why = draft.why or f"{type(error).__name__}: {error}"
+        said = f"{type(error).__name__}: {error}"[:300]
+        draft.why = draft.why or (str(error) if str(error).startswith("It never ran") else said)
     return draft.finish(time.perf_counter() - begun)
 
 

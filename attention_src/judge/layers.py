@@ -21,7 +21,12 @@ from attention_src.judge.parts import (
     total,
 )
 
-ORDERS = ["q | k | v", "per head q | k | v", "per head and number q | k | v", "v | k | q"]
+PER_HEAD = ["per head q | k | v", "per head and number q | k | v"]
+ORDERS = [
+    "q | k | v",
+    *PER_HEAD,
+    *("v | k | q", "k | q | v", "k | v | q", "q | v | k", "v | q | k"),
+]
 MASKS = [None, (2, 7, 7), (2, 1, 7, 7), (7, 7), (7, 7, 2)]
 PAIRS = ("position_embeddings", "cos_sin", "rope", "freqs_cos_sin")  # of cosines and sines
 OTHERS = ("y", "ctx", "context", "memory", "encoder_output", "enc_out")  # what keys are made of
@@ -132,7 +137,9 @@ class Layer(Callee):
             raise ValueError("this layer makes q, k and v of one input")
         values, caught, hooks = {"q": q, "k": k, "v": v}, [], []
         for part, modules in self.parts.items():
-            whole = self._fuse([values[r] for r in part], order)
+            letters = [r for r in order.split(" | ") if r in part] if len(part) > 1 else part
+            per_head = order in PER_HEAD and len(part) > 1
+            whole = self._fuse([values[r] for r in (part if per_head else letters)], order)
             for m, piece in zip(modules, whole.chunk(len(modules), dim=-1), strict=True):
                 hooks.append(m.register_forward_hook(self._giving(m, piece)))
         if self.last is not None:
@@ -156,10 +163,10 @@ class Layer(Callee):
 
     def _fuse(self, pieces: list, order: str) -> Any:
         """q, k and v as one projection would give them."""
-        if not order.startswith("per head") or len(pieces) == 1:
-            return self.torch.cat(pieces[::-1] if order == "v | k | q" else pieces, dim=-1)
+        if order not in PER_HEAD or len(pieces) == 1:
+            return self.torch.cat(list(pieces), dim=-1)
         heads = self.torch.stack([x.unflatten(-1, (self.sizes["H"], -1)) for x in pieces], dim=-2)
-        return (heads if order == ORDERS[1] else heads.mT).flatten(-3)
+        return (heads if order == PER_HEAD[0] else heads.mT).flatten(-3)
 
 
 def _said(error: Exception) -> str:

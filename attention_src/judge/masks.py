@@ -67,7 +67,8 @@ def _find_mask(t: Trier, name: str) -> How | None:
             key = "mask" if name == t.callee.masks[0] else name
             t.draft.convention[key] = f"{name}: {form}, as {shapes}{also}"
             return hows[0]
-    _explain(t, name, ran, max(set(errors), key=errors.count, default=""))
+    if not t.draft.keys():
+        _explain(t, name, ran, max(set(errors), key=errors.count, default=""))
     return None
 
 
@@ -100,14 +101,15 @@ def _with_first(see):  # type: ignore[no-untyped-def]
 
 def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     """The mistake that explains what it does with its mask."""
-    of_mask = (m for m in t.mistakes if m.of_mask)
-    known = sorted(of_mask, key=lambda m: m.name == "mask not used")
+    t.lines, by_itself = t.own, t.band
+    if any(same(t.case(how, see_some(how, 0))[0], t.case(how)[1]) for how in ran):
+        return t.draft.add("mask not used" if t.band == ALL else "mask without effect", name)
+    known = (m for m in t.mistakes if m.of_mask and m.name != "mask not used")
     for m, how in product(known, ran):
         if t.fits(how, [m], masked=True):
             read = f"read as: {how.mask[1]}, {in_words(how.mask[0])}"
-            read *= m.name != "mask not used"
             return t.draft.cause(m.name, m.message, m.chapter, read)
-    t.lines, by_itself = t.own, t.band
+    t.lines = t.own
     for how, t.band in product(ran, CAUSAL):
         if same(t.case(how, see_some(how, 0))[0], t.case(how)[1]):
             t.draft.add("mask only as a switch", name, t.band.name)

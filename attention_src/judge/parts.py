@@ -47,7 +47,9 @@ def head_sizes(layer: Any, width: dict[str, int], many: int) -> list[dict[str, i
         for name, value in vars(holder).items():
             if type(value) is int and value > 0:
                 known.setdefault(role(name), value)
-    q = width.get("q") or width["qkv"] // 3
+    q = next(
+        (width[part] // len(part) for part in ("q", "qkv", "k", "v", "kv") if part in width), 1
+    )
     guess = [q // known["d"]] if q % known.get("d", q + 1) == 0 else [1, 3, 2, 4]
     found = []
     for H in [many] if many > 1 else [known["H"]] if "H" in known else guess:
@@ -55,7 +57,8 @@ def head_sizes(layer: Any, width: dict[str, int], many: int) -> list[dict[str, i
             G = known.get("G", H)
             d = width["qkv"] // (H + 2 * G)
         else:
-            G = max(1, (width.get("k") or width["kv"] // 2) * H // q)
+            k = width.get("k") or width.get("kv", 2 * q) // 2
+            G = max(1, k * H // q)
             d = q // H
         found.append({"H": H, "G": G, "d": d, "e": d})
     return found

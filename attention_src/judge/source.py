@@ -16,7 +16,7 @@ GUESSES = {  # kinds by words in a name, the first that fits
     "cache": r"cache",
     "softmax": r"softmax",
     "mask": r"mask$|^mask|_mask",
-    "grouped": r"group|gqa|mqa",
+    "grouped": r"group|gqa|mqa|repeat_?kv|n_rep",
     "multihead": r"multi_?head|mha|layer|causal_?self|self_?att",
     "tiled": r"tile|flash|block",
     "attention": r"att(entio)?n|sdpa|dot_product",
