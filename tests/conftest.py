@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, settings
 
 
 def typed_modules():
-    """All of attention_src but its kernels, compiled loops and exercises.
+    """All of attention_src but its kernels, compiled loops, exercises and judge.
 
     Triton reads the kernels' source, numba the loops' bytecode, and a wrapper has neither. The
-    exercises' annotations name no shapes, so mypy sees all that they say; and a check calls small
+    others' annotations name no shapes, so mypy sees all that they say; and a check calls small
     functions a thousand times.
     """
     package = Path(__file__).parents[1] / "attention_src"
     paths = [path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py")]
     typed = [path.parts for path in paths if path.name != "__init__"]
-    typed = [parts for parts in typed if not {"exercises", "loops"} & set(parts)]
+    typed = [parts for parts in typed if not {"exercises", "judge", "loops"} & set(parts)]
     return [".".join(p) for p in typed if not any(part.startswith("kernel") for part in p)]
 
 
