@@ -1,6 +1,7 @@
 """The two functions that people call."""
 
 import contextlib
+import inspect
 import time
 import warnings
 from typing import Any
@@ -9,12 +10,12 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge.attention import attention
-from attention_src.judge.cache import cache as judge_cache
-from attention_src.judge.makers import mask as judge_mask
+from attention_src.judge.calls.trying import FORMATS
+from attention_src.judge.kinds.attention import attention
+from attention_src.judge.kinds.cache import cache as judge_cache
+from attention_src.judge.kinds.makers import mask as judge_mask
+from attention_src.judge.kinds.rope import rope
 from attention_src.judge.report import Draft, Report
-from attention_src.judge.rope import rope
-from attention_src.judge.trying import FORMATS
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
 FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
@@ -109,8 +110,28 @@ def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
             raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
     if not callable(f) and not hasattr(f, "forward"):
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
+    known_names = _arguments(f)
+    for name in asked["given"]:
+        if known_names and name not in known_names and not (kind == "cache" or asked["cache"]):
+            raise ValueError(f"{name} is an argument neither of judge nor of f")
     layout, scale = asked["layout"], asked["scale"]
     if layout is not None and not (isinstance(layout, str) and set(layout) <= set("BHndqk()")):
         raise ValueError(f'layout is {layout!r}; it should be like "BHnd", "Bnd" or "n(Hd)"')
     if scale is not None and not (isinstance(scale, int | float) and np.isfinite(scale)):
         raise ValueError(f"scale is {scale!r}; it should be a number")
+
+
+def _arguments(f: Any) -> set[str]:
+    """The names that f or its __init__ takes; none if it takes any."""
+    found: set[str] = set()
+    inner = [getattr(f, "forward", None)]
+    if not inspect.isroutine(f) and not inspect.isclass(f):
+        inner = inner if inner[0] else [type(f).__call__]
+    for g in (f, *inner):
+        with contextlib.suppress(TypeError, ValueError):
+            several = inspect.signature(g).parameters.values()  # type: ignore[arg-type]
+            module = g is f and inner[0] is not None and not inspect.isclass(f)
+            if not module and any(p.kind is p.VAR_KEYWORD for p in several):
+                return set()
+            found |= {p.name for p in several}
+    return found

@@ -6,7 +6,7 @@ import re
 import traceback
 from typing import Any
 
-from attention_src.judge.calling import role
+from attention_src.judge.calls.calling import role
 from attention_src.judge.judging import judge, quiet
 from attention_src.judge.report import Draft, Report
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from itertools import product
 
-from attention_src.judge.bands import ALL, BANDS, CAUSAL
-from attention_src.judge.layouts import absent, in_words
-from attention_src.judge.trying import How, Trier, same, see_some
+from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL
+from attention_src.judge.calls.layouts import absent, in_words
+from attention_src.judge.calls.trying import How, Trier, same, see_some
 
 
 def find_causal_flag(t: Trier) -> None:

@@ -3,17 +3,18 @@
 Each check takes a `Trier` that knows how the function is called, and adds what it finds.
 """
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.memory import warm_up, with_peak
-from attention_src.judge.bands import ALL
-from attention_src.judge.calling import role
-from attention_src.judge.layouts import decode
-from attention_src.judge.oracle import attend, written
-from attention_src.judge.trying import Trial, Trier, same, see_some
+from attention_src.judge.calls.bands import ALL
+from attention_src.judge.calls.calling import role
+from attention_src.judge.calls.layouts import decode
+from attention_src.judge.calls.oracle import attend, written
+from attention_src.judge.calls.trying import Trial, Trier, same, see_some
 
 
 def _cases(t: Trier, seed: int, scale: float = 1.0) -> list[tuple[Trial | None, Any]]:
@@ -131,9 +132,22 @@ def lengths(t: Trier) -> None:
     return None
 
 
+def _peak(framework: str, call: Any) -> int:
+    """The most bytes that a call holds at once; torch's own only if it computes with torch."""
+    if framework == "torch":
+        warm_up()
+        return with_peak(call)[1]
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def memory(t: Trier) -> None:
     """Tiles never hold the whole table of n_q × n_k scores."""
-    n, known = 768, t.callee.given
+    n, known = 1024, t.callee.given
     if t.kind != "tiled" or t.how.framework[0] not in ("numpy", "torch"):
         return
     blocks = {p.name: 64 for p in t.callee.parameters if role(p.name) == "block"}
@@ -142,15 +156,14 @@ def memory(t: Trier) -> None:
     sizes = t.how.sizes | {"B": 1, "H": 1, "G": 1, "q": n, "k": n, "d": 4, "e": 4}
     how, t.callee.given = replace(t.how, sizes=sizes), known | blocks
     given = t.given(how, t.draw(sizes, 0))
-    warm_up()
     try:
-        _, peak = with_peak(lambda: t.callee(**given, **how.extra))
+        peak = _peak(how.framework[0], lambda: t.callee(**given, **how.extra))
     except Exception:
         return
     finally:
         t.callee.given = known
     table = 8 * n * n
-    if peak > table / 2:
+    if peak >= table:
         t.draft.add("the whole table", f"{peak / 2**20:.1f}", f"{n:,}", f"{table / 2**20:.1f}")
     else:
         t.draft.convention["memory"] = f"{peak / 2**20:.2g} MiB for {n} tokens, of {table >> 20}"

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee
-from attention_src.judge.frameworks import Convert, frameworks
-from attention_src.judge.layouts import Array, decode, encode, in_words
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.frameworks import Convert, frameworks
+from attention_src.judge.calls.layouts import Array, decode, encode, in_words
 from attention_src.judge.report import Draft
 
 N, D = 5, 8  # tokens and width

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.oracle import attend, written
-from attention_src.judge.trying import How, Trier, see_some
+from attention_src.judge.calls.oracle import attend, written
+from attention_src.judge.calls.trying import How, Trier, see_some
 
 DTYPES = [("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
 
@@ -27,8 +27,8 @@ def precision(t: Trier) -> None:
         if trial is None:
             t.draft.add("not in this dtype", dtype, t.last)
             continue
-        plain = _plain(name, low, seen) if t.own == () else truth
-        off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, back(plain)))
+        plain = back(_plain(name, low, seen)) if t.own == () else truth
+        off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, plain))
         if not off <= 2 * usual + (1 + 3 * (t.own != ())) * eps * np.abs(truth).max():
             t.draft.add("coarse in this dtype", dtype, off, usual)
 

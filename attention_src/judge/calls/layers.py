@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee
-from attention_src.judge.parts import (
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.parts import (
     as_it_came,
     find_parts,
     head_sizes,
@@ -21,6 +21,7 @@ from attention_src.judge.parts import (
     total,
 )
 
+OURS = "this layer makes q, k and v of one input"  # said of calls that it cannot take
 PER_HEAD = ["per head q | k | v", "per head and number q | k | v"]
 ORDERS = [
     "q | k | v",
@@ -134,7 +135,7 @@ class Layer(Callee):
 
     def __call__(self, q: Any, k: Any, v: Any, order: str = ORDERS[0], **more: Any) -> Any:
         if not self.cross and (q.shape[:-1] != k.shape[:-1] or (self.direct and not q.equal(k))):
-            raise ValueError("this layer makes q, k and v of one input")
+            raise ValueError(OURS)
         values, caught, hooks = {"q": q, "k": k, "v": v}, [], []
         for part, modules in self.parts.items():
             letters = [r for r in order.split(" | ") if r in part] if len(part) > 1 else part

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee
-from attention_src.judge.frameworks import frameworks
-from attention_src.judge.layouts import encode, in_words
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.frameworks import frameworks
+from attention_src.judge.calls.layouts import encode, in_words
 from attention_src.judge.report import Draft
 
 SIZES = {"B": 2, "H": 6, "G": 3, "q": 5, "k": 7, "d": 4, "e": 4, "D": 12}

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import Callee
-from attention_src.judge.frameworks import frameworks
-from attention_src.judge.layers import Layer
-from attention_src.judge.layouts import encode, in_words
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.frameworks import frameworks
+from attention_src.judge.calls.layers import Layer
+from attention_src.judge.calls.layouts import encode, in_words
+from attention_src.judge.calls.trying import same
+from attention_src.judge.kinds.rope import NEVER
 from attention_src.judge.report import Draft
-from attention_src.judge.rope import NEVER
-from attention_src.judge.trying import same
 
 SIZES = {"B": 2, "H": 3, "G": 3, "q": 7, "k": 7, "d": 4, "e": 4, "D": 12}
 METHODS = ("update_and_fetch", "update", "append", "insert_kv", "insert", "forward", "__call__")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calling import role
+from attention_src.judge.calls.calling import Config, role
 
 WORD = r"w?([qkv])(s|lin|uery|ueries|ey|eys|alue|alues)?"  # in the name of a projection
 FUSED = "qkv|kqv|c_attn|in_proj|query_key|kv(?!_)"
@@ -44,7 +44,8 @@ def head_sizes(layer: Any, width: dict[str, int], many: int) -> list[dict[str, i
     """
     known: dict[str, int] = {}
     for holder in filter(None, (layer, getattr(layer, "config", None))):
-        for name, value in vars(holder).items():
+        ours = holder.sizes_of_axes if isinstance(holder, Config) else vars(holder)
+        for name, value in ours.items():
             if type(value) is int and value > 0:
                 known.setdefault(role(name), value)
     q = next(

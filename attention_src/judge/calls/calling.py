@@ -27,6 +27,11 @@ class Config:
     def __init__(self, sizes: dict[str, int]) -> None:
         self._sizes = sizes
 
+    @property
+    def sizes_of_axes(self) -> dict[str, int]:
+        """Of heads and their width, under names that say so."""
+        return {"num_heads": self._sizes["H"], "num_kv_heads": self._sizes["G"]}
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -85,7 +90,7 @@ class Callee:
         self.sizes, self.given, self.eye, self.direct, self.tied = sizes, given, None, False, False
         inner = None
         if inspect.isclass(f) and hasattr(f, "apply") and hasattr(f, "backward"):  # torch's
-            inner, made = f.forward, f
+            inner, made = getattr(f, "forward", None), f
             f = lambda **a: made.apply(*a.values())  # noqa: E731
         elif inspect.isclass(f):
             f = self._make(f)
@@ -131,7 +136,7 @@ class Callee:
     @property
     def unknown(self) -> list[str]:
         """The arguments that must be given and that nobody can guess."""
-        taken = [*self.names.values(), *self.given, *CONFIGS]
+        taken = [*(name for r, name in self.names.items() if r), *self.given, *CONFIGS]
         needed = (p.name for p in self.parameters if p.default is p.empty)
         return [name for name in needed if not role(name) and name not in taken]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.oracle import attend
-from attention_src.judge.trying import How, Trier, same
+from attention_src.judge.calls.oracle import attend
+from attention_src.judge.calls.trying import How, Trier, same
 
 
 def not_the_same_twice(t: Trier, how: How) -> str:

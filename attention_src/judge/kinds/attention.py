@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge import beyond, masks, precise, projections, properties, reading
-from attention_src.judge.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
-from attention_src.judge.layouts import in_words, placed
-from attention_src.judge.oracle import Mistake, attend, softmax, written
-from attention_src.judge.repeats import repeater, repeats
+from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
+from attention_src.judge.calls.layers import OURS
+from attention_src.judge.calls.layouts import in_words, placed
+from attention_src.judge.calls.oracle import Mistake, attend, softmax, written
+from attention_src.judge.calls.trying import How, Trial, Trier, same
+from attention_src.judge.checks import beyond, masks, precise, projections, properties, reading
+from attention_src.judge.kinds.repeats import repeater, repeats
 from attention_src.judge.report import Draft
-from attention_src.judge.trying import How, Trial, Trier, same
 
 FEW = 3  # ways of calling that are looked at first
 PATIENCE = 3.0  # seconds that may go into several mistakes at once
@@ -146,6 +147,7 @@ def _tile_mistake(t: Trier, ran: list[How]) -> bool:
 
 def _never_ran(t: Trier) -> str:
     """Why it never ran."""
+    t.errors = [x for x in t.errors if OURS not in x] or t.errors
     own = [x for x in t.errors if re.search("TypeError|AttributeError|NameError", x)]
     said = f"It never ran; for example {(own + t.errors)[0]}" if t.errors else "It never ran."
     if t.callee.unknown:

@@ -6,9 +6,9 @@ The hooks of `layers` pass the projections by; here it runs as it is.
 import re
 from typing import Any
 
-from attention_src.judge.bands import ALL
-from attention_src.judge.layers import Layer
-from attention_src.judge.trying import Trier
+from attention_src.judge.calls.bands import ALL
+from attention_src.judge.calls.layers import Layer
+from attention_src.judge.calls.trying import Trier
 
 ROLE_WORDS = {"q": "the queries' input", "k": "the keys' input", "v": "the values' input"}
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_src.judge.bands import ALL, Band
-from attention_src.judge.calling import Callee, role
-from attention_src.judge.frameworks import Convert, frameworks
-from attention_src.judge.layers import ORDERS, Layer
-from attention_src.judge.layouts import Array, Sizes, absent, decode, encode, in_words, placed
-from attention_src.judge.oracle import Mistake, attend, mistakes, softmax, written
+from attention_src.judge.calls.bands import ALL, Band
+from attention_src.judge.calls.calling import Callee, role
+from attention_src.judge.calls.frameworks import Convert, frameworks
+from attention_src.judge.calls.layers import ORDERS, Layer
+from attention_src.judge.calls.layouts import Array, Sizes, absent, decode, encode, in_words, placed
+from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
 from attention_src.judge.report import Draft
 
 SIZES = {"B": 2, "H": 3, "G": 3, "q": 5, "k": 7, "d": 4, "e": 11, "D": 4}  # all different

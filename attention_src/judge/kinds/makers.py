@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.bands import CAUSAL, MISTAKEN, window
-from attention_src.judge.calling import Callee
-from attention_src.judge.frameworks import frameworks
+from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, window
+from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.frameworks import frameworks
+from attention_src.judge.kinds.rope import NEVER
 from attention_src.judge.report import Draft
-from attention_src.judge.rope import NEVER
 
 NUMBERS = ([5, 7], [7], [7, 3], [7, 7, 3, 0])  # n_q, n_k, window, sinks
 

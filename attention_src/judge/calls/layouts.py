@@ -6,10 +6,12 @@ values. All axes of a case have different lengths, so a shape says what an axis 
 
 import re
 from itertools import permutations
+from typing import TypeAlias
 
 import numpy as np
 
-Array, Sizes = np.ndarray, dict[str, int]
+Array: TypeAlias = np.ndarray
+Sizes: TypeAlias = dict[str, int]
 
 
 def parts(layout: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.bands import ALL, CAUSAL, window
-from attention_src.judge.trying import How, Trial, Trier
+from attention_src.judge.calls.bands import ALL, CAUSAL, window
+from attention_src.judge.calls.trying import How, Trial, Trier
 
 Array = np.ndarray
 CAPS = np.geomspace(0.1, 1000, 300)

@@ -1,0 +1,1 @@
+"""What is looked at in an attention: masks, scores, lengths, precision, gradients, projections."""
