@@ -13,7 +13,8 @@ FILES += " layers_grouped rotations masks_softmaxes wrong"
 for file in FILES.split():
     importlib.import_module(f"wild.{file}")
 TAKEN, FOUND_CAUSE = 0.82, 0.95  # reached; asked for are 0.9 and 1
-ALARMS = {"gpt_neox_eager"}  # right, and called wrong: its head_mask is taken for the mask
+# Right, and called wrong: a head_mask is taken for the mask; √d_v is right where d_v is d.
+ALARMS = {"gpt_neox_eager", "gpt2_eager"}
 QUICK = (
     "harvardnlp/annotated-transformer",
     "jaymody/picoGPT",
