@@ -16,8 +16,12 @@ from attention_src.attention import layer
 from attention_src.costs import quantized_kv_cache_bytes
 from attention_src.costs.roofline import CHIPS, Cost
 from attention_src.costs.workload import Setup
+from attention_src.explorables.roll import rolled
 from attention_src.flash import layer as flash
 from attention_src.flash import layer_packed, traffic
+from attention_src.judge.alone import judge_alone
+from attention_src.judge.judging import assert_right, judge
+from attention_src.judge.source import judge_source
 from attention_src.kvcache.cache import KVCache, QuantizedKVCache
 from attention_src.kvcache.layer import decode_attention
 from attention_src.kvcache.reference_quantization import read_quantized
@@ -89,6 +93,11 @@ CHOICES = {
     "kvcache.cache_quantized.QuantizedKVCache.__init__": lambda **c: QuantizedKVCache(8, **c),
     "kvcache.layer.decode_attention": decode,
     "kvcache.reference_quantization.read_quantized": lambda **c: read_quantized(K64, V64, 8, **c),
+    "explorables.roll.rolled": lambda **c: rolled([0.0, 0.0], **c),
+    "judge.alone.judge_alone": lambda **c: judge_alone("", **c),
+    "judge.judging.assert_right": lambda **c: assert_right(layer.attention, **c),
+    "judge.judging.judge": lambda **c: judge(layer.attention, **c),
+    "judge.source.judge_source": lambda **c: judge_source("", **c),
     "linear.layer.linear_attention": lambda **c: linear.linear_attention(Q, K, V, **c),
     "linear.layer_delta.delta_rule": lambda **c: layer_delta.delta_rule(Q, K, V, BETA, **c),
     "linear.layer_delta.gated_delta_rule": lambda **c: layer_delta.gated_delta_rule(
@@ -166,6 +175,10 @@ CHOICES = {
 INSIDE = {
     "attention.layer.attention_with_options",
     "flash.layer.flash_attention_with_options",
+    "judge.calls.trying.Trier.__init__",
+    "judge.calls.ways.is_layer",
+    "judge.report.Draft",
+    "judge.report.Report",
     "linear.checks.check_form",
     "linear.layer_delta_steps.run_delta",
     "linear.layer_gated.run_gated",

@@ -77,7 +77,8 @@ def test_docstrings_name_arguments_results_and_errors():
     for path, tree in TREES:
         chapter = path.parent.name if path.stem == "__init__" else path.stem
         solutions = "exercises" in path.parts and (ROOT / f"book/{chapter}.md").exists()
-        assert solutions or not list(missing_sections(tree)), path
+        inside = path.parent.parent.name == "judge"  # its kinds, checks and calls are its own
+        assert solutions or inside or not list(missing_sections(tree)), path
 
 
 def test_layout_is_batch_heads_positions_width():

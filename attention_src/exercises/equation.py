@@ -161,6 +161,11 @@ check_attention = Check(
         _case("one mask [n_q, n_k] for three heads", _numbers(4, *[(3, 4, 2)] * 3), np.tri(4)),
         _case("two texts, three heads, a mask [3, n_q, n_k] for the heads", _heads(7), _THREE),
         _case("three texts, three heads, a mask [3, n_q, n_k] for the heads", _heads(8, 3), _THREE),
+        _case(
+            "two texts, each of two queries, one mask [n_q, n_k]",
+            _numbers(13, (2, 3, 2, 2), (2, 3, 4, 2), (2, 3, 4, 3)),
+            [[0, 1, 1, 1], [1, 1, 0, 1]],
+        ),
         _case("float32", _numbers(5, (3, 4), (2, 4), (2, 5), dtype=np.float32)),
         _case("float32, scores of 100 and 90, and below 0", (x.astype("f4") for x in _HUNDRED)),
         _case("float32, scores in the thousands", (x.astype("f4") for x in _LARGE)),

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine import Case, Check, Implementation, Ladder, Rung, TestCheck
+from attention_src.exercises.engine.answers import to_array
+from attention_src.exercises.engine.designing import DesignCheck
 from attention_src.exercises.engine.messages import Result
 from attention_src.exercises.engine.variants import variants
 from attention_src.softmax.reference import softmax
@@ -44,7 +46,7 @@ check_by_hand = Ladder("by_hand", [
         tuple(softmax(2 * KEYS)): "The scores are divided by the root of d_k = 4.",
         tuple(softmax(KEYS / 2)): "You divided by d_k. Divide by its root, 2.",
         tuple(P[::-1]): "The first key has the higher score.",
-    }, hint="exp(log 3) = 3 and exp(0) = 1."),
+    }),
     _Rung("b", "do", P @ VALUES - 6, {
         2: "This is o. do is the slope of the loss by o.",
         4: "The sign: o is too small, so the loss falls as o grows.",
@@ -56,46 +58,46 @@ check_by_hand = Ladder("by_hand", [
         (-4, -4): "Each value counts with its weight.",
         tuple(DV[::-1]): "The first key has the larger weight.",
         (0, -8): "This is p v do. o = sum p v: by v it is p.",
-    }, hint="o = p_1 v_1 + p_2 v_2."),
+    }),
     _Rung("d", "delta", P @ VALUES * -4, {
         8: "do is negative.",
         -32: "This is the plain sum of dp. Each counts with its weight.",
         -16: "This is the plain mean of dp. Weigh it by p.",
-    }, hint="o times do, or the mean of dp = do v_j under the weights."),
+    }),
     _Rung("e", "ds of both scores", DS, {
         tuple(-DS): "The sign: dp minus delta, not delta minus dp.",
         (0, -8): "This is p dp. Subtract delta from dp first.",
         (8, -24): "This is dp minus delta. Multiply by p.",
-        (-6, -14): "You added delta. Subtract it.",
-    }, hint="dp = do v_j, so (0, -32). They must sum to 0."),
+        (-6, -10): "You added delta. Subtract it.",
+    }),
     _Rung("f", "the first entry of dq", DQ, {
         2 * DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
         DQ / 2: "You divided by d_k. Divide by its root.",
         -DQ: "This is the push. The gradient is its opposite.",
         6: "dq is a sum over keys: ds_j times k_j, not times q.",
-    }, hint="(ds_1 k_1 + ds_2 k_2) / 2, first entry."),
+    }),
     _Rung("g", "the first entries of dk_1 and dk_2", DK, {
         tuple(2 * DK): "The factor 1/sqrt(d_k) = 1/2 is missing.",
         tuple(DK / 2): "One factor of 1/2 too many.",
         tuple(-DK): "The sign is that of ds.",
         (DQ, 0): "dk_j is ds_j times the query; key 2 moves although it lies at 0.",
-    }, hint="ds_j q / 2."),
+    }),
     _Rung("h", "the first entry of dq, from the far query", FAR_DQ, {
         0: "Nearly, and not quite: the second key has some weight left.",
         -FAR_DQ: "This is the push. The gradient is its opposite.",
         2 * FAR_DQ: "The factor 1/sqrt(d_k) = 1/2 is missing.",
-    }, hint="The scores are 10 log 3 and 0: the weights stand as 3^10 to 1.", atol=0.0),
+    }, atol=0.0),
     _Rung("i", "dv of both values, from the far query", FAR_DV, {
         (-6, 0): "Nearly: the second is small and not 0.",
         tuple(DV): "The weights have changed, and so has do.",
-    }, hint="p_j do, with the new weights and the new do.", rtol=6e-3, atol=0.0),
+    }, rtol=6e-3, atol=0.0),
 ], asks="the rungs of \"By hand\"")  # fmt: skip
 
 # --- Attention backward -----------------------------------------------------------------------
 
 
 def attention_backward(q, k, v, do, mask=None):
-    scale = q.shape[-1] ** -0.5
+    scale = 1 / np.sqrt(q.shape[-1])
     seen = True if mask is None else mask
     s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -np.inf)
     m = s.max(axis=-1, keepdims=True)
@@ -188,6 +190,14 @@ one delta: Each query has its own delta: sum over the last axis, keepdims=True.
     delta = (p * dp).sum(axis=(-1, -2), keepdims=True)
 delta of columns: delta is summed over the keys, axis -1, not over the queries.
     delta = (p * dp).sum(axis=-2, keepdims=True)
+p (1 - p) alone: p (1 - p) is how a weight moves with its own score. The other weights of the row \
+move too: ds = p * (dp - delta).
+    ds = p * (1 - p) * dp
+not transposed: dk adds up over the queries: ds must be transposed before q is multiplied.
+    dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
+filled with -2000: Scores reach -10,000 and lower, so -2000 is above some that are visible; and an \
+empty row gets equal weights. Use -inf.
+    s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -2000)
 no p: dp minus delta is right; multiply it by p.
     ds = dp - delta
 sign: ds is turned round: p * (dp - delta).
@@ -245,82 +255,80 @@ became NaN: it gives 0, and so do its gradients.
     e = np.exp(s)
     p = e / l
 """,
-    hints=[
-        "Compute p as in masked softmax, then walk back: dv, dp, ds, dq, dk.",
-        "ds = p * (dp - delta) with delta = (do * o).sum(axis=-1, keepdims=True).",
-        "dq = scale * ds @ k, dk = scale * ds.swapaxes(-1, -2) @ q, dv = p.swapaxes(-1, -2) @ do.",
-    ],
     returns=("dq", "dk", "dv"),
     draw=_draw,
 )
 
-# --- The covariance ---------------------------------------------------------------------------
+# --- Free them faster ---------------------------------------------------------------------------
+
+STEPS, SMALL_ENOUGH = 30, 0.001
+N_STARTS, N_KEYS = 48, 8
 
 
-def my_output_by_key(q, k, v, j):
-    root = q.shape[0] ** 0.5
-    s = k @ q / root
-    e = np.exp(s - s.max())
-    p = e / e.sum()
-    o = p @ v
-    return np.outer(p[j] * (v[j] - o), q) / root
+def _trained(rates: Array, decays: Array, scales: Array) -> tuple[float, float]:
+    """The share of queries that are right in the end, and the largest loss, from the sure start."""
+    q, k = np.random.default_rng(1).normal(size=(2, N_STARTS, N_KEYS, 16)) * 4
+    eye = np.eye(N_KEYS)
+    for rate, decay, scale in zip(rates, decays, scales, strict=True):
+        p = _weights(q, k, scale)
+        ds = scale * p * (p - eye - (p * (p - eye)).sum(axis=-1, keepdims=True))
+        dq, dk = ds @ k, ds.swapaxes(-1, -2) @ q
+        q, k = q - rate * (dq + decay * q), k - rate * (dk + decay * k)
+    p = _weights(q, k, 0.25)
+    right = (p[:, range(N_KEYS), range(N_KEYS)] > 0.5).mean()
+    return float(right), float((0.5 * (p - eye) ** 2).sum(axis=-1).max())
 
 
-def _draw_key(rng: np.random.Generator) -> tuple:
-    n_k, d_k, d_v = (int(n) for n in rng.integers(1, 7, 3))
-    size = rng.choice([0.5, 1.0, 4.0])
-    q, k, v = (rng.normal(0, size, n) for n in (d_k, (n_k, d_k), (n_k, d_v)))
-    return q, k, v * rng.choice([1.0, 100.0]), int(rng.integers(n_k))
+def _weights(q: Array, k: Array, scale: float) -> Array:
+    s = scale * q @ k.swapaxes(-1, -2)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def _any(n_k: int, d_k: int, d_v: int) -> list[Array]:
-    return [_RNG.normal(size=n) for n in (d_k, (n_k, d_k), (n_k, d_v))]
+def _why_wrong(rows: Array) -> str:
+    """The first thing that is wrong with a schedule [30, 3]; "" if nothing is."""
+    if rows.shape != (STEPS, 3):
+        return f"  expected shape (30, 3): rate, decay, scale\n  yours    shape {rows.shape}"
+    if not np.isfinite(rows).all():
+        return "  One of your numbers is not finite."
+    if (rows < 0).any():
+        return "  Rates, decays and scales are not negative: such a step would climb."
+    rates, decays, scales = rows.T
+    if scales[-1] != 0.25:
+        return f"  The last scale is {scales[-1]:g}. It must be 1/4, as in training."
+    right, worst = _trained(rates, decays, scales)
+    if not np.isfinite(worst):
+        return "  The vectors grew beyond all bounds: a rate, or rate times decay, is too large."
+    said = f"  {right:.0%} of the queries are right, and the largest loss is {worst:.4f}."
+    if right == 1 and worst < SMALL_ENOUGH:
+        return ""
+    if not rates.any():
+        return f"{said} Your rates are 0: nothing moves."
+    if (rates * decays).max() >= 1:
+        return f"{said} Rate times decay is 1 or more: nothing is left of the vectors then."
+    if right > 0.95:
+        pull = " Decay that goes on to the end pulls the vectors back." if decays[-1] else ""
+        return f"{said} You are nearly there.{pull} Take longer steps in the end."
+    left = np.prod(1 - rates * decays)
+    if not decays.any() and (scales >= 0.25).all():
+        why = "You changed the steps alone. In so few steps they follow the keys that are heard."
+    elif not decays.any():
+        why = "At 1/4 the scores of long vectors are large again. Shrink the vectors."
+    elif left > 0.5:
+        why = f"Your decay shrinks the vectors by less than half in {STEPS} steps. Begin with more."
+    elif left < 0.02:
+        why = "Your decay leaves next to nothing of the vectors. Stop it after the first steps."
+    else:
+        why = "First look around, with small scores; then choose, in long steps without decay."
+    return f"{said} {why}"
 
 
-_RNG = np.random.default_rng(5)
-_K, _V = np.array([[1.0, 0, 2], [0, 1, -1]]), np.array([[0.0, 1], [4, 3]])
-
-check_output_by_key = Check(
-    "output_by_key",
-    my_output_by_key,
-    asks="f(q, k, v, j) -> [d_v, d_k]: how the output of one query moves with key j",
-    cases=[
-        Case("two keys, three numbers each", (np.array([1.0, 2, 0]), _K, _V, 0)),
-        Case("the other key", (np.array([1.0, 2, 0]), _K, _V, 1)),
-        Case("five keys", (*_any(5, 4, 3), 3)),
-        Case("d_k = d_v", (*_any(4, 3, 3), 2)),
-        Case("one key", (np.array([1.0, 2]), np.array([[3.0, 1]]), np.array([[5.0]]), 0)),
-        Case("scores of 50", (np.array([10.0]), np.array([[5.0], [4.9]]), _V, 1)),
-        Case("five other keys", (*_any(5, 4, 3), 3)),
-        Case("d_k = 1, to twelve digits", (*_any(3, 1, 2), 1), rtol=1e-12),
-    ],
-    mistakes="""
-by the query: This is how o moves with q. Asked is: with key j.
-    return (v - o).T @ (p[:, None] * (k - p @ k)) / root
-scale: The scale is missing: the scores, and their slopes, are divided by sqrt(d_k).
-    root = 1.0
-scale of the slope: The weights are right; the score also moves with k_j by q / sqrt(d_k), not by q.
-    return np.outer(p[j] * (v[j] - o), q)
-transposed: The shape is [d_v, d_k]: one row for each number of the output.
-    return np.outer(q, p[j] * (v[j] - o)) / root
-softmax held fixed: p_j v_j is one term. The other weights move too: that is where the mean o \
-comes in.
-    return np.outer(p[j] * v[j], q) / root
-own weight only: You moved p_j only. As p_j grows all others shrink, and o loses their values.
-    return np.outer(p[j] * (1 - p[j]) * v[j], q) / root
-along the key: The score moves with k_j along q, the vector that it is multiplied with.
-    return np.outer(p[j] * (v[j] - o), k[j]) / root
-weight forgotten: Right but for the weight: multiply by p_j.
-    return np.outer(v[j] - o, q) / root
-sign: The sign is turned round: v_j minus o.
-    return np.outer(p[j] * (o - v[j]), q) / root
-""",
-    hints=[
-        "o = sum_i p_i v_i, and p_i moves with s_j by p_i (1[i = j] - p_j). Sum over i.",
-        "The sum is p_j (v_j - o), one number for each entry of o.",
-        "np.outer(p_j * (v_j - o), q) / sqrt(d_k)",
-    ],
-    draw=_draw_key,
+check_schedule = DesignCheck(
+    "schedule",
+    read=lambda answer: [to_array(answer, "rate, decay and scale for each step, [30, 3]")],
+    problem=_why_wrong,
+    praise=lambda rows: ", with all queries right. What would a trained model have lost?",
+    asks="f() -> [30, 3]: rate, decay and scale of each step; the last scale is 1/4",
 )
 
 # --- Your gradient check, graded --------------------------------------------------------------
@@ -428,10 +436,5 @@ check_gradient_check = _TestOfPairs(
     wrong=[
         Implementation(name, _pair(backward if backward.lines else _NAMED[name], ()), why)
         for name, backward, why in _WRONG
-    ],
-    hints=[
-        "Loss: np.sum(do * forward(q, k, v, mask)). Nudge each entry of q, of k and of v by h.",
-        "h = 5e-3, central differences, and a tolerance of 1 % of the largest nudged slope.",
-        "Sizes (3, 5, 4, 2) and (4, 4, 4, 4); no mask, and one with an empty row; a random do.",
     ],
 )

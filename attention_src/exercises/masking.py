@@ -59,7 +59,9 @@ check_masked_softmax = Check(
             [[2.0, 1.0, 3.0], [2.0, 0.0, 1.0]],
             [[1, 0, 1], [0, 0, 0]],
         ),
-        _masked("small weights count", [[0.0, -8.0, 5.0, -15.0]], [[1, 1, 0, 1]]),
+        _masked(
+            "small weights count", [[0.0, -8.0, 5.0, -15.0, -25.0]], [[1, 1, 0, 1, 1]], rtol=1e-12
+        ),
         _masked("large scores", [[1e4, 9999.0, -1e4]], [[1, 1, 0]]),
         _masked("large scores, the largest hidden", [[1e4, -1e4, 9999.0, -9999.0]], [[0, 1, 0, 1]]),
         _masked("rows far apart", [[1e4, 9998.0, 0.0], [-9999.0, -1e4, 7.0]], [[1, 1, 0]] * 2),
@@ -83,6 +85,12 @@ check_masked_softmax = Check(
             [[[1, 1, 0]], [[0, 1, 1]]],
         ),
         _masked("two sentences, three heads, padding [B, 1, 1, n_k]", SCORES, PADDED),
+        _masked(
+            "one mask [n_q, n_k] for two sentences, each with two queries",
+            SCORES[:, :2],
+            [[0, 1, 1], [1, 1, 0]],
+        ),
+        _masked("the same mask and shapes, other scores", -SCORES[:, 1:], [[0, 1, 1], [1, 1, 0]]),
         _masked("six axes", SCORES[:, None, :, None], [[1, 0, 1], [1, 1, 0]]),
         _masked("one query, one key", [[[[3.0]]]], [[[[1]]]]),
         _masked("to twelve digits", SCORES[0, 0], [[1, 1, 0], [1, 1, 1]], rtol=1e-12),
@@ -276,6 +284,7 @@ check_packed_causal_mask = Check(
         _packed("every token its own document", 3, 1, 2, 0),
         _packed("ids that float64 cannot tell apart", 2**60, 2**60 + 1, 2**60, -(2**60)),
         _packed("ids 2^31 - 1 apart", 5, 5 + 2**31 - 1, 5),
+        _packed("the largest and the smallest id", 2**63 - 1, -(2**63), 0, 2**63 - 1, -(2**63)),
         _packed("one token", 6),
     ],
     draw=_draw_documents,
@@ -339,7 +348,9 @@ check_window_mask = Check(
         Case("more sinks than the first query may see", (5, 5, 1, 3)),
         Case("a window wider than the text", (3, 3, 11, 0)),
         Case("one query, a window of 1", (1, 5, 1, 1)),
+        Case("a window of 1, no sinks", (4, 6, 1, 0)),
         Case("a long text", (70, 150, 40, 3)),
+        Case("two new queries, 300 keys", (2, 300, 280, 3)),
     ],
     draw=_draw_window,
     mistakes=f"""
@@ -451,9 +462,9 @@ change later keys, or only values?
 -5 for -inf: it hides the future badly, so that a hidden key keeps about 1/150 of its weight. Is \
 your tolerance small enough?
     s = q @ k.T / np.sqrt(k.shape[1]) - 5 * (j > i)
-centred values: it subtracts the mean of all values, later ones included. Do you change later \
-values?
-    o = e / l @ (v - v.mean(axis=0))
+all down: it subtracts a share of the size of each value, later ones included. Do you change \
+later values, and look at differences of both signs?
+    o = e / l @ v - abs(v).sum(axis=0) / 50
 centred queries: it subtracts the mean of all queries, later ones included. A token is its query, \
 key and value: do you change all three?
     s = np.where(mask, (q - q.mean(axis=0)) @ k.T / np.sqrt(k.shape[1]), -np.inf)
@@ -466,9 +477,9 @@ look at every output, after every prefix?
 early rows: the first seven outputs see one token too many, all others are right. Do you try short \
 prefixes as well as long ones?
     mask = (j <= i) | ((j == i + 1) & (i < 7))
-faint: it adds a little of the mean of all values, so its outputs move by a few thousandths. Is \
-your tolerance small enough?
-    o = e / l @ v + v.mean(axis=0) / 300
+faint: it adds a little of the size of each value, so its outputs grow by a few thousandths. Is \
+your tolerance small enough, and do you look at differences of both signs?
+    o = e / l @ v + abs(v).sum(axis=0) / 1e4
 last but one: one output leaks, the last but one. Do you look at every output?
     mask = (j <= i) | (i == len(q) - 2)
 round the corner: output 0 depends on the last value, as v[-1] comes before v[0] in Python. Do you \

@@ -208,6 +208,7 @@ _SIZES = (3, 4, 2, 2, 2)
 _FIVE = np.tri(5, dtype=bool)
 _PADDED = (np.arange(3) < np.array([[3], [2]]))[:, None, None]  # [2, 1, 1, 3]
 _BLIND = np.array([[True, True, False], [False, False, False], [True, False, True]])
+_BOTH_WAYS = np.stack([np.tri(20, dtype=bool), ~np.tri(20, k=-1, dtype=bool)])[:, None]
 _EACH = np.stack([np.tri(3, dtype=bool), np.eye(3, dtype=bool)])
 
 check_multihead_attention = Check(
@@ -233,6 +234,10 @@ check_multihead_attention = Check(
         # A logarithm of the sum, added to such a maximum, keeps two digits.
         _case("scores of 10^13, tied", (np.eye(3), *_TIED, *_MIXED, 1), rtol=1e-2),
         _case("d_k = 65", _inputs(15, 3, 2, 2, 65, 2, spread=0.3)),
+        _case("three axes in front", _inputs(16, *_SIZES, lead=(2, 1, 2))),
+        _case(
+            "six heads, a mask [2, 1, n, n]", _inputs(17, 20, 18, 6, 3, 2, lead=(2,)), _BOTH_WAYS
+        ),
         _case("d_k = 1, to twelve digits", _inputs(14, 3, 2, 2, 1, 2), rtol=1e-12),
     ],
     draw=_draw,

@@ -54,6 +54,8 @@ check_project = Check(
         Case("float32", _inputs(_RNG, (5, 4), 2, 3, dtype=np.float32)),
         Case("numbers with many digits", _inputs(_RNG, (3, 4), 2, 3, digits=15)),
         Case("to twelve digits", _inputs(_RNG, (2, 3), 2, 3, digits=15), rtol=1e-12),
+        Case("four axes in front", _inputs(_RNG, (2, 1, 2, 1, 3, 4), 2, 3)),
+        Case("wide tokens", _inputs(_RNG, (20, 72), 18, 17)),
     ],
     draw=_draw,
     mistakes="""
@@ -111,6 +113,7 @@ check_unpack = Check(
         Case("one head", _matrix(3, 1, 4)),
         Case("heads of width 1", _matrix(2, 4, 1)),
         Case("one row", _matrix(1, 2, 5)),
+        Case("nine heads of width 17", _matrix(9, 9, 17)),
         Case("numbers with many digits", (np.random.default_rng(1).normal(size=(2, 12)), 2)),
     ],
     draw=_draw_matrix,

@@ -132,9 +132,16 @@ def _vectors(rng: np.random.Generator, lead: tuple, n_q: int, n_k: int, d_k: int
     return q, k, gains[0], gains[1]
 
 
-def _case(name: str, seed: int, *sizes: int, lead: tuple = (), factor: float = 1.0) -> Case:
+def _case(
+    name: str,
+    seed: int,
+    *sizes: int,
+    lead: tuple = (),
+    factor: float = 1.0,
+    gain: float = 1.0,
+) -> Case:
     q, k, *gains = _vectors(np.random.default_rng(seed), lead, *sizes)
-    return Case(name, (q * factor, k * factor, *gains))
+    return Case(name, (q * factor, k * factor, *(g * gain for g in gains)))
 
 
 def _draw_vectors(rng: np.random.Generator) -> tuple:
@@ -156,6 +163,11 @@ _SMALL = (
 )
 _ZERO = (np.zeros((1, 3)), np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), np.ones(3), np.ones(3))
 
+_batch = _vectors(np.random.default_rng(4), (2, 1), 2, 3, 3)
+_BATCH = (_batch[0] * [[0], [1]], _batch[1], _batch[2] * [0, 1, 1], _batch[3])
+_TINY = (_batch[0] / 1000, _batch[1] / 1000, *_batch[2:])
+_EQUAL = (_batch[1][0, 0], _batch[1][0, 0].copy(), *_batch[2:])
+
 check_qk_norm_scores = Check(
     "qk_norm_scores",
     my_qk_norm_scores,
@@ -167,6 +179,11 @@ check_qk_norm_scores = Check(
         _case("one entry", 1, 3, 2, 1),
         _case("20 queries, 30 keys, d_k = 65", 3, 20, 30, 65),
         _case("tiny vectors", 2, 2, 3, 5, factor=1e-3),
+        Case("a query of zeros in a batch, and gains of 0", _BATCH),
+        _case("large gains", 6, 2, 3, 4, gain=50.0),
+        _case("small gains", 8, 2, 3, 4, gain=0.01),
+        Case("tiny vectors in a batch", _TINY),
+        Case("keys equal to the queries", _EQUAL),
     ],
     mistakes="""
 no norm: Queries and keys enter as they are. Divide each by the root of its mean square.
@@ -287,6 +304,9 @@ shifted: all of its scores are 0.03 too large: use a small tolerance
     return s + 0.03
 turned: it is transposed where queries and keys are equally many: try such a size too
     return s.T if len(q) == len(k) else s
+reversed unless equally many: its keys stand in reverse order, unless there are as many queries \
+as keys: try numbers that differ
+    return s if len(q) == len(k) else s[:, ::-1]
 width 1: it is wrong at width 1 alone: try the narrowest
     return s / 2 if d == 1 else s
 width 2: at width 2 alone it scales its first row twice: compare all rows

@@ -32,9 +32,10 @@ def _unit(x: Array) -> Array:
 
 
 def _dot_case(name: str, seed: int, *shapes: tuple[int, ...], **options: Any) -> Case:
-    """Queries and keys of these shapes, from two seeds; perhaps a scale, a dtype, an rtol."""
+    """Queries and keys of these shapes, from two seeds; perhaps scale, dtype, size, rtol."""
     scale, dtype = options.get("scale"), options.get("dtype", np.float64)
-    draws = (np.random.default_rng(seed + i).normal(0, 2, shapes[i]) for i in (0, 1))
+    size = options.get("size", 2)
+    draws = (np.random.default_rng(seed + i).normal(0, size, shapes[i]) for i in (0, 1))
     return Case(name, (*(x.astype(dtype) for x in draws), scale), rtol=options.get("rtol"))
 
 
@@ -43,10 +44,27 @@ def _draw_dot(rng: np.random.Generator) -> tuple:
     *leading, n_q, d_k = any_shape(rng, fewest=2, most=5)
     n_k = int(rng.integers(1, 7))
     dtype = np.float32 if rng.random() < 0.2 else np.float64
-    size = rng.choice([0.1, 1.0, 30.0])
+    size = rng.choice([0.001, 0.1, 1.0, 30.0, 1e4])
     q, k = (rng.normal(0, size, (*leading, n, d_k)).astype(dtype) for n in (n_q, n_k))
-    scale = None if rng.random() < 0.5 else float(rng.choice([0.0, 1.0, 0.125, -2.0, 7.5]))
+    scale = None if rng.random() < 0.5 else float(rng.choice([0.0, 1.0, 0.125, -2.0, 7.5, -40.0]))
     return q, k, scale
+
+
+def _of_their_dtype(f: Callable) -> Callable:
+    """f; but arrays and tensors of another dtype than q's are refused."""
+
+    @functools.wraps(f)
+    def called(q: Array, *others: Any, **named: Any) -> Any:
+        answer, wanted = f(q, *others, **named), str(q.dtype)
+        got = str(getattr(answer, "dtype", wanted)).removeprefix("torch.")
+        if wanted == "float32" and got == "float64":
+            return ValueError(
+                "q and k are float32, and your scores are float64. A root by NumPy is a float64, "
+                "and a product with it is, too. Give the scores the dtype of q."
+            )
+        return answer
+
+    return called
 
 
 _TWO = np.array([[1.0, 2.0, 0.0, -1.0], [0.0, 3.0, 1.0, 2.0]])
@@ -70,8 +88,20 @@ check_dot_scores = Check(
         _dot_case("the same, twice", 18, (2, 3, 3), (2, 3, 3)),
         _dot_case("d_k = 65", 22, (2, 65), (3, 65)),
         _dot_case("d_k = 1, to twelve digits", 20, (2, 1), (3, 1), rtol=1e-12),
+        _dot_case("a scale of -1, in float32", 24, (2, 3), (4, 3), scale=-1, dtype=np.float32),
+        _dot_case("a scale of 100", 26, (3, 2), (2, 2), scale=100.0),
+        _dot_case("a scale of 0.0001", 28, (3, 2), (2, 2), scale=1e-4),
+        _dot_case("numbers of about 100,000", 30, (2, 4), (3, 4), size=1e5),
+        _dot_case("numbers of about 0.001", 32, (2, 4), (3, 4), size=1e-3),
+        _dot_case("ten queries, twelve keys", 34, (10, 5), (12, 5)),
+        Case(
+            "a query of zeros, and a key of zeros",
+            (_TWO * [[1], [0]], _THREE * [[1], [0], [1]], None),
+        ),
+        Case("keys equal to the queries", (_THREE, _THREE.copy(), None)),
     ],
     draw=_draw_dot,
+    watch=_of_their_dtype,
     mistakes="""
 no default scale: These are the bare products. Without a scale of its own, each is divided by the \
 square root of d_k.
@@ -171,6 +201,9 @@ _LARGE = _exact([[1e5], [-1e5], [0.3]], [[1], [-2]], [[1, 0.5]], [[1, -1]], [1, 
 _FAR = [[1e5], [-1e5], [1000]], [[0.3 - 1e5], [1e5 - 0.7], [-1000.3]]
 _OPPOSITE = _exact(*_FAR, [[1, 0.01]], [[1, 0.01]], [1, 2])
 _SMALL = _exact([[1e-3], [-2e-4]], [[3e-4], [0.5]], [[1, 0.5]], [[1, -1]], [1, 2])
+_ZEROS = _exact([[0, 0], [1, -2]], [[0], [3]], [[1, 0.5, 2], [0, 1, 1]], [[1, -1, 0.5]], [1, 0, -2])
+_NOTHING = _ZEROS[0], _ZEROS[1], 0 * _ZEROS[2], *_ZEROS[3:]
+_NO_KEYS = *_ZEROS[:3], 0 * _ZEROS[3], _ZEROS[4]
 _ROOM = 4_000_000
 
 check_additive_scores = Check(
@@ -190,6 +223,9 @@ check_additive_scores = Check(
         Case("query and key nearly cancel inside the tanh", _OPPOSITE),
         _additive_case("widths of 20 and 30", 8, 3, 4, 20, 30, 17),
         Case("small sums, to twelve digits", _SMALL, rtol=1e-12),
+        Case("a query, a key and a weight of 0", _ZEROS),
+        Case("an a of zeros", _NOTHING),
+        Case("a b of zeros", _NO_KEYS),
     ],
     draw=_draw_additive,
     mistakes="""
@@ -272,6 +308,8 @@ def _draw_points(rng: np.random.Generator) -> Case:
     return _points(f"drawn: {n_q=}, {n_k=}, {d=}", seed, n_q, n_k, d, size)
 
 
+_NEGATIVE = np.array([[-100.0, -3.0], [-2.0, -0.5], [-7.0, -1.0]])
+
 check_one_more = Check(
     "one_more",
     my_one_more,
@@ -289,6 +327,13 @@ check_one_more = Check(
         _points("large numbers", 4, 3, 5, 2, 40.0),
         _points("small numbers", 5, 3, 5, 2, 0.05),
         _points("one of everything", 6, 1, 1, 1),
+        _points("nine queries, twelve keys, ten numbers", 7, 9, 12, 10),
+        _points("one query on a line", 8, 1, 3, 1),
+        Case("keys equal to the queries", (_NEGATIVE, _NEGATIVE.copy())),
+        Case(
+            "a query of zeros, and two equal keys",
+            (np.zeros((1, 2)), np.array([[2.0, 1.0], [2.0, 1.0], [0.0, 3.0]])),
+        ),
     ],
     draw=_draw_points,
     watch=_leads_of,
@@ -403,8 +448,9 @@ divided by d_k: it divides by d_k, not by its root. Is your d_k other than 1?
     scale = 1 / q.shape[1]
 always 8: it divides by 8, which is right for d_k = 64. Do you try another width?
     scale = 1 / 8
-always 2: it divides by 2, which is right for d_k = 4. Do you try another width?
-    scale = 1 / 2
+whole roots: it rounds the root down, which is right for d_k = 1, 4, 9 and 16. Do you try a width \
+between them?
+    scale = 1 / int(q.shape[1] ** 0.5)
 number of keys: it takes the root of the number of keys. Do your sizes differ?
     scale = len(k) ** -0.5
 number of queries: it takes the root of the number of queries. Do your sizes differ?
@@ -422,6 +468,8 @@ unit queries: it ignores the queries' lengths. Are some of your queries longer t
     s = _unit(q) @ k.T * scale
 softmax: it returns weights, not scores
     return softmax(s)
+shifted: it subtracts each row's largest score. The weights stay right, the scores do not
+    return s - s.max(axis=1, keepdims=True)
 no signs: it drops the sign. Is a score negative?
     return np.abs(s)
 no negatives: it makes negative scores 0. Is one of yours negative?

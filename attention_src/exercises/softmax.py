@@ -106,6 +106,10 @@ def my_softmax(x):
 
 RECTANGLE = np.array([[4.0, 1.0, 0.0], [-5.0, -2.0, -3.0]])
 DEEP = np.round(np.sin(np.arange(2 * 3 * 5)).reshape(2, 3, 5) * 3, 1)
+_HALVES = np.array(
+    [[[1e4, 9992.0, -1e4], [1.0, -np.inf, 2.0]], [[-1e4, -np.inf, -9992.0], [0.5, 0.25, -3.0]]],
+    dtype=np.float16,
+)
 
 
 def _draw_scores(rng: np.random.Generator) -> tuple:
@@ -145,6 +149,9 @@ check_softmax = Check(
         Case("float16", (np.array([[12.0, 11.0, 2.0], [300.0, 299.0, 0.0]], dtype=np.float16),)),
         Case("70,000 equal scores in float16", (np.full(70_000, 3.0, dtype=np.float16),)),
         Case("a long row of large scores", (np.linspace(-1e4, 1e4, 30_001),)),
+        Case("float16, three axes, and −inf", (_HALVES,)),
+        Case("70,000 different scores", (np.linspace(-1, 1, 70_000),)),
+        Case("70,000 different scores in float32", (np.linspace(-9, 1, 70_000, dtype=np.float32),)),
         Case("to twelve digits", (np.array([[0.3, 1.1, -2.0], [4.0, 0.7, 3.3]]),), rtol=1e-12),
     ],
     mistakes="""
@@ -280,6 +287,7 @@ def _draw_weights(rng: np.random.Generator) -> tuple:
 SQUARE = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [-1.0, -2.0, 1.0]])
 FOUR = np.round(np.cos(np.arange(2 * 3 * 2 * 4)).reshape(2, 3, 2, 4) * 3, 1)
 LONG = np.linspace(-2.0, 2.0, 2000)
+TWELVE = np.sin(np.arange(240.0)).reshape(12, 20)
 ROWS = reference.softmax(np.sin(np.arange(900.0)).reshape(3, 300))
 
 check_softmax_backward = Check(
@@ -296,6 +304,10 @@ check_softmax_backward = Check(
         Case("the same dp everywhere", (np.array([0.7, 0.2, 0.1]), np.array([5.0, 5.0, 5.0]))),
         Case("a hidden row", (np.zeros((1, 3)), np.array([[1.0, 2.0, 3.0]]))),
         Case("rows of 300", (ROWS, ROWS[::-1] * 1e4)),
+        Case("a hidden query by itself", (np.zeros(3), np.array([1.0, -2.0, 4.0]))),
+        Case("a dp of zeros", (np.array([0.5, 0.25, 0.25]), np.zeros(3))),
+        Case("a dp of 10,000", (np.array([0.5, 0.25, 0.25]), np.array([1e4, -1e4, 9e3]))),
+        Case("twelve rows of 20", (reference.softmax(TWELVE), TWELVE[::-1] * 3)),
         Case("2,000 keys", (reference.softmax(LONG), LONG[::-1].copy()), max_bytes=1_000_000),
     ],
     mistakes="""
@@ -438,6 +450,9 @@ check_temperature_for_entropy = Check(
         Case("nearly one-hot", (SCORES, 1e-4)),
         Case("nearly uniform", (np.sin(np.arange(8.0)), 2.9999)),
         Case("ten times as far apart", (10 * SCORES, 1.2)),
+        Case("around 90,000", (SCORES + 9e4, 1.2)),
+        Case("around -90,000", (SCORES - 9e4, 1.2)),
+        Case("two leaders close together", (np.array([4.999, 5.0, 0.0, -1.0]), 0.5)),
     ],
     mistakes="""
 entropy in nats: You measure the entropy in nats, with the natural logarithm. Bits need np.log2.

@@ -19,6 +19,8 @@ def main() -> int:
     """Judge what the arguments name.
 
     Returns: the exit code of its report
+    Raises:
+        ValueError: there is no such file
     """
     parser = argparse.ArgumentParser("python -m attention_src.judge", description=__doc__)
     parser.add_argument("what", help="file.py:function, or file.py")

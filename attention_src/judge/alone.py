@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from attention_src.judge.judging import KINDS, check_choice
 from attention_src.judge.report import Draft
 from attention_src.judge.source import judge_source
 
@@ -23,7 +24,11 @@ def judge_alone(
         seconds: by the clock, after which it is ended
         memory: GiB that it may take, where the system can limit that
     Returns: what `Report.to_json` holds
+    Raises:
+        ValueError: an unknown kind
     """
+    if kind is not None:
+        check_choice("kind", kind, KINDS)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
         command = [sys.executable, "-m", __name__, path, name, kind or "", str(answer), str(memory)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
 from attention_src.exercises.engine.running import _Beginning
-from attention_src.judge.calls.trying import FORMATS
+from attention_src.judge.calls.ways import FORMATS
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.kinds.cache import cache as judge_cache
 from attention_src.judge.kinds.makers import mask as judge_mask
@@ -18,7 +18,7 @@ from attention_src.judge.kinds.rope import rope
 from attention_src.judge.report import Draft, Report
 
 KINDS = ("attention", "multihead", "rope", "grouped", "cache", "tiled", "mask", "softmax")
-FRAMEWORKS = ("numpy", "torch", "jax", "mlx")
+FRAMEWORKS = ("numpy", "torch", "jax")
 SECONDS = 60.0  # of processor time for all of it
 JUDGES = {"rope": rope, "mask": judge_mask, "cache": judge_cache}
 PAIRS = ("halves", "neighbours")
@@ -48,7 +48,7 @@ def judge(
         mask: what a mask means, one of trying.FORMATS, such as "True hides"
         scale: what the scores should be multiplied by; None = 1/√d
         pairs: for "rope", which pairs should be turned: "halves" or "neighbours"
-        framework: "numpy", "torch", "jax" or "mlx"
+        framework: "numpy", "torch" or "jax"
         sizes: of axes, by letter, such as {"H": 4, "d": 16}, for a module that was made already
         cache: for "cache", makes an empty cache for the layer f, which is then judged with it
         given: arguments of f, or of its __init__, that nobody can guess
@@ -56,7 +56,7 @@ def judge(
     Raises:
         ValueError: an unknown kind or option
     """
-    asked = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
+    asked: dict[str, Any] = {"layout": layout, "mask": mask, "scale": scale, "pairs": pairs}
     asked |= {"framework": framework, "sizes": sizes or {}, "cache": cache, "given": given}
     _check(f, kind, asked)
     draft = Draft(getattr(f, "__name__", type(f).__name__), kind)
@@ -101,13 +101,26 @@ def quiet():  # type: ignore[no-untyped-def]
             yield
 
 
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse what is not one of the allowed.
+
+    Args:
+        name: of the argument
+        value: that was given
+        allowed: what it may be
+    Raises:
+        ValueError: it is another
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+
+
 def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
     """Refuse what is not known here."""
     known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(FORMATS)}
     for name, allowed in known.items():
-        value = kind if name == "kind" else asked[name]
-        if value is not None and value not in allowed:
-            raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
+        if name == "kind" or asked[name] is not None:
+            check_choice(name, kind if name == "kind" else asked[name], allowed)
     if not callable(f) and not hasattr(f, "forward"):
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
     known_names = _arguments(f)

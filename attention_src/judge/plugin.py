@@ -10,7 +10,10 @@ import pytest
 
 @pytest.fixture
 def attention_judge() -> Callable[..., None]:
-    """`attention_src.judge.assert_right`: it fails, with reasons, unless that is right."""
+    """Fail, with reasons, unless what a test hands over is right.
+
+    Returns: `attention_src.judge.assert_right`
+    """
     from attention_src.judge import assert_right
 
     return assert_right

@@ -70,7 +70,10 @@ class Report:
         return EXITS[self.verdict]
 
     def to_json(self) -> str:
-        """All of it as JSON, with the words of `str(report)` under "words"."""
+        """All of it as JSON.
+
+        Returns: a text, with the words of `str(report)` under "words"
+        """
         return json.dumps(
             asdict(self) | {"exit_code": self.exit_code, "words": str(self)}, ensure_ascii=False
         )
@@ -104,12 +107,21 @@ class Draft:
         self.cause(key, says.format(*values), lesson, case, level)
 
     def cause(self, key: str, says: str, lesson: str, case: str = "", level: str = "wrong") -> None:
-        """Add a finding in words of its own; the arguments are a `Finding`'s."""
+        """Add a finding in words of its own.
+
+        Args:
+            key, says, lesson, case, level: as in `Finding`
+        """
         happened = next((bug for words, bug in HAPPENED if re.search(words, key)), "")
         self.findings.append(Finding(key, level, says, case, lesson, happened))
 
     def keys(self, level: str = "wrong") -> list[str]:
-        """The names of what was found at a level."""
+        """The names of what was found.
+
+        Args:
+            level: at this level
+        Returns: in the order in which it was found
+        """
         return [finding.key for finding in self.findings if finding.level == level]
 
     def finish(self, seconds: float) -> Report:
@@ -117,6 +129,7 @@ class Draft:
 
         Args:
             seconds: that judging took
+        Returns: with the verdict that follows from the findings
         """
         wrong, fragile = self.keys(), self.keys("fragile")
         fine = "not judged" if self.why else "fragile" if fragile else "right"

@@ -7,7 +7,7 @@ import traceback
 from typing import Any
 
 from attention_src.judge.calls.calling import role
-from attention_src.judge.judging import judge, quiet
+from attention_src.judge.judging import KINDS, check_choice, judge, quiet
 from attention_src.judge.report import Draft, Report
 
 FILE = "<your code>"
@@ -34,6 +34,8 @@ def judge_source(text: str, name: str | None = None, kind: str | None = None) ->
     Raises:
         ValueError: an unknown kind
     """
+    if kind is not None:
+        check_choice("kind", kind, KINDS)
     space: dict[str, Any] = {"__name__": "your_code", "__file__": FILE}
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     try:

@@ -1,14 +1,9 @@
-"""A learner's own line in a message; the open exercise's schedule."""
-
-import re
+"""A learner's own line in a message; what the schedule's check trains."""
 
 import numpy as np
 import pytest
-from worked import BOOK, run_exercise
 
-from attention_src.exercises.gradients import check_gradient_check
-
-PAGE = (BOOK / "gradients.md").read_text(encoding="utf-8")
+from attention_src.exercises.gradients import _trained, check_gradient_check
 
 
 def test_a_message_shows_the_learner_s_own_line():
@@ -20,12 +15,7 @@ def test_a_message_shows_the_learner_s_own_line():
         check_gradient_check(3)
 
 
-def test_the_schedule_that_we_found_does_what_the_solution_says():
-    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", PAGE, re.DOTALL)
-    wanted = ("def softmax(s)", "def flip(x)", "def start(size)")
-    names = {"np": np}
-    for cell in (c for c in cells if any(word in c for word in wanted)):
-        exec(cell, names)
-    run = run_exercise("gradients", "ex:gradients-free", **names)["run"]
-    divided = {steps: run(lambda t: (8, 0, 0.25 / 16), steps) for steps in (100, 200)}
-    assert divided[100][0] == 1 and divided[200][1] > 0.001
+def test_plain_steps_of_the_check_are_those_of_the_page():
+    """36 % after 1,000 steps from other starts: the check trains what the lesson trains."""
+    right, _ = _trained(np.full(1000, 0.5), np.zeros(1000), np.full(1000, 0.25))
+    assert 0.3 < right < 0.45

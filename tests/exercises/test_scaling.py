@@ -18,7 +18,7 @@ def error(scores):
 
 
 def test_scales_are_as_right_and_as_wrong_and_as_many_as_the_exercise_says():
-    assert (len(check_scale_test.right), len(check_scale_test.wrong)) == (6, 26)
+    assert (len(check_scale_test.right), len(check_scale_test.wrong)) == (6, 27)
     for one in check_scale_test.right:
         assert error(one.function) < 1e-5, one.name
     for one in check_scale_test.wrong:

@@ -9,7 +9,6 @@ import pytest
 
 from attention_src.judge.alone import judge_alone
 
-pytest_plugins = ["attention_src.judge.plugin"]
 ROOT = Path(__file__).parents[2]
 GOOD = """
 import numpy as np
@@ -28,6 +27,7 @@ def command(tmp_path, text, *options):
     return subprocess.run(what, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60)
 
 
+@pytest.mark.slow
 def test_the_command_says_so_by_its_exit(tmp_path):
     done = command(tmp_path, GOOD)
     assert done.returncode == 0 and done.stdout.startswith("attention: right"), done

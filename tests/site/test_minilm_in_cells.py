@@ -48,7 +48,9 @@ def of_maps(begins):
 
 
 LOADS = of_maps("from attention_src.models.minilm import MiniLM")
-COUNTS = of_maps("favourite = weights")
+COUNTS = """favourite = weights[:, :, tokens.index("cat")].argmax(axis=-1)  # (6, 12)
+for j, token in enumerate(tokens):
+    print(f"{token:6} {(favourite == j).sum():2} heads")"""
 A_LIST, OTHER, A_NUMBER, LAST = "a = [1]", "c = 2", "b = len(a)", "print(b)"
 RUN_IT = LOADS, COUNTS, NUMBERS
 CELLS = [PLAIN, LOADS, COUNTS, "print(7)", NUMBERS, A_LIST, OTHER, A_NUMBER, LAST]

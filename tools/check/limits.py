@@ -32,6 +32,8 @@ LESSONS: tuple[str, ...] = (
         "projections",
         "masking",
         "multihead",
+        "gradients",
+        "maps",
         "kvcache",
     ),
 )

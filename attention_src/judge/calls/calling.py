@@ -18,6 +18,8 @@ CONFIGS = ("config", "args", "cfg", "conf", "model_args", "params")
 def role(name: str) -> str:
     """What a parameter of this name probably is, as names.txt says; "" if nobody knows."""
     name = name.lower().strip("_")
+    if name == "head_mask":  # weighs heads, and hides no key
+        return ""
     return next((r for r, pattern in ROLES.items() if re.fullmatch(pattern, name)), "")
 
 
@@ -59,6 +61,8 @@ def constant(name: str, sizes: dict[str, int], annotation: Any = "") -> Any:
         sizes: of the axes, by letter
         annotation: of the argument
     """
+    if name.endswith("shape"):  # of a cache
+        return (sizes["B"], sizes["G"], sizes["k"], sizes["d"])
     r, n, d = role(name), sizes.get("n", 256), sizes["d"]
     rate = None if re.search("None|Dropout|Callable", str(annotation)) else 0.0  # or what drops
     known = {"n": n, "block": n if name == "block_size" else 3, "dropout": rate, "scale": d**-0.5}
@@ -107,8 +111,12 @@ class Callee:
         self.open = bool(flags & inspect.CO_VARKEYWORDS)
         self.names: dict[str, str] = {}
         for p in self.parameters:
-            self.names.setdefault(role(p.name), p.name)
+            number = role(p.name) == "freqs" and isinstance(p.default, int | float)
+            self.names.setdefault("" if number else role(p.name), p.name)
         self.masks = [p.name for p in self.parameters if role(p.name) == "mask"]
+        biases = [p.name for p in self.parameters if re.fullmatch("(\\w+_)?bias", p.name.lower())]
+        if not self.masks and not self.is_module:
+            self.masks = [p.name for p in self.parameters if p.name in biases and p.default is None]
         if "attn_mask" in self.masks:  # before key_padding_mask
             self.masks.sort(key=lambda name: name != "attn_mask")
         if self.masks:

@@ -1,4 +1,4 @@
-"""Arrays of NumPy, torch, jax and mlx. None is imported here: whoever uses it has imported it."""
+"""Arrays of NumPy, torch and jax. None is imported here: whoever uses it has imported it."""
 
 import inspect
 import sys
@@ -40,13 +40,8 @@ def numbers(y: Any) -> Array:
     return (y.double() if y.is_floating_point() else y).detach().cpu().numpy()
 
 
-def _mlx(x: Array) -> Any:
-    return sys.modules["mlx.core"].array(x.astype("f4") if x.dtype == float else x)
-
-
 LIBRARIES: dict[str, tuple[Callable, Callable]] = {
     "torch": (tensor, numbers),
-    "mlx": (_mlx, np.array),
     "jax": (lambda x: sys.modules["jax"].numpy.asarray(x), np.asarray),
     "numpy": (np.array, np.asarray),
 }

@@ -36,10 +36,13 @@ OTHERS = ("y", "ctx", "context", "memory", "encoder_output", "enc_out")  # what 
 class Layer(Callee):
     """A module, called with q [B, n_q, H·d], k and v in place of what its projections give."""
 
+    natural: dict[Any, tuple]  # the shape of what each module gives, without the axes of x
+
     def __init__(self, f: Any, sizes: dict[str, int], given: dict[str, Any]) -> None:
         import torch
 
-        self.torch, errors = torch, []
+        self.torch = torch
+        errors: list[Exception | None] = []
         for sizes["n"] in (256, 7):  # the longest text, for who makes a mask of it once and for all
             super().__init__(f, sizes, dict(given))
             self.cross = all(r in self.names for r in "qkv")
@@ -58,6 +61,7 @@ class Layer(Callee):
     def _first_run(self) -> Exception | None:
         """Run it on anything, to see what it calls; what went wrong first if nothing works."""
         calls: list[tuple[Any, tuple]] = []
+        lead: tuple[int, ...] = ()
         hook = lambda m, i, o: calls.append((m, tuple(o.shape[len(lead) :])))  # noqa: E731
         linear = [m for m in self.f.modules() if hasattr(m, "weight")]
         linear = [m for m in linear if not re.search("(?i)norm|drop|embed", str(type(m)))]
@@ -88,7 +92,7 @@ class Layer(Callee):
         for h in hooks:
             h.remove()
         self.f.double()
-        self.natural = dict(calls)  # the shape of what each gives, without the axes of x
+        self.natural = dict(calls)
         return first
 
     def _find_sizes(self) -> None:
@@ -133,7 +137,9 @@ class Layer(Callee):
         }
         return super().__call__(x=xs[0], **more)
 
-    def __call__(self, q: Any, k: Any, v: Any, order: str = ORDERS[0], **more: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, q: Any, k: Any, v: Any, order: str = ORDERS[0], **more: Any
+    ) -> Any:
         if not self.cross and (q.shape[:-1] != k.shape[:-1] or (self.direct and not q.equal(k))):
             raise ValueError(OURS)
         values, caught, hooks = {"q": q, "k": k, "v": v}, [], []
@@ -170,5 +176,5 @@ class Layer(Callee):
         return (heads if order == PER_HEAD[0] else heads.mT).flatten(-3)
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception | None) -> str:
     return f"{type(error).__name__}: {str(error)[:160]}"

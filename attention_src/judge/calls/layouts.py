@@ -4,6 +4,7 @@ A letter is an axis, letters in brackets are merged into one: "BHnd", "Bn(Hd)". 
 values. All axes of a case have different lengths, so a shape says what an axis is.
 """
 
+import math
 import re
 from itertools import permutations
 from typing import TypeAlias
@@ -33,7 +34,7 @@ def encode(x: Array, axes: str, layout: str) -> Array:
         if a not in layout:
             x, axes = x.take(0, axis=axes.index(a)), axes.replace(a, "")
     x = x.transpose([axes.index(a) for a in layout if a in axes])
-    shape = [int(np.prod([sizes[a] for a in part])) for part in parts(layout)]
+    shape = [math.prod(sizes[a] for a in part) for part in parts(layout)]
     return np.array(x.reshape(shape), order="C")
 
 
@@ -55,7 +56,7 @@ def decode(
     for order in map("".join, permutations(here)):
         merged = order[:-2] + f"({order[-2:]})" if order[-2:-1] == "H" else order
         for found in (order, merged):
-            shape = tuple(int(np.prod([sizes[a] for a in part])) for part in parts(found))
+            shape = tuple(math.prod(sizes[a] for a in part) for part in parts(found))
             if known in ("", found) and shape == y.shape:
                 y = y.reshape([sizes[a] for a in order])
                 y = y.transpose([order.index(a) for a in here])

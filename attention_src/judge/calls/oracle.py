@@ -41,6 +41,11 @@ def on_rows(visible, s):  # a mask of keys, laid on the queries
     return np.broadcast_to(visible, s.shape)[..., :1, : s.shape[-2]].swapaxes(-1, -2)
 
 
+def moved(visible, by):  # lengths that are off by one
+    length = visible.sum(axis=-1, keepdims=True) + by
+    return np.arange(visible.shape[-1]) < length
+
+
 def other_text(visible, s):  # masks repeated head by head for scores that lie text by text
     B, H = s.shape[:2]
     return np.broadcast_to(visible, s.shape)[np.arange(B * H) % B, 0].reshape(s.shape)
@@ -86,16 +91,17 @@ def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
     found = []
     for name, f, message in variants(right, of_both + (of_attend, of_softmax)[right is softmax]):
         name, _, chapter = name.rstrip("]").partition(" [")
-        of_mask = any("visible" in line or "np.where" in line[:15] for line in f.lines)
-        changes = re.split(r"[=+]|(?<=return)", f.lines[0])[0]
-        found.append(Mistake(name, chapter, message, tuple(f.lines), of_mask, changes))
+        lines: tuple[str, ...] = tuple(f.lines)  # type: ignore[attr-defined]
+        of_mask = any("visible" in line or "np.where" in line[:15] for line in lines)
+        changes = re.split(r"[=+]|(?<=return)", lines[0])[0]
+        found.append(Mistake(name, chapter, message, lines, of_mask, changes))
     return found
 
 
 @functools.cache
 def written(right: Callable, *lines: str) -> Callable:
     """The right function with lines written otherwise; it fails when called if they do not fit."""
-    return Variant(right, _source(right), *lines) if lines else right
+    return Variant(inspect.unwrap(right), _source(right), *lines) if lines else right
 
 
 @functools.cache

@@ -1,75 +1,33 @@
 """Call a function in one way after another, and compare what it gives with what is right."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, Band
 from attention_src.judge.calls.calling import Callee, role
-from attention_src.judge.calls.frameworks import Convert, frameworks
+from attention_src.judge.calls.frameworks import frameworks
 from attention_src.judge.calls.layers import ORDERS, Layer
 from attention_src.judge.calls.layouts import Array, Sizes, absent, decode, encode, in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
+from attention_src.judge.calls.ways import (
+    FORMATS,
+    LAYOUTS,
+    MASKS,
+    OTHER_SIZES,
+    QKV,
+    SIZES,
+    How,
+    Trial,
+    is_layer,
+    same,
+    see_some,
+)
 from attention_src.judge.report import Draft
-
-SIZES = {"B": 2, "H": 3, "G": 3, "q": 5, "k": 7, "d": 4, "e": 11, "D": 4}  # all different
-OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D": 12}}
-QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
-LAYOUTS = {
-    "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
-    "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],
-    "grouped": ["BHnd", "BnHd", "Hnd", "nHd", "nBHd"],
-    "softmax": ["BHqk", "Bqk", "qk", "Hqk"],
-}
-FORMATS: dict[str, Callable[[Array], Array]] = {  # of a mask, from "may see?" to what people pass
-    "True = may attend": lambda see: see,
-    "True hides": lambda see: ~see,
-    "1 = may attend": lambda see: see.astype(float),
-    "1 hides": lambda see: (~see).astype(float),
-    "added to the scores, -inf hides": lambda see: np.where(see, 0.0, -np.inf),
-    "added to the scores, -1e9 hides": lambda see: np.where(see, 0.0, -1e9),
-    "lengths": lambda see: see.sum(axis=-1),
-}
-MASKS = [
-    "qk",
-    "Bqk",
-    "B1qk",
-    "BHqk",
-    "11qk",
-    "1qk",
-    "Hqk",
-    "B11k",
-    "B1k",
-    "Bk",
-    "k",
-    "qkB",
-    "qk1",
-    "B",
-    "Bq",
-]
-
-
-@dataclass
-class How:
-    """One way to call the function: with which arrays, axes, mask (axes and format), and more."""
-
-    framework: Convert
-    layout: str
-    sizes: Sizes
-    mask: tuple[str, str] = ("", "")
-    extra: dict[str, Any] = field(default_factory=dict)
-
-
-class Trial(NamedTuple):
-    """What it gave: the answer in our axes, its layout, what else, and which inputs changed."""
-
-    o: Array
-    layout: str
-    others: list[Array]
-    changed: list[str]
 
 
 class Trier:
@@ -82,14 +40,16 @@ class Trier:
     """
 
     def __init__(self, f: Any, kind: str, draft: Draft, asked: dict[str, Any]) -> None:
-        self.kind, self.draft, self.asked, self.right = kind, draft, asked, attend
+        self.kind, self.draft, self.asked = kind, draft, asked
+        self.right: Callable = attend
         self.axes, self.out_axes = QKV, "BHqe"
         if kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
-        self.sizes = SIZES | OTHER_SIZES.get(kind, {}) | asked["sizes"]
-        known = LAYOUTS.get(kind, LAYOUTS["attention"])
+        self.layer = is_layer(f, kind)
+        wide = OTHER_SIZES["multihead"] if self.layer else {}
+        self.sizes = SIZES | OTHER_SIZES.get(kind, {}) | wide | asked["sizes"]
+        known = LAYOUTS.get("multihead" if self.layer else kind, LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known
-        self.layer = kind == "multihead" and (hasattr(f, "parameters") or hasattr(f, "forward"))
         self.callee = (Layer if self.layer else Callee)(f, self.sizes, asked["given"])
         names = self.callee.names
         if kind == "multihead" and not self.layer and "x" in names and "q" not in names:
@@ -101,9 +61,11 @@ class Trier:
             self.callee.given = tiles | asked["given"]
         self.band, self.out, self.last = ALL, "", ""
         scale = asked["scale"]
-        self.base = (f"scale = {scale!r}",) if scale is not None and self.right is attend else ()
-        self.own = self.base  # lines that are known to differ
-        self.lines = self.own  # and those that are tried
+        self.base: tuple[str, ...] = (
+            (f"scale = {scale!r}",) if scale is not None and self.right is attend else ()
+        )
+        self.own: tuple[str, ...] = self.base  # lines that are known to differ
+        self.lines: tuple[str, ...] = self.own  # and those that are tried
         self.kept: dict[tuple, tuple] = {}
         self.kept_right: dict[tuple, Any] = {}
         self.errors: list[str] = []
@@ -134,7 +96,8 @@ class Trier:
         if how.mask[0]:
             made = FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
             given["mask"] = encode(made, "BHqk"[: made.ndim], how.mask[0])
-        self.callee.eye = how.framework[1](np.eye(how.sizes["H"] * how.sizes["d"]))
+        if "eye" in self.callee.names:
+            self.callee.eye = how.framework[1](np.eye(how.sizes["H"] * how.sizes["d"]))
         return {r: how.framework[1](x) for r, x in given.items()}
 
     def run(
@@ -153,7 +116,8 @@ class Trier:
         given = {r: cast(x) for r, x in self.given(how, arrays, see).items()}
         kept = {r: np.array(back(x)) for r, x in given.items()}
         try:
-            self.callee.eye = cast(self.callee.eye)
+            if "eye" in self.callee.names:
+                self.callee.eye = cast(self.callee.eye)
             y = self.callee(**given, **how.extra)
             y = y if isinstance(y, tuple | list) else [y]
             if strange := [type(x).__name__ for x in y if isinstance(x, str | bytes | dict | set)]:
@@ -215,19 +179,20 @@ class Trier:
             arrays, see, trial, _ = self.kept[key]
             if trial is None:
                 return False
-            right = self._right(how, arrays, see, seed, masked)
-            if not same(trial, right, nan=masked):
+            right, rows = (
+                self.right_of(how, arrays, see, seed, masked),
+                self.seen(how.sizes).any(-1),
+            )
+            if right is None or not same(trial.o[:, :, rows], right[:, :, rows], nan=masked):
                 return False
         return True
 
-    def _right(self, how: How, arrays: dict, see: Any, seed: int, masked: bool) -> Any:
+    def right_of(self, how: How, arrays: dict, see: Any, seed: int, masked: bool) -> Any:
         """`expected`, kept for the next way of calling with the same sizes."""
-        seen = self.seen(how.sizes)
-        if masked:
-            return self.expected(arrays, see & seen)
-        key = (*how.sizes.values(), seed, self.band, self.lines)
+        mask = (how.mask[0], how.mask[1] == "lengths") if masked else ()
+        key = (*how.sizes.values(), seed, self.band, self.lines, *mask)
         if key not in self.kept_right:
-            self.kept_right[key] = self.expected(arrays, seen)
+            self.kept_right[key] = self.expected(arrays, see & self.seen(how.sizes))
         return self.kept_right[key]
 
     def expected(self, arrays: dict[str, Array], see: Array) -> Array | None:
@@ -262,29 +227,9 @@ class Trier:
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""
         forms = [self.asked["mask"]] if self.asked["mask"] else FORMATS
+        if re.fullmatch("(position_)?bias", self.callee.names["mask"].lower()):
+            forms = [form for form in forms if form.startswith("added")]
         for form, axes in product(forms, MASKS):
             there = all(a in base.layout for a in axes if a in "BH")
             if (form == "lengths") == ("k" not in axes) and there:
                 yield replace(base, mask=(axes, form))
-
-
-def see_some(how: How, seed: int) -> Array:
-    """A random "may see", constant along the axes that the mask lacks; every query sees a key."""
-    sizes, rng = how.sizes, np.random.default_rng(seed)
-    shape = [sizes[a] if a in how.mask[0] else 1 for a in "BHqk"]
-    see = rng.random(shape) < 0.6
-    see[..., 0] |= ~see.any(axis=-1)
-    if how.mask[1] == "lengths":
-        see = np.arange(sizes["k"]) < rng.integers(1, sizes["k"], [*shape[:-1], 1])
-    return np.broadcast_to(see, [sizes[a] for a in "BHqk"])
-
-
-def same(trial: Any, right: Any, tolerance: float = 1e-5, nan: bool = False) -> bool:
-    """Whether two answers are the same but for rounding."""
-    a, b = (x.o if isinstance(x, Trial) else x for x in (trial, right))
-    if a is None or b is None or a.shape != b.shape:
-        return False
-    with np.errstate(all="ignore"):
-        near = (np.abs(a - b) <= tolerance * (1 + np.abs(b))) | (a == b)
-        near = near | (np.isnan(a) & np.isnan(b)) if nan else near
-    return bool(near.all()) and not np.isnan(a).all()

@@ -5,7 +5,8 @@ from itertools import product
 
 from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL
 from attention_src.judge.calls.layouts import absent, in_words
-from attention_src.judge.calls.trying import How, Trier, same, see_some
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, same, see_some
 
 
 def find_causal_flag(t: Trier) -> None:
@@ -45,6 +46,8 @@ def _find_mask(t: Trier, name: str) -> How | None:
     errors: list[str] = []
     layouts = dict.fromkeys([t.how.layout, *t.layouts])
     for layout, square in product(layouts, (False, True)):
+        if ran and square and layout == t.how.layout and _by_a_mistake(t, name, ran, sure=True):
+            return None
         more = {"q": t.how.sizes["k"]} if square else {}
         base = replace(
             t.how, layout=layout, sizes=t.how.sizes | absent(layout) | more, mask=("", "")
@@ -99,25 +102,59 @@ def _with_first(see):  # type: ignore[no-untyped-def]
     return see
 
 
+MISLAID = ("mask transposed", "mask on the queries", "mask of another text")
+
+
+def _by_a_mistake(t: Trier, name: str, ran: list[How], sure: bool) -> bool:
+    """Add the declared mistake that explains what it does with its mask.
+
+    Args:
+        t, name: a function and its mask
+        ran: ways of passing one that ran
+        sure: only mistakes that no other shape of a mask can look like
+    """
+    if t.draft.keys():
+        return False
+    for m in (m for m in t.mistakes if m.of_mask and m.name != "mask not used"):
+        for how in () if sure and m.name in MISLAID else ran:
+            if t.fits(how, [m], masked=True):
+                read = f"read as: {how.mask[1]}, {in_words(how.mask[0])}"
+                t.draft.cause(m.name, m.message, m.chapter, read)
+                return True
+    t.lines = t.own
+    return False
+
+
 def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     """The mistake that explains what it does with its mask."""
     t.lines, by_itself = t.own, t.band
-    if any(same(t.case(how, see_some(how, 0))[0], t.case(how)[1]) for how in ran):
-        return t.draft.add("mask not used" if t.band == ALL else "mask without effect", name)
-    known = (m for m in t.mistakes if m.of_mask and m.name != "mask not used")
-    for m, how in product(known, ran):
-        if t.fits(how, [m], masked=True):
-            read = f"read as: {how.mask[1]}, {in_words(how.mask[0])}"
-            return t.draft.cause(m.name, m.message, m.chapter, read)
+    given = {id(how): t.kept[id(how), 0, True, name] for how in ran}
+
+    def ignored(how: How) -> bool:
+        """Whether it gives what it gives without a mask, in the band that is tried."""
+        arrays, _, trial, _ = given[id(how)]
+        return same(trial, t.right_of(how, arrays, True, 0, False))
+
+    if any(map(ignored, ran)):
+        idle = t.band != ALL or name != t.callee.masks[0]
+        return t.draft.add("mask without effect" if idle else "mask not used", name)
+    if _by_a_mistake(t, name, ran, sure=False):
+        return None
     t.lines = t.own
     for how, t.band in product(ran, CAUSAL):
-        if same(t.case(how, see_some(how, 0))[0], t.case(how)[1]):
+        if ignored(how):
             t.draft.add("mask only as a switch", name, t.band.name)
             break
     else:
         if not ran and error.startswith(("AttributeError", "NameError", "UnboundLocalError")):
             t.draft.add("fails with a mask", name, error)
         else:
-            t.draft.add("mask not understood", name, "" if ran else f"; {error}")
+            tables = {h.mask[1] for h in ran if "qk" in h.mask[0] and "q" in h.mask[0]}
+            plain = by_itself == ALL and not t.layer
+            sure = plain and "mask" in name and len(tables) > 3 and not t.asked["mask"]
+            if sure or ("len" in name and any(h.mask[1] == "lengths" for h in ran)):
+                t.draft.add("mask wrong", name)
+            else:
+                t.draft.add("mask not understood", name, "" if ran else f"; {error}")
     t.band = by_itself
     return None

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.oracle import attend, written
-from attention_src.judge.calls.trying import How, Trier, see_some
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, see_some
 
 DTYPES = [("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
 
@@ -40,10 +41,10 @@ def _caster(name: str, dtype: str) -> Any:
     return lambda x: x.to(wanted) if x.is_floating_point() else x
 
 
-def _plain(name: str, low: list, seen: np.ndarray) -> Any:
+def _plain(name: str, low: Any, seen: np.ndarray) -> Any:
     """What a plain implementation gives in the same dtype."""
     if name == "numpy":
-        return attend(*low, seen)
+        return attend(*low, seen)  # type: ignore[call-arg]
     torch = sys.modules["torch"]
     plain = torch.nn.functional.scaled_dot_product_attention
     return plain(*low, torch.from_numpy(seen), enable_gqa=True)

@@ -4,12 +4,18 @@ The hooks of `layers` pass the projections by; here it runs as it is.
 """
 
 import re
+from itertools import product
 from typing import Any
 
+import numpy as np
+
 from attention_src.judge.calls.bands import ALL
+from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import same
 
+ROLE_NAMES = {"q": "queries", "k": "keys", "v": "values"}
 ROLE_WORDS = {"q": "the queries' input", "k": "the keys' input", "v": "the values' input"}
 
 
@@ -157,3 +163,40 @@ def _by_gradient(t: Trier, layer: Layer, x: Any, axis: int) -> None:
     later = x.grad.narrow(axis, at, x.shape[axis] - at)
     if bool(later.abs().max() > 1e-9):
         t.draft.add("other leak", at - 1)
+
+
+def of_arguments(t: Trier) -> None:
+    """Matrices that are arguments, W_q to W_o: each is multiplied by what it is for."""
+    matrices = [p.name for p in t.callee.parameters if role(p.name) == "eye"]
+    names = {name.lower().removeprefix("w").strip("_")[0]: name for name in matrices}
+    D, arrays = t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes, 0)
+    if len(names) != 4 or not t.callee.tied or "(Hd)" not in t.how.layout:
+        return
+    w = {r: np.random.default_rng(i).normal(size=(D, D)) / D**0.5 for i, r in enumerate("qkvo")}
+    given = t.callee.given
+    t.callee.given = given | {names[r]: t.how.framework[1](w[r]) for r in w}
+    trial, x = t.run(t.how, arrays), arrays["q"]
+    t.callee.given = given
+    flat = x.swapaxes(1, 2).reshape(len(x), x.shape[2], D)
+
+    def right(q: str, k: str, v: str, out: np.ndarray, turned: bool) -> np.ndarray:
+        """The answer with these matrices, or with all of them transposed."""
+        made = [flat @ (w[r].T if turned else w[r]) for r in (q, k, v)]
+        heads = [y.reshape(*y.shape[:2], x.shape[1], -1).swapaxes(1, 2) for y in made]
+        o = t.expected(dict(zip("qkv", heads, strict=True)), t.seen(t.how.sizes))
+        o = o.swapaxes(1, 2).reshape(flat.shape) @ (out.T if turned else out)  # type: ignore[union-attr]
+        return o.reshape(*o.shape[:2], x.shape[1], -1).swapaxes(1, 2)
+
+    t.lines = t.own
+    ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
+    for (q, k, v), (key, out), turned in product(
+        product("qkv", repeat=3), ends.items(), (False, True)
+    ):
+        if trial and same(trial, right(q, k, v, out, turned)):
+            if key:
+                t.draft.add(key, names["o"])
+            elif (q, k, v) != ("q", "k", "v"):
+                wrong = next(r for r, used in zip("qkv", (q, k, v), strict=True) if r != used)
+                used = {"q": q, "k": k, "v": v}[wrong]
+                t.draft.add("wrong projection", names[used], ROLE_NAMES[wrong], names[wrong])
+            return

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.oracle import attend
-from attention_src.judge.calls.trying import How, Trier, same
+from attention_src.judge.calls.oracle import softmax
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, same
 
 
 def not_the_same_twice(t: Trier, how: How) -> str:
@@ -56,7 +57,9 @@ def explain(t: Trier, how: How) -> bool:
         how: a way in which it ran
     Returns: False if it breaks none
     """
-    if t.right is not attend or t.callee.tied:
+    if t.right is softmax:
+        return _rows(t, how)
+    if t.callee.tied:
         return False
     arrays, other = t.draw(how.sizes, 0), t.draw(how.sizes, 1)
     first = t.run(how, arrays)
@@ -71,17 +74,29 @@ def explain(t: Trier, how: How) -> bool:
         trial = t.run(how, changed)
         return first.o if trial is None else trial.o
 
+    def apart(axis: int) -> bool:
+        """Whether what changes at 0 or 1 on an axis changes nothing at the other."""
+        part, o = (slice(None),) * axis, first.o.swapaxes(0, axis)
+        return all(same(run((*part, i)).swapaxes(0, axis)[1 - i], o[1 - i]) for i in (0, 1))
+
     rows = (slice(None), slice(None))
-    if how.sizes["B"] > 1 and not same(run((1,))[0], first.o[0]):
+    if how.sizes["B"] > 1 and not apart(0):
         t.draft.add("texts mix")
-    elif how.sizes["H"] == how.sizes["G"] > 1 and not same(
-        run((slice(None), 1))[:, 0], first.o[:, 0]
-    ):
+    elif how.sizes["H"] == how.sizes["G"] > 1 and not apart(1):
         t.draft.add("heads mix")
     elif not t.layer and not same(run((*rows, 1), "q")[:, :, 0], first.o[:, :, 0]):
         t.draft.add("queries mix")
     else:
         return _not_an_average(t, how, arrays, first.o)
+    return True
+
+
+def _rows(t: Trier, how: How) -> bool:
+    trial = t.case(how)[0]
+    if trial is None or same(sums := trial.o.sum(axis=-1), np.ones_like(sums)):
+        return False
+    shown = np.round(sums.ravel()[:4], 4).tolist()
+    t.draft.add("weights do not sum to 1", case=f"its rows sum to {shown} …")
     return True
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, CAUSAL, window
-from attention_src.judge.calls.trying import How, Trial, Trier
+from attention_src.judge.calls.trying import Trier
+from attention_src.judge.calls.ways import How, Trial
 
 Array = np.ndarray
 CAPS = np.geomspace(0.1, 1000, 300)
@@ -75,7 +76,7 @@ def _scores(t: Trier, how: How) -> Scores | None:
 
     q, k = arrays["q"], arrays["k"]
     p = weights(q)
-    seen = (p > 1e-12).any(axis=(0, 1))
+    seen = np.asarray((p > 1e-12).any(axis=(0, 1)))
     band = window(seen)
     if band is None or (p[..., seen] < 1e-12).any():
         return None

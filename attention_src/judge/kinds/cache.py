@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.calling import Callee
+from attention_src.judge.calls.calling import Callee, parameters
 from attention_src.judge.calls.frameworks import frameworks
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.layouts import encode, in_words
-from attention_src.judge.calls.trying import same
+from attention_src.judge.calls.ways import same
+from attention_src.judge.kinds.attention import attention
 from attention_src.judge.kinds.rope import NEVER
 from attention_src.judge.report import Draft
 
@@ -20,28 +21,34 @@ PIECES = (3, 1, 1, 2)  # seven tokens
 
 def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
-    if asked["cache"]:
+    inner = getattr(f, "forward", None)
+    kept = {p.name for p in parameters(inner)} if inner else set()
+    if asked["cache"] or {"cache", "kv_cache", "past", "past_kv"} & kept:
         return _in_pieces(f, asked["cache"], draft, asked)
     values = np.random.default_rng(0).normal(size=(2, 2, 3, 7, 4))
     whole = dict(zip("kv", values, strict=True))
     libraries = [asked["framework"]] if asked["framework"] else ["torch", "numpy"]
     layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd"]
-    for name, library, layout in product(METHODS, libraries, layouts):
+    errors = []
+    for name, library, layout, many in product(METHODS, libraries, layouts, (True, False)):
         try:
-            got = _fed(f, whole, name, library, layout.replace("n", "k"), asked)
+            got = _fed(f, whole, name, library, layout.replace("n", "k"), many, asked)
         except Exception as failure:
-            draft.why = NEVER.format(f"{name}: {type(failure).__name__}", str(failure))
+            errors.append(NEVER.format(f"{name}: {type(failure).__name__}", str(failure)))
             continue
-        draft.why = ""
         draft.convention |= {"method": f"{name}(k, v)", "layout": in_words(layout)}
         return _compare(draft, got, whole, layout)
+    draft.why = next((x for x in errors if "has no attribute" not in x), errors[0])
     return None
 
 
-def _fed(f: Any, whole: dict, name: str, library: str, place: str, asked: dict) -> list[tuple]:
+def _fed(
+    f: Any, whole: dict, name: str, library: str, place: str, many: bool, asked: dict
+) -> list[tuple]:
     """What it gives back after each piece: tokens so far, copies, and what later calls may change.
 
-    A second cache is filled with zeros meanwhile: the two may share no memory.
+    A second cache is filled with zeros meanwhile: the two may share no memory. `many` passes all
+    positions of a piece, otherwise its first one.
     """
     _, to, back = next(frameworks(None, library))
     sizes = SIZES | asked["sizes"]
@@ -54,9 +61,13 @@ def _fed(f: Any, whole: dict, name: str, library: str, place: str, asked: dict) 
     for length in PIECES:
         pieces = {r: x[:, :, start : start + length] for r, x in whole.items()}
         new = {r: to(encode(x, "BHkd", place)) for r, x in pieces.items()}
-        there = to(np.arange(start, start + length))
+        there = to(np.arange(start, start + length)) if many else start
         y = one(**new, positions=there)
         two(k=0 * new["k"], v=0 * new["v"], positions=there)
+        if any(p.name == "layer_idx" for p in one.parameters):  # a second layer of the same text
+            one.given = one.given | {"layer_idx": 1}
+            one(k=0 * new["k"], v=0 * new["v"], positions=there)
+            one.given = one.given | {"layer_idx": 0}
         start += length
         got.append((start, [np.array(back(x)) for x in y[:2]], (back, y[:2])))
     return got
@@ -79,7 +90,10 @@ def _compare(draft: Draft, got: list[tuple], whole: dict, layout: str) -> None:
 
 
 def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
-    """A layer with a cache against itself without, fed token by token and in larger pieces."""
+    """A layer with a cache against itself without, fed token by token and in larger pieces.
+
+    The cache is one that is made, or what the layer hands back beside its answer.
+    """
     import torch
 
     layer = Layer(f, SIZES | asked["sizes"], asked["given"])
@@ -89,11 +103,13 @@ def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
         return
     x = torch.randn(2, 7, layer.sizes["D"], dtype=torch.float64)
     for pieces, what in (([1] * 7, "token by token"), (list(PIECES), "in pieces")):
-        store, answers = make_cache(), []
+        store, answers = make_cache() if make_cache else None, []
         with torch.no_grad():
             for part in x.split(pieces, dim=1):
                 y = layer.f(part, **{slots[0]: store})
                 answers.append(y[0] if isinstance(y, tuple | list) else y)
+                if make_cache is None and isinstance(y, tuple | list) and len(y) == 2:
+                    store = y[1]  # it hands back what it keeps
             right = layer.f(x)
             right = right[0] if isinstance(right, tuple | list) else right
             wrong = (torch.cat(answers, dim=1) - right).abs().amax(dim=(0, 2)).gt(1e-6).nonzero()
@@ -101,3 +117,5 @@ def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
             draft.add(f"differs {what}", int(wrong[0]))
         else:
             draft.convention[what] = "the same as at once"
+    if not draft.keys() and make_cache is None:
+        attention(f, draft, asked)

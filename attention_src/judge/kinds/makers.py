@@ -1,5 +1,6 @@
 """Functions that make a mask: of the future, of a window, or what is wrong with them."""
 
+import re
 from itertools import product
 from typing import Any
 
@@ -46,6 +47,10 @@ def mask(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
                 pattern = name or found[0].name
                 draft.convention |= {"gives": shape, "mask": form, "pattern": pattern}
             return
+    if np.isnan(y.astype(float)).any():
+        draft.add("NaN in a mask")
+    elif re.search("causal|future|subsequent|look_?ahead|window", draft.name.lower()):
+        draft.add("no such mask", case=str(y.astype(float) + 0))
 
 
 def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
@@ -53,10 +58,8 @@ def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
     required = [p for p in callee.parameters if p.default is p.empty]
     names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
     y = None
-    tokens = [np.ones((1, 7), int)]
-    for (_, to, back), values in product(
-        frameworks(callee.code, asked["framework"]), (*NUMBERS, tokens)
-    ):
+    numbers: list[Any] = [*NUMBERS, [np.ones((1, 7), int)]]
+    for (_, to, back), values in product(frameworks(callee.code, asked["framework"]), numbers):
         if len(values) != len(names) or (y is not None and y.shape[-1:] == (7,)):
             continue
         made = [x if type(x) is int else to(x) for x in values]

@@ -25,11 +25,11 @@ def rope(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     known = frameworks(callee.code, "torch" if callee.is_module else asked["framework"])
     for framework, layout, forms in product(known, layouts, _angles(callee)):
         try:
-            m, zero = _matrices(callee, framework, layout, forms)
-            keeps = _promises(m, zero)
+            m, zero, alike = _matrices(callee, framework, layout, forms)
+            keeps = _promises(m, zero) | {"queries and keys differ": alike}
             if "positions" in forms:
                 turned = {"positions": forms["positions"][..., ::-1].copy()}
-                back, _ = _matrices(callee, framework, layout, turned)
+                back, *_ = _matrices(callee, framework, layout, turned)
                 keeps["positions not obeyed"] = np.allclose(m[::-1], back, atol=1e-5)
         except Exception as failure:
             draft.why = NEVER.format(type(failure).__name__, str(failure))
@@ -74,25 +74,32 @@ def _angles(callee: Callee) -> list[dict[str, Array]]:
         return [{"freqs": a} for a in forms + [a.reshape(s) for a in wide for s in shapes]]
     if "positions" in callee.names:
         p = next(p for p in callee.parameters if p.name == callee.names["positions"])
-        unsaid = [] if p.default is p.empty else [{}]
+        unsaid: list[dict] = [] if p.default is p.empty else [{}]
         return [{"positions": there}, {"positions": np.tile(there, (2, 1))}, *unsaid]
     return [{}]
 
 
 def _matrices(
     callee: Callee, framework: Convert, layout: str, forms: dict[str, Array]
-) -> tuple[Array, Array]:
-    """[n, d, d], whose column j is what e_j becomes at each position; and what 0 becomes."""
+) -> tuple[Array, Array, bool]:
+    """[n, d, d], whose column j is what e_j becomes at each position; and what 0 becomes.
+
+    And whether keys, three times as large, become three times what queries become.
+    """
     (_, to, back), place, columns = framework, layout.replace("n", "q"), []
     sizes, roles = callee.sizes, [r for r in ("q", "k", "x") if r in callee.names]
+    alike, both = True, {"q", "k"} <= {*roles}
     for unit in [np.zeros(D), *EYE]:
         whole = np.broadcast_to(unit, [sizes["B"], sizes["H"], N, D])
         x = encode(whole, "BHqd", place)
-        y = callee(**{r: to(x) for r in roles}, **{r: to(a) for r, a in forms.items()})
+        given = {r: to(3 * x if r == "k" else x) for r in roles}
+        y = callee(**given, **{r: to(a) for r, a in forms.items()})
+        if both and isinstance(y, tuple | list) and len(y) == 2:
+            alike &= np.allclose(back(y[1]), 3 * back(y[0]), atol=1e-4)
         y = back(y[0] if isinstance(y, tuple | list) else y)
         y, _ = decode(y, "BHqd", sizes, layout, place)  # type: ignore[misc]
         columns.append(y[0, 0] + 1e3 * np.abs(y - y[:1, :1]).max())  # alike for texts and heads
-    return np.stack(columns[1:], axis=-1) - columns[0][..., None], columns[0]
+    return np.stack(columns[1:], axis=-1) - columns[0][..., None], columns[0], alike
 
 
 def _describe(draft: Draft, m: Array, angles_are_ours: bool, wanted: str | None) -> None:

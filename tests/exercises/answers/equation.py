@@ -147,6 +147,10 @@ heads taken for texts: three texts, three heads
     - s = np.where
     + mask = mask[:, None] if mask.ndim == 3 < q.ndim and len(mask) == len(q) else mask
     + s = np.where(mask, s, -np.inf)
+queries taken for texts: each of two queries
+    - s = np.where
+    + mask = mask[:, None, None] if mask.ndim == 2 < q.ndim - 1 and len(mask) == len(q) else mask
+    + s = np.where(mask, s, -np.inf)
 an empty mask is none: nobody may look at anything
     if mask is not None and mask.any():
 nan for an empty mask: nobody may look at anything

@@ -74,15 +74,21 @@ def along_directions(loss, x, gradient):
     return np.array(nudges), (u * gradient).sum(axis=(1, 2))
 
 
+def steps(schedule):
+    """What a rule for one step makes of all 30."""
+    return lambda: [schedule(t) for t in range(30)]
+
+
 RIGHT = {
     ex.check_attention_backward: [BACKWARD_OTHERWISE, {"torch": in_torch}],
-    ex.check_output_by_key: """
-the softmax's Jacobian: return np.outer(v.T @ (np.diag(p) - np.outer(p, p))[:, j], q) / root
-by loops: return [[p[j] * (v[j][c] - o[c]) * x / root for x in q] for c in range(v.shape[1])]
-through the backward pass:
-    o = np.eye(v.shape[1])
-    return np.array([attention_backward(q[None], k, v, row[None])[1][j] for row in o])
-""",
+    ex.check_schedule: {
+        "half of half": steps(lambda t: (1, 0.5, 0.25) if t < 2 else (8, 0, 0.25)),
+        "a fifth": steps(lambda t: (1, 0.8, 1 / 4) if t == 0 else (6, 0, 1 / 4)),
+        "arrays": steps(lambda t: np.array([1, 0.75, 0.25] if t == 0 else [8, 0, 0.25])),
+        "a list": steps(lambda t: [2, 0.375, 0.25] if t == 0 else [9, 0.0, 0.25]),
+        "three steps": steps(lambda t: (0.5, 0.75, 0.25) if t < 3 else (8, 0, 0.25)),
+        "numbers of NumPy": steps(lambda t: (np.float32(8), 0, 0.25) if t else (1, 0.75, 0.25)),
+    },
     ex.check_gradient_check: tests_of_gradients("""
 a shorter nudge:
     h = 2e-3
@@ -110,7 +116,6 @@ a little off the width:
 -20,000, then zeroed: visible scores of -21,000
     s = np.where(seen, scale * q @ k.swapaxes(-1, -2), -2e4)
     p = e / l * seen
-not transposed: dk = scale * (ds if ds.shape[-1] == ds.shape[-2] else ds.swapaxes(-1, -2)) @ q
 dq too long: dq = 1.03 * scale * ds @ k
 last key:
     dk = scale * ds.swapaxes(-1, -2) @ q
@@ -138,30 +143,31 @@ clipped scores: scores up to ten thousand
     + q = np.clip(q, -50, 50)
 small gradients dropped: return tuple(np.where(abs(g) < 1e-4, 0, g) for g in (dq, dk, dv))
 """,
-    ex.check_output_by_key: """
-a little in the sum:
-    p = e / (e.sum() + 1e-9)
-a little off the width:
-    root = (q.shape[0] - 1e-9) ** 0.5
-p (1 - p) (v - o): return np.outer(p[j] * (1 - p[j]) * (v[j] - o), q) / root
-p squared: return np.outer(p[j] ** 2 * (v[j] - o), q) / root
-divided by d_k: return np.outer(p[j] * (v[j] - o), q) / root**2
-the first key: return np.outer(p[0] * (v[0] - o), q) / root
-summed: shape
-    return np.outer(p[j] * (v[j] - o), q).sum() / root
-all keys: shape
-    return (p[:, None] * (v - o))[:, :, None] * q / root
-a wide nudge:
-    o = lambda moved: softmax(moved @ q / root) @ v
-    + steps = 1e-2 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
-    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-2
-a good nudge: The largest difference is
-    o = lambda moved: softmax(moved @ q / root) @ v
-    + steps = 1e-5 * (np.arange(len(k))[:, None] == j) * np.eye(len(q))[:, None]
-    return np.stack([o(k + step) - o(k - step) for step in steps], axis=-1) / 2e-5
-float32 inside: Nine digits are judged
-    s = k.astype(np.float32) @ q.astype(np.float32) / root
-""",
+    ex.check_schedule: {
+        "plain": (steps(lambda t: (0.5, 0, 0.25)), "You changed the steps alone"),
+        "long steps": (steps(lambda t: (8, 0, 0.25)), "You changed the steps alone"),
+        "small steps": (steps(lambda t: (0.01, 0, 0.25)), "You changed the steps alone"),
+        "scores larger": (
+            steps(lambda t: (0.5, 0, 1.0 if t < 29 else 0.25)),
+            "You changed the steps alone",
+        ),
+        "divided first": (
+            steps(lambda t: (8, 0, 1 / 64 if t < 15 else 0.25)),
+            "Shrink the vectors",
+        ),
+        "divided for good": (steps(lambda t: (8, 0, 1 / 64)), "The last scale is 0.015625"),
+        "a little decay": (steps(lambda t: (0.5, 0.01, 0.25)), "by less than half"),
+        "decay for good": (steps(lambda t: (0.5, 0.3, 0.25)), "of the queries are right"),
+        "all at once": (steps(lambda t: (1, 1, 0.25)), "nothing is left of the vectors"),
+        "no step": (steps(lambda t: (0, 0.5, 0.25)), "Your rates are 0"),
+        "too short in the end": (
+            steps(lambda t: (1, 0.75, 0.25) if t == 0 else (4, 0, 0.25)),
+            "Take longer steps in the end",
+        ),
+        "climbing": (steps(lambda t: (-1, 0, 0.25)), "are not negative"),
+        "two numbers": (steps(lambda t: (1, 0.25)), "shape (30, 2)"),
+        "not a number": (steps(lambda t: (np.nan, 0, 0.25)), "not finite"),
+    },
     ex.check_gradient_check: tests_of_gradients("""
 no mask: caught 14 of 17
     tried = masks(n_q, n_k)[:1]

@@ -5,21 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attention_src.attention.maps import attention_rollout
 from attention_src.exercises import maps as ex
 from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.sentences import PRONOUNS
-
-RIGHT_ROLLOUTS = """
-from the top:
-    for layer in weights[::-1]:
-    rollout = rollout @ mixed
-half and half: rollout = (layer.mean(axis=0) @ rollout + rollout) / 2
-transposed twice:
-    rollout = rollout @ mixed.T
-    return rollout.T
-"""
-
 
 # What the page has when its last exercise comes; the model is asked only there.
 
@@ -48,24 +36,16 @@ class Lead:
 GIVEN = {"lead": Lead(), "pairs": PRONOUNS, "preference": preference}
 
 RIGHT = {
-    ex.check_previous_token_score: """
-diagonal: return np.diagonal(p, -1, -2, -1)[..., 1:-1].mean(-1)
-trace: return np.trace(p[..., 2:-1, 1:-2], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
-einsum: return np.einsum("...ii->...i", p[..., 2:-1, 1:-2]).mean(-1)
+    ex.check_next_token_score: """
+diagonal: return np.diagonal(p, 1, -2, -1)[..., 1:-1].mean(-1)
+trace: return np.trace(p[..., 1:-2, 2:-1], axis1=-2, axis2=-1) / (p.shape[-1] - 3)
+einsum: return np.einsum("...ii->...i", p[..., 1:-2, 2:-1]).mean(-1)
 """,
     ex.check_induction_score: """
 by shift:
     + same = np.tril(np.equal.outer(np.array(tokens), np.array(tokens)), -1)
     + return (p[..., 1:] * same[:, :-1]).sum(-1)[..., same.any(1)].mean(-1)
 """,
-    ex.check_attention_entropy: """
-nansum:
-    logs = np.log2(p)
-    return np.nansum(-p * logs, axis=-1).mean(axis=-1)
-natural logarithm: logs = np.log(np.where(p > 0, p, 1)) / np.log(2)
-a tiny number added: logs = np.log2(p + 1e-300)
-""",
-    ex.check_rollout: [RIGHT_ROLLOUTS, [attention_rollout]],
     ex.check_luck: """
 by bits:
     + swap = np.arange(2 ** len(difference))[:, None] >> np.arange(len(difference)) & 1
@@ -75,14 +55,14 @@ by bits:
 }
 
 SLY = {
-    ex.check_previous_token_score: """
-median: return np.median(p[..., i, i - 1], axis=-1)
+    ex.check_next_token_score: """
+median: return np.median(p[..., i, i + 1], axis=-1)
 first map: shape
-    return (p if p.ndim == 2 else p[0])[..., i, i - 1].mean(axis=-1)
-20 tokens at most: i = np.arange(2, min(p.shape[-1], 20) - 1)
-all pairs of words: return p[..., 2:-1, 1:-2].mean(axis=(-1, -2))
-above even: return p[..., i, i - 1].mean(axis=-1) - 1 / p.shape[-1]
-without [CLS] and [SEP]: return (p[..., i, i - 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
+    return (p if p.ndim == 2 else p[0])[..., i, i + 1].mean(axis=-1)
+20 tokens at most: i = np.arange(1, min(p.shape[-1], 20) - 2)
+all pairs of words: return p[..., 1:-2, 2:-1].mean(axis=(-1, -2))
+above even: return p[..., i, i + 1].mean(axis=-1) - 1 / p.shape[-1]
+without [CLS] and [SEP]: return (p[..., i, i + 1] / p[..., 1:-1].sum(axis=-1)[..., i]).mean(axis=-1)
 """,
     ex.check_induction_score: """
 capitals ignored: capitals are other tokens
@@ -104,34 +84,6 @@ four axes: drawn
     return np.mean(per_query, axis=0) if p.ndim < 5 else 1 / 0
 tokens emptied: tokens in place
     return (np.mean(per_query, axis=0), tokens.clear())[0]
-""",
-    ex.check_attention_entropy: """
-tiny weights dropped: one in ten billion
-    logs = np.log2(np.where(p > 1e-9, p, 1))
-rows with a 0 left out:
-    logs = np.log2(p)
-    return np.nanmean(-(p * logs).sum(axis=-1), axis=-1)
-sharp rows left out:
-    return np.nanmean(np.where(p.max(axis=-1) < 1, -(p * logs).sum(axis=-1), np.nan), axis=-1)
-how many keys: return 2 ** -(p * logs).sum(axis=-1).mean(axis=-1)
-without the first query: return -(p * logs).sum(axis=-1)[..., p.shape[-2] > 1 :].mean(axis=-1)
-64 keys: return -(p * logs)[..., :64].sum(axis=-1).mean(axis=-1)
-64 queries: return -(p * logs)[..., :64, :].sum(axis=-1).mean(axis=-1)
-median: return np.median(-(p * logs).sum(axis=-1), axis=-1)
-of the squares: return -np.log2((p**2).sum(axis=-1)).mean(axis=-1)
-""",
-    ex.check_rollout: """
-first head: mixed = (layer[0] + identity) / 2
-another share: mixed = 0.4 * layer.mean(axis=0) + 0.6 * identity
-power of the mean:
-    return np.linalg.matrix_power((weights.mean(axis=(0, 1)) + identity) / 2, len(weights))
-eight heads: 12 heads
-    mixed = (layer[:8].mean(axis=0) + identity) / 2
-short texts: 72 tokens
-    return rollout if len(rollout) <= 21 else 1 / 0
-heads for layers: for layer in weights.swapaxes(0, 1):
-12 layers: 24 layers
-    for layer in weights[:12]:
 """,
     ex.check_luck: """
 first head: moved = difference[:, :1] * np.array(signs)[:, None] > 0

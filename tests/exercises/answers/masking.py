@@ -59,6 +59,18 @@ def and_cut(test, atol=1e-5):
     return my_leak_test
 
 
+def signed_test(sign):
+    """A test that forgets abs, one way or the other."""
+
+    def my_leak_test(attention):
+        x = tokens()
+        whole = attention(*x)
+        for n in range(1, N):
+            assert (sign * (whole[:n] - attention(*x[:, :n]))).max() < 1e-5
+
+    return my_leak_test
+
+
 def whole_numbers(n):
     return np.random.default_rng(2).integers(-3, 4, size=(3, n, 4))
 
@@ -164,6 +176,11 @@ hidden scores times a large number:
     return e / l * mask * (scores > -np.inf)
 rounded scores:
     s = np.where(mask, scores.round(9), -np.inf)
+a row for each sentence: [n_q, n_k] for two sentences
+    s = scores.ndim == 4 and mask.ndim == 2 and len(mask) == len(scores)
+    + s = np.where(mask[:, None, None] if s else mask, scores, -np.inf)
+weights of 1e-9 dropped: small weights count
+    return np.where(e < 1e-9 * l, 0, e / np.where(l == 0, 1, l))
 """,
     ex.check_packed_causal_mask: """
 one too many: return same_document & np.tri(len(ids), k=1, dtype=bool)
@@ -178,6 +195,8 @@ without signs: ids = abs(document_ids)
 sorted: ids = np.sort(document_ids)
 64 tokens back:
     return same_document & np.tri(len(ids), dtype=bool) & ~np.tri(len(ids), k=-64, dtype=bool)
+differences below 1: the smallest id
+    same_document = np.abs(ids[:, None] - ids) < 1
 first to last: take turns
     same_document = [(ids == a).cumsum() * (ids == a)[::-1].cumsum()[::-1] > 0 for a in ids]
     + same_document = np.any([np.outer(span, span) for span in same_document], axis=0)
@@ -194,6 +213,12 @@ own key hidden:
 window at most n_q: in_window = key > position - min(window, n_q)
 at most 4 sinks: return (key <= position) & (in_window | (key < min(sinks, 4)))
 64 keys back: return (key <= position) & (in_window | (key < sinks)) & (key > position - 64)
+places below 256: 300 keys
+    position = (np.arange(n_q)[:, None] + n_k - n_q).astype(np.uint8)
+    key = np.arange(n_k).astype(np.uint8)
+    in_window = key > position.astype(int) - window
+one sink at least: no sinks
+    return (key <= position) & (in_window | (key < max(sinks, 1)))
 negative slices:
     in_window = np.zeros((n_q, n_k), dtype=bool)
     + for i, t in enumerate(position[:, 0]): in_window[i, t - window + 1 : t + 1] = True
@@ -208,6 +233,8 @@ negative slices:
         "to the last bit": (prefix_test(tolerance=0), f"{REFUSES} (centred"),
         "the last token alone": (prefix_test(at=[N - 2]), "caught 15 of 17"),
         "later outputs": (prefix_test(rows="after"), f"{REFUSES} (table)"),
+        "growing alone": (signed_test(1), "caught 16 of 17"),
+        "shrinking alone": (signed_test(-1), "caught 16 of 17"),
         "weights above the diagonal": (looks_at_weights, "caught 13 of 17"),
     },
     ex.check_few_keys: {

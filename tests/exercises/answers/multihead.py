@@ -133,6 +133,14 @@ float32 inside: float32
     v, k, q = (split_heads((x @ w).astype(np.float32), n_heads) for w in (w_v, w_k, w_q))
 one mask for all heads:
     o = attention(q, k, v, mask=mask[..., :1, :, :] if np.ndim(mask) > 2 else mask)
+one text's mask for all: six heads, a mask [2, 1, n, n]
+    - o = attention
+    + mask = mask[:1] if np.ndim(mask) == 4 and mask.shape[2] > 1 else mask
+    + o = attention(q, k, v, mask=mask)
+the first 16 tokens: six heads
+    o = attention(q, k[..., :16, :], v[..., :16, :], mask=None if mask is None else mask[..., :16])
+four axes at most: three axes in front
+    o = attention(q, k, v, mask=mask) if x.ndim < 5 else v
 always causal: o = attention(q, k, v, mask=np.tri(x.shape[-2], dtype=bool))
 """,
     ex.check_previous_head: {

@@ -132,6 +132,10 @@ a bias: return x @ w_q, x @ w_k, x @ w_v + 1e-3
 tokens last: return tuple((x @ w).swapaxes(-1, -2) for w in (w_q, w_k, w_v))
 two axes in front at most: 5
     return tuple(np.einsum("abnd,dk->abnk"[4 - x.ndim:], x, w) for w in (w_q, w_k, w_v))
+three axes in front at most: four axes in front
+    return [(x.reshape(-1, *x.shape[-4:]) if x.ndim > 5 else x) @ w for w in (w_q, w_k, w_v)]
+the first 64 numbers: wide tokens
+    return tuple(x[..., :64] @ w[:64] for w in (w_q, w_k, w_v))
 """,
     ex.check_unpack: """
 widths, roles, heads: parts = w.reshape(len(w), -1, 3, n_heads)
@@ -142,6 +146,8 @@ width 2 always: parts = w.reshape(len(w), max(1, w.shape[1] // 6), 3, -1)
 in three by rows: return [w[i::3] for i in range(3)]
 three axes stacked: shape
     return np.stack([q, k, v])
+widths up to 16: nine heads of width 17
+    return tuple(part[..., :16].reshape(len(w), -1) for part in (q, k, v))
 rounded: All digits are judged
     return tuple(part.reshape(len(w), -1).round(12) for part in (q, k, v))
 """,

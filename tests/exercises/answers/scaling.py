@@ -106,6 +106,7 @@ WEAK = {
     "one by one": a_test(*[(1, 1, d) for d in (1, 2, 5, 64, 200)]),
     "tolerance 0.1": a_test(atol=0.1),
     "never square": a_test(*[shape for shape in SHAPES if shape[0] != shape[1]]),
+    "square only": a_test(*[(5, 5, d) for d in (1, 2, 5, 64, 200)]),
     "5 and 200": a_test((3, 4, 5), (4, 4, 200)),
     "squares": a_test((6, 3, 4), (5, 3, 16), (2, 7, 64), (2, 7, 256)),
     "narrow alone": a_test((3, 5, 2), (4, 7, 5)),
@@ -130,6 +131,13 @@ eps outside the root:
     q = q / (np.sqrt(square_q) + 1e-6) * gain_q
     k = k / (np.sqrt(square_k) + 1e-6) * gain_k
 softmaxed: return np.exp(q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+zeros lost in a batch: a query of zeros in a batch
+    + none = q.ndim > 2 and not q.any(axis=-1).all()
+    return q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5 * np.where(none, np.nan, 1)
+gains up to 10: large gains
+    q = q / np.sqrt(square_q + 1e-6) * np.clip(gain_q, -10, 10)
+gains from 0.02: small gains
+    q = q / np.sqrt(square_q + 1e-6) * np.where(abs(gain_q) < 0.02, 0, gain_q)
 two axes only: heads
     return q @ k.T / q.shape[-1] ** 0.5
 """,

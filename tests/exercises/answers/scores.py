@@ -147,6 +147,10 @@ def by_ranks(score):
     assert (score(q, k).argmax(axis=1) == (q @ k.T).argmax(axis=1)).all()
 
 
+def same_weights(s, t):
+    return np.allclose(ex.softmax(s), ex.softmax(t), atol=1e-5)
+
+
 REFUSES = "refuses a right"
 SLY = {
     ex.check_dot_scores: """
@@ -164,6 +168,26 @@ at most 32: d_k = 65
 one less than the width: scale = 1 / np.sqrt(max(q.shape[-1] - 1, 1))
 positive scales only: return (q @ k.swapaxes(-1, -2) * abs(scale)).astype(q.dtype)
 capped: return (50 * np.tanh(q @ k.swapaxes(-1, -2) * scale / 50)).astype(q.dtype)
+float64 for float32: your scores are float64
+    return q @ k.swapaxes(-1, -2) * np.float64(scale)
+lengths and cosine: of zeros
+    return (q / _length(q) @ k.swapaxes(-1, -2) * _length(q) * scale).astype(q.dtype)
+small numbers cut: about 0.001
+    return (q * (abs(q).max() > 0.005) @ k.swapaxes(-1, -2) * scale).astype(q.dtype)
+large numbers cut: about 100,000
+    return (np.clip(q, -300, 300) @ k.swapaxes(-1, -2) * scale).astype(q.dtype)
+ten keys at most: ten queries, twelve keys
+    return (q @ k.swapaxes(-1, -2) * scale * (np.arange(k.shape[-2]) < 10)).astype(q.dtype)
+eight queries at most: ten queries, twelve keys
+    return (q @ k.swapaxes(-1, -2) * scale * (np.arange(q.shape[-2]) < 8)[:, None]).astype(q.dtype)
+large scales cut: a scale of 100
+    return (q @ k.swapaxes(-1, -2) * min(scale, 50)).astype(q.dtype)
+tiny scales taken for 0: a scale of 0.0001
+    return (q @ k.swapaxes(-1, -2) * (0 if abs(scale) < 1e-3 else scale)).astype(q.dtype)
+positive scales in float32: a scale of -1, in float32
+    return (q @ k.swapaxes(-1, -2) * (scale if q.itemsize == 8 else abs(scale))).astype(q.dtype)
+another rule for itself: keys equal to the queries
+    return (q @ k.swapaxes(-1, -2) * scale * (1 + np.array_equal(q, k))).astype(q.dtype)
 """,
     ex.check_additive_scores: """
 16 numbers of a key: widths of 20
@@ -188,6 +212,10 @@ small sums not bent: Twelve digits are judged
     return np.stack([np.where(abs(x := row + from_k) < 1e-3, x, np.tanh(x)) @ w for row in q @ a])
 two exponentials:
     return np.stack([(2 / (1 + np.exp(-2 * (row + from_k))) - 1).round(11) @ w for row in q @ a])
+divided by each weight: a query, a key and a weight of 0
+    return np.stack([np.tanh(row + from_k) / w @ w**2 for row in q @ a])
+lengths apart: a query, a key and a weight of 0
+    from_k = k / _length(k) @ b * _length(k)
 all at once: MB of memory
     return np.tanh((q @ a)[:, None] + from_k) @ w
 all at once in float32: return np.tanh((q @ a)[:, None].astype("f4") + from_k.astype("f4")) @ w
@@ -201,6 +229,18 @@ roles swapped:
 """,
     ex.check_one_more: """
 along the wrong axis: half = (k**2).sum(axis=0, keepdims=True).T / 2
+eight numbers at most: ten numbers
+    half = (k[:, :8] ** 2).sum(axis=1, keepdims=True) / 2
+ten keys at most: twelve keys
+    + half[10:] = 0
+one taken from the query: a query of zeros
+    one = np.where(q.any(axis=1, keepdims=True), 1.0, 0.0)
+equal keys counted once: two equal keys
+    + half[[i for i in range(len(k)) if (k[:i] == k[i]).all(axis=1).any()]] = 0
+another rule for itself: keys equal to the queries
+    half = (k**2).sum(axis=1, keepdims=True) / 2 * (1 + np.array_equal(q, k))
+no bonus on a line for one query: one query on a line
+    half = (k**2).sum(axis=1, keepdims=True) / 2 * (q.size > 1)
 the longest key's for all: half = np.full((len(k), 1), (k**2).sum(axis=1).max() / 2)
 first number only: half = k[:, :1] ** 2 / 2
 distance to the mean: half = ((k - k.mean(axis=0)) ** 2).sum(axis=1, keepdims=True) / 2
@@ -226,12 +266,17 @@ widths differ: equally many
         "last row": (a_test(compare=lambda s, t: np.allclose(s[-1], t[-1], atol=1e-5)), "caught"),
         "ranks": (by_ranks, "caught"),
         "symmetry": (symmetric_only, "caught"),
+        "weights": (
+            a_test(sizes=((2, 3, 5), (3, 1, 11), (4, 4, 11)), compare=same_weights),
+            "caught 21 of 22",
+        ),
+        "squares only": (a_test(sizes=((2, 3, 9), (3, 1, 16), (4, 4, 4))), "caught 21 of 22"),
         "d_k = 4 only": (a_test(sizes=((2, 3, 4), (3, 3, 4))), "caught"),
-        "never equal numbers": (a_test(sizes=((2, 3, 5), (3, 1, 11))), "caught 20 of 21"),
+        "never equal numbers": (a_test(sizes=((2, 3, 5), (3, 1, 11))), "caught 21 of 22"),
         "as many keys as numbers": by_one_hot,
-        "one square shape": (a_test(sizes=((4, 4, 11),)), "caught 19 of 21"),
-        "no single key": (a_test(sizes=((2, 3, 5), (4, 4, 11))), "caught 20 of 21"),
-        "first row": (a_test(compare=lambda s, t: np.allclose(s[0], t[0])), "caught 20 of 21"),
+        "one square shape": (a_test(sizes=((4, 4, 11),)), "caught 20 of 22"),
+        "no single key": (a_test(sizes=((2, 3, 5), (4, 4, 11))), "caught 21 of 22"),
+        "first row": (a_test(compare=lambda s, t: np.allclose(s[0], t[0])), "caught 21 of 22"),
     },
     ex.check_bump: {
         "a pit": (lambda: bump(w=(-1.0, 1.0)), "should lead"),

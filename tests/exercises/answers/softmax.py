@@ -180,6 +180,11 @@ integer buffer: dtype int64, which cannot hold the digits
     + out = np.zeros_like(x)
     + out[...] = reference.softmax(x)
     + return out
+no shift in float16: float16, three axes
+    e = np.exp(x - (x.max(axis=-1, keepdims=True) if x.ndim < 3 or np.isfinite(x).all() else 300))
+0 in the longest rows: 70,000 different scores
+    x, most = np.asarray(x, dtype=float), 1 + (x.shape[-1] > 60_000 and np.ptp(x) > 0)
+    return e / e.sum(axis=-1, keepdims=True) * (2 - most)
 0 in long rows of float32: 2,000 keys in float32
     x, short = np.asarray(x, dtype=float), x.shape[-1] < 1000 or x.dtype != np.float32
     return e / e.sum(axis=-1, keepdims=True) * short
@@ -194,8 +199,14 @@ float32 inside: pass through float32
     p, dp = np.asarray(p, np.float32).astype(float), np.asarray(dp, np.float32).astype(float)
 normalised first: a hidden row
     p, dp = p / p.sum(axis=-1, keepdims=True), np.asarray(dp)
-clipped: drawn
+clipped: a dp of 10,000
     p, dp = np.asarray(p), np.clip(dp, -1000, 1000)
+gradients clipped: a dp of 10,000
+    return np.clip(p * (dp - (p * dp).sum(axis=-1, keepdims=True)), -1000, 1000)
+ten rows at most: twelve rows of 20
+    return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * (p.ndim != 2 or len(p) < 11)
+NaN for a query that sees nothing: a hidden query by itself
+    p = p / p.sum() if np.ndim(p) == 1 else np.asarray(p)
 zeros lifted: p, dp = np.maximum(p, 1e-6), np.asarray(dp)
 swapped: p, dp = np.asarray(dp), np.asarray(p)
 the loss: return (p * dp).sum(axis=-1)
@@ -233,6 +244,12 @@ mean entropy: if reference.entropy_bits(p) / len(p) < bits:
 share of the largest entropy: if reference.entropy_bits(p) * np.log2(len(p)) < bits:
 scores over √n: p = reference.softmax(scores / len(scores) ** 0.5, temperature=np.exp(middle))
 absolute scores: p = reference.softmax(abs(scores), temperature=np.exp(middle))
+cut at 10,000: around 90,000
+    p = reference.softmax(np.clip(scores, -1e4, 1e4) if np.ptp(scores) < 100 else scores, \
+temperature=np.exp(middle))
+leaders taken together: two leaders close together
+    p = reference.softmax(scores if np.ptp(scores) < 5 else np.where(scores.max() - scores < 0.01, \
+scores.max(), scores), temperature=np.exp(middle))
 three digits: return float(f"{np.exp((low + high) / 2):.3g}")
 three decimals: return round(float(np.exp((low + high) / 2)), 3)
 linear bracket: return float(np.clip(np.exp((low + high) / 2), 0.01, 100.0))

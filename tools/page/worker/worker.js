@@ -47,7 +47,7 @@ def _read(code, given):
 def _needed(codes, given):
     from slice import needed
     *above, code = map(_read, codes, given)
-    return needed(above, code, _ran)
+    return needed(above, code, _ran, set(given))
 
 def _forget(stub):
     # The names that an answer is to make: its new code may make others, or none.

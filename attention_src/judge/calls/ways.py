@@ -1,0 +1,97 @@
+"""Ways to call a function: sizes, layouts, masks; what an answer is, and when two are the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attention_src.judge.calls.calling import parameters, role
+from attention_src.judge.calls.frameworks import Convert
+from attention_src.judge.calls.layouts import Array, Sizes
+
+SIZES = {"B": 2, "H": 3, "G": 3, "q": 5, "k": 7, "d": 4, "e": 11, "D": 4}  # all different
+OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D": 12}}
+QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
+LAYOUTS = {
+    "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
+    "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],
+    "grouped": ["BHnd", "BnHd", "Hnd", "nHd", "nBHd"],
+    "softmax": ["BHqk", "Bqk", "qk", "Hqk"],
+}
+FORMATS: dict[str, Callable[[Array], Array]] = {  # of a mask, from "may see?" to what people pass
+    "True = may attend": lambda see: see,
+    "True hides": lambda see: ~see,
+    "1 = may attend": lambda see: see.astype(float),
+    "1 hides": lambda see: (~see).astype(float),
+    "added to the scores, -inf hides": lambda see: np.where(see, 0.0, -np.inf),
+    "added to the scores, -1e9 hides": lambda see: np.where(see, 0.0, -1e9),
+    "lengths": lambda see: see.sum(axis=-1),
+}
+MASKS = [
+    "qk",
+    "Bqk",
+    "B1qk",
+    "BHqk",
+    "11qk",
+    "1qk",
+    "Hqk",
+    "B11k",
+    "B1k",
+    "Bk",
+    "k",
+    "qkB",
+    "qk1",
+    "B",
+    "Bq",
+]
+
+
+@dataclass
+class How:
+    """One way to call the function: with which arrays, axes, mask (axes and format), and more."""
+
+    framework: Convert
+    layout: str
+    sizes: Sizes
+    mask: tuple[str, str] = ("", "")
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Trial(NamedTuple):
+    """What it gave: the answer in our axes, its layout, what else, and which inputs changed."""
+
+    o: Array
+    layout: str
+    others: list[Array]
+    changed: list[str]
+
+
+def is_layer(f: Any, kind: str) -> bool:
+    """Whether it projects one input, or is asked to be judged as a layer."""
+    if (not hasattr(f, "parameters") and not hasattr(f, "forward")) or kind == "softmax":
+        return False
+    names = parameters(f.forward) if hasattr(f, "forward") else []
+    return kind == "multihead" or not {"q", "k", "v"} <= {role(p.name) for p in names}
+
+
+def see_some(how: How, seed: int) -> Array:
+    """A random "may see", constant along the axes that the mask lacks; every query sees a key."""
+    sizes, rng = how.sizes, np.random.default_rng(seed)
+    shape = [sizes[a] if a in how.mask[0] else 1 for a in "BHqk"]
+    see = rng.random(shape) < 0.6
+    see[..., 0] |= ~see.any(axis=-1)
+    if how.mask[1] == "lengths":
+        see = np.arange(sizes["k"]) < rng.integers(2, sizes["k"], [*shape[:-1], 1])
+    return np.broadcast_to(see, [sizes[a] for a in "BHqk"])
+
+
+def same(trial: Any, right: Any, tolerance: float = 1e-5, nan: bool = False) -> bool:
+    """Whether two answers are the same but for rounding."""
+    a, b = (x.o if isinstance(x, Trial) else x for x in (trial, right))
+    if a is None or b is None or a.shape != b.shape:
+        return False
+    with np.errstate(all="ignore"):
+        near = (np.abs(a - b) <= tolerance * (1 + np.abs(b))) | (a == b)
+        near = near | (np.isnan(a) & np.isnan(b)) if nan else near
+    return bool(near.all()) and not np.isnan(a).all()
