@@ -37,10 +37,14 @@ CAUSAL = [
     Band("hides the future (the first query sees the first key)", 0, first=True),
 ]
 MISTAKEN = [
-    Band("own key hidden", -1),
-    Band("one key ahead", 1),
-    Band("upside down", INF, 0),
-    Band("future alone", INF, -1),
+    band
+    for first in (False, True)
+    for band in (
+        Band("own key hidden", -1, first=first),
+        Band("one key ahead", 1, first=first),
+        Band("upside down", INF, 0, first),
+        Band("future alone", INF, -1, first),
+    )
 ]
 BANDS = [ALL, *CAUSAL, *MISTAKEN]
 

@@ -18,8 +18,6 @@ CONFIGS = ("config", "args", "cfg", "conf", "model_args", "params")
 def role(name: str) -> str:
     """What a parameter of this name probably is, as names.txt says; "" if nobody knows."""
     name = name.lower().strip("_")
-    if name == "head_mask":  # weighs heads, and hides no key
-        return ""
     return next((r for r, pattern in ROLES.items() if re.fullmatch(pattern, name)), "")
 
 

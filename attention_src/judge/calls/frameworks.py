@@ -40,6 +40,16 @@ def numbers(y: Any) -> Array:
     return (y.double() if y.is_floating_point() else y).detach().cpu().numpy()
 
 
+def first(y: Any) -> Any:
+    """The answer, where more may be returned beside it."""
+    return y[0] if isinstance(y, tuple | list) else y
+
+
+def said(error: BaseException | None) -> str:
+    """An error in one line, not too long."""
+    return f"{type(error).__name__}: {error!s:.160}"
+
+
 LIBRARIES: dict[str, tuple[Callable, Callable]] = {
     "torch": (tensor, numbers),
     "jax": (lambda x: sys.modules["jax"].numpy.asarray(x), np.asarray),

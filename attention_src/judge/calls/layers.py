@@ -28,7 +28,7 @@ ORDERS = [
     *PER_HEAD,
     *("v | k | q", "k | q | v", "k | v | q", "q | v | k", "v | q | k"),
 ]
-MASKS = [None, (2, 7, 7), (2, 1, 7, 7), (7, 7), (7, 7, 2)]
+MASKS = [None, (2, 8, 8), (2, 1, 8, 8), (8, 8), (8, 8, 2)]
 PAIRS = ("position_embeddings", "cos_sin", "rope", "freqs_cos_sin")  # of cosines and sines
 OTHERS = ("y", "ctx", "context", "memory", "encoder_output", "enc_out")  # what keys are made of
 
@@ -43,7 +43,7 @@ class Layer(Callee):
 
         self.torch = torch
         errors: list[Exception | None] = []
-        for sizes["n"] in (256, 7):  # the longest text, for who makes a mask of it once and for all
+        for sizes["n"] in (256, 8):  # the longest text, for who makes a mask of it once and for all
             super().__init__(f, sizes, dict(given))
             self.cross = all(r in self.names for r in "qkv")
             self.names.setdefault("x", self.parameters[0].name if self.parameters else "x")
@@ -74,7 +74,7 @@ class Layer(Callee):
         )
         ways = product(
             sorted(widths, reverse=True),
-            [(2, 7), (7,)],
+            [(2, 8), (8,)],
             MASKS,
             (bool, float),
             range(5 if turned else 1),

@@ -1,11 +1,13 @@
 """Fewer bits, and gradients."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.oracle import attend, written
+from attention_src.judge.calls.frameworks import first, said
+from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, see_some
 
@@ -17,31 +19,30 @@ def precision(t: Trier) -> None:
     name, to, back = t.how.framework
     if t.right is not attend or name not in ("torch", "numpy"):
         return
-    t.lines = t.own
     sizes = t.how.sizes | {"q": 33, "k": 33}
-    seen, right = t.seen(sizes), written(attend, *t.own)
+    arrays, seen = t.draw(sizes), t.band.seen(33, 33)
     for dtype, eps in DTYPES[: 2 if name == "numpy" else 3]:
         cast = _caster(name, dtype)
-        low = [cast(to(x)) for x in t.draw(sizes, 0).values()]
-        truth = right(*[np.asarray(back(x), float) for x in low], seen)
-        trial, _ = t.case(t.how, sizes=sizes, cast=cast)
+        low = {r: cast(to(x)) for r, x in arrays.items()}
+        truth: Any = t.expected({r: np.asarray(back(x), float) for r, x in low.items()})
+        trial, _ = t.case(t.how, cast=cast, q=33, k=33)
         if trial is None:
             t.draft.add("not in this dtype", dtype, t.last)
             continue
-        plain = back(_plain(name, low, seen)) if t.own == () else truth
+        plain = truth if t.own else back(_plain(name, [*low.values()], seen))
         off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, plain))
-        if not off <= 2 * usual + (1 + 3 * (t.own != ())) * eps * np.abs(truth).max():
+        if not off <= 2 * usual + (1 + 3 * bool(t.own)) * eps * np.abs(truth).max():
             t.draft.add("coarse in this dtype", dtype, off, usual)
 
 
-def _caster(name: str, dtype: str) -> Any:
+def _caster(name: str, dtype: str) -> Callable:
     if name == "numpy":
         return lambda x: x.astype(dtype) if x.dtype == float else x
     wanted = getattr(sys.modules["torch"], dtype)
     return lambda x: x.to(wanted) if x.is_floating_point() else x
 
 
-def _plain(name: str, low: Any, seen: np.ndarray) -> Any:
+def _plain(name: str, low: list, seen: np.ndarray) -> Any:
     """What a plain implementation gives in the same dtype."""
     if name == "numpy":
         return attend(*low, seen)  # type: ignore[call-arg]
@@ -56,11 +57,11 @@ def gradients(t: Trier) -> None:
         return
     trial, right = t.case(t.how)
     rough = trial is None or right is None or np.abs(trial.o - right).max() > 1e-9
-    for how in [t.how, *([t.flag[0]] if t.flag else [])]:
+    for how, _ in t.modes:
         try:
             wrong = _wrong_gradient(t, how, rough)
         except Exception as error:
-            return t.draft.add("no gradient", f"{type(error).__name__}: {error}"[:160])
+            return t.draft.add("no gradient", said(error))
         if wrong:
             causal = " with causal=True" * (how is not t.how)
             return t.draft.add("gradient", f"With respect to {wrong}{causal} it is another.")
@@ -74,26 +75,24 @@ def _wrong_gradient(t: Trier, how: How, rough: bool) -> str:
         rough: whether it computes in float32 inside: then differences need large steps
     """
     torch: Any = sys.modules["torch"]
-    given, (step, off) = t.given(how, t.draw(how.sizes, 0)), (1e-3, 1e-2) if rough else (1e-5, 1e-6)
+    given, (step, off) = t.given(how, t.draw(how.sizes)), (1e-3, 1e-2) if rough else (1e-5, 1e-6)
 
-    def answer(moved: str = "", by: Any = 0) -> Any:
+    def answer(**moved: Any) -> Any:
         """A sum of the output, with weights."""
-        xs = given | ({moved: given[moved] + by} if moved else {})
-        y = t.callee(**xs, **how.extra)
-        y = (y if isinstance(y, tuple | list) else [y])[0]
+        y = first(t.callee(**given | moved, **how.extra))
         return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)).sum()
 
     for r in "qkv":
         given[r].requires_grad_()
     answer().backward()
     for r in "qkv":
-        grad = given[r].grad
+        x, grad = given[r], given[r].grad
         if grad is None:
             raise ValueError(f"none reaches {t.callee.names[r]}")
         made = torch.Generator().manual_seed(1)
         way = torch.randn(grad.shape, generator=made, dtype=grad.dtype)
         with torch.no_grad():
-            found = (answer(r, step * way) - answer(r, -step * way)) / 2 / step
+            found = (answer(**{r: x + step * way}) - answer(**{r: x - step * way})) / 2 / step
         if abs(found - (grad * way).sum()) > off * (1 + (grad * way).abs().sum()):
             return t.callee.names[r]
     return ""
@@ -110,8 +109,7 @@ def gradients_of_masked(t: Trier) -> None:
     given = t.given(how, t.draw(how.sizes, 6), see)
     inputs = [given[r].requires_grad_() for r in "qkv"]
     try:
-        y = t.callee(**given, **how.extra)
-        y = y[0] if isinstance(y, tuple | list) else y
+        y = first(t.callee(**given, **how.extra))
         if bool(y.isfinite().all()):
             y.sum().backward()
             if not all(bool(x.grad.isfinite().all()) for x in inputs if x.grad is not None):

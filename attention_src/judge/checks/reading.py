@@ -57,7 +57,6 @@ def read(t: Trier, how: How) -> Trial | None:
                 t.draft.add("not plain attention", "; ".join(found.words))
             return trial
     t.out, t.band, t.own = before
-    t.lines = t.own
     return None
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, window
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import frameworks
-from attention_src.judge.kinds.rope import NEVER
+from attention_src.judge.calls.frameworks import frameworks, said
 from attention_src.judge.report import Draft
 
 NUMBERS = ([5, 7], [7], [7, 3], [7, 7, 3, 0])  # n_q, n_k, window, sinks
@@ -68,5 +67,5 @@ def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
             y = np.squeeze(back(callee()))
             draft.why = ""
         except Exception as error:
-            draft.why = NEVER.format(type(error).__name__, str(error))
+            draft.why = f"It never ran; the last time: {said(error)}"
     return y
