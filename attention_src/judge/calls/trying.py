@@ -8,25 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.judge.calls import ways
 from attention_src.judge.calls.bands import ALL, Band
 from attention_src.judge.calls.calling import Callee, role
 from attention_src.judge.calls.frameworks import frameworks, said
 from attention_src.judge.calls.layers import ORDERS, Layer
 from attention_src.judge.calls.layouts import Array, Sizes, absent, decode, encode, in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
-from attention_src.judge.calls.ways import (
-    FORMATS,
-    LAYOUTS,
-    MASKS,
-    OTHER_SIZES,
-    QKV,
-    SIZES,
-    How,
-    Trial,
-    is_layer,
-    same,
-    see_some,
-)
+from attention_src.judge.calls.ways import How, Trial, is_layer, same, see_some
 from attention_src.judge.report import Draft
 
 
@@ -43,14 +32,16 @@ class Trier:
     def __init__(self, f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         self.kind, self.draft, self.asked = draft.kind, draft, asked
         self.right: Callable = attend
-        self.axes, self.out_axes = QKV, "BHqe"
+        self.axes, self.out_axes = ways.QKV, "BHqe"
         if self.kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
         self.layer = is_layer(f, self.kind)
         kind = "multihead" if self.layer else self.kind
-        self.sizes = SIZES | OTHER_SIZES.get(self.kind, {}) | OTHER_SIZES.get(kind, {})
+        self.sizes = (
+            ways.SIZES | ways.OTHER_SIZES.get(self.kind, {}) | ways.OTHER_SIZES.get(kind, {})
+        )
         self.sizes |= asked["sizes"]
-        known = LAYOUTS.get(kind, LAYOUTS["attention"])
+        known = ways.LAYOUTS.get(kind, ways.LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known
         self.callee = (Layer if self.layer else Callee)(f, self.sizes, asked["given"])
         self._name_arrays()
@@ -98,7 +89,7 @@ class Trier:
         axes = {r: (self.axes[r], placed(how.layout, self.axes[r])) for r in arrays}
         given = {r: encode(x, *axes[r]) for r, x in arrays.items()}
         if how.mask[0]:
-            made = FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
+            made = ways.FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
             given["mask"] = encode(made, "BHqk"[: made.ndim], how.mask[0])
         return {r: how.framework[1](x) for r, x in given.items()}
 
@@ -155,12 +146,12 @@ class Trier:
             self.kept[key] = (arrays, see, self.run(how, arrays, see), how)
         return self.kept[key][:3]
 
-    def fits(self, how: How, made: Sequence[Mistake] = (), masked: bool = False) -> bool:
-        """Whether it does as the right function with these mistakes, in three cases."""
+    def fits(self, how: How, lines: Sequence[str] = (), masked: bool = False) -> bool:
+        """Whether it does as the right function with these lines, in three cases."""
         rows = self.band.seen(how.sizes["q"], how.sizes["k"]).any(-1)
         for seed in range(3):
             trial = self.answer(how, seed, masked)[2]
-            right = self.right_of(how, seed, made, masked)
+            right = self.right_of(how, seed, lines, masked)
             if trial is None or right is None:
                 return False
             if not same(trial.o[:, :, rows], right[:, :, rows], nan=masked):
@@ -168,10 +159,9 @@ class Trier:
         return True
 
     def right_of(
-        self, how: How, seed: int, made: Sequence[Mistake] = (), masked: bool = False
+        self, how: How, seed: int, lines: Sequence[str] = (), masked: bool = False
     ) -> Array | None:
         """`expected` for `answer`, kept for the next way of calling with the same sizes."""
-        lines = [line for mistake in made for line in mistake.lines]
         mask = (how.mask[0], how.mask[1] == "lengths") if masked else ()
         key = (*how.sizes.values(), seed, self.band, self.own, *lines, *mask)
         if key not in self.kept_right:
@@ -209,10 +199,10 @@ class Trier:
 
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""
-        forms = [self.asked["mask"]] if self.asked["mask"] else FORMATS
+        forms = [self.asked["mask"]] if self.asked["mask"] else ways.FORMATS
         if re.fullmatch("(position_)?bias", self.callee.names["mask"].lower()):
             forms = [form for form in forms if form.startswith("added")]
-        for form, axes in product(forms, MASKS):
+        for form, axes in product(forms, ways.MASKS):
             there = all(a in base.layout for a in axes if a in "BH")
             if (form == "lengths") == ("k" not in axes) and there:
                 yield replace(base, mask=(axes, form))

@@ -4,6 +4,7 @@ The hooks of `layers` pass the projections by; here it runs as it is.
 """
 
 import re
+from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
@@ -30,10 +31,12 @@ def of_modules(t: Trier) -> None:
         seen, y = _watched(layer, xs)
     except Exception:  # it ran with our numbers, and does not with its own
         return
-    _unused(t, layer, y)
+    if layer.last is None and y.requires_grad:
+        _unused(t, layer, y)
     if layer.cross:
         _inputs(t, layer, xs, seen)
-    _last(t, layer, xs, seen, y)
+    if layer.last is None and layer.parts and t.how.sizes["H"] > 1 and not t.draft.keys():
+        t.draft.add("no output projection")
     if not layer.cross and "n" in t.how.layout and y.shape[:-1] == xs[0].shape[:-1]:
         _whole(t, layer, xs[0], y)
 
@@ -48,27 +51,21 @@ def _watched(layer: Layer, xs: list) -> tuple[dict[Any, tuple], Any]:
     """What went into and came out of each module, and the answer."""
     seen: dict[Any, tuple] = {}
     watch = lambda m, i, o: seen.update({m: (i[0], o)})  # noqa: E731
-    hooks = [m.register_forward_hook(watch) for m in layer.natural]
-    try:
+    with ExitStack() as hooks:
+        for m in layer.natural:
+            hooks.enter_context(m.register_forward_hook(watch))
         return seen, first(layer.forward([x.clone() for x in xs], {}))
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _unused(t: Trier, layer: Layer, y: Any) -> None:
     """Modules that were made and do nothing: no gradient reaches their weights."""
-    if not y.requires_grad:
-        return
     layer.f.zero_grad()
     y.pow(2).sum().backward()
     idle = [m for m in layer.linear if m.weight.grad is None or not m.weight.grad.any()]
     for m in (m for m in idle if m not in layer.natural):
         name = layer.module_names.get(m, "a projection")
         words = name.lower().replace("_", " ").replace(".", " ")
-        if re.search(r"\b(w?[qkv]|query|key|value)\b", words):
-            t.draft.add("a projection not used", name)
-        elif layer.last is None and re.search(r"out|proj|\bw?o\b|fc", words):
+        if re.search(r"out|proj|\bw?o\b|fc", words):
             t.draft.add("W_O not used", name)
 
 
@@ -81,19 +78,6 @@ def _inputs(t: Trier, layer: Layer, xs: list, seen: dict) -> None:
             if fed != part:
                 ours, theirs = (f"the {ROLES[r]}' input" for r in (part, fed))
                 t.draft.add("wrong input", layer.module_names[m], theirs, ours)
-
-
-def _last(t: Trier, layer: Layer, xs: list, seen: dict, y: Any) -> None:
-    """The answer is what the last projection gave."""
-    if layer.last is None:
-        if layer.parts and t.how.sizes["H"] > 1 and not t.draft.keys():
-            t.draft.add("no output projection")
-        return
-    out = seen.get(layer.last, (0, y))[1]
-    near = layer.torch.allclose
-    if out.shape == y.shape and not near(out, y):
-        residual = any(near(out + x, y) for x in xs if x.shape == out.shape)
-        t.draft.add("more behind W_O", "it adds its input" if residual else "something")
 
 
 def _whole(t: Trier, layer: Layer, x: Any, y: Any) -> None:
@@ -116,13 +100,6 @@ def _whole(t: Trier, layer: Layer, x: Any, y: Any) -> None:
     begins = y.narrow(axis, 0, n // 2)
     if not near(changed(axis, n // 2), begins):
         t.draft.add("other leak", n // 2 - 1)
-        return
-    try:
-        alone = first(layer.forward([x.narrow(axis, 0, n // 2)], {}))
-    except Exception:  # texts of one length only: found elsewhere
-        return
-    if not near(alone, begins):
-        t.draft.add("a cut text differs", n // 2)
 
 
 def of_arguments(t: Trier) -> None:

@@ -102,9 +102,5 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
 
 
 def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
-    double = t.run(how, arrays | {"v": 2 * arrays["v"]})
-    ones = t.run(how, arrays | {"v": np.ones_like(arrays["v"])})
-    if double and not same(double.o, 2 * o):
-        t.draft.add("not linear in the values")
-    elif ones:
+    if ones := t.run(how, arrays | {"v": np.ones_like(arrays["v"])}):
         _sums(t, ones.o, "with values of 1 it gives")

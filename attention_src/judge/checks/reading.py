@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_src.judge.calls.bands import ALL, CAUSAL, window
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, Trial
+from attention_src.judge.calls.ways import How
 
 Array = np.ndarray
 CAPS = np.geomspace(0.1, 1000, 300)
@@ -26,38 +26,37 @@ class Scores:
     scale: float = 1.0
 
 
-def read(t: Trier, how: How) -> Trial | None:
-    """Find out which attention it is; `t` then knows its lines and its band.
-
-    Args:
-        t: a function that ran
-        how: a way in which it ran, and was not plain attention
-    Returns: what it gave, if it is an attention that is known here
-    """
-    trial = None if t.callee.tied else t.run(how, t.draw(how.sizes, 0))
+def read(t: Trier, how: How) -> bool:
+    """Whether it is an attention that is known here; `t` then knows its lines and band."""
+    trial = None if t.callee.tied else t.answer(how, 0)[2]
     if trial is None:
-        return None
+        return False
     before = t.out, t.band, t.own
     t.out = trial.layout
     try:
-        found = _scores(t, how)
+        if (found := _scores(t, how)) and _as_read(t, how, found):
+            return True
     except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
-        found = None
-    if found:
-        usual = t.asked["scale"] or how.sizes["d"] ** -0.5
-        normed = any("norm" in line for line in found.lines)
-        off = not np.isclose(found.scale, usual, rtol=1e-4)
-        t.own = (*found.lines, *[f"scale = {found.scale!r}"] * (off or t.base != ()))
-        if t.fits(how) and not (off and not normed and t.callee.unknown):
-            if off and not normed:
-                t.draft.add("scale", found.scale, usual)
-            t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
-            if found.words:
-                t.draft.convention["variant"] = "; ".join(found.words)
-                t.draft.add("not plain attention", "; ".join(found.words))
-            return trial
+        pass
     t.out, t.band, t.own = before
-    return None
+    return False
+
+
+def _as_read(t: Trier, how: How, found: Scores) -> bool:
+    """Whether it does as was read; then it is said."""
+    usual = t.asked["scale"] or how.sizes["d"] ** -0.5
+    normed = any("norm" in line for line in found.lines)
+    off = not np.isclose(found.scale, usual, rtol=1e-4)
+    t.own = (*found.lines, *[f"scale = {found.scale!r}"] * (off or t.base != ()))
+    if not t.fits(how) or (off and not normed and t.callee.unknown):
+        return False
+    if off and not normed:
+        t.draft.add("scale", found.scale, usual)
+    t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
+    if found.words:
+        t.draft.convention["variant"] = "; ".join(found.words)
+        t.draft.add("not plain attention", "; ".join(found.words))
+    return True
 
 
 def _scores(t: Trier, how: How) -> Scores | None:

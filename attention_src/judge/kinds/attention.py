@@ -1,25 +1,24 @@
 """Attention of arrays, one head or many, tiled or not, layers, and softmax: find out what it is.
 
 Nothing is assumed that can be tried. The first way of calling in which the function is right is
-taken for its convention. If there is none, single mistakes are tried in every way that runs; then
-its scores are read off (`reading`); then several mistakes at once.
+taken for its convention. If there is none, mistakes are tried in every way that runs, one at a
+time, and its scores are read off (`reading`).
 """
 
 import re
-import time
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
-from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN, Band
+from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, MISTAKEN, Band
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.layouts import in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, Trial
+from attention_src.judge.calls.ways import How
 from attention_src.judge.checks import beyond, masks, precise, projections, properties, tiles
 from attention_src.judge.checks.reading import read
 from attention_src.judge.checks.smallest import smallest
@@ -27,10 +26,9 @@ from attention_src.judge.kinds.repeats import repeater, repeats
 from attention_src.judge.report import Draft
 
 FEW = 3  # ways of calling that are looked at first
-PATIENCE = 0.6  # seconds that may go into several mistakes at once
-MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and three are tried
+MOST = 24  # at all
 CHECKS = [*beyond.CHECKS, *tiles.CHECKS, *precise.CHECKS, *projections.CHECKS]
-Lucky = tuple[How, Trial, Band] | None  # right, though in a likelier way it ran and was wrong
+Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and was wrong
 
 
 def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
@@ -39,10 +37,6 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         return repeats(callee, draft, asked)
     t = Trier(f, draft, asked)
     ran, lucky = _right_way(t)
-    dropout = t.callee.names.get("dropout")
-    if dropout and not ran and "'float' object is not callable" in str(t.errors):  # a module
-        t.callee.given = t.callee.given | {dropout: None}
-        ran, lucky = (ran, lucky) if hasattr(t, "how") else _right_way(t)
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
     return None
@@ -52,24 +46,20 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     """Look for a way of calling in which it is right; else all that ran, and one right by luck."""
     ran: list[How] = []
     lucky: Lucky = None
-    plain = set()  # ways that ran without a mask: then none is needed
     name = t.callee.names.get("mask")
     needed = any(p.name == name and p.default is p.empty for p in t.callee.parameters)
     for masked in (True,) if needed else (False, True) if name else (False,):
         for how in t.ways(masked) if not ran else ():
-            key = (how.framework[0], how.layout, str(how.extra), *how.sizes.values())
-            trial = None if key in plain or (lucky and how.mask[0]) else t.answer(how, 0)[2]
+            trial = None if lucky and how.mask[0] else t.answer(how, 0)[2]
             if trial is None:
                 continue
-            plain |= {key} if not how.mask[0] and not needed else set()
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
-            sizes = how.sizes  # were others wrong, though it ran?
-            luck = any(replace(how, sizes=h.sizes | {"H": sizes["H"]}) == h for h in ran)
+            luck = any(_likelier(h, how, t.right is attend) for h in ran)
             if fine is not None and not luck:
-                _taken(t, how, trial)
+                _taken(t, how)
                 return ran, None
             if fine is not None:
-                lucky = lucky or (how, trial, fine)
+                lucky = lucky or (how, fine)
             elif np.isfinite(trial.o).any():
                 ran.append(how)
     t.band = ALL
@@ -77,27 +67,35 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     return ran, lucky
 
 
+def _likelier(ran: How, how: How, by_axes: bool) -> bool:
+    """Whether it ran alike with other lengths, or with more axes, though it was wrong."""
+    alike = replace(how, sizes=ran.sizes | {"H": how.sizes["H"]})
+    return alike == ran or (
+        by_axes and ran.extra == how.extra and len(ran.layout) > len(how.layout)
+    )
+
+
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
     t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
     if t.draft.why or (lucky and _by_width(t, ran, lucky)):
         return
-    if t.draft.keys() or _mistaken(t, ran, 0) or _mistaken(t, ran[:FEW], 1):
+    if t.draft.keys() or _in_band(t, ran) or _mistaken(t, ran[:FEW]):
         return
-    if not lucky and any(_read(t, how) for how in ran[:FEW]):
+    if (
+        not lucky
+        and t.right is attend
+        and any(read(t, how) and _taken(t, how) for how in ran[:FEW])
+    ):
         return
-    if _mistaken(t, ran[FEW:], 1):
+    if _mistaken(t, ran[FEW:]):
         return
     if lucky:
-        how, trial, t.band = lucky
         inside = in_words(placed(ran[0].layout, t.out_axes))
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
-        _taken(t, how, trial)
-        return
-    if t.kind == "tiled" and (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
-        return
-    until = time.monotonic() + PATIENCE
-    if not (_mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until)):
+        how, t.band = lucky
+        _taken(t, how)
+    elif t.kind != "tiled" or not (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
         _without_a_cause(t, ran[0])
 
 
@@ -113,42 +111,36 @@ def _without_a_cause(t: Trier, how: How) -> None:
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
 
 
-def _by_width(t: Trier, ran: list[How], lucky: tuple[How, Trial, Band]) -> bool:
+def _by_width(t: Trier, ran: list[How], lucky: tuple[How, Band]) -> bool:
     """Whether it divides by √d_v, which is right where values are as wide as keys."""
     m = next((m for m in t.mistakes if "values' width" in m.name), None)
-    how, trial, band = lucky
+    how, band = lucky
     alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
     for t.band, wrong in product((band, *BANDS), alike if m else ()):
-        if m and t.fits(wrong, [m]):
+        if m and t.fits(wrong, m.lines):
             says = f"{m.message} It is right only where d_v = d."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
             t.band = band
-            _taken(t, how, trial)
-            return True
+            return _taken(t, how)
     t.band = ALL
     return False
 
 
-def _read(t: Trier, how: How) -> bool:
-    """Whether its scores could be read off, and it does as they say."""
-    trial = read(t, how) if t.right is attend else None
-    if trial:
-        _taken(t, how, trial)
-    return trial is not None
+def _mistaken(t: Trier, ran: list[How]) -> bool:
+    """Look for the declared mistake that explains what it gives."""
+    known = t.mistakes
+    for how, t.band, m in product(ran[:MOST], (ALL, *CAUSAL), known):
+        if not (m.of_mask and t.band == ALL) and t.fits(how, m.lines):
+            return _taken(t, how, m)
+    t.band = ALL
+    return False
 
 
-def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> bool:
-    """Look for so many declared mistakes that explain together what it gives."""
-    known = [m for m in t.mistakes if at_once == 1 or not m.of_mask]
-    bands = BANDS if at_once == 0 else (ALL, *CAUSAL)
-    for how in ran[: MOST[at_once]]:
-        for t.band, made in product(bands, combinations(known, at_once)):
-            idle = t.band == ALL and any(m.of_mask for m in made)
-            if len({m.changes for m in made}) == at_once and not idle and t.fits(how, made):
-                _taken(t, how, t.answer(how, 0)[2], made)  # type: ignore[arg-type]
-                return True
-            if time.monotonic() > until:
-                return False
+def _in_band(t: Trier, ran: list[How]) -> bool:
+    """Look for what it hides that it should not, or does not hide though it should."""
+    for how, t.band in product(ran[:MOST], MISTAKEN):
+        if t.fits(how):
+            return _taken(t, how)
     t.band = ALL
     return False
 
@@ -164,25 +156,24 @@ def _never_ran(t: Trier) -> str:
     return said
 
 
-def _taken(t: Trier, how: How, trial: Trial, made: tuple[Mistake, ...] = ()) -> None:
+def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
     """What follows once we know how it is called: its mask, and everything beyond values."""
-    t.how, t.out = how, trial.layout
-    t.own = (*t.own, *(line for m in made for line in m.lines))
-    _describe(t, bool(trial.others), bool(made))
-    case = smallest(t) if made or t.band in MISTAKEN else ""
-    for m in made:
-        t.draft.cause(m.name, m.message, m.chapter, case * (m is made[0]))
+    trial = t.answer(how, 0)[2]
+    t.how, t.out = how, trial.layout if trial else ""
+    _describe(t, bool(trial and trial.others), bool(made))
+    if made:
+        t.own = (*t.own, *made.lines)
+        t.draft.cause(made.name, made.message, made.chapter, smallest(t))
     if t.band in MISTAKEN:
-        t.draft.add(t.band.name, "", case=case)
+        t.draft.add(t.band.name, "", case=smallest(t))
     masks.find_causal_flag(t)
     masks.find_masks(t)
-    if t.draft.keys():
-        return
-    for check in CHECKS:
+    for check in [] if t.draft.keys() else CHECKS:
         try:
             check(t)
         except TooSlowError:
             t.draft.convention[f"{check.__name__} not checked"] = "it took too long"
+    return True
 
 
 def _describe(t: Trier, more: bool, wrong: bool) -> None:

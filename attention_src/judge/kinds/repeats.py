@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import frameworks, said
+from attention_src.judge.calls.frameworks import frameworks, running
 from attention_src.judge.calls.layouts import encode, in_words
 from attention_src.judge.calls.ways import OTHER_SIZES, SIZES
 from attention_src.judge.report import Draft
@@ -27,20 +27,15 @@ def repeats(callee: Callee, draft: Draft, asked: dict[str, Any]) -> None:
     callee.given = {callee.names["repeats"]: 2} | asked["given"]
     callee.arrays("x")
     layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd", "Hnd"]
+    ways = product(frameworks(callee.code, asked["framework"]), layouts)
+    call = lambda to, layout: to[2](callee(x=to[1](encode(x, "BHnd", layout))))  # noqa: E731
     wrong = ""
-    for (name, to, back), layout in product(frameworks(callee.code, asked["framework"]), layouts):
-        try:
-            y = back(callee(x=to(encode(x, "BHnd", layout))))
-        except Exception as error:
-            draft.why = f"It never ran; for example {said(error)}"
-            continue
+    for (framework, layout), y in running(draft, ways, call):
         for key, table in tables.items():
             if np.array_equal(y, encode(table, "BHnd", layout)):
-                draft.convention |= {"framework": name, "layout": in_words(layout)}
-                draft.why = ""
+                draft.convention |= {"framework": framework[0], "layout": in_words(layout)}
                 return draft.add(key) if key else None
         wrong = wrong or f"with {in_words(layout)} = [2, 3, 8, 4] and 2 it returned {[*y.shape]}"
     if wrong:
-        draft.why = ""
         draft.add("heads not repeated", case=wrong)
     return None
