@@ -15,6 +15,7 @@ from attention_src.judge.calls.layouts import decode
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, same, see_some
+from attention_src.judge.checks.tiles import tile_mistake
 
 LENGTHS = [(1, 1), (1, 6), (6, 1), (4, 4), (8, 8), (13, 13), (130, 130)]  # queries and keys
 ASKED = r"(output|return|need)_(\w*_)?(weights|attentions?|attn|scores)"
@@ -133,9 +134,12 @@ def lengths(t: Trier) -> None:
                 break
             if right is not None and not same(trial, right):
                 off = f"{np.abs(trial.o - right).max():.2g}"
-                tiled = t.kind == "tiled" and n_k > 8
-                key = "tiles not joined" if tiled else "some lengths"
-                t.draft.add(key if how is t.how else "causal at some lengths", n_q, n_k, off)
+                key = "some lengths" if how is t.how else "causal at some lengths"
+                if t.kind == "tiled" and n_k > 8 and how is t.how:
+                    key = "tiles not joined"
+                    if tile_mistake(t, [replace(how, sizes=how.sizes | {"q": n_q, "k": n_k})]):
+                        break
+                t.draft.add(key, n_q, n_k, off)
                 break
     t.band = by_itself
 

@@ -95,7 +95,9 @@ def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
         how, t.band = lucky
         _taken(t, how)
-    elif t.kind != "tiled" or not (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
+    elif t.kind != "tiled" or not (
+        tiles.tile_mistake(t, ran[:FEW]) or tiles.right_in_one_tile(t, ran)
+    ):
         _without_a_cause(t, ran[0])
 
 
