@@ -5,7 +5,7 @@ import spoiled
 from verdicts import share, verdict_of
 
 pytest.importorskip("torch")
-REFUSED, NAMED = 0.76, 0.59  # reached; asked for are 1 and 0.9
+REFUSED, NAMED = 0.93, 0.87  # reached; asked for are 1 and 0.9
 SAMPLE = (
     "by_the_formula",
     "folded",
@@ -14,9 +14,7 @@ SAMPLE = (
     "GrowingCache",
     "comparing_places",
 )
-ALARMS = {"GroupedLayer", "whole_text"}  # right, and called wrong
-NOT_TAKEN = {"RoomCache", "CachedLayer", "NumpyCache", "padding_mask", "lengths_mask"}
-NOT_TAKEN |= {"with_lists", "flash_torch"}
+NOT_TAKEN = {"NumpyCache", "padding_mask", "lengths_mask", "with_lists"}
 
 
 def judged(mutant):
@@ -45,7 +43,7 @@ def test_mutants_are_refused_and_their_cause_is_named():
     ("style", "name", "kind", "function"), spoiled.right_ones(), ids=lambda x: str(x)[:20]
 )
 def test_what_the_mutants_were_made_of_is_right(style, name, kind, function):
-    if name in ALARMS | NOT_TAKEN:
-        pytest.xfail("called wrong" if name in ALARMS else "not taken")
+    if name in NOT_TAKEN:
+        pytest.xfail("not taken")
     verdict = verdict_of(name, "right", function, kind)
     assert verdict.verdict in ("right", "fragile"), (verdict.keys, verdict.why)

@@ -12,10 +12,7 @@ FILES = "functions_torch functions_numpy modules_torch variants layers layers_mo
 FILES += " layers_grouped rotations masks_softmaxes wrong"
 for file in FILES.split():
     importlib.import_module(f"wild.{file}")
-TAKEN, FOUND_CAUSE = 0.9, 1.0
-KNOWN = 0.8  # five of six: nanochat's layer is not taken
-# Right, and called wrong: a head_mask is taken for the mask; √d_v is right where d_v is d.
-ALARMS = {"gpt_neox_eager", "gpt2_eager"}
+TAKEN, FOUND_CAUSE, KNOWN = 0.98, 1.0, 1.0
 QUICK = (
     "harvardnlp/annotated-transformer",
     "jaymody/picoGPT",
@@ -46,7 +43,7 @@ def test_well_known_ones_are_right(repository):
 
 
 @pytest.mark.slow
-def test_nine_of_ten_are_taken_without_an_adapter(verdicts):
+def test_all_but_two_are_taken_without_an_adapter(verdicts):
     taken, others = share(verdicts, lambda v: v.verdict != "not judged")
     assert taken >= TAKEN, others
 
@@ -54,8 +51,8 @@ def test_nine_of_ten_are_taken_without_an_adapter(verdicts):
 @pytest.mark.slow
 def test_no_right_one_is_called_wrong(verdicts):
     right = [v for v in verdicts if v.expected in (RIGHT, VARIANT)]
-    accused = {v.name.split(":")[-1] for v in right if v.verdict == "wrong"}
-    assert accused <= ALARMS
+    accused = [(v.name, v.keys) for v in right if v.verdict == "wrong"]
+    assert not accused
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ _TEXT = re.sub("(?m)^#.*\n", "", _TEXT)
 
 
 def attend(q, k, v, visible):
-    d, n_k, group = q.shape[-1], k.shape[-2], q.shape[1] // k.shape[1]  # noqa: F841
+    (n_q, d), n_k, group = q.shape[-2:], k.shape[-2], q.shape[1] // k.shape[1]  # noqa: F841
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     scale = d**-0.5
     s = q @ k.swapaxes(-1, -2) * scale
@@ -44,6 +44,12 @@ def on_rows(visible, s):  # a mask of keys, laid on the queries
 def moved(visible, by):  # lengths that are off by one
     length = visible.sum(axis=-1, keepdims=True) + by
     return np.arange(visible.shape[-1]) < length
+
+
+def padding(visible):  # what lengths hide
+    if not np.array_equal(moved(visible, 0), visible):
+        raise ValueError("no lengths")
+    return ~visible
 
 
 def other_text(visible, s):  # masks repeated head by head for scores that lie text by text

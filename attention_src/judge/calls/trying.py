@@ -1,21 +1,29 @@
 """Call a function in one way after another, and compare what it gives with what is right."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls import ways
 from attention_src.judge.calls.bands import ALL, Band
 from attention_src.judge.calls.calling import Callee, role
-from attention_src.judge.calls.frameworks import frameworks, said
-from attention_src.judge.calls.layers import ORDERS, Layer
-from attention_src.judge.calls.layouts import Array, Sizes, absent, decode, encode, in_words, placed
+from attention_src.judge.calls.frameworks import said
+from attention_src.judge.calls.layers import Layer
+from attention_src.judge.calls.layouts import Array, Sizes, decode, encode, in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
-from attention_src.judge.calls.ways import How, Trial, is_layer, same, see_some
+from attention_src.judge.calls.ways import (
+    FORMATS,
+    LAYOUTS,
+    OTHER_SIZES,
+    QKV,
+    SIZES,
+    How,
+    Trial,
+    is_layer,
+    same,
+    see_some,
+)
 from attention_src.judge.report import Draft
 
 
@@ -32,16 +40,14 @@ class Trier:
     def __init__(self, f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         self.kind, self.draft, self.asked = draft.kind, draft, asked
         self.right: Callable = attend
-        self.axes, self.out_axes = ways.QKV, "BHqe"
+        self.axes, self.out_axes = QKV, "BHqe"
         if self.kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
         self.layer = is_layer(f, self.kind)
         kind = "multihead" if self.layer else self.kind
-        self.sizes = (
-            ways.SIZES | ways.OTHER_SIZES.get(self.kind, {}) | ways.OTHER_SIZES.get(kind, {})
-        )
+        self.sizes = SIZES | OTHER_SIZES.get(self.kind, {}) | OTHER_SIZES.get(kind, {})
         self.sizes |= asked["sizes"]
-        known = ways.LAYOUTS.get(kind, ways.LAYOUTS["attention"])
+        known = LAYOUTS.get(kind, LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known
         self.callee = (Layer if self.layer else Callee)(f, self.sizes, asked["given"])
         self._name_arrays()
@@ -89,7 +95,7 @@ class Trier:
         axes = {r: (self.axes[r], placed(how.layout, self.axes[r])) for r in arrays}
         given = {r: encode(x, *axes[r]) for r, x in arrays.items()}
         if how.mask[0]:
-            made = ways.FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
+            made = FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
             given["mask"] = encode(made, "BHqk"[: made.ndim], how.mask[0])
         return {r: how.framework[1](x) for r, x in given.items()}
 
@@ -178,31 +184,3 @@ class Trier:
             return right(*arrays.values(), see & self.band.seen(n_q, n_k))
         except Exception:  # a mistake that cannot be made with these shapes
             return None
-
-    def ways(self, masked: bool) -> Iterator[How]:
-        """Every way to call it, likeliest first; also with a mask that hides nothing."""
-        extras: list[dict[str, Any]] = [{"axis": -1} if "axis" in self.callee.names else {}]
-        extras += [{"dim": -1}] * self.callee.open
-        if any(len(part) > 1 for part in getattr(self.callee, "parts", {})):
-            extras = [{"order": order} for order in ORDERS]
-        square = {"q": self.sizes["k"]}  # for who wants n_q = n_k, or d_v = d, or all alike
-        others = [{}, {"e": 4}, square, {"e": 4} | square, {"e": 4, "q": 4, "k": 4}]
-        if self.callee.tied or self.right is softmax:
-            others = [{"e": 4} | square] if self.callee.tied else [{}]
-        others = getattr(self.callee, "others", others)
-        only = "torch" if self.callee.is_module else self.asked["framework"]
-        for framework in frameworks(self.callee.code, only):
-            for other, layout, extra in product(others, self.layouts, extras):
-                base = How(framework, layout, self.sizes | other | absent(layout), extra=extra)
-                yield base
-                yield from self.mask_ways(base) if masked else ()
-
-    def mask_ways(self, base: How) -> Iterator[How]:
-        """Every kind of mask that may go with a way of calling."""
-        forms = [self.asked["mask"]] if self.asked["mask"] else ways.FORMATS
-        if re.fullmatch("(position_)?bias", self.callee.names["mask"].lower()):
-            forms = [form for form in forms if form.startswith("added")]
-        for form, axes in product(forms, ways.MASKS):
-            there = all(a in base.layout for a in axes if a in "BH")
-            if (form == "lengths") == ("k" not in axes) and there:
-                yield replace(base, mask=(axes, form))

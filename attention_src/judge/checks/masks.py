@@ -7,12 +7,13 @@ from itertools import product
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL
+from attention_src.judge.calls.every_way import mask_ways
 from attention_src.judge.calls.layouts import absent, in_words
+from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, same, see_some
 
 FUTURE = "causal|future|subsequent|look_?ahead"  # in names of what hides the future
-MISLAID = ("mask transposed", "mask on the queries", "mask of another text")
 
 
 def find_causal_flag(t: Trier) -> None:
@@ -55,15 +56,15 @@ def _find_mask(t: Trier, name: str) -> How | None:
     errors: list[str] = []
     layouts = dict.fromkeys([t.how.layout, *t.layouts])
     for layout, square in product(layouts, (False, True)):
-        if ran and square and layout == t.how.layout and _by_a_mistake(t, ran, sure=True):
-            return None
+        if ran and layout != t.how.layout and t.right is attend:
+            break
         more = absent(layout) | ({"q": t.how.sizes["k"]} if square else {})
         base = replace(t.how, layout=layout, sizes=t.how.sizes | more, mask=("", ""))
         t.out = t.out if layout == t.how.layout else ""
         if layout != t.how.layout and not t.fits(base):
             continue
         fits: list[How] = []
-        for how in t.mask_ways(base):
+        for how in mask_ways(t, base):
             if t.fits(how, masked=True):
                 fits.append(how)
             elif t.answer(how, 0, True)[2]:
@@ -102,15 +103,12 @@ def _both_at_once(t: Trier, one: How, two: How) -> None:
         t.draft.add("one of two masks", idle)
 
 
-def _by_a_mistake(t: Trier, ran: list[How], sure: bool) -> bool:
-    """Add the declared mistake that explains what it does with its mask, in a way that ran.
-
-    If `sure`, only mistakes that no other shape of a mask can look like.
-    """
+def _by_a_mistake(t: Trier, ran: list[How]) -> bool:
+    """Add the declared mistake that explains what it does with its mask, in a way that ran."""
     if t.draft.keys():
         return False
     for m in (m for m in t.mistakes if m.of_mask and m.name != "mask not used"):
-        for how in () if sure and m.name in MISLAID else ran:
+        for how in ran:
             if t.fits(how, m.lines, masked=True):
                 read = f"read as: {how.mask[1]}, {in_words(how.mask[0])}"
                 t.draft.cause(m.name, m.message, m.chapter, read)
@@ -129,7 +127,7 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     if any(map(ignored, ran)):
         idle = t.band != ALL or name != t.callee.masks[0]
         return t.draft.add("mask without effect" if idle else "mask not used", name)
-    if _by_a_mistake(t, ran, sure=False):
+    if _by_a_mistake(t, ran):
         return None
     t.band = ALL
     for how in ran if by_itself != ALL else ():

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, CAUSAL, window
+from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How
 
 Array = np.ndarray
+PLACES = ["np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])"]
+PLACES += ["-abs(np.arange(n_k) - np.arange(n_q)[:, None] - n_k + n_q)"]
+NORM = "np.linalg.norm({}, axis=-1, keepdims=True)"
 CAPS = np.geomspace(0.1, 1000, 300)
 
 
@@ -28,8 +32,8 @@ class Scores:
 
 def read(t: Trier, how: How) -> bool:
     """Whether it is an attention that is known here; `t` then knows its lines and band."""
-    trial = None if t.callee.tied else t.answer(how, 0)[2]
-    if trial is None:
+    trial = t.answer(how, 0)[2]
+    if trial is None or t.callee.tied or t.right is not attend:
         return False
     before = t.out, t.band, t.own
     t.out = trial.layout
@@ -82,11 +86,11 @@ def _scores(t: Trier, how: How) -> Scores | None:
     found = Scores()
     if t.band == band:
         found.words.append(f"a window: it {band.name}")
-    minus = weights(-q)
-    bias = _centred((_log(p) + _log(minus)) / 2, seen)
-    odd = _centred((_log(p) - _log(minus)) / 2, seen)
+    bias, odd = (_half(weights, q, seen, sign) for sign in (1, -1))
     s = _products(weights, found, p, q, np.repeat(k, q.shape[1] // k.shape[1], axis=1), k)
-    found.scale, score = _curve(found, odd, s, seen, lambda: _small(weights, q, seen))
+    found.scale, score = _curve(
+        found, odd, s, seen, lambda: 100 * _half(weights, q / 100, seen, -1)
+    )
     alibi = _alibi(found, bias, seen)
     _sinks(found, p, np.where(seen, score + alibi, -np.inf))
     return found
@@ -102,6 +106,11 @@ def _centred(x: Array, seen: Array) -> Array:
     return np.where(seen, x - x.sum(-1, keepdims=True) / seen.sum(-1, keepdims=True), 0)
 
 
+def _half(weights: Any, q: Array, seen: Array, sign: int) -> Array:
+    """The part of the scores that is even in q, or with the sign -1 the odd one."""
+    return _centred((_log(weights(q)) + sign * _log(weights(-q))) / 2, seen)
+
+
 def _products(weights: Any, found: Scores, p: Array, q: Array, k: Array, own: Array) -> Array:
     """q k^T, of q and k as they are normalised; notes how."""
     both = {}
@@ -113,19 +122,11 @@ def _products(weights: Any, found: Scores, p: Array, q: Array, k: Array, own: Ar
             if np.allclose(moved(), p, atol=1e-5):
                 found.lines.append(f"+ {name} = {name} - {name}.mean(axis=-1, keepdims=True)")
                 x = x - x.mean(axis=-1, keepdims=True)
-            found.lines.append(
-                f"+ {name} = {name} / np.linalg.norm({name}, axis=-1, keepdims=True)"
-            )
+            found.lines.append(f"+ {name} = {name} / {NORM.format(name)}")
             x = x / np.linalg.norm(x, axis=-1, keepdims=True)
             found.words.append(f"{name} is normalised")
         both[name] = x
     return both["q"] @ both["k"].swapaxes(-1, -2)
-
-
-def _small(weights: Any, q: Array, seen: Array) -> Array:
-    """Scores of very small queries, as large as if they grew in proportion."""
-    small = 1e-2
-    return _centred((_log(weights(small * q)) - _log(weights(-small * q))) / 2 / small, seen)
 
 
 def _slope(y: Array, x: Array) -> float:
@@ -167,19 +168,15 @@ def _alibi(found: Scores, bias: Array, seen: Array) -> Any:
     if np.abs(bias).max() < 1e-6:
         return 0
     n_q, n_k = seen.shape
-    places = ("np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])")
-    shifted = "-abs(np.arange(n_k) - np.arange(n_q)[:, None] - n_k + n_q)"
-    for place in (*places, shifted):
-        x = eval(place, {"np": np, "n_k": n_k, "n_q": n_q})
-        x = np.broadcast_to(x, bias.shape)
+    for place in PLACES:
+        x = np.broadcast_to(eval(place, {"np": np, "n_k": n_k, "n_q": n_q}), bias.shape)
         centred = _centred(x, seen)
         slopes = (bias * centred).sum((0, 2, 3)) / (centred**2).sum((0, 2, 3))
-        slopes = slopes[:, None, None]
+        slopes = slopes.reshape(-1, 1, 1)
         if np.allclose(bias, slopes * centred, atol=1e-5):
             line = next((x for x in found.lines if x.startswith("s = ")), "")
             line = line or "s = q @ k.swapaxes(-1, -2) * scale"
             found.lines = [x for x in found.lines if x != line]
-            place = place.replace("n_q", "q.shape[-2]")
             found.lines.append(f"{line}; s = s + np.array({slopes.tolist()}) * ({place})")
             found.words.append(f"ALiBi with slopes {np.round(slopes.ravel(), 4).tolist()}")
             return slopes * x

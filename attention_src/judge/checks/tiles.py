@@ -18,8 +18,8 @@ def tile_mistake(t: Trier, ran: list[How]) -> bool:
     """Of those that the exercise on tiles declares, the mistake that gives the same."""
     from attention_src.exercises.flash import check_tiled_attention as check
 
-    likeliest = [(how, 3) for how in ran]  # tiles are asked to be of 3
-    for (how, block), mistake in product([*likeliest, *product(ran[:1], OTHERS)], check.mistakes):
+    ways = [*product(ran, [3]), *product(ran[:1], OTHERS)]  # tiles of 3 is what is asked for
+    for (how, block), mistake in product(ways, check.mistakes):
         arrays, _, trial = t.answer(how, 0)
         heads = list(np.ndindex(how.sizes["B"], how.sizes["H"]))
         try:

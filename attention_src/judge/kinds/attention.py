@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
 from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, MISTAKEN, Band
+from attention_src.judge.calls.every_way import ways
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.layouts import in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend
@@ -49,7 +50,7 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     name = t.callee.names.get("mask")
     needed = any(p.name == name and p.default is p.empty for p in t.callee.parameters)
     for masked in (True,) if needed else (False, True) if name else (False,):
-        for how in t.ways(masked) if not ran else ():
+        for how in ways(t, masked) if not ran else ():
             trial = None if lucky and how.mask[0] else t.answer(how, 0)[2]
             if trial is None:
                 continue
@@ -70,9 +71,8 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
 def _likelier(ran: How, how: How, by_axes: bool) -> bool:
     """Whether it ran alike with other lengths, or with more axes, though it was wrong."""
     alike = replace(how, sizes=ran.sizes | {"H": how.sizes["H"]})
-    return alike == ran or (
-        by_axes and ran.extra == how.extra and len(ran.layout) > len(how.layout)
-    )
+    more = by_axes and ran.extra == how.extra and len(ran.layout) > len(how.layout)
+    return alike == ran or more
 
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
@@ -82,11 +82,7 @@ def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
         return
     if t.draft.keys() or _in_band(t, ran) or _mistaken(t, ran[:FEW]):
         return
-    if (
-        not lucky
-        and t.right is attend
-        and any(read(t, how) and _taken(t, how) for how in ran[:FEW])
-    ):
+    if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
     if _mistaken(t, ran[FEW:]):
         return
@@ -95,9 +91,7 @@ def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
         t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
         how, t.band = lucky
         _taken(t, how)
-    elif t.kind != "tiled" or not (
-        tiles.tile_mistake(t, ran[:FEW]) or tiles.right_in_one_tile(t, ran)
-    ):
+    elif t.kind != "tiled" or not (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
         _without_a_cause(t, ran[0])
 
 
@@ -170,7 +164,9 @@ def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
         t.draft.add(t.band.name, "", case=smallest(t))
     masks.find_causal_flag(t)
     masks.find_masks(t)
-    for check in [] if t.draft.keys() else CHECKS:
+    for check in CHECKS:
+        if t.draft.keys():
+            break
         try:
             check(t)
         except TooSlowError:

@@ -45,7 +45,8 @@ def _promises(
     keeps = {
         "not a rotation": bool(np.abs(zero).max() < 1e-6),
         "positions not used": not np.allclose(m[1:], m[:-1], atol=1e-6),
-        "lengths change": np.allclose(m.swapaxes(1, 2) @ m, EYE, atol=1e-5),
+        "lengths change": np.allclose(m.swapaxes(1, 2) @ m, EYE, atol=0.02),
+        "low precision": np.allclose(m.swapaxes(1, 2) @ m, EYE, atol=1e-5),
         "not relative": np.allclose(steps, steps[:1], atol=1e-4),
         "queries and keys differ": alike,
     }
