@@ -6,7 +6,6 @@ import pytest
 from dated import DATED
 from verdicts import verdict_of
 
-
 NOT_TOLD = {"asking_changed_them"}  # the book has no box of it
 
 

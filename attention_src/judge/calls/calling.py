@@ -37,12 +37,6 @@ class Config:
             return None
         return "eager" if "implementation" in name else constant(name, self._sizes)
 
-    __getitem__ = __getattr__
-
-    def get(self, name: str, other: Any = None) -> Any:
-        """As of a dict."""
-        return self[name] if role(name) else other
-
 
 class Rate(float):
     """No dropout, as a number and as a module."""
@@ -63,8 +57,6 @@ def constant(name: str, sizes: dict[str, int]) -> Any:
         return Config(sizes)
     if r in known or r in ("mask", "positions") or re.search("device|dtype|cache", name):
         return known.get(r)
-    if re.search("^ve$|value_emb|softcap|scalar|sinks?$|slopes|lora|latent|adapter", name):
-        return None
     if re.search("bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave", name):
         return 0 if "id" in name else False
     return d**0.5 if name == "temperature" else 1e4 if re.search("base|theta", name) else sizes["D"]

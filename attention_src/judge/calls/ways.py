@@ -22,6 +22,7 @@ SIZES = {
 }  # all different, and n_k - n_q > 2
 OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D": 12}}
 QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
+ARRAYS = {"q": "queries", "k": "keys", "v": "values"}
 LAYOUTS = {
     "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
     "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],

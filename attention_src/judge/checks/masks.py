@@ -13,7 +13,8 @@ from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, same, see_some
 
-FUTURE = "causal|future|subsequent|look_?ahead"  # in names of what hides the future
+# In names of what hides the future.
+FUTURE = r"(?<!non)(?<!non_)(?<!not_)causal|future|subsequent|look_?ahead"
 
 
 def find_causal_flag(t: Trier) -> None:

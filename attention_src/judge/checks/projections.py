@@ -15,9 +15,7 @@ from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.frameworks import first
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import same
-
-ROLES = {"q": "queries", "k": "keys", "v": "values"}
+from attention_src.judge.calls.ways import ARRAYS, same
 
 
 def of_modules(t: Trier) -> None:
@@ -76,7 +74,7 @@ def _inputs(t: Trier, layer: Layer, xs: list, seen: dict) -> None:
         if part in given and m in seen and seen[m][0].shape == given[part].shape:
             fed = next((r for r, x in given.items() if seen[m][0].equal(x)), part)
             if fed != part:
-                ours, theirs = (f"the {ROLES[r]}' input" for r in (part, fed))
+                ours, theirs = (f"the {ARRAYS[r]}' input" for r in (part, fed))
                 t.draft.add("wrong input", layer.module_names[m], theirs, ours)
 
 
@@ -126,7 +124,7 @@ def of_arguments(t: Trier) -> None:
         if key:
             t.draft.add(key, names["o"])
         elif wrong:
-            t.draft.add("wrong projection", names[wrong[1]], ROLES[wrong[0]], names[wrong[0]])
+            t.draft.add("wrong projection", names[wrong[1]], ARRAYS[wrong[0]], names[wrong[0]])
         return
 
 

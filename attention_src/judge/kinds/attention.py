@@ -55,7 +55,7 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
             if trial is None:
                 continue
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
-            luck = any(_likelier(h, how, t.right is attend) for h in ran)
+            luck = any(_likelier(h, how) for h in ran)
             if fine is not None and not luck:
                 _taken(t, how)
                 return ran, None
@@ -68,11 +68,9 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     return ran, lucky
 
 
-def _likelier(ran: How, how: How, by_axes: bool) -> bool:
+def _likelier(ran: How, how: How) -> bool:
     """Whether it ran alike with other lengths, or with more axes, though it was wrong."""
-    alike = replace(how, sizes=ran.sizes | {"H": how.sizes["H"]})
-    more = by_axes and ran.extra == how.extra and len(ran.layout) > len(how.layout)
-    return alike == ran or more
+    return replace(how, sizes=ran.sizes | {"H": how.sizes["H"]}) == ran or how.layout == "nd"
 
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:

@@ -1,5 +1,6 @@
 """Caches of keys and values: a text that comes in pieces must come out whole, and stay so."""
 
+import re
 from itertools import product
 from typing import Any
 
@@ -9,21 +10,19 @@ from attention_src.judge.calls.calling import Callee, parameters
 from attention_src.judge.calls.frameworks import first, frameworks, running
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.layouts import encode, in_words
-from attention_src.judge.calls.ways import OTHER_SIZES, SIZES, same
+from attention_src.judge.calls.ways import ARRAYS, OTHER_SIZES, SIZES, same
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.report import Draft
 
 ALIKE = SIZES | OTHER_SIZES["multihead"] | {"q": 8, "e": 4}
 METHODS = ("update_and_fetch", "update", "append", "insert_kv", "insert", "forward", "__call__")
 PIECES = (3, 1, 1, 2, 1)  # eight tokens
-SLOTS = ("cache", "kv_cache", "past", "past_kv")
 
 
 def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
     inner = getattr(f, "forward", None)
-    kept = {p.name for p in parameters(inner)} if inner else set()
-    if asked["cache"] or kept & {*SLOTS}:
+    if asked["cache"] or (inner and _slots(parameters(inner))):
         return _in_pieces(f, asked["cache"], draft, asked)
     values = np.random.default_rng(0).normal(size=(2, 2, 3, 8, 4))
     whole = dict(zip("kv", values, strict=True))
@@ -36,6 +35,11 @@ def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         return _compare(draft, got, whole, layout)
     draft.why = draft.why or f"It has none of the methods {', '.join(METHODS)}."
     return None
+
+
+def _slots(several: list) -> list[str]:
+    """The arguments that are a cache."""
+    return [p.name for p in several if re.search("cache|past", p.name)]
 
 
 def _fed(
@@ -77,7 +81,7 @@ def _compare(draft: Draft, got: list[tuple], whole: dict, layout: str) -> None:
         room = np.arange(min(start, pieces[n].shape[axis]))
         right = encode(whole[r][:, :, :start], "BHkd", place)
         if not same(pieces[n].take(room, axis), right):
-            return draft.add("tokens lost or moved", start, {"k": "keys", "v": "values"}[r])
+            return draft.add("tokens lost or moved", start, ARRAYS[r])
         changed = not np.array_equal(pieces[n], back(later[n]))
         if changed and "older answers change" not in draft.keys("note"):
             draft.add("older answers change")
@@ -92,7 +96,7 @@ def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
     import torch
 
     layer = Layer(f, ALIKE | asked["sizes"], asked["given"])
-    slots = [p.name for p in layer.parameters if "cache" in p.name or "past" in p.name]
+    slots = _slots(layer.parameters)
     if not slots:
         draft.why = "No argument of the layer is called cache or past: nobody knows where it goes."
         return
