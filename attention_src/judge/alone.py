@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_src.judge.judging import KINDS, check_choice
-from attention_src.judge.source import judge_source, not_judged
+from attention_src.judge.source import _not_judged, judge_source
 
 
 def judge_alone(
@@ -41,7 +41,7 @@ def judge_alone(
             why = f"It ended Python. {said}{short}"
         if answer.is_file():
             return json.loads(answer.read_text(encoding="utf-8"))
-    return json.loads(not_judged(name, kind, why).to_json())
+    return json.loads(_not_judged(name, kind, why).to_json())
 
 
 def _limit(gib: float) -> None:

@@ -44,9 +44,9 @@ def judge_source(text: str, name: str | None = None, kind: str | None = None) ->
             exec(compile(text, FILE, "exec"), space)
         name = name or _pick(space)
     except (Exception, SystemExit) as error:
-        return not_judged(name, kind, _where(error))
+        return _not_judged(name, kind, _where(error))
     if name not in space:
-        return not_judged(name, kind, f"There is no {name} in it.")
+        return _not_judged(name, kind, f"There is no {name} in it.")
     return judge(space[name], kind or guess(name, space[name]))
 
 
@@ -97,12 +97,6 @@ def _where(error: BaseException) -> str:
     return f"The code does not run. {type(error).__name__} in line {line}: {error}"
 
 
-def not_judged(name: str | None, kind: str | None, why: str) -> Report:
-    """A report of what could not be judged.
-
-    Args:
-        name, kind: of what was to be judged, if they are known
-        why: the reason
-    Returns: it
-    """
+def _not_judged(name: str | None, kind: str | None, why: str) -> Report:
+    """A report of what could not be judged."""
     return Draft(name or "your code", kind or "attention", why=why).finish(0.0)

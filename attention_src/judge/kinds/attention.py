@@ -98,7 +98,9 @@ def _without_a_cause(t: Trier, how: How) -> None:
     t.band = ALL
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
-        t.draft.why = f"It gives other numbers, but nobody can guess {names}: pass values by name."
+        t.draft.why = (
+            f"It gives other numbers, but nobody can guess the arguments {names}: pass values."
+        )
     elif not properties.explain(t, how):
         trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
@@ -141,8 +143,10 @@ def _in_band(t: Trier, ran: list[How]) -> bool:
 
 def _never_ran(t: Trier) -> str:
     """Why it never ran."""
+    if not t.callee.parameters:
+        return "It takes no arguments."
     errors = [x for x in t.errors if OURS not in x] or t.errors
-    own = [x for x in errors if re.search("TypeError|AttributeError|NameError", x)]
+    own = [x for x in errors if re.search("TypeError|AttributeError|NameError|returned nothing", x)]
     said = f"It never ran; for example {(own + errors)[0]}" if errors else "It never ran."
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
