@@ -100,8 +100,9 @@ def _both_at_once(t: Trier, one: How, two: How) -> None:
     t.callee.names["mask"] = first
     trial = t.run(replace(one, extra=one.extra | {second: other}), arrays, see[0])
     if not same(trial, t.expected(arrays, see[0] & see[1])):
-        idle = second if same(trial, t.expected(arrays, see[0])) else first
-        t.draft.add("one of two masks", idle)
+        used = zip((second, first), see, strict=True)
+        idle = [name for name, seen in used if same(trial, t.expected(arrays, seen))]
+        t.draft.add("one of two masks" if idle else "two masks at once", *idle or t.callee.masks)
 
 
 def _by_a_mistake(t: Trier, ran: list[How]) -> bool:
@@ -131,15 +132,11 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     if _by_a_mistake(t, ran):
         return None
     t.band = ALL
-    for how in ran if by_itself != ALL else ():
-        if t.fits(how, masked=True):
-            t.draft.add("causal lost with a mask", name)
-            break
-    else:
-        t.band = by_itself
-        _not_understood(t, name, ran, error)
+    lost = by_itself != ALL and any(t.fits(how, masked=True) for how in ran)
     t.band = by_itself
-    return None
+    if lost:
+        return t.draft.add("causal lost with a mask", name)
+    return _not_understood(t, name, ran, error)
 
 
 def _not_understood(t: Trier, name: str, ran: list[How], error: str) -> None:
