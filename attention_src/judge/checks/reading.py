@@ -65,8 +65,8 @@ def _as_read(t: Trier, how: How, found: Scores) -> bool:
 
 def _scores(t: Trier, how: How) -> Scores | None:
     n = min(how.sizes["k"], how.sizes["e"])
-    square = how.sizes["q"] == how.sizes["k"]
-    how = replace(how, sizes=how.sizes | {"q": n if square else min(5, n), "k": n})
+    few = n if how.sizes["q"] == how.sizes["k"] else min(5, n)
+    how = replace(how, sizes=how.sizes | {"q": few, "k": n})
     arrays = t.draw(how.sizes, 3)
     eye = np.broadcast_to(np.eye(n, how.sizes["e"]), arrays["v"].shape)
 
@@ -84,15 +84,13 @@ def _scores(t: Trier, how: How) -> Scores | None:
         return None
     t.band = next((x for x in (ALL, *CAUSAL) if np.array_equal(x.seen(*seen.shape), seen)), band)
     found = Scores()
-    if t.band == band:
-        found.words.append(f"a window: it {band.name}")
+    found.words += [f"a window: it {band.name}"] * (t.band == band)
     bias, odd = (_half(weights, q, seen, sign) for sign in (1, -1))
     s = _products(weights, found, p, q, np.repeat(k, q.shape[1] // k.shape[1], axis=1), k)
     found.scale, score = _curve(
         found, odd, s, seen, lambda: 100 * _half(weights, q / 100, seen, -1)
     )
-    alibi = _alibi(found, bias, seen)
-    _sinks(found, p, np.where(seen, score + alibi, -np.inf))
+    _sinks(found, p, np.where(seen, score + _alibi(found, bias, seen), -np.inf))
     return found
 
 
