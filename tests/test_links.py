@@ -14,13 +14,14 @@ from tools.book.chapters import Book
 
 BOOK = Book(Path(__file__).parents[1])
 PAGES = [
-    *(BOOK.root / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *(BOOK.root / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
+    BOOK.root / "benchmarks/README.md",
     *sorted((BOOK.root / "docs").glob("*.md")),
 ]
 WORDS = 900  # what somebody reads before a first change
 FOLDERS = "attention_src|benchmarks|book|docs|tests|tools"
 MARKDOWN = [
-    *PAGES[:2],
+    *PAGES[:3],
     *(p for folder in FOLDERS.split("|") for p in (BOOK.root / folder).rglob("*.md")),
 ]
 

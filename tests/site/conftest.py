@@ -27,6 +27,7 @@ from tools.site.weigh import FLAGS, chromium, driver_lacks
 APART = {
     "test_run_here.py",
     "test_accessibility.py",
+    "test_judge_page.py",
     "test_typed_code.py",
     "test_not_kept.py",
 }

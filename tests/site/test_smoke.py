@@ -7,6 +7,8 @@ import pytest
 from built_site import OPEN_FOLDS, press
 from run_here import exercises, stored
 from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
+from test_judge_page import PAGE as JUDGE
+from test_judge_page import Form
 from test_learner import predict
 from test_run_here import Cells
 
@@ -59,6 +61,12 @@ def test_a_cell_prints_what_is_stored_an_exercise_passes_and_code_survives(open_
     page.reload()
     field = Cells(page).at(TASK.stub).locator("textarea")
     assert field.input_value() == TASK.solution
+
+
+def test_a_wrong_attention_is_named(open_page):
+    here = Form(open_page(JUDGE))
+    here.menu.select_option("A softmax along the wrong axis")
+    assert "softmax over the heads" in here.judge()[0]
 
 
 def test_a_veil_lifts(open_page):

@@ -72,10 +72,10 @@ def _there(target: str, modules: set[str], everything: set[str]) -> bool:
 
 
 def archive(root: Path) -> bytes:
-    """The zip: these modules, the arrays and measurements beside them, and the stand-ins."""
+    """The zip: these modules, the arrays, measurements and words beside them, and the stand-ins."""
     modules = numpy_modules(root).values()
     beside = [path for folder in {p.parent for p in modules} for path in folder.iterdir()]
-    data = [path for path in beside if path.suffix in (".npz", ".json")]
+    data = [path for path in beside if path.suffix in (".npz", ".json", ".txt")]
     files = {p.relative_to(root).as_posix(): p for p in [*modules, *data]}
     standins = [p for p in STANDINS.rglob("*") if p.suffix in (".py", ".json")]
     files |= {p.relative_to(STANDINS).as_posix(): p for p in standins}

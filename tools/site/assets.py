@@ -54,6 +54,8 @@ SCRIPTS = (
     "scripts/pydata-sphinx-theme.js",
     "course.js",
 )
+# A page on which a stranger's code may run. It may ask this site for things, and no other.
+SEALED = 'id="judge"'
 # What only some pages need: a mark in their text, and the scripts.
 LEARNER = tuple(f"learner/{name}.js" for name in ("store", "typed", "predict", "visit", "again"))
 SOME_SCRIPTS = {
@@ -63,6 +65,7 @@ SOME_SCRIPTS = {
     'class="ledger-filter"': ("learner/claims.js",),
     'id="progress"': ("learner/store.js", "learner/progress.js"),
     'class="model-writes"': ("writes.js",),
+    SEALED: (*LEARNER[:2], "run-editor.js", "run-here.js", "judge.js"),
 }
 # Folds are native <details> (site/folds_and_links.py), code runs in a notebook or by our own
 # worker, not by thebe, and no page has tabs that follow each other.
@@ -107,6 +110,7 @@ def choose(
     some = [name for mark, names in SOME_SCRIPTS.items() if mark in body for name in names]
     context["course_scripts"] = [*SCRIPTS, *dict.fromkeys(some)]
     context["later_scripts"] = [name for name in LEARNER if name not in some]
+    context["sealed"] = SEALED in body
     context["has_math"] = 'class="katex-html' in body
 
 

@@ -25,7 +25,6 @@ from sphinx.util.math import get_node_equation_number
 from sphinxcontrib import katex
 
 from tools.book import macros
-from tools.site.lean_math import lean
 
 OPTIONS = {
     "macros": macros.KATEX,
@@ -93,7 +92,7 @@ def render(tex: str, *, display: bool, location: Any = None) -> str:
     try:
         out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
         read = _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
-        return lean(_ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read)), display=display)
+        return _ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read))
     except katex.KaTeXError as error:
         _log.warning("KaTeX cannot set this equation: %s", error, location=location, type="katex")
         return f"<code>{html.escape(tex)}</code>"

@@ -4,7 +4,7 @@
 
   window.nameButton = (button, textContent, cell) => {
     button.textContent = textContent;
-    button.setAttribute("aria-label", `${textContent}: cell ${cell.number}`);
+    button.setAttribute("aria-label", cell.number ? `${textContent}: cell ${cell.number}` : textContent);
   };
   window.runButton = (bar, textContent, cell) => {
     const made = make("button", "run-button", { type: "button" });
@@ -124,13 +124,13 @@
 
   // Replace a cell's code by a field that holds `code`, and give the cell what a run needs.
   window.openEditor = (cell, code, press, stop) => {
-    const { box, given, number, kept } = cell;
+    const { box, number } = cell;
     const input = box.querySelector(".cell_input"), bar = input.querySelector(".run-bar");
     const field = make("textarea", "run-code", { value: code, spellcheck: false, autocomplete: "off" });
     const [go] = bar.children;
     const halt = window.runButton(bar, "Stop", cell);
     const reset = window.runButton(bar, "Reset", cell);
-    const mine = code === given ? "" : "Your code, kept in this browser.";
+    const mine = code === cell.given ? "" : "Your code, kept in this browser.";
     const status = make("span", "run-status", { role: "status", textContent: mine });
     // Apart from the status, which a run overwrites: it holds for as long as it is so.
     const lost = make("span", "run-lost", { role: "status" });
@@ -139,7 +139,7 @@
     let timer, lines;
 
     for (const name of ["autocapitalize", "autocorrect"]) field.setAttribute(name, "off");
-    field.setAttribute("aria-label", `Code of cell ${number}. Control and Enter run it, Control and ] indent.`);
+    field.setAttribute("aria-label", `${number ? `Code of cell ${number}` : "Your code"}. Control and Enter run it, Control and ] indent.`);
     hint.setAttribute("aria-hidden", true);
     halt.hidden = true;
     bar.append(status, lost, hint);
@@ -153,6 +153,11 @@
       write,
       judge,
       code: () => field.value,
+      show(text) {
+        field.value = text;
+        lines = 0;
+        changed();
+      },
       note: (text) => write({ kind: "err", text }),
       wipe() {
         clear();
@@ -178,7 +183,7 @@
 
     const changed = () => {
       const now = field.value.split("\n").length;
-      reset.hidden = field.value === given;
+      reset.hidden = field.value === cell.given;
       if (now === lines) return;
       field.rows = lines = now;
       field.style.height = "";
@@ -194,7 +199,7 @@
       // What was said was about other code.
       if (!cell.busy) status.textContent = "";
       cell.edited();
-      kept?.keep(field.value, told);
+      cell.kept?.keep(field.value, told);
     });
     halt.addEventListener("click", () => {
       stop();
@@ -203,7 +208,7 @@
     reset.addEventListener("click", () => {
       field.focus();
       field.select();
-      insert(given);
+      insert(cell.given);
       cell.wipe();
       go.focus();
     });

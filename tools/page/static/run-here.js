@@ -36,12 +36,21 @@
 
   const online = (why) => (navigator.onLine ? why : "This device is offline.");
 
+  // Where a stranger's code may run, the page has a policy by which it reaches this site alone. The worker
+  // inherits it only if it comes from a blob.
+  const sealed = document.querySelector('meta[http-equiv="Content-Security-Policy"]');
+  const script = (href) => {
+    if (!sealed) return href;
+    const begin = new Blob([`import ${JSON.stringify(href)};`], { type: "text/javascript" });
+    return URL.createObjectURL(begin);
+  };
+
   function start() {
     if (worker) return worker.ready;
     if (location.protocol === "file:")
       return Promise.reject("Python cannot start in a page opened as a file. Serve the site: make serve");
     const name = hadPython() ? "" : "tells";
-    const mine = new Worker(new URL(address, base), { type: "module", name });
+    const mine = new Worker(script(new URL(address, base).href), { type: "module", name });
     mine.ready = new Promise((resolve, reject) => {
       const fail = (why) => reject(`Python could not be loaded. ${online(why ?? "")}`);
       mine.giveUp = reject;
@@ -55,6 +64,7 @@
         } else if (data.failed) fail(data.failed);
         else if (data.share) mine.told?.(data.share);
         else if (data.model) asked?.hear(data);
+        else if (!job) return; // what is printed or kept meanwhile belongs to no cell
         else if (data.done) job.done(data);
         else if (data.kind === "keep") job.write(keepPart(data));
         else job.write(data);
@@ -119,7 +129,11 @@
   // What Python's worker is asked that is no code; it is heard until it is done.
   function question(message, hear) {
     return new Promise((resolve, reject) => {
-      const done = (data) => data.model === "done" && resolve(data);
+      const done = (data) => {
+        if (data.model !== "done") return;
+        resolve(data);
+        if (data.fatal) forget();
+      };
       asked = { hear: (data) => done(data, hear(data)), lost: () => reject("Stopped.") };
       worker.postMessage(message);
     }).finally(() => (asked = undefined));
@@ -341,5 +355,7 @@
       idle(() => start().catch(() => {})); // if it fails, a press tries again, and says why
     }, { rootMargin: "100% 0px" });
     for (const { box } of cells) near.observe(box);
+    const judge = document.querySelector("#judge");
+    if (judge) near.observe(judge);
   }
 })();

@@ -5,7 +5,8 @@
 // status} at its end. {needed: the code of each cell above, and of one more; given: the chapter's own code of
 // each} is answered by {done, needed}: which of them must run before that one, by their numbers (slice.py).
 // One code or question at a time: the page waits for {done}.
-// {model: "minilm"} is for minilm.js and other {model} for model.js, fetched when they are first asked.
+// {model: "minilm"} is for minilm.js, {model: "judge"} for judge.js and other {model} for model.js, fetched
+// when they are first asked.
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
@@ -182,9 +183,13 @@ async function answer(data) {
     const { fetchMiniLM } = await import("./minilm.js");
     return fetchMiniLM(await loading, data.folder);
   }
+  if (data.model === "judge") {
+    const { judge } = await import("./judge.js");
+    return judge(await loading, data);
+  }
+  if (data.model === "halt") return (await model)?.halt();
   model ??= import("./model.js");
-  const { prepare, write, halt } = await model;
-  if (data.model === "halt") return halt();
+  const { prepare, write } = await model;
   model.ready ??= prepare(await loading) ?? true;
   await write(data);
 }
