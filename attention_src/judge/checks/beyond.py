@@ -4,7 +4,7 @@ Each check takes a `Trier` that knows how the function is called, and adds what 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,10 @@ from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, same, see_some
 from attention_src.judge.checks.tiles import tile_mistake
 
+VIEWS: dict[str, Callable] = {  # the same numbers, in another order in memory
+    "numpy": np.asfortranarray,
+    "torch": lambda x: x.transpose(0, -1).contiguous().transpose(0, -1) if x.ndim else x,
+}
 LENGTHS = [(1, 1), (1, 6), (6, 1), (4, 4), (8, 8), (13, 13), (130, 130)]  # queries and keys
 ASKED = r"(output|return|need)_(\w*_)?(weights|attentions?|attn|scores)"
 
@@ -26,6 +30,15 @@ def _hows(t: Trier, seed: int) -> Iterator[tuple[How, Any]]:
     yield t.how, True
     if t.masked:
         yield t.masked, see_some(t.masked, seed)
+
+
+def the_same_twice(t: Trier) -> None:
+    """What it gave at first it gives again, after other arrays and masks."""
+    for how in filter(None, (t.masked, t.how)):
+        arrays, see, before = t.answer(how, 0, how is t.masked)
+        if not same(t.run(how, arrays, see), before, nan=True):
+            return t.draft.add("not the same twice")
+    return None
 
 
 def corner(t: Trier) -> None:
@@ -95,6 +108,19 @@ def nothing_to_see(t: Trier) -> None:
         t.draft.add("NaN in an empty row" if nan else "an empty row sees all")
 
 
+def hidden_nan(t: Trier) -> None:
+    """What a NaN does in keys and values that nobody may see: a choice, so it is only told."""
+    if t.masked and t.right is attend and not t.callee.tied:
+        see = np.array(see_some(t.masked, 3))
+        see[..., -1], see[..., 0] = False, True
+        arrays = t.draw(t.masked.sizes, 3)
+        arrays["k"][:, :, -1] = arrays["v"][:, :, -1] = np.nan
+        if trial := t.run(t.masked, arrays, see):
+            hidden = np.isfinite(trial.o).all()
+            said = "stays hidden" if hidden else "spreads (0·NaN)"
+            t.draft.convention["NaN behind a mask"] = said
+
+
 def large_scores(t: Trier) -> None:
     """Scores of 10^4 and rows far apart: one's are all high, the next one's all low."""
     for how, see in _hows(t, 5):
@@ -118,6 +144,16 @@ def side_effects(t: Trier) -> None:
             names = " and ".join(t.callee.names[r] for r in sorted(trial.changed))
             return t.draft.add("in-place change", names)
     return None
+
+
+def strides(t: Trier) -> None:
+    """Arrays that are views, as a transposed projection is."""
+    if view := VIEWS.get(t.how.framework[0]):
+        trial, right = t.case(t.how, cast=view)
+        if trial is None:
+            t.draft.add("needs contiguous arrays", t.last)
+        elif right is not None and not same(trial, right):
+            t.draft.add("ignores strides")
 
 
 def lengths(t: Trier) -> None:
@@ -144,5 +180,5 @@ def lengths(t: Trier) -> None:
     t.band = by_itself
 
 
-CHECKS = [corner, other_axis, weights, asked_for_weights, nothing_to_see]
-CHECKS += [large_scores, side_effects, lengths]
+CHECKS = [the_same_twice, corner, other_axis, weights, asked_for_weights, nothing_to_see]
+CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths]

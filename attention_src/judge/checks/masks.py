@@ -131,6 +131,11 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
         return t.draft.add("mask without effect" if idle else "mask not used", name)
     if _by_a_mistake(t, ran):
         return None
+    for t.band in CAUSAL if by_itself == ALL else ():
+        if any(map(ignored, ran)):
+            t.draft.add("mask only as a switch", name, t.band.name)
+            t.band = by_itself
+            return None
     t.band = ALL
     lost = by_itself != ALL and any(t.fits(how, masked=True) for how in ran)
     t.band = by_itself

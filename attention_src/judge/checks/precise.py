@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -10,29 +11,36 @@ import numpy as np
 from attention_src.judge.calls.frameworks import first, said
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How
+from attention_src.judge.calls.ways import How, see_some
 
-MOST = 8  # roundings that are usual
+PLAIN: dict[str, Callable] = {
+    "numpy": attend,
+    "torch": lambda q, k, v, see: sys.modules["torch"].nn.functional.scaled_dot_product_attention(
+        q, k, v, see, enable_gqa=True
+    ),
+}
 DTYPES = [("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
 
 
 def precision(t: Trier) -> None:
-    """In fewer bits it is off by a few roundings of the largest number, not by many."""
+    """In fewer bits: at most twice the error of a plain implementation, and the rounding."""
     name, to, back = t.how.framework
     if t.right is not attend or name not in ("torch", "numpy"):
         return
-    arrays = t.draw(t.how.sizes | {"q": 33, "k": 33})
+    arrays, plain = t.draw(t.how.sizes | {"q": 33, "k": 33}), PLAIN[name]
     for dtype, eps in DTYPES[: 2 if name == "numpy" else 3]:
         cast = _caster(name, dtype)
-        low = {r: np.asarray(back(cast(to(x))), float) for r, x in arrays.items()}
-        truth: Any = t.expected(low)
+        low = {r: cast(to(x)) for r, x in arrays.items()}
+        truth: Any = t.expected({r: np.asarray(back(x), float) for r, x in low.items()})
         trial, _ = t.case(t.how, cast=cast, q=33, k=33)
         if trial is None:
             t.draft.add("not in this dtype", dtype, t.last)
             continue
-        off, rounding = np.abs(trial.o - truth).max(), eps * np.abs(truth).max()
-        if not off <= MOST * rounding:
-            t.draft.add("coarse in this dtype", dtype, off, rounding)
+        made = truth if t.own else back(plain(*low.values(), to(t.band.seen(33, 33))))
+        off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, made))
+        rounding = (4 if t.own else 1) * eps * np.abs(truth).max()
+        if not off <= 2 * usual + rounding:
+            t.draft.add("coarse in this dtype", dtype, off, usual + rounding)
 
 
 def _caster(name: str, dtype: str) -> Callable:
@@ -42,9 +50,13 @@ def _caster(name: str, dtype: str) -> Callable:
     return lambda x: x.to(wanted) if x.is_floating_point() else x
 
 
+def _has_gradients(t: Trier) -> bool:
+    return t.how.framework[0] == "torch" and t.right is attend and not t.callee.tied
+
+
 def gradients(t: Trier) -> None:
     """Backward against differences of the output, in float64; causal too if it can be."""
-    if t.how.framework[0] != "torch" or t.right is not attend or t.callee.tied:
+    if not _has_gradients(t):
         return
     trial, right = t.case(t.how)
     rough = trial is None or right is None or np.abs(trial.o - right).max() > 1e-9
@@ -71,4 +83,21 @@ def _gradient_is_right(t: Trier, how: How, r: str, off: float) -> bool:
     )
 
 
-CHECKS = [precision, gradients]
+def masked_gradients(t: Trier) -> None:
+    """Behind a mask, and where a query sees nothing, gradients are numbers if the answer is."""
+    for empty in (False, True) if t.masked and _has_gradients(t) else ():
+        how: Any = t.masked
+        see = np.array(see_some(how, 6))
+        see[:, :, 1] &= not (empty and "q" in how.mask[0])
+        given = t.given(how, t.draw(how.sizes, 6), see)
+        inputs = [given[r].requires_grad_() for r in "qkv"]
+        with suppress(Exception):
+            y = first(t.callee(**given, **how.extra))
+            y.sum().backward()
+            found = [x.grad.isfinite().all() for x in inputs if x.grad is not None]
+            if y.isfinite().all() and not all(found):
+                return t.draft.add("NaN in a gradient")
+    return None
+
+
+CHECKS = [precision, gradients, masked_gradients]

@@ -4,7 +4,7 @@ The hooks of `layers` pass the projections by; here it runs as it is.
 """
 
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import product
 from typing import Any
 
@@ -15,7 +15,10 @@ from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.frameworks import first
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ARRAYS, same
+from attention_src.judge.calls.ways import ARRAYS, How, same
+
+# A projection by its plain name: another, as k_cross, may be for what was not asked here.
+PROJECTION = r"((w|to|fc|lin\w*|proj\w*) )*(w?[qkv]|query|queries|keys?|values?)( (lin|proj)\w*)*"
 
 
 def of_modules(t: Trier) -> None:
@@ -23,20 +26,32 @@ def of_modules(t: Trier) -> None:
     layer = t.callee
     if not isinstance(layer, Layer):
         return
-    lead = [t.how.sizes[a] for a in t.how.layout.partition("(")[0].replace("n", "k")]
-    xs = [_random(layer, lead, seed) for seed in range(3)]
+    xs = _inputs_for(layer, t.how)
     try:
         seen, y = _watched(layer, xs)
     except Exception:  # it ran with our numbers, and does not with its own
         return
-    if layer.last is None and y.requires_grad:
-        _unused(t, layer, y)
+    _unused(t, layer, y)
     if layer.cross:
-        _inputs(t, layer, xs, seen)
+        _fed(t, layer, xs, seen)
     if layer.last is None and layer.parts and t.how.sizes["H"] > 1 and not t.draft.keys():
         t.draft.add("no output projection")
     if not layer.cross and "n" in t.how.layout and y.shape[:-1] == xs[0].shape[:-1]:
         _whole(t, layer, xs[0], y)
+
+
+def unused(t: Trier, how: How) -> bool:
+    """Whether a layer whose core is not right has projections that do nothing; adds them."""
+    layer = t.callee
+    if isinstance(layer, Layer):
+        with suppress(Exception):
+            _unused(t, layer, _watched(layer, _inputs_for(layer, how))[1])
+    return bool(t.draft.keys())
+
+
+def _inputs_for(layer: Layer, how: How) -> list:
+    lead = [how.sizes[a] for a in how.layout.partition("(")[0].replace("n", "k")]
+    return [_random(layer, lead, seed) for seed in range(3)]
 
 
 def _random(layer: Layer, lead: list[int], seed: int) -> Any:
@@ -57,17 +72,21 @@ def _watched(layer: Layer, xs: list) -> tuple[dict[Any, tuple], Any]:
 
 def _unused(t: Trier, layer: Layer, y: Any) -> None:
     """Modules that were made and do nothing: no gradient reaches their weights."""
+    if not y.requires_grad:
+        return
     layer.f.zero_grad()
     y.pow(2).sum().backward()
     idle = [m for m in layer.linear if m.weight.grad is None or not m.weight.grad.any()]
     for m in (m for m in idle if m not in layer.natural):
         name = layer.module_names.get(m, "a projection")
         words = name.lower().replace("_", " ").replace(".", " ")
-        if re.search(r"out|proj|\bw?o\b|fc", words):
+        if re.fullmatch(PROJECTION, words):
+            t.draft.add("a projection not used", name)
+        elif layer.last is None and re.search(r"out|proj|\bw?o\b|fc", words):
             t.draft.add("W_O not used", name)
 
 
-def _inputs(t: Trier, layer: Layer, xs: list, seen: dict) -> None:
+def _fed(t: Trier, layer: Layer, xs: list, seen: dict) -> None:
     """Queries are made of the first input, keys and values of the others."""
     given = dict(zip("qkv", xs, strict=True))
     for part, m in ((part, m) for part, modules in layer.parts.items() for m in modules):
@@ -94,10 +113,15 @@ def _whole(t: Trier, layer: Layer, x: Any, y: Any) -> None:
         if not near(changed(batch, 1), y.narrow(batch, 0, 1)):
             t.draft.add("other mixing")
     if t.band == ALL or t.band.ahead != 0:
-        return
+        return None
     begins = y.narrow(axis, 0, n // 2)
     if not near(changed(axis, n // 2), begins):
-        t.draft.add("other leak", n // 2 - 1)
+        return t.draft.add("other leak", n // 2 - 1)
+    with suppress(Exception):  # a layer for texts of one length
+        alone = first(layer.forward([x.narrow(axis, 0, n // 2)], {}))
+        if not near(alone, begins):
+            t.draft.add("a cut text differs", n // 2)
+    return None
 
 
 def of_arguments(t: Trier) -> None:

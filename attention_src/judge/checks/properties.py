@@ -1,5 +1,6 @@
 """What can be said of a function whose numbers nothing explains: what mixes that should not."""
 
+import random
 import sys
 from typing import Any
 
@@ -21,13 +22,22 @@ def not_the_same_twice(t: Trier, how: How) -> str:
 
     Returns: why it cannot be judged, if it makes new weights in each call
     """
+    before = _drawn()
     one, made = _makes_weights(lambda: t.case(how)[0])
-    two = t.case(how)[0]
+    drawn, two = _drawn() != before, t.case(how)[0]
     if one and two and same(one, two, 1e-12, nan=True):
         return ""
     if not made:
-        t.draft.add("random")
+        t.draft.add("random" if drawn else "not the same twice")
     return MADE * made
+
+
+def _drawn() -> tuple:
+    """Where the generators stand that everyone shares: a call that draws from one moves it."""
+    _, numbers, place, *_ = np.random.get_state()
+    torch: Any = sys.modules.get("torch")
+    ours = torch.get_rng_state().tolist() if torch else []
+    return random.getstate(), numbers.tobytes(), place, ours  # type: ignore[union-attr]
 
 
 def _makes_weights(call: Any) -> tuple[Any, bool]:

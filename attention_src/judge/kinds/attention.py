@@ -76,19 +76,16 @@ def _likelier(ran: How, how: How) -> bool:
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
     t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
-    if t.draft.why or (lucky and _by_width(t, ran, lucky)):
+    if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
         return
-    if t.draft.keys() or _in_band(t, ran) or _mistaken(t, ran[:FEW]):
+    if _in_band(t, ran) or _mistaken(t, ran[:FEW]):
         return
     if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
     if _mistaken(t, ran[FEW:]):
         return
     if lucky:
-        inside = in_words(placed(ran[0].layout, t.out_axes))
-        t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
-        how, t.band = lucky
-        _taken(t, how)
+        _by_luck(t, ran[0], *lucky)
     elif t.kind != "tiled" or not (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
         _without_a_cause(t, ran[0])
 
@@ -101,25 +98,36 @@ def _without_a_cause(t: Trier, how: How) -> None:
         t.draft.why = (
             f"It gives other numbers, but nobody can guess the arguments {names}: pass values."
         )
-    elif not properties.explain(t, how):
+    elif not (projections.unused(t, how) or properties.explain(t, how)):
         trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
 
 
-def _by_width(t: Trier, ran: list[How], lucky: tuple[How, Band]) -> bool:
-    """Whether it divides by √d_v, which is right where values are as wide as keys."""
-    m = next((m for m in t.mistakes if "values' width" in m.name), None)
-    how, band = lucky
+def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
+    """Whether it is fragile: it divides by √d_v, or is right for every matrix [n, d].
+
+    Nobody may have meant the latter for arrays of more axes.
+    """
+    matrices = how.layout == "nd" and not any(x.layout == "nd" for x in ran)
     alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
-    for t.band, wrong in product((band, *BANDS), alike if m else ()):
-        if m and t.fits(wrong, m.lines):
-            says = f"{m.message} It is right only where d_v = d."
+    known = [m for m in t.mistakes if matrices or "values' width" in m.name]
+    for t.band, wrong, m in product((band, *BANDS), ran[:FEW] if matrices else alike, known):
+        if t.fits(wrong, m.lines):
+            says = f"{m.message} It is right only {'as [n, d]' if matrices else 'where d_v = d'}."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
             t.band = band
             return _taken(t, how)
     t.band = ALL
-    return False
+    return matrices and _by_luck(t, ran[0], how, band)
+
+
+def _by_luck(t: Trier, wrong: How, how: How, band: Band) -> bool:
+    """It is right as it was taken, and wrong as it is likelier meant."""
+    inside = in_words(placed(wrong.layout, t.out_axes))
+    t.draft.add("right by luck", inside, wrong.sizes["q"], wrong.sizes["k"])
+    t.band = band
+    return _taken(t, how)
 
 
 def _mistaken(t: Trier, ran: list[How]) -> bool:
