@@ -29,13 +29,14 @@ def test_the_first_mutant_of_a_style_is_refused_and_named(function):
 
 
 @pytest.mark.slow
-def test_mutants_are_refused_and_their_cause_is_named():
-    verdicts = [judged(mutant) for mutant in spoiled.mutants()[::2]]  # all take twice as long
-    assert len(verdicts) >= 150
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.weekly)])
+def test_mutants_are_refused_and_their_cause_is_named(every):
+    verdicts = [judged(mutant) for mutant in spoiled.mutants()[::every]]
+    spread = 0 if every == 1 else 2 / len(verdicts)  # a few are no even share
     refused, others = share(verdicts, lambda v: v.refused)
-    assert refused >= REFUSED, others
+    assert refused >= REFUSED - spread, others
     named, others = share(verdicts, lambda v: v.named)
-    assert named >= NAMED, others
+    assert named >= NAMED - spread, others
 
 
 @pytest.mark.slow
