@@ -34,10 +34,10 @@ def not_the_same_twice(t: Trier, how: How) -> str:
 
 def _drawn() -> tuple:
     """Where the generators stand that everyone shares: a call that draws from one moves it."""
-    _, numbers, place, *_ = np.random.get_state()
     torch: Any = sys.modules.get("torch")
+    state: Any = np.random.get_state()
     ours = torch.get_rng_state().tolist() if torch else []
-    return random.getstate(), numbers.tobytes(), place, ours  # type: ignore[union-attr]
+    return random.getstate(), state[1].tolist(), state[2], ours
 
 
 def _makes_weights(call: Any) -> tuple[Any, bool]:

@@ -1,5 +1,7 @@
 """What is wrong with tiles that are not joined rightly, and whether they save memory."""
 
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -45,6 +47,19 @@ def right_in_one_tile(t: Trier, ran: list[How]) -> bool:
     return False
 
 
+def _peak(framework: str, call: Callable) -> int:
+    """The most bytes that a call holds; torch's own, which take seconds at first, only if needed."""
+    if "torch" in framework:
+        warm_up()
+        return with_peak(call)[1]
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def memory(t: Trier) -> None:
     """Tiles never hold the whole table of n_q × n_k scores."""
     known = t.callee.given
@@ -55,9 +70,8 @@ def memory(t: Trier) -> None:
     sizes = t.how.sizes | {"B": 1, "H": 1, "G": 1, "q": n, "k": n, "d": 4, "e": 4}
     how, t.callee.given = replace(t.how, sizes=sizes), known | blocks
     given = t.given(how, t.draw(sizes))
-    warm_up()
     try:
-        peak = with_peak(lambda: t.callee(**given, **how.extra))[1]
+        peak = _peak(how.framework[0], lambda: t.callee(**given, **how.extra))
     except Exception:
         return
     finally:
