@@ -87,6 +87,9 @@ def test_a_fused_projection_in_any_order():
     assert report.verdict == "right" and "hides the future" in report.convention["by itself"]
     leaking = CAUSAL.replace("B, n, D = x.shape", "B, n, D = x.shape; x = x - x.mean(1, True)")
     assert judge_source(leaking).cause == "other leak"
+
+
+def test_the_first_tokens_alone_give_what_they_give_in_a_longer_text():
     of_all = CAUSAL.replace("B, n, D = x.shape", "B, n, D = x.shape; x = x * n")
     assert judge_source(of_all).cause == "a cut text differs"
 

@@ -48,7 +48,7 @@ def right_in_one_tile(t: Trier, ran: list[How]) -> bool:
 
 
 def _peak(framework: str, call: Callable) -> int:
-    """The most bytes that a call holds; torch's own, which take seconds at first, only if needed."""
+    """The most bytes that a call holds; torch is watched, which takes seconds at first, if used."""
     if "torch" in framework:
         warm_up()
         return with_peak(call)[1]
