@@ -14,7 +14,7 @@ def typed_modules():
     """All of attention_src but its kernels, compiled loops, exercises and judge.
 
     Triton reads the kernels' source, numba the loops' bytecode, and a wrapper has neither. The
-    exercises' annotations name no shapes, so mypy sees all that they say; and a check calls small
+    others' annotations name no shapes, so mypy sees all that they say; and a check calls small
     functions a thousand times.
     """
     package = Path(__file__).parents[1] / "attention_src"

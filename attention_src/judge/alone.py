@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_src.judge.judging import KINDS, check_choice
-from attention_src.judge.report import Draft
-from attention_src.judge.source import judge_source
+from attention_src.judge.source import _not_judged, judge_source
 
 
 def judge_alone(
@@ -35,16 +34,14 @@ def judge_alone(
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds)
         except subprocess.TimeoutExpired:
-            return _not_judged(name, kind, f"It had not ended after {seconds:g} seconds.")
+            why = f"It had not ended after {seconds:g} seconds."
+        else:
+            said = done.stderr.decode(errors="replace").strip().split("\n")[-1][:200]
+            short = f" Does it need more than {memory:g} GiB of memory?" * (done.returncode < 0)
+            why = f"It ended Python. {said}{short}"
         if answer.is_file():
             return json.loads(answer.read_text(encoding="utf-8"))
-        said = done.stderr.decode(errors="replace").strip().split("\n")[-1][:200]
-        short = f" Does it need more than {memory:g} GiB of memory?" * (done.returncode < 0)
-        return _not_judged(name, kind, f"It ended Python. {said}{short}")
-
-
-def _not_judged(name: str, kind: str | None, why: str) -> dict[str, Any]:
-    return json.loads(Draft(name or "your code", kind or "attention", why=why).finish(0).to_json())
+    return json.loads(_not_judged(name, kind, why).to_json())
 
 
 def _limit(gib: float) -> None:

@@ -3,13 +3,12 @@
 import contextlib
 import inspect
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError, within
-from attention_src.exercises.engine.running import _Beginning
+from attention_src.exercises.engine.running import _Beginning, _quiet
 from attention_src.judge.calls.ways import FORMATS
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.kinds.cache import cache as judge_cache
@@ -62,10 +61,8 @@ def judge(
     draft = Draft(getattr(f, "__name__", type(f).__name__), kind)
     begun = time.perf_counter()
     try:
-        with quiet():
+        with _quiet(_Beginning()):
             within(SECONDS, lambda: JUDGES.get(kind, attention)(f, draft, asked))
-    except KeyboardInterrupt:
-        raise
     except TooSlowError as late:
         draft.why = f"A call had not ended after {late}. Does a loop never stop?"
     except SystemExit:
@@ -89,16 +86,6 @@ def assert_right(f: Any, kind: str = "attention", sturdy: bool = False, **option
     report = judge(f, kind, **options)
     if report.exit_code or (sturdy and report.verdict == "fragile"):
         raise AssertionError(f"\n{report}")
-
-
-@contextlib.contextmanager
-def quiet():  # type: ignore[no-untyped-def]
-    """Let warnings and what foreign code prints not show."""
-    printed = _Beginning()
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            yield
 
 
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
@@ -125,7 +112,7 @@ def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
     known_names = _arguments(f)
     for name in asked["given"]:
-        if known_names and name not in known_names and not (kind == "cache" or asked["cache"]):
+        if known_names and name not in known_names and kind != "cache":
             raise ValueError(f"{name} is an argument neither of judge nor of f")
     layout, scale = asked["layout"], asked["scale"]
     if layout is not None and not (isinstance(layout, str) and set(layout) <= set("BHndqk()")):
@@ -135,16 +122,12 @@ def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
 
 
 def _arguments(f: Any) -> set[str]:
-    """The names that f or its __init__ takes; none if it takes any."""
+    """The names that f and its `forward` take; none if it takes any, or if nobody knows."""
     found: set[str] = set()
-    inner = [getattr(f, "forward", None)]
-    if not inspect.isroutine(f) and not inspect.isclass(f):
-        inner = inner if inner[0] else [type(f).__call__]
-    for g in (f, *inner):
+    for g in (f, getattr(f, "forward", f)):
         with contextlib.suppress(TypeError, ValueError):
-            several = inspect.signature(g).parameters.values()  # type: ignore[arg-type]
-            module = g is f and inner[0] is not None and not inspect.isclass(f)
-            if not module and any(p.kind is p.VAR_KEYWORD for p in several):
+            several = inspect.signature(g).parameters.values()
+            if any(p.kind is p.VAR_KEYWORD for p in several):
                 return set()
             found |= {p.name for p in several}
     return found

@@ -6,8 +6,9 @@ import re
 import traceback
 from typing import Any
 
+from attention_src.exercises.engine.running import _Beginning, _quiet
 from attention_src.judge.calls.calling import role
-from attention_src.judge.judging import KINDS, check_choice, judge, quiet
+from attention_src.judge.judging import KINDS, check_choice, judge
 from attention_src.judge.report import Draft, Report
 
 FILE = "<your code>"
@@ -39,17 +40,14 @@ def judge_source(text: str, name: str | None = None, kind: str | None = None) ->
     space: dict[str, Any] = {"__name__": "your_code", "__file__": FILE}
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     try:
-        with quiet():
+        with _quiet(_Beginning()):
             exec(compile(text, FILE, "exec"), space)
         name = name or _pick(space)
-        f = space[name]
-    except KeyError:
-        return _not_judged(name, kind, f"There is no {name} in it.")
-    except ValueError as error:
-        return _not_judged(name, kind, _where(error))
     except (Exception, SystemExit) as error:
         return _not_judged(name, kind, _where(error))
-    return judge(f, kind or guess(name, f))
+    if name not in space:
+        return _not_judged(name, kind, f"There is no {name} in it.")
+    return judge(space[name], kind or guess(name, space[name]))
 
 
 def guess(name: str, f: Any) -> str:
@@ -79,9 +77,8 @@ def _pick(space: dict[str, Any]) -> str:
     public = [n for n in made if callable(space[n]) and not n.startswith("_")] or made
     if not public:
         raise ValueError("There is no function and no class in it.")
-    telling = [n for n in public if any(re.search(p, n.lower()) for p in GUESSES.values())]
     for kind in ("multihead", "grouped", "tiled", "attention", *GUESSES):
-        for n in reversed(telling):
+        for n in reversed(public):
             if re.search(GUESSES[kind], n.lower()):
                 return n
     if len(public) > 1:
@@ -101,5 +98,5 @@ def _where(error: BaseException) -> str:
 
 
 def _not_judged(name: str | None, kind: str | None, why: str) -> Report:
-    draft = Draft(name or "your code", kind or "attention", why=why)
-    return draft.finish(0.0)
+    """A report of what could not be judged."""
+    return Draft(name or "your code", kind or "attention", why=why).finish(0.0)

@@ -124,3 +124,111 @@ def test_what_is_right_where_values_are_as_wide_as_keys_is_fragile():
 
     report = judge(f)
     assert report.verdict == "fragile" and report.findings[0].key == "√ of the values' width"
+
+
+def by_order(q, k, v):
+    q, k, v = (np.reshape(x.ravel("K"), x.shape) for x in (q, k, v))  # as it lies in memory
+    return softmax(scores(q, k)) @ v
+
+
+def by_view(q, k, v):
+    p = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+    return p @ v.view(-1).view(v.shape)
+
+
+VIEWS = {"ignores strides": (by_order, "wrong"), "needs contiguous arrays": (by_view, "fragile")}
+
+
+@pytest.mark.parametrize("key", VIEWS)
+def test_views(key):
+    f, verdict = VIEWS[key]
+    report = judge(f)
+    assert (report.verdict, report.findings[0].key) == (verdict, key), report
+
+
+def test_what_a_nan_behind_a_mask_does_is_told():
+    def f(q, k, v, mask=None, clean=lambda v: v):
+        s = scores(q, k)
+        return softmax(s if mask is None else np.where(mask, s, -1e30)) @ clean(v)
+
+    told = judge(f).convention["NaN behind a mask"]
+    assert told.startswith("spreads")
+    report = judge(lambda q, k, v, mask=None: f(q, k, v, mask, np.nan_to_num))
+    assert report.convention["NaN behind a mask"] == "stays hidden" and report.exit_code == 0
+
+
+class KeepsItsMask:
+    mask = None
+
+    def __call__(self, q, k, v, mask=None):
+        s = scores(q, k)
+        self.mask = mask if mask is not None else self.mask
+        fits = self.mask is not None and self.mask.shape[-2:] == s.shape[-2:]
+        return softmax(np.where(self.mask, s, -1e30) if fits else s) @ v
+
+
+class Counts:
+    calls = 0
+
+    def __call__(self, q, k, v):
+        self.calls += 1
+        return softmax(scores(q, k) * (1 + self.calls / 100)) @ v
+
+
+@pytest.mark.parametrize("keeper", [KeepsItsMask, Counts])
+def test_what_is_kept_between_calls(keeper):
+    assert judge(keeper()).cause == "not the same twice"
+
+
+def test_dropout_in_training_mode():
+    drop = nn.Dropout(0.1)
+    f = lambda q, k, v: drop((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)) @ v  # noqa: E731
+    assert judge(f).cause == "random"
+    drop.eval()
+    assert judge(f).verdict == "right"
+
+
+@pytest.mark.parametrize("lowest", [-torch.inf, -1e30])
+def test_a_gradient_where_a_query_sees_nothing(lowest):
+    def f(q, k, v, mask=None):
+        s = q @ k.mT / q.shape[-1] ** 0.5
+        return (s if mask is None else s + mask.clamp(min=lowest)).softmax(-1).nan_to_num() @ v
+
+    keys = [finding.key for finding in judge(f).findings]
+    assert keys == ["NaN in a gradient" if lowest == -torch.inf else "an empty row sees all"]
+
+
+def test_a_mask_that_only_turns_the_causal_one_on():
+    def f(q, k, v, mask=None):
+        s = scores(q, k)
+        past = np.tri(*s.shape[-2:], s.shape[-1] - s.shape[-2], dtype=bool)
+        return softmax(s if mask is None else np.where(past, s, -np.inf)) @ v
+
+    assert judge(f).cause == "mask only as a switch"
+
+
+@pytest.mark.parametrize("above", [0, 16])
+def test_fewer_bits_than_a_plain_one_would_lose(above):
+    f = lambda q, k, v: (q @ k.mT / q.shape[-1] ** 0.5 + above).softmax(-1) @ v  # noqa: E731
+    assert {x.key for x in judge(f).findings} == ({"coarse in this dtype"} if above else set())
+
+
+FEWER_AXES = {
+    "softmax over the heads": lambda q, k, v: softmax_of_rows(scores(q, k)) @ v,
+    "√ of the number of heads": lambda q, k, v: (
+        softmax(q @ k.swapaxes(-1, -2) / q.shape[1] ** 0.5) @ v
+    ),
+    "right by luck": lambda q, k, v: softmax(scores(q, k)) @ v / (1 if q.ndim == 2 else 2),
+}
+
+
+def softmax_of_rows(s):
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("key", FEWER_AXES)
+def test_what_is_right_for_matrices_is_never_wrong(key):
+    report = judge(FEWER_AXES[key])
+    assert report.verdict == "fragile" and report.findings[0].key == key, report
+    assert report.convention["layout"] == "[n, d]"

@@ -44,8 +44,9 @@ def merged(q, k, v):
     return o.transpose(0, 2, 1, 3).reshape(o.shape[0], o.shape[2], -1)
 
 
-def causal(q, k, v):
-    return masked(q, k, v, np.tri(q.shape[-2], k.shape[-2], k.shape[-2] - q.shape[-2], dtype=bool))
+def causal(q, k, v, ahead=0):
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    return masked(q, k, v, np.tri(n_q, n_k, n_k - n_q + ahead, dtype=bool))
 
 
 @pytest.mark.parametrize("f", [plain, masked, hiding, added, heads_third, merged, causal])
@@ -66,7 +67,7 @@ WRONG = {
     "softmax over the queries": "return softmax(k @ q.swapaxes(-1, -2) / 2).swapaxes(-1, -2) @ v",
     "keys and values exchanged": "return softmax(scores(q, v)) @ k",
     "softmax twice": "return softmax(softmax(scores(q, k))) @ v",
-    "one key ahead": "return masked(q, k, v, np.tri(q.shape[-2], k.shape[-2], 3, dtype=bool))",
+    "one key ahead": "return causal(q, k, v, ahead=1)",
     "texts mix": "s = scores(q, k)\n    return softmax(s + s.mean(0)) @ v",
     "scale": "return softmax(0.7 * q @ k.swapaxes(-1, -2)) @ v",
 }

@@ -35,6 +35,7 @@ CASES = {
     "queries for keys": ("self.W_k(key)", "self.W_q(key)"),
     "heads joined without turning": (".transpose(1, 2).reshape(B, n, D)", ".reshape(B, n, D)"),
     "√ of the model's width": ("sqrt(self.d)", "sqrt(D)"),
+    "a projection not used": ("self.W_v(value)", "value"),
     "random": ("s.softmax(-1)", "nn.functional.dropout(s.softmax(-1), 0.1)"),
 }
 
@@ -86,6 +87,18 @@ def test_a_fused_projection_in_any_order():
     assert report.verdict == "right" and "hides the future" in report.convention["by itself"]
     leaking = CAUSAL.replace("B, n, D = x.shape", "B, n, D = x.shape; x = x - x.mean(1, True)")
     assert judge_source(leaking).cause == "other leak"
+
+
+def test_the_first_tokens_alone_give_what_they_give_in_a_longer_text():
+    of_all = CAUSAL.replace("B, n, D = x.shape", "B, n, D = x.shape; x = x * n")
+    assert judge_source(of_all).cause == "a cut text differs"
+
+
+def test_a_projection_that_stands_idle_beside_those_in_use():
+    made = "self.W_v = nn.Linear(d_model, d_model)"
+    text = LAYER.replace(made, f"{made}; self.values = nn.Linear(d_model, d_model)")
+    report = judge_source(text.replace("self.W_v(value)", "self.values(value)"))
+    assert report.cause == "a projection not used" and "W_v is made" in str(report)
 
 
 def test_torch_itself_is_right():

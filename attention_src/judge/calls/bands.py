@@ -11,10 +11,7 @@ INF = float("inf")
 class Band(NamedTuple):
     """Query i sees key j if j lies at most `back` before its own place, and `ahead` behind it.
 
-    Args:
-        name: in words, behind "by itself it"
-        ahead, back: how far it sees; -1 = not even its own place
-        first: whether places are counted from the first token; else from the last
+    -1 is not even its own place. Places are counted from the last token, or from the first.
     """
 
     name: str
@@ -37,20 +34,20 @@ CAUSAL = [
     Band("hides the future (the first query sees the first key)", 0, first=True),
 ]
 MISTAKEN = [
-    Band("own key hidden", -1),
-    Band("one key ahead", 1),
-    Band("upside down", INF, 0),
-    Band("future alone", INF, -1),
+    band
+    for first in (False, True)
+    for band in (
+        Band("own key hidden", -1, first=first),
+        Band("one key ahead", 1, first=first),
+        Band("upside down", INF, 0, first),
+        Band("future alone", INF, -1, first),
+    )
 ]
 BANDS = [ALL, *CAUSAL, *MISTAKEN]
 
 
 def window(seen: np.ndarray) -> Band | None:
-    """The band that has this shape, if there is one.
-
-    Args:
-        seen: [n_q, n_k], True where a query sees a key
-    """
+    """The band that is seen, [n_q, n_k], if it is one."""
     if not seen.any(axis=1).all():
         return None
     for first in (False, True):

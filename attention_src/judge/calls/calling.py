@@ -18,8 +18,6 @@ CONFIGS = ("config", "args", "cfg", "conf", "model_args", "params")
 def role(name: str) -> str:
     """What a parameter of this name probably is, as names.txt says; "" if nobody knows."""
     name = name.lower().strip("_")
-    if name == "head_mask":  # weighs heads, and hides no key
-        return ""
     return next((r for r, pattern in ROLES.items() if re.fullmatch(pattern, name)), "")
 
 
@@ -28,11 +26,7 @@ class Config:
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self._sizes = sizes
-
-    @property
-    def sizes_of_axes(self) -> dict[str, int]:
-        """Of heads and their width, under names that say so."""
-        return {"num_heads": self._sizes["H"], "num_kv_heads": self._sizes["G"]}
+        self.sizes_of_axes = {"num_heads": sizes["H"], "num_kv_heads": sizes["G"]}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -41,41 +35,28 @@ class Config:
             return self._sizes["H"] // self._sizes["G"]
         if re.search("window|adjust|rope_scaling|layer_types", name):
             return None
-        if re.search("n_elem|rotary_dim|rope_dim", name):
-            return self._sizes["d"]
         return "eager" if "implementation" in name else constant(name, self._sizes)
 
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
 
-    def get(self, name: str, other: Any = None) -> Any:
-        """As of a dict."""
-        return getattr(self, name) if role(name) else other
+class Rate(float):
+    """No dropout, as a number and as a module."""
+
+    def __call__(self, x: Any) -> Any:
+        return x
 
 
-def constant(name: str, sizes: dict[str, int], annotation: Any = "") -> Any:
-    """A value for an argument that is no array.
-
-    Args:
-        name: of the argument
-        sizes: of the axes, by letter
-        annotation: of the argument
-    """
+def constant(name: str, sizes: dict[str, int]) -> Any:
+    """A value for an argument that is no array, by its name and the sizes of axes."""
     if name.endswith("shape"):  # of a cache
         return (sizes["B"], sizes["G"], sizes["k"], sizes["d"])
     r, n, d = role(name), sizes.get("n", 256), sizes["d"]
-    rate = None if re.search("None|Dropout|Callable", str(annotation)) else 0.0  # or what drops
-    known = {"n": n, "block": n if name == "block_size" else 3, "dropout": rate, "scale": d**-0.5}
-    known |= {"module": Config(sizes), "causal": False, "training": False, "repeats": None}
+    known = {"n": n, "block": n if name == "block_size" else 3, "scale": d**-0.5}
+    known |= {"dropout": Rate(0.0), "causal": False, "training": False, "repeats": None}
     known |= dict.fromkeys("qkvx") | sizes
+    if r == "module" or name in CONFIGS:
+        return Config(sizes)
     if r in known or r in ("mask", "positions") or re.search("device|dtype|cache", name):
         return known.get(r)
-    if name in CONFIGS:
-        return Config(sizes)
-    if name == "window_size":  # flash-attn's: all before, none behind
-        return (-1, 0)
-    if re.search("^ve$|value_emb|softcap|scalar|sinks?$|slopes|lora|latent|adapter", name):
-        return None
     if re.search("bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave", name):
         return 0 if "id" in name else False
     return d**0.5 if name == "temperature" else 1e4 if re.search("base|theta", name) else sizes["D"]
@@ -84,17 +65,19 @@ def constant(name: str, sizes: dict[str, int], annotation: Any = "") -> Any:
 class Callee:
     """A function, a module or a class, called by roles instead of names.
 
-    Args:
-        f: what the person wrote; a class is made into an object with sizes that we choose
-        sizes: of the axes, by letter
-        given: values of arguments, by name, that the person says we should use
+    A class is made into an object with `sizes` that we choose; `given` are values of arguments, by
+    name, that the person says we should use.
     """
 
+    eye: Any = None  # what is passed for matrices
+    direct = False  # whether it takes q, k and v as they are though it is a layer
+    tied = False  # whether q, k and v are one input
+
     def __init__(self, f: Any, sizes: dict[str, int], given: dict[str, Any]) -> None:
-        self.sizes, self.given, self.eye, self.direct, self.tied = sizes, given, None, False, False
+        self.sizes, self.given = sizes, given
         inner = None
         if inspect.isclass(f) and hasattr(f, "apply") and hasattr(f, "backward"):  # torch's
-            inner, made = getattr(f, "forward", None), f
+            inner, made = f.forward, f  # type: ignore[attr-defined]
             f = lambda **a: made.apply(*a.values())  # noqa: E731
         elif inspect.isclass(f):
             f = self._make(f)
@@ -109,31 +92,30 @@ class Callee:
         self.parameters = self.parameters or (parameters(inner) if callable(inner) else [])
         flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
         self.open = bool(flags & inspect.CO_VARKEYWORDS)
+        self._name()
+
+    def _make(self, made: Any) -> Any:
+        """An object of a class, with sizes that we choose."""
+        values = {
+            p.name: self.given.get(p.name, constant(p.name, self.sizes))
+            for p in parameters(made.__init__)[1:]
+            if p.default is p.empty or p.name in self.given or role(p.name) == "H"
+        }
+        return within(SECONDS, lambda: made(**values))
+
+    def _name(self) -> None:
+        """Which argument has which role, and which are masks."""
         self.names: dict[str, str] = {}
         for p in self.parameters:
             number = role(p.name) == "freqs" and isinstance(p.default, int | float)
             self.names.setdefault("" if number else role(p.name), p.name)
         self.masks = [p.name for p in self.parameters if role(p.name) == "mask"]
-        biases = [p.name for p in self.parameters if re.fullmatch("(\\w+_)?bias", p.name.lower())]
         if not self.masks and not self.is_module:
-            self.masks = [p.name for p in self.parameters if p.name in biases and p.default is None]
-        if "attn_mask" in self.masks:  # before key_padding_mask
-            self.masks.sort(key=lambda name: name != "attn_mask")
+            biases = [p for p in self.parameters if re.fullmatch("(\\w+_)?bias", p.name.lower())]
+            self.masks = [p.name for p in biases if p.default is None]
+        self.masks.sort(key=lambda name: name != "attn_mask")  # before key_padding_mask
         if self.masks:
             self.names["mask"] = self.masks[0]
-
-    def _make(self, made: Any) -> Any:
-        """An object of a class, with sizes that we choose."""
-        needed = [
-            p
-            for p in parameters(made.__init__)[1:]
-            if p.default is p.empty or p.name in self.given or role(p.name) == "H"
-        ]
-        values = {
-            p.name: self.given.get(p.name, constant(p.name, self.sizes, p.annotation))
-            for p in needed
-        }
-        return within(SECONDS, lambda: made(**values))
 
     def arrays(self, roles: str) -> None:
         """Take the first parameters for q, k and v, if nothing is called so."""
@@ -155,8 +137,8 @@ class Callee:
             if p.name in self.given:
                 arguments[p.name] = self.given[p.name]
             elif p.name not in arguments and p.default is p.empty:
-                found = constant(p.name, self.sizes, p.annotation)
-                arguments[p.name] = self.eye if role(p.name) == "eye" else found
+                made = self.eye if role(p.name) == "eye" else constant(p.name, self.sizes)
+                arguments[p.name] = made
         ordered = {p.name: arguments[p.name] for p in self.parameters if p.name in arguments}
         more = {"dim": by_role["dim"]} if "dim" in by_role else {}
         first = [p.name for p in self.parameters if p.kind is p.POSITIONAL_ONLY]

@@ -2,23 +2,19 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+
+from attention_src.judge.report import Draft
 
 Array = np.ndarray
 Convert = tuple[str, Callable[[Array], Any], Callable[[Any], Array]]  # name, from NumPy, to NumPy
 
 
 def frameworks(code: Callable | None, only: str | None = "") -> Iterator[Convert]:
-    """What arrays a function may want, likeliest first: what its file imports, then NumPy.
-
-    Args:
-        code: the function
-        only: the name of the one, if it is known
-    Yields: name, how an array is made of NumPy's, and NumPy's of it
-    """
+    """What arrays a function may want, likeliest first: what its file imports, then NumPy."""
     space = getattr(inspect.unwrap(code), "__globals__", {}) if code else {}
     values = list(space.values())
     roots = {str(getattr(x, "__module__", None) or getattr(x, "__name__", "")) for x in values}
@@ -38,6 +34,29 @@ def tensor(x: Array) -> Any:
 def numbers(y: Any) -> Array:
     """A torch tensor's numbers, in float64 if they are floats."""
     return (y.double() if y.is_floating_point() else y).detach().cpu().numpy()
+
+
+def first(y: Any) -> Any:
+    """The answer, where more may be returned beside it."""
+    return y[0] if isinstance(y, tuple | list) else y
+
+
+def said(error: BaseException | None) -> str:
+    """An error in one line, not too long."""
+    return f"{type(error).__name__}: {error!s:.160}"
+
+
+def running(draft: Draft, ways: Iterable[tuple], call: Callable) -> Iterator[tuple[tuple, Any]]:
+    """Each way in which a call runs, and what it gives; if there is none, why not."""
+    ran = False
+    for way in ways:
+        try:
+            y = call(*way)
+        except Exception as error:
+            draft.why = "" if ran else f"It never ran; the last time: {said(error)}"
+            continue
+        ran, draft.why = True, ""
+        yield way, y
 
 
 LIBRARIES: dict[str, tuple[Callable, Callable]] = {

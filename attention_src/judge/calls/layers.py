@@ -6,29 +6,21 @@ is attention. A layer without linear modules gets identities for weights.
 """
 
 import re
+from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.parts import (
-    as_it_came,
-    find_parts,
-    head_sizes,
-    to_identities,
-    to_random,
-    total,
-)
+from attention_src.judge.calls.frameworks import said
+from attention_src.judge.calls.parts import find_parts, head_sizes, to_identities, to_random
 
 OURS = "this layer makes q, k and v of one input"  # said of calls that it cannot take
 PER_HEAD = ["per head q | k | v", "per head and number q | k | v"]
-ORDERS = [
-    "q | k | v",
-    *PER_HEAD,
-    *("v | k | q", "k | q | v", "k | v | q", "q | v | k", "v | q | k"),
-]
-MASKS = [None, (2, 7, 7), (2, 1, 7, 7), (7, 7), (7, 7, 2)]
+ORDERS = ["q | k | v", *PER_HEAD]
+ORDERS += ["v | k | q", "k | q | v", "k | v | q", "q | v | k", "v | q | k"]
+MASKS = [None, (2, 8, 8), (2, 1, 8, 8), (8, 8), (8, 8, 2)]
 PAIRS = ("position_embeddings", "cos_sin", "rope", "freqs_cos_sin")  # of cosines and sines
 OTHERS = ("y", "ctx", "context", "memory", "encoder_output", "enc_out")  # what keys are made of
 
@@ -43,7 +35,7 @@ class Layer(Callee):
 
         self.torch = torch
         errors: list[Exception | None] = []
-        for sizes["n"] in (256, 7):  # the longest text, for who makes a mask of it once and for all
+        for sizes["n"] in (256, 8):  # the longest text, for who makes a mask of it once and for all
             super().__init__(f, sizes, dict(given))
             self.cross = all(r in self.names for r in "qkv")
             self.names.setdefault("x", self.parameters[0].name if self.parameters else "x")
@@ -51,7 +43,8 @@ class Layer(Callee):
             if not errors[-1]:
                 break
         else:
-            raise ValueError(f"It never ran; for example {_said(errors[0])}")
+            raise ValueError(f"It never ran; for example {said(errors[0])}")
+        self.f.double()
         to_random(torch, self.f)
         self.module_names = {m: name for name, m in self.f.named_modules()}
         lower = {m: name.lower().replace("w_", "w") for m, name in self.module_names.items()}
@@ -60,44 +53,37 @@ class Layer(Callee):
 
     def _first_run(self) -> Exception | None:
         """Run it on anything, to see what it calls; what went wrong first if nothing works."""
-        calls: list[tuple[Any, tuple]] = []
-        lead: tuple[int, ...] = ()
-        hook = lambda m, i, o: calls.append((m, tuple(o.shape[len(lead) :])))  # noqa: E731
         linear = [m for m in self.f.modules() if hasattr(m, "weight")]
         linear = [m for m in linear if not re.search("(?i)norm|drop|embed", str(type(m)))]
         self.linear = [m for m in linear if not list(m.children())]
-        hooks = [m.register_forward_hook(hook) for m in self.linear]
         widths = {self.sizes["D"], *(getattr(m, "in_features", 1) for m in linear)}
-        first: Exception | None = None
-        turned = bool({"cos", "sin", "freqs"} & set(self.names)) or any(
+        turned = {"cos", "sin", "freqs"} & {*self.names} or any(
             p.name in PAIRS for p in self.parameters
         )
-        ways = product(
-            sorted(widths, reverse=True),
-            [(2, 7), (7,)],
-            MASKS,
-            (bool, float),
-            range(5 if turned else 1),
-        )
-        for self.sizes["D"], lead, shape, kind, self.turn in ways:
-            mask = {} if shape is None else {"mask": self.torch.from_numpy(np.zeros(shape, kind))}
-            xs = [self.torch.randn(*lead, self.sizes["D"]).double() for _ in "qkv"]
+        ways = product([(2, 8), (8,)], MASKS, (bool, float), range(5 if turned else 1))
+        first: Exception | None = None
+        for self.sizes["D"], way in product(sorted(widths, reverse=True), ways):
             try:
-                calls.clear()
-                self.forward(xs, mask)
-                first = None
-                break
+                self._run_once(*way)
+                return None
             except Exception as error:
                 first = first or error
-        for h in hooks:
-            h.remove()
-        self.f.double()
-        self.natural = dict(calls)
         return first
+
+    def _run_once(self, lead: tuple, shape: tuple | None, kind: type, turn: int) -> None:
+        """Run it on noise; note what each module gives."""
+        self.turn, self.natural = turn, {}
+        mask = {} if shape is None else {"mask": self.torch.from_numpy(np.zeros(shape, kind))}
+        xs = [self.torch.randn(*lead, self.sizes["D"]).double() for _ in "qkv"]
+        note = lambda m, i, o: self.natural.update({m: (*o.shape[len(lead) :],)})  # noqa: E731
+        with ExitStack() as hooks:
+            for m in self.linear:
+                hooks.enter_context(m.register_forward_hook(note))
+            self.forward(xs, mask)
 
     def _find_sizes(self) -> None:
         """Heads and their width, as the module calls them; without projections, identities."""
-        width = {part: total([self.natural[m] for m in ms]) for part, ms in self.parts.items()}
+        width = {p: sum(int(np.prod(self.natural[m])) for m in ms) for p, ms in self.parts.items()}
         if not self.parts:
             self.direct, self.tied = True, not self.cross
             width = dict.fromkeys("qkv", self.sizes["D"])
@@ -112,17 +98,11 @@ class Layer(Callee):
         n, d, torch = x.shape[-2], self.sizes["d"], self.torch
         shapes = [(1, n, d), (n, d), (1, n, 1, d // 2), (1, 1, n, d // 2), (1, 1, 1, 1)]
         ones = torch.ones(shapes[self.turn], dtype=x.dtype)
-        still = {"cos": ones, "sin": 0 * ones}
-        still["freqs"] = torch.ones(n, d // 2, dtype=torch.complex128)
-        return still
+        freqs = torch.ones(n, d // 2, dtype=torch.complex128)
+        return {"cos": ones, "sin": 0 * ones, "freqs": freqs}
 
     def forward(self, xs: list, more: dict[str, Any]) -> Any:
-        """Call it as it is.
-
-        Args:
-            xs: what is passed for q, k and v, or the first of them for x
-            more: by role
-        """
+        """Call it as it is; xs is passed for q, k and v, or the first of them for x."""
         self.f.to(xs[0].dtype)
         if self.cross:
             return super().__call__(**dict(zip("qkv", xs, strict=True)), **more)
@@ -130,11 +110,9 @@ class Layer(Callee):
         more = more | {r: x for r, x in still.items() if r in self.names}
         unnamed = dict.fromkeys(OTHERS, xs[0])
         unnamed |= dict.fromkeys(PAIRS, (still["cos"], still["sin"]))
-        self.given |= {
-            p.name: unnamed[p.name]
-            for p in self.parameters
-            if p.name in unnamed and p.default in (p.empty, None)
-        }
+        for p in self.parameters:
+            if p.name in unnamed and p.default in (p.empty, None):
+                self.given[p.name] = unnamed[p.name]
         return super().__call__(x=xs[0], **more)
 
     def __call__(  # type: ignore[override]
@@ -142,39 +120,43 @@ class Layer(Callee):
     ) -> Any:
         if not self.cross and (q.shape[:-1] != k.shape[:-1] or (self.direct and not q.equal(k))):
             raise ValueError(OURS)
-        values, caught, hooks = {"q": q, "k": k, "v": v}, [], []
-        for part, modules in self.parts.items():
-            letters = [r for r in order.split(" | ") if r in part] if len(part) > 1 else part
-            per_head = order in PER_HEAD and len(part) > 1
-            whole = self._fuse([values[r] for r in (part if per_head else letters)], order)
-            for m, piece in zip(modules, whole.chunk(len(modules), dim=-1), strict=True):
-                hooks.append(m.register_forward_hook(self._giving(m, piece)))
-        if self.last is not None:
-            hooks.append(self.last.register_forward_pre_hook(lambda m, i: caught.append(i[0])))
-        for name, m in self.f.named_modules():
-            if re.search("rope|rotary|norm", name.lower().split(".")[-1]):
-                hooks.append(m.register_forward_hook(as_it_came))
+        caught: list[Any] = []
         zeros = [x.new_zeros(*x.shape[:-1], self.sizes["D"]) for x in (q, k, v)]
-        try:
+        with ExitStack() as hooks:
+            for m, piece in self._pieces({"q": q, "k": k, "v": v}, order):
+                hooks.enter_context(m.register_forward_hook(self._giving(m, piece)))
+            if self.last is not None:
+                catch = lambda m, i: caught.append(i[0])  # noqa: E731
+                hooks.enter_context(self.last.register_forward_pre_hook(catch))
+            for name, m in self.f.named_modules():
+                if re.search("rope|rotary|norm", name.lower().split(".")[-1]):
+                    hooks.enter_context(m.register_forward_hook(_as_it_came))
             out = self.forward([q, k, v] if self.direct else zeros, more)
-        finally:
-            for hook in hooks:
-                hook.remove()
         rest = out[1:] if isinstance(out, tuple | list) else []
         rest = [x for x in rest if self.torch.is_tensor(x)]
         return (caught[-1].reshape(*q.shape[:-1], -1), *rest) if caught else out
+
+    def _pieces(self, values: dict[str, Any], order: str) -> list[tuple[Any, Any]]:
+        """Each projection, and what it should give."""
+        found: list[tuple[Any, Any]] = []
+        for part, modules in self.parts.items():
+            if order in PER_HEAD and len(part) > 1:
+                heads = [values[r].unflatten(-1, (self.sizes["H"], -1)) for r in part]
+                whole = self.torch.stack(heads, dim=-2)
+                whole = (whole if order == PER_HEAD[0] else whole.mT).flatten(-3)
+            else:
+                letters = [r for r in order.split(" | ") if r in part] if len(part) > 1 else part
+                whole = self.torch.cat([values[r] for r in letters], dim=-1)
+            found += zip(modules, whole.chunk(len(modules), dim=-1), strict=True)
+        return found
 
     def _giving(self, m: Any, x: Any) -> Any:
         """A hook that gives x in the place of what m computed."""
         return lambda _, i, o: x.reshape(*x.shape[:-1], *self.natural[m]).to(o.dtype)
 
-    def _fuse(self, pieces: list, order: str) -> Any:
-        """q, k and v as one projection would give them."""
-        if order not in PER_HEAD or len(pieces) == 1:
-            return self.torch.cat(list(pieces), dim=-1)
-        heads = self.torch.stack([x.unflatten(-1, (self.sizes["H"], -1)) for x in pieces], dim=-2)
-        return (heads if order == PER_HEAD[0] else heads.mT).flatten(-3)
 
-
-def _said(error: Exception | None) -> str:
-    return f"{type(error).__name__}: {str(error)[:160]}"
+def _as_it_came(module: Any, inputs: tuple, output: Any) -> Any:
+    """A hook that lets a rotation or a norm do nothing."""
+    both = isinstance(output, tuple) and len(output) == 2 and len(inputs) > 1
+    alike = getattr(output[0] if both else output, "shape", 0) == inputs[0].shape
+    return output if not alike else inputs[:2] if both else inputs[0]

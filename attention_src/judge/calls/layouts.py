@@ -21,14 +21,7 @@ def parts(layout: str) -> list[str]:
 
 
 def encode(x: Array, axes: str, layout: str) -> Array:
-    """Bring an array into a layout; where that lacks an axis, its first entry is taken.
-
-    Args:
-        x: one axis for each letter of axes
-        axes: letters
-        layout: of the result; 1 is an axis of length 1
-    Returns: a new array, contiguous
-    """
+    """A new array, in another layout; where that lacks an axis, its first entry is taken."""
     sizes = dict(zip(axes, x.shape, strict=True)) | {"1": 1}
     for a in axes:
         if a not in layout:
@@ -41,15 +34,10 @@ def encode(x: Array, axes: str, layout: str) -> Array:
 def decode(
     y: Array, axes: str, sizes: Sizes, layout: str, known: str = ""
 ) -> tuple[Array, str] | None:
-    """Find out in which layout an answer came, and bring it into ours.
+    """An answer with our axes, such as "BHqe", and its layout; None if no layout has its shape.
 
-    Args:
-        y: an answer
-        axes: ours, such as "BHqe"
-        sizes: of each axis
-        layout: of the arguments: B or H may be missing in both
-        known: the answer's layout, if it is known already
-    Returns: y with our axes, and its layout; None if no layout has this shape
+    B or H may be missing in `layout`, that of the arguments, and then in the answer; `known` is the
+    answer's, if it is known already.
     """
     absent = [a for a in "BH" if a not in layout]
     here = [a for a in axes if a not in absent]

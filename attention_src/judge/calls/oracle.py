@@ -17,7 +17,7 @@ _TEXT = re.sub("(?m)^#.*\n", "", _TEXT)
 
 
 def attend(q, k, v, visible):
-    d, n_k, group = q.shape[-1], k.shape[-2], q.shape[1] // k.shape[1]  # noqa: F841
+    (n_q, d), n_k, group = q.shape[-2:], k.shape[-2], q.shape[1] // k.shape[1]  # noqa: F841
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     scale = d**-0.5
     s = q @ k.swapaxes(-1, -2) * scale
@@ -46,6 +46,12 @@ def moved(visible, by):  # lengths that are off by one
     return np.arange(visible.shape[-1]) < length
 
 
+def padding(visible):  # what lengths hide
+    if not np.array_equal(moved(visible, 0), visible):
+        raise ValueError("no lengths")
+    return ~visible
+
+
 def other_text(visible, s):  # masks repeated head by head for scores that lie text by text
     B, H = s.shape[:2]
     return np.broadcast_to(visible, s.shape)[np.arange(B * H) % B, 0].reshape(s.shape)
@@ -62,39 +68,25 @@ def joined(o):  # heads [B, H, n, e] joined by a reshape to [B, n, H·e]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A declared mistake.
-
-    Args:
-        name, chapter, message: what is said
-        lines: of the right function, written otherwise
-        of_mask: whether it shows only where something is hidden
-        changes: what statement it changes; two that change the same cannot be made together
-    """
+    """A declared mistake: what is said, and lines of the right function, written otherwise."""
 
     name: str
     chapter: str
     message: str
     lines: tuple[str, ...]
-    of_mask: bool
-    changes: str
+    of_mask: bool  # whether it shows only where something is hidden
 
 
 @functools.cache
 def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
-    """The declared mistakes of a right function, likeliest first.
-
-    Args:
-        right: attend or softmax
-        width: of all heads together, if it is known
-    """
+    """The declared mistakes of attend or softmax, likeliest first; width is that of all heads."""
     of_both, of_attend, of_softmax = _TEXT.replace("WIDTH", str(width)).split("----\n")
     found = []
     for name, f, message in variants(right, of_both + (of_attend, of_softmax)[right is softmax]):
         name, _, chapter = name.rstrip("]").partition(" [")
         lines: tuple[str, ...] = tuple(f.lines)  # type: ignore[attr-defined]
         of_mask = any("visible" in line or "np.where" in line[:15] for line in lines)
-        changes = re.split(r"[=+]|(?<=return)", lines[0])[0]
-        found.append(Mistake(name, chapter, message, lines, of_mask, changes))
+        found.append(Mistake(name, chapter, message, lines, of_mask))
     return found
 
 

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import numpy as np
-
 from attention_src.judge.calls.calling import Config, role
 
 WORD = r"w?([qkv])(s|lin|uery|ueries|ey|eys|alue|alues)?"  # in the name of a projection
@@ -12,11 +10,8 @@ FUSED = "qkv|kqv|c_attn|in_proj|query_key|kv(?!_)"
 
 
 def find_parts(names: dict[Any, str], modules: list) -> tuple[dict[str, list], Any]:
-    """By their names, or else by the order in which they run.
+    """By their names, or else by the order in which they run, as `modules` are given.
 
-    Args:
-        names: of all modules
-        modules: those that compute with weights, in the order in which they ran
     Returns: modules for "q", "k", "v", or for several at once, as "qkv"; and the last projection
     """
     parts: dict[str, list[Any]] = {}
@@ -37,10 +32,7 @@ def find_parts(names: dict[Any, str], modules: list) -> tuple[dict[str, list], A
 def head_sizes(layer: Any, width: dict[str, int], many: int) -> list[dict[str, int]]:
     """Heads of queries (H) and keys (G) and their width d, likeliest first.
 
-    Args:
-        layer: the module
-        width: of what each part gives
-        many: how many modules make queries
+    `width` is that of what each part gives, `many` tells how many modules make queries.
     """
     known: dict[str, int] = {}
     for holder in filter(None, (layer, getattr(layer, "config", None))):
@@ -70,8 +62,6 @@ def to_identities(torch: Any, layer: Any, D: int) -> None:
     with torch.no_grad():
         for p in layer.parameters():
             eye = torch.eye(p.shape[-1]).repeat(p.shape[0], 1)[: p.shape[0]]
-            if p.ndim == 3 and p.shape[1] == D:
-                eye = torch.eye(D).reshape(D, p.shape[0], -1).transpose(0, 1)
             p.copy_(eye if p.ndim > 1 else 0 * p)
 
 
@@ -81,15 +71,3 @@ def to_random(torch: Any, layer: Any) -> None:
         for p in layer.parameters():
             generator = torch.Generator().manual_seed(p.numel())
             p.copy_(torch.randn(p.shape, generator=generator) / p.shape[-1] ** 0.5)
-
-
-def as_it_came(module: Any, inputs: tuple, output: Any) -> Any:
-    """A hook that lets a rotation or a norm do nothing."""
-    both = isinstance(output, tuple) and len(output) == 2 and len(inputs) > 1
-    alike = getattr(output[0] if both else output, "shape", 0) == inputs[0].shape
-    return output if not alike else inputs[:2] if both else inputs[0]
-
-
-def total(shapes: list[tuple]) -> int:
-    """How many numbers arrays of these shapes hold together."""
-    return sum(int(np.prod(shape)) for shape in shapes)

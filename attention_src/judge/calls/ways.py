@@ -10,9 +10,19 @@ from attention_src.judge.calls.calling import parameters, role
 from attention_src.judge.calls.frameworks import Convert
 from attention_src.judge.calls.layouts import Array, Sizes
 
-SIZES = {"B": 2, "H": 3, "G": 3, "q": 5, "k": 7, "d": 4, "e": 11, "D": 4}  # all different
+SIZES = {
+    "B": 2,
+    "H": 3,
+    "G": 3,
+    "q": 5,
+    "k": 8,
+    "d": 4,
+    "e": 11,
+    "D": 4,
+}  # all different, and n_k - n_q > 2
 OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D": 12}}
 QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
+ARRAYS = {"q": "queries", "k": "keys", "v": "values"}
 LAYOUTS = {
     "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
     "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],
@@ -28,23 +38,8 @@ FORMATS: dict[str, Callable[[Array], Array]] = {  # of a mask, from "may see?" t
     "added to the scores, -1e9 hides": lambda see: np.where(see, 0.0, -1e9),
     "lengths": lambda see: see.sum(axis=-1),
 }
-MASKS = [
-    "qk",
-    "Bqk",
-    "B1qk",
-    "BHqk",
-    "11qk",
-    "1qk",
-    "Hqk",
-    "B11k",
-    "B1k",
-    "Bk",
-    "k",
-    "qkB",
-    "qk1",
-    "B",
-    "Bq",
-]
+MASKS = ["qk", "Bqk", "B1qk", "BHqk", "11qk", "1qk", "Hqk"]  # axes of masks, likeliest first
+MASKS += ["B11k", "B1k", "Bk", "k", "qkB", "qk1", "B", "Bq"]
 
 
 @dataclass

@@ -1,14 +1,24 @@
 """Fewer bits, and gradients."""
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.oracle import attend, written
+from attention_src.judge.calls.frameworks import first, said
+from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, see_some
 
+PLAIN: dict[str, Callable] = {
+    "numpy": attend,
+    "torch": lambda q, k, v, see: sys.modules["torch"].nn.functional.scaled_dot_product_attention(
+        q, k, v, see, enable_gqa=True
+    ),
+}
 DTYPES = [("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7)]
 
 
@@ -17,107 +27,77 @@ def precision(t: Trier) -> None:
     name, to, back = t.how.framework
     if t.right is not attend or name not in ("torch", "numpy"):
         return
-    t.lines = t.own
-    sizes = t.how.sizes | {"q": 33, "k": 33}
-    seen, right = t.seen(sizes), written(attend, *t.own)
+    arrays, plain = t.draw(t.how.sizes | {"q": 33, "k": 33}), PLAIN[name]
     for dtype, eps in DTYPES[: 2 if name == "numpy" else 3]:
         cast = _caster(name, dtype)
-        low = [cast(to(x)) for x in t.draw(sizes, 0).values()]
-        truth = right(*[np.asarray(back(x), float) for x in low], seen)
-        trial, _ = t.case(t.how, sizes=sizes, cast=cast)
+        low = {r: cast(to(x)) for r, x in arrays.items()}
+        truth: Any = t.expected({r: np.asarray(back(x), float) for r, x in low.items()})
+        trial, _ = t.case(t.how, cast=cast, q=33, k=33)
         if trial is None:
             t.draft.add("not in this dtype", dtype, t.last)
             continue
-        plain = back(_plain(name, low, seen)) if t.own == () else truth
-        off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, plain))
-        if not off <= 2 * usual + (1 + 3 * (t.own != ())) * eps * np.abs(truth).max():
-            t.draft.add("coarse in this dtype", dtype, off, usual)
+        made = truth if t.own else back(plain(*low.values(), to(t.band.seen(33, 33))))
+        off, usual = (np.abs(np.asarray(x, float) - truth).max() for x in (trial.o, made))
+        rounding = (4 if t.own else 1) * eps * np.abs(truth).max()
+        if not off <= 2 * usual + rounding:
+            t.draft.add("coarse in this dtype", dtype, off, usual + rounding)
 
 
-def _caster(name: str, dtype: str) -> Any:
+def _caster(name: str, dtype: str) -> Callable:
     if name == "numpy":
         return lambda x: x.astype(dtype) if x.dtype == float else x
     wanted = getattr(sys.modules["torch"], dtype)
     return lambda x: x.to(wanted) if x.is_floating_point() else x
 
 
-def _plain(name: str, low: Any, seen: np.ndarray) -> Any:
-    """What a plain implementation gives in the same dtype."""
-    if name == "numpy":
-        return attend(*low, seen)  # type: ignore[call-arg]
-    torch = sys.modules["torch"]
-    plain = torch.nn.functional.scaled_dot_product_attention
-    return plain(*low, torch.from_numpy(seen), enable_gqa=True)
+def _has_gradients(t: Trier) -> bool:
+    return t.how.framework[0] == "torch" and t.right is attend and not t.callee.tied
 
 
 def gradients(t: Trier) -> None:
     """Backward against differences of the output, in float64; causal too if it can be."""
-    if t.how.framework[0] != "torch" or t.right is not attend or t.callee.tied:
+    if not _has_gradients(t):
         return
     trial, right = t.case(t.how)
     rough = trial is None or right is None or np.abs(trial.o - right).max() > 1e-9
-    for how in [t.how, *([t.flag[0]] if t.flag else [])]:
+    for (how, _), r in product(t.modes, "qkv"):
+        name, causal = t.callee.names.get(r, r), " with causal=True" * (how is not t.how)
         try:
-            wrong = _wrong_gradient(t, how, rough)
+            if not _gradient_is_right(t, how, r, 1e-2 if rough else 1e-5):
+                return t.draft.add("gradient", f"With respect to {name}{causal} it is another.")
         except Exception as error:
-            return t.draft.add("no gradient", f"{type(error).__name__}: {error}"[:160])
-        if wrong:
-            causal = " with causal=True" * (how is not t.how)
-            return t.draft.add("gradient", f"With respect to {wrong}{causal} it is another.")
+            return t.draft.add("no gradient", f"With respect to {name}{causal}: {said(error)}")
     return None
 
 
-def _wrong_gradient(t: Trier, how: How, rough: bool) -> str:
-    """Which array's gradient is not that of the output; "" if none is.
-
-    Args:
-        rough: whether it computes in float32 inside: then differences need large steps
-    """
+def _gradient_is_right(t: Trier, how: How, r: str, off: float) -> bool:
+    """Whether one array's gradient is that of the output; it fails if there is none."""
     torch: Any = sys.modules["torch"]
-    given, (step, off) = t.given(how, t.draw(how.sizes, 0)), (1e-3, 1e-2) if rough else (1e-5, 1e-6)
-
-    def answer(moved: str = "", by: Any = 0) -> Any:
-        """A sum of the output, with weights."""
-        xs = given | ({moved: given[moved] + by} if moved else {})
-        y = t.callee(**xs, **how.extra)
-        y = (y if isinstance(y, tuple | list) else [y])[0]
-        return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)).sum()
-
-    for r in "qkv":
-        given[r].requires_grad_()
-    answer().backward()
-    for r in "qkv":
-        grad = given[r].grad
-        if grad is None:
-            raise ValueError(f"none reaches {t.callee.names[r]}")
-        made = torch.Generator().manual_seed(1)
-        way = torch.randn(grad.shape, generator=made, dtype=grad.dtype)
-        with torch.no_grad():
-            found = (answer(r, step * way) - answer(r, -step * way)) / 2 / step
-        if abs(found - (grad * way).sum()) > off * (1 + (grad * way).abs().sum()):
-            return t.callee.names[r]
-    return ""
+    given = t.given(how, t.draw(how.sizes))
+    call = lambda x: first(t.callee(**given | {r: x}, **how.extra))  # noqa: E731
+    x = given[r].requires_grad_()
+    torch.autograd.grad(call(x).sum(), x)
+    rules = {"fast_mode": True, "raise_exception": False, "check_undefined_grad": False}
+    return torch.autograd.gradcheck(
+        call, x, eps=off / 10, atol=off, rtol=off, nondet_tol=1, **rules
+    )
 
 
-def gradients_of_masked(t: Trier) -> None:
-    """Gradients stay finite behind a mask, and where a query sees nothing."""
-    how = t.masked
-    if how is None or how.framework[0] != "torch" or t.right is not attend or t.callee.tied:
-        return
-    see = np.array(see_some(how, 6))
-    if "q" in how.mask[0]:
-        see[:, :, 1] = False
-    given = t.given(how, t.draw(how.sizes, 6), see)
-    inputs = [given[r].requires_grad_() for r in "qkv"]
-    try:
-        y = t.callee(**given, **how.extra)
-        y = y[0] if isinstance(y, tuple | list) else y
-        if bool(y.isfinite().all()):
+def masked_gradients(t: Trier) -> None:
+    """Behind a mask, and where a query sees nothing, gradients are numbers if the answer is."""
+    for empty in (False, True) if t.masked and _has_gradients(t) else ():
+        how: Any = t.masked
+        see = np.array(see_some(how, 6))
+        see[:, :, 1] &= not (empty and "q" in how.mask[0])
+        given = t.given(how, t.draw(how.sizes, 6), see)
+        inputs = [given[r].requires_grad_() for r in "qkv"]
+        with suppress(Exception):
+            y = first(t.callee(**given, **how.extra))
             y.sum().backward()
-            if not all(bool(x.grad.isfinite().all()) for x in inputs if x.grad is not None):
-                t.draft.add("NaN in a gradient")
-    except Exception:
-        return
+            found = [x.grad.isfinite().all() for x in inputs if x.grad is not None]
+            if y.isfinite().all() and not all(found):
+                return t.draft.add("NaN in a gradient")
+    return None
 
 
-CHECKS = [precision, gradients, gradients_of_masked]
+CHECKS = [precision, gradients, masked_gradients]

@@ -1,5 +1,6 @@
 """What can be said of a function whose numbers nothing explains: what mixes that should not."""
 
+import random
 import sys
 from typing import Any
 
@@ -9,25 +10,34 @@ from attention_src.judge.calls.oracle import softmax
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, same
 
+UNUSED = {"q": "queries not used", "k": "keys not used", "v": "values not used"}
+MADE = (
+    "It makes new weights in each call (a layer is made inside it), so no two calls agree. "
+    "Make them once, in __init__, or pass them."
+)
+
 
 def not_the_same_twice(t: Trier, how: How) -> str:
     """Whether a second call gives another answer; adds the finding.
 
-    Args:
-        t: a function that ran
-        how: a way in which it ran
     Returns: why it cannot be judged, if it makes new weights in each call
     """
-    first, made = _makes_weights(lambda: t.case(how)[0])
-    second = t.case(how)[0]
-    if not first or not second or not same(first, second, 1e-12, nan=True):
-        if made:
-            return (
-                "It makes new weights in each call (a layer is made inside it), so no two calls "
-                "agree. Make them once, in __init__, or pass them."
-            )
-        t.draft.add("random")
-    return ""
+    before = _drawn()
+    one, made = _makes_weights(lambda: t.case(how)[0])
+    drawn, two = _drawn() != before, t.case(how)[0]
+    if one and two and same(one, two, 1e-12, nan=True):
+        return ""
+    if not made:
+        t.draft.add("random" if drawn else "not the same twice")
+    return MADE * made
+
+
+def _drawn() -> tuple:
+    """Where the generators stand that everyone shares: a call that draws from one moves it."""
+    torch: Any = sys.modules.get("torch")
+    state: Any = np.random.get_state()
+    ours = torch.get_rng_state().tolist() if torch else []
+    return random.getstate(), state[1].tolist(), state[2], ours
 
 
 def _makes_weights(call: Any) -> tuple[Any, bool]:
@@ -50,64 +60,57 @@ def _makes_weights(call: Any) -> tuple[Any, bool]:
 
 
 def explain(t: Trier, how: How) -> bool:
-    """Add the first promise of every attention that it breaks.
-
-    Args:
-        t: a function that ran
-        how: a way in which it ran
-    Returns: False if it breaks none
-    """
+    """Add the first promise of every attention that it breaks; False if it breaks none."""
+    before = len(t.draft.findings)
     if t.right is softmax:
-        return _rows(t, how)
-    if t.callee.tied:
-        return False
-    arrays, other = t.draw(how.sizes, 0), t.draw(how.sizes, 1)
-    first = t.run(how, arrays)
-    if first is None or not np.isfinite(first.o).all():
-        return False
+        if trial := t.case(how)[0]:
+            _sums(t, trial.o.sum(axis=-1), "its rows sum to")
+    elif not t.callee.tied:
+        arrays, _, first = t.answer(how, 0)
+        if first and np.isfinite(first.o).all():
+            _mixing(t, how, arrays, first.o)
+            if len(t.draft.findings) == before:
+                _not_an_average(t, how, arrays, first.o)
+    return len(t.draft.findings) > before
 
-    def run(part: tuple, roles: str = "qkv") -> Any:
-        """What it gives if that part of some arrays is another."""
+
+def _sums(t: Trier, sums: np.ndarray, said: str) -> None:
+    if not same(sums, np.ones_like(sums)):
+        shown = np.round(sums.ravel()[:4], 4).tolist()
+        t.draft.add("weights do not sum to 1", case=f"{said} {shown} …")
+
+
+def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
+    """What changes an answer that should not, or does not though it should."""
+    other = t.draw(how.sizes, 1)
+
+    def moved(part: tuple, roles: str = "qkv") -> Any:
+        """Where the answer changes, [B, H, n_q], if that part of some arrays is another."""
         changed = {r: x.copy() for r, x in arrays.items()}
         for r in roles:
             changed[r][part] = other[r][part]
         trial = t.run(how, changed)
-        return first.o if trial is None else trial.o
+        now = o if trial is None else trial.o
+        return np.any(np.abs(now - o) > 1e-5 * (1 + np.abs(o)), axis=-1)
 
-    def apart(axis: int) -> bool:
-        """Whether what changes at 0 or 1 on an axis changes nothing at the other."""
-        part, o = (slice(None),) * axis, first.o.swapaxes(0, axis)
-        return all(same(run((*part, i)).swapaxes(0, axis)[1 - i], o[1 - i]) for i in (0, 1))
-
-    rows = (slice(None), slice(None))
-    if how.sizes["B"] > 1 and not apart(0):
-        t.draft.add("texts mix")
-    elif how.sizes["H"] == how.sizes["G"] > 1 and not apart(1):
-        t.draft.add("heads mix")
-    elif not t.layer and not same(run((*rows, 1), "q")[:, :, 0], first.o[:, :, 0]):
-        t.draft.add("queries mix")
-    else:
-        return _not_an_average(t, how, arrays, first.o)
-    return True
-
-
-def _rows(t: Trier, how: How) -> bool:
-    trial = t.case(how)[0]
-    if trial is None or same(sums := trial.o.sum(axis=-1), np.ones_like(sums)):
-        return False
-    shown = np.round(sums.ravel()[:4], 4).tolist()
-    t.draft.add("weights do not sum to 1", case=f"its rows sum to {shown} …")
-    return True
+    B, H, G = (how.sizes[a] for a in "BHG")
+    every = slice(None)
+    for r in "qkv":
+        if not moved((every,), r).any():
+            return t.draft.add(UNUSED[r])
+    if B > 1 and (moved((0,))[1].any() or moved((1,))[0].any()):
+        return t.draft.add("texts mix")
+    used = [moved((every, g), "kv").any(axis=(0, 2)) for g in range(G)]
+    found = [[g for g in range(G) if used[g][h]] for h in range(H)]
+    if H > 1 and found != [[h * G // H] for h in range(H)]:
+        if H != G:
+            return t.draft.add("other key heads", found, [h * G // H for h in range(H)])
+        return t.draft.add("heads mix")
+    if not t.layer and moved((every, every, 1), "q")[:, :, 0].any():
+        return t.draft.add("queries mix")
+    return None
 
 
-def _not_an_average(t: Trier, how: How, arrays: dict, o: Any) -> bool:
-    double = t.run(how, arrays | {"v": 2 * arrays["v"]})
-    ones = t.run(how, arrays | {"v": np.ones_like(arrays["v"])})
-    if double and not same(double.o, 2 * o):
-        t.draft.add("not linear in the values")
-    elif ones and not same(ones.o, np.ones_like(ones.o)):
-        sums = np.round(ones.o.ravel()[:4], 4).tolist()
-        t.draft.add("weights do not sum to 1", case=f"with values of 1 it gives {sums} …")
-    else:
-        return False
-    return True
+def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
+    if ones := t.run(how, arrays | {"v": np.ones_like(arrays["v"])}):
+        _sums(t, ones.o, "with values of 1 it gives")

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from attention_src.judge.calls.bands import ALL, CAUSAL, window
+from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, Trial
+from attention_src.judge.calls.ways import How
 
 Array = np.ndarray
+PLACES = ["np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])"]
+PLACES += ["-abs(np.arange(n_k) - np.arange(n_q)[:, None] - n_k + n_q)"]
+NORM = "np.linalg.norm({}, axis=-1, keepdims=True)"
 CAPS = np.geomspace(0.1, 1000, 300)
 
 
@@ -26,45 +30,43 @@ class Scores:
     scale: float = 1.0
 
 
-def read(t: Trier, how: How) -> Trial | None:
-    """Find out which attention it is; `t` then knows its lines and its band.
-
-    Args:
-        t: a function that ran
-        how: a way in which it ran, and was not plain attention
-    Returns: what it gave, if it is an attention that is known here
-    """
-    trial = None if t.callee.tied else t.run(how, t.draw(how.sizes, 0))
-    if trial is None:
-        return None
+def read(t: Trier, how: How) -> bool:
+    """Whether it is an attention that is known here; `t` then knows its lines and band."""
+    trial = t.answer(how, 0)[2]
+    if trial is None or t.callee.tied or t.right is not attend:
+        return False
     before = t.out, t.band, t.own
     t.out = trial.layout
     try:
-        found = _scores(t, how)
+        if (found := _scores(t, how)) and _as_read(t, how, found):
+            return True
     except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
-        found = None
-    if found:
-        usual = t.asked["scale"] or how.sizes["d"] ** -0.5
-        normed = any("norm" in line for line in found.lines)
-        off = not np.isclose(found.scale, usual, rtol=1e-4)
-        t.own = (*found.lines, *[f"scale = {found.scale!r}"] * (off or t.base != ()))
-        if t.fits(how) and not (off and not normed and t.callee.unknown):
-            if off and not normed:
-                t.draft.add("scale", found.scale, usual)
-            t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
-            if found.words:
-                t.draft.convention["variant"] = "; ".join(found.words)
-                t.draft.add("not plain attention", "; ".join(found.words))
-            return trial
+        pass
     t.out, t.band, t.own = before
-    t.lines = t.own
-    return None
+    return False
+
+
+def _as_read(t: Trier, how: How, found: Scores) -> bool:
+    """Whether it does as was read; then it is said."""
+    usual = t.asked["scale"] or how.sizes["d"] ** -0.5
+    normed = any("norm" in line for line in found.lines)
+    off = not np.isclose(found.scale, usual, rtol=1e-4)
+    t.own = (*found.lines, *[f"scale = {found.scale!r}"] * (off or t.base != ()))
+    if not t.fits(how) or (off and not normed and t.callee.unknown):
+        return False
+    if off and not normed:
+        t.draft.add("scale", found.scale, usual)
+    t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
+    if found.words:
+        t.draft.convention["variant"] = "; ".join(found.words)
+        t.draft.add("not plain attention", "; ".join(found.words))
+    return True
 
 
 def _scores(t: Trier, how: How) -> Scores | None:
     n = min(how.sizes["k"], how.sizes["e"])
-    square = how.sizes["q"] == how.sizes["k"]
-    how = replace(how, sizes=how.sizes | {"q": n if square else min(5, n), "k": n})
+    few = n if how.sizes["q"] == how.sizes["k"] else min(5, n)
+    how = replace(how, sizes=how.sizes | {"q": few, "k": n})
     arrays = t.draw(how.sizes, 3)
     eye = np.broadcast_to(np.eye(n, how.sizes["e"]), arrays["v"].shape)
 
@@ -82,15 +84,13 @@ def _scores(t: Trier, how: How) -> Scores | None:
         return None
     t.band = next((x for x in (ALL, *CAUSAL) if np.array_equal(x.seen(*seen.shape), seen)), band)
     found = Scores()
-    if t.band == band:
-        found.words.append(f"a window: it {band.name}")
-    minus = weights(-q)
-    bias = _centred((_log(p) + _log(minus)) / 2, seen)
-    odd = _centred((_log(p) - _log(minus)) / 2, seen)
+    found.words += [f"a window: it {band.name}"] * (t.band == band)
+    bias, odd = (_half(weights, q, seen, sign) for sign in (1, -1))
     s = _products(weights, found, p, q, np.repeat(k, q.shape[1] // k.shape[1], axis=1), k)
-    found.scale, score = _curve(found, odd, s, seen, lambda: _small(weights, q, seen))
-    alibi = _alibi(found, bias, seen)
-    _sinks(found, p, np.where(seen, score + alibi, -np.inf))
+    found.scale, score = _curve(
+        found, odd, s, seen, lambda: 100 * _half(weights, q / 100, seen, -1)
+    )
+    _sinks(found, p, np.where(seen, score + _alibi(found, bias, seen), -np.inf))
     return found
 
 
@@ -104,6 +104,11 @@ def _centred(x: Array, seen: Array) -> Array:
     return np.where(seen, x - x.sum(-1, keepdims=True) / seen.sum(-1, keepdims=True), 0)
 
 
+def _half(weights: Any, q: Array, seen: Array, sign: int) -> Array:
+    """The part of the scores that is even in q, or with the sign -1 the odd one."""
+    return _centred((_log(weights(q)) + sign * _log(weights(-q))) / 2, seen)
+
+
 def _products(weights: Any, found: Scores, p: Array, q: Array, k: Array, own: Array) -> Array:
     """q k^T, of q and k as they are normalised; notes how."""
     both = {}
@@ -115,19 +120,11 @@ def _products(weights: Any, found: Scores, p: Array, q: Array, k: Array, own: Ar
             if np.allclose(moved(), p, atol=1e-5):
                 found.lines.append(f"+ {name} = {name} - {name}.mean(axis=-1, keepdims=True)")
                 x = x - x.mean(axis=-1, keepdims=True)
-            found.lines.append(
-                f"+ {name} = {name} / np.linalg.norm({name}, axis=-1, keepdims=True)"
-            )
+            found.lines.append(f"+ {name} = {name} / {NORM.format(name)}")
             x = x / np.linalg.norm(x, axis=-1, keepdims=True)
             found.words.append(f"{name} is normalised")
         both[name] = x
     return both["q"] @ both["k"].swapaxes(-1, -2)
-
-
-def _small(weights: Any, q: Array, seen: Array) -> Array:
-    """Scores of very small queries, as large as if they grew in proportion."""
-    small = 1e-2
-    return _centred((_log(weights(small * q)) - _log(weights(-small * q))) / 2 / small, seen)
 
 
 def _slope(y: Array, x: Array) -> float:
@@ -169,19 +166,15 @@ def _alibi(found: Scores, bias: Array, seen: Array) -> Any:
     if np.abs(bias).max() < 1e-6:
         return 0
     n_q, n_k = seen.shape
-    places = ("np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])")
-    shifted = "-abs(np.arange(n_k) - np.arange(n_q)[:, None] - n_k + n_q)"
-    for place in (*places, shifted):
-        x = eval(place, {"np": np, "n_k": n_k, "n_q": n_q})
-        x = np.broadcast_to(x, bias.shape)
+    for place in PLACES:
+        x = np.broadcast_to(eval(place, {"np": np, "n_k": n_k, "n_q": n_q}), bias.shape)
         centred = _centred(x, seen)
         slopes = (bias * centred).sum((0, 2, 3)) / (centred**2).sum((0, 2, 3))
-        slopes = slopes[:, None, None]
+        slopes = slopes.reshape(-1, 1, 1)
         if np.allclose(bias, slopes * centred, atol=1e-5):
             line = next((x for x in found.lines if x.startswith("s = ")), "")
             line = line or "s = q @ k.swapaxes(-1, -2) * scale"
             found.lines = [x for x in found.lines if x != line]
-            place = place.replace("n_q", "q.shape[-2]")
             found.lines.append(f"{line}; s = s + np.array({slopes.tolist()}) * ({place})")
             found.words.append(f"ALiBi with slopes {np.round(slopes.ravel(), 4).tolist()}")
             return slopes * x

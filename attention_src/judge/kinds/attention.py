@@ -1,82 +1,66 @@
 """Attention of arrays, one head or many, tiled or not, layers, and softmax: find out what it is.
 
 Nothing is assumed that can be tried. The first way of calling in which the function is right is
-taken for its convention. If there is none, single mistakes are tried in every way that runs; then
-its scores are read off (`reading`); then several mistakes at once.
+taken for its convention. If there is none, mistakes are tried in every way that runs, one at a
+time, and its scores are read off (`reading`).
 """
 
 import re
-import time
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
-from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, INF, MISTAKEN
+from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, MISTAKEN, Band
+from attention_src.judge.calls.every_way import ways
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.layouts import in_words, placed
-from attention_src.judge.calls.oracle import Mistake, attend, mistakes
+from attention_src.judge.calls.oracle import Mistake, attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, Trial
-from attention_src.judge.checks import (
-    beyond,
-    masks,
-    precise,
-    projections,
-    properties,
-    reading,
-    tiles,
-)
+from attention_src.judge.calls.ways import How
+from attention_src.judge.checks import beyond, masks, precise, projections, properties, tiles
+from attention_src.judge.checks.reading import read
 from attention_src.judge.checks.smallest import smallest
 from attention_src.judge.kinds.repeats import repeater, repeats
 from attention_src.judge.report import Draft
 
 FEW = 3  # ways of calling that are looked at first
-PATIENCE = 0.6  # seconds that may go into several mistakes at once
-MOST = (24, 24, 4, 1)  # in how many ways of calling no mistake, one, two and three are tried
+MOST = 24  # at all
+CHECKS = [*beyond.CHECKS, *tiles.CHECKS, *precise.CHECKS, *projections.CHECKS]
+Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and was wrong
 
 
 def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; `asked` are the options of `judge`."""
     if draft.kind == "grouped" and (callee := repeater(f)):
         return repeats(callee, draft, asked)
-    t = Trier(f, draft.kind, draft, asked)
+    t = Trier(f, draft, asked)
     ran, lucky = _right_way(t)
-    dropout = t.callee.names.get("dropout")
-    if dropout and not ran and "'float' object is not callable" in str(t.errors):  # a module
-        t.callee.given = t.callee.given | {dropout: None}
-        ran, lucky = (ran, lucky) if hasattr(t, "how") else _right_way(t)
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
     return None
 
 
-def _right_way(t: Trier) -> tuple[list[How], tuple | None]:
+def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     """Look for a way of calling in which it is right; else all that ran, and one right by luck."""
     ran: list[How] = []
-    lucky = None
-    plain = set()  # ways that ran without a mask: then none is needed
+    lucky: Lucky = None
     name = t.callee.names.get("mask")
     needed = any(p.name == name and p.default is p.empty for p in t.callee.parameters)
     for masked in (True,) if needed else (False, True) if name else (False,):
-        for how in t.ways(masked) if not ran else ():
-            if lucky and how.mask[0]:
-                continue
-            key = (how.framework[0], how.layout, str(how.extra), *how.sizes.values())
-            trial = None if key in plain else t.run(how, t.draw(how.sizes, 0))
+        for how in ways(t, masked) if not ran else ():
+            trial = None if lucky and how.mask[0] else t.answer(how, 0)[2]
             if trial is None:
                 continue
-            plain |= {key} if not how.mask[0] and not needed else set()
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
-            sizes = how.sizes  # were others wrong, though it ran?
-            luck = any(replace(how, sizes=h.sizes | {"H": sizes["H"]}) == h for h in ran)
+            luck = any(_likelier(h, how) for h in ran)
             if fine is not None and not luck:
-                _taken(t, how, trial, [])
+                _taken(t, how)
                 return ran, None
             if fine is not None:
-                lucky = lucky or (how, trial, fine)
+                lucky = lucky or (how, fine)
             elif np.isfinite(trial.o).any():
                 ran.append(how)
     t.band = ALL
@@ -84,125 +68,132 @@ def _right_way(t: Trier) -> tuple[list[How], tuple | None]:
     return ran, lucky
 
 
-def _explain(t: Trier, ran: list[How], lucky: tuple | None) -> None:
+def _likelier(ran: How, how: How) -> bool:
+    """Whether it ran alike with other lengths, or with more axes, though it was wrong."""
+    return replace(how, sizes=ran.sizes | {"H": how.sizes["H"]}) == ran or how.layout == "nd"
+
+
+def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
-    if not ran:
-        t.draft.why = _never_ran(t)
+    t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
+    if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
         return
-    if why := properties.not_the_same_twice(t, ran[0]):
-        t.draft.why = why
+    if _in_band(t, ran) or _mistaken(t, ran[:FEW]):
         return
-    if lucky and _by_width(t, ran, lucky):
+    if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
-    if t.draft.keys() or _mistaken(t, ran, 0) or _mistaken(t, ran[:FEW], 1):
-        return
-    if not lucky and any(_read(t, how) for how in ran[:FEW]):
-        return
-    if _mistaken(t, ran[FEW:], 1):
+    if _mistaken(t, ran[FEW:]):
         return
     if lucky:
-        how, trial, t.band = lucky
-        t.lines = t.own
-        inside = in_words(placed(ran[0].layout, t.out_axes))
-        t.draft.add("right by luck", inside, ran[0].sizes["q"], ran[0].sizes["k"])
-        _taken(t, how, trial, [])
-        return
-    if t.kind == "tiled" and (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
-        return
-    until = time.monotonic() + PATIENCE
-    if _mistaken(t, ran, 2, until) or _mistaken(t, ran, 3, until):
-        return
-    t.band, t.lines = ALL, t.own
+        _by_luck(t, ran[0], *lucky)
+    elif t.kind != "tiled" or not (tiles.tile_mistake(t, ran) or tiles.right_in_one_tile(t, ran)):
+        _without_a_cause(t, ran[0])
+
+
+def _without_a_cause(t: Trier, how: How) -> None:
+    """No mistake that is known explains it: say what it breaks, and by how much it is off."""
+    t.band = ALL
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
-        t.draft.why = f"It gives other numbers, but nobody can guess {names}: pass values by name."
-    elif not properties.explain(t, ran[0]):
-        trial, right = t.case(ran[0])
+        t.draft.why = (
+            f"It gives other numbers, but nobody can guess the arguments {names}: pass values."
+        )
+    elif not (projections.unused(t, how) or properties.explain(t, how)):
+        trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
 
 
-def _by_width(t: Trier, ran: list[How], lucky: tuple) -> bool:
-    """Whether it divides by √d_v, which is right where values are as wide as keys."""
-    m = next(m for m in mistakes(attend) if "values' width" in m.name)
-    how, trial, band = lucky
-    for t.band in (band, *BANDS):
-        alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
-        if any(t.fits(wrong, [m]) for wrong in alike):
-            says = f"{m.message} It is right only where d_v = d."
+def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
+    """Whether it is fragile: it divides by √d_v, or is right for every matrix [n, d].
+
+    Nobody may have meant the latter for arrays of more axes.
+    """
+    matrices = how.layout == "nd" and not any(x.layout == "nd" for x in ran)
+    alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
+    known = [m for m in t.mistakes if matrices or "values' width" in m.name]
+    for t.band, wrong, m in product((band, *BANDS), ran[:FEW] if matrices else alike, known):
+        if t.fits(wrong, m.lines):
+            says = f"{m.message} It is right only {'as [n, d]' if matrices else 'where d_v = d'}."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
-            t.band, t.lines = band, t.own
-            _taken(t, how, trial, [])
-            return True
-    t.band, t.lines = ALL, t.own
+            t.band = band
+            return _taken(t, how)
+    t.band = ALL
+    return matrices and _by_luck(t, ran[0], how, band)
+
+
+def _by_luck(t: Trier, wrong: How, how: How, band: Band) -> bool:
+    """It is right as it was taken, and wrong as it is likelier meant."""
+    inside = in_words(placed(wrong.layout, t.out_axes))
+    t.draft.add("right by luck", inside, wrong.sizes["q"], wrong.sizes["k"])
+    t.band = band
+    return _taken(t, how)
+
+
+def _mistaken(t: Trier, ran: list[How]) -> bool:
+    """Look for the declared mistake that explains what it gives."""
+    known = t.mistakes
+    for how, t.band, m in product(ran[:MOST], (ALL, *CAUSAL), known):
+        if not (m.of_mask and t.band == ALL) and t.fits(how, m.lines):
+            return _taken(t, how, m)
+    t.band = ALL
     return False
 
 
-def _read(t: Trier, how: How) -> bool:
-    """Whether its scores could be read off, and it does as they say."""
-    trial = reading.read(t, how) if t.right is attend else None
-    if trial:
-        _taken(t, how, trial, [])
-    return trial is not None
-
-
-def _mistaken(t: Trier, ran: list[How], at_once: int, until: float = INF) -> bool:
-    """Look for so many declared mistakes that explain together what it gives."""
-    known = [m for m in t.mistakes if at_once == 1 or not m.of_mask]
-    bands = (BANDS, *[(ALL, *CAUSAL)] * 2, [ALL])[at_once]
-    for how in ran[: MOST[at_once]]:
-        for t.band, made in product(bands, combinations(known, at_once)):
-            idle = t.band == ALL and any(m.of_mask for m in made)
-            if len({m.changes for m in made}) == at_once and not idle and t.fits(how, made):
-                t.own = t.lines
-                _taken(t, how, t.case(how)[0], list(made))  # type: ignore[arg-type]
-                return True
-            if time.monotonic() > until:
-                return False
+def _in_band(t: Trier, ran: list[How]) -> bool:
+    """Look for what it hides that it should not, or does not hide though it should."""
+    for how, t.band in product(ran[:MOST], MISTAKEN):
+        if t.fits(how):
+            return _taken(t, how)
     t.band = ALL
     return False
 
 
 def _never_ran(t: Trier) -> str:
     """Why it never ran."""
-    t.errors = [x for x in t.errors if OURS not in x] or t.errors
-    own = [x for x in t.errors if re.search("TypeError|AttributeError|NameError", x)]
-    said = f"It never ran; for example {(own + t.errors)[0]}" if t.errors else "It never ran."
+    if not t.callee.parameters:
+        return "It takes no arguments."
+    errors = [x for x in t.errors if OURS not in x] or t.errors
+    own = [x for x in errors if re.search("TypeError|AttributeError|NameError|returned nothing", x)]
+    said = f"It never ran; for example {(own + errors)[0]}" if errors else "It never ran."
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
         said += f". Nobody can guess {names}: pass values, as judge(f, {t.callee.unknown[0]}=…)."
     return said
 
 
-def _taken(t: Trier, how: How, trial: Trial, made: list[Mistake]) -> None:
+def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
     """What follows once we know how it is called: its mask, and everything beyond values."""
-    t.how, t.out, said = how, trial.layout, t.draft.convention
-    axes = how.layout if t.right is attend else placed(how.layout, t.out_axes)
-    said |= {"framework": how.framework[0], "layout": in_words(axes)}
-    said["returns"] = in_words(t.out) + " and more" * bool(trial.others)
+    trial = t.answer(how, 0)[2]
+    t.how, t.out = how, trial.layout if trial else ""
+    _describe(t, bool(trial and trial.others), bool(made))
+    if made:
+        t.own = (*t.own, *made.lines)
+        t.draft.cause(made.name, made.message, made.chapter, smallest(t))
+    if t.band in MISTAKEN:
+        t.draft.add(t.band.name, "", case=smallest(t))
+    masks.find_causal_flag(t)
+    masks.find_masks(t)
+    for check in CHECKS:
+        if t.draft.keys():
+            break
+        try:
+            check(t)
+        except TooSlowError:
+            t.draft.convention[f"{check.__name__} not checked"] = "it took too long"
+    return True
+
+
+def _describe(t: Trier, more: bool, wrong: bool) -> None:
+    """How it is called, in words."""
+    said = t.draft.convention
+    axes = t.how.layout if t.right is attend else placed(t.how.layout, t.out_axes)
+    said |= {"framework": t.how.framework[0], "layout": in_words(axes)}
+    said["returns"] = in_words(t.out) + " and more" * more
     if t.square:
         said["lengths"] = "as many queries as keys"
     if t.band != ALL and t.band not in MISTAKEN:
         said["by itself"] = t.band.name
         said["diagonal"] = "first" if t.band.first else "last"
-    if t.right is attend and not made:
+    if t.right is attend and not wrong:
         said.setdefault("scale", "1/√d" if t.own == t.base == () else "as given")
-    case = smallest(t) if made or t.band in MISTAKEN else ""
-    for m in made:
-        t.draft.cause(m.name, m.message, m.chapter, case * (m is made[0]))
-    if t.band in MISTAKEN:
-        t.draft.add(t.band.name, "", case=case)
-    masks.find_causal_flag(t)
-    masks.find_masks(t)
-    if not t.draft.keys():
-        if not t.square and said.get("diagonal") == "first":
-            t.draft.add("diagonal from the top left")
-        for check in (*beyond.CHECKS, *precise.CHECKS):
-            try:
-                check(t)
-            except TooSlowError:
-                said[f"{check.__name__} not checked"] = "it took too long"
-        if t.layer:
-            projections.judge(t)
-        else:
-            projections.of_arguments(t)

@@ -1,73 +1,74 @@
 """Caches of keys and values: a text that comes in pieces must come out whole, and stay so."""
 
+import re
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attention_src.judge.calls.calling import Callee, parameters
-from attention_src.judge.calls.frameworks import frameworks
+from attention_src.judge.calls.frameworks import first, frameworks, running
 from attention_src.judge.calls.layers import Layer
 from attention_src.judge.calls.layouts import encode, in_words
-from attention_src.judge.calls.ways import same
+from attention_src.judge.calls.ways import ARRAYS, OTHER_SIZES, SIZES, same
 from attention_src.judge.kinds.attention import attention
-from attention_src.judge.kinds.rope import NEVER
 from attention_src.judge.report import Draft
 
-SIZES = {"B": 2, "H": 3, "G": 3, "q": 7, "k": 7, "d": 4, "e": 4, "D": 12}
+ALIKE = SIZES | OTHER_SIZES["multihead"] | {"q": 8, "e": 4}
 METHODS = ("update_and_fetch", "update", "append", "insert_kv", "insert", "forward", "__call__")
-PIECES = (3, 1, 1, 2)  # seven tokens
+PIECES = (3, 1, 1, 2, 1)  # eight tokens
 
 
 def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
     inner = getattr(f, "forward", None)
-    kept = {p.name for p in parameters(inner)} if inner else set()
-    if asked["cache"] or {"cache", "kv_cache", "past", "past_kv"} & kept:
+    if asked["cache"] or (inner and _slots(parameters(inner))):
         return _in_pieces(f, asked["cache"], draft, asked)
-    values = np.random.default_rng(0).normal(size=(2, 2, 3, 7, 4))
+    values = np.random.default_rng(0).normal(size=(2, 2, 3, 8, 4))
     whole = dict(zip("kv", values, strict=True))
     libraries = [asked["framework"]] if asked["framework"] else ["torch", "numpy"]
     layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd"]
-    errors = []
-    for name, library, layout, many in product(METHODS, libraries, layouts, (True, False)):
-        try:
-            got = _fed(f, whole, name, library, layout.replace("n", "k"), many, asked)
-        except Exception as failure:
-            errors.append(NEVER.format(f"{name}: {type(failure).__name__}", str(failure)))
-            continue
+    ways = product([x for x in METHODS if x in dir(f)], libraries, layouts, (True, False))
+    call = lambda *way: _fed(f, whole, asked, *way)  # noqa: E731
+    for (name, _, layout, _), got in running(draft, ways, call):
         draft.convention |= {"method": f"{name}(k, v)", "layout": in_words(layout)}
         return _compare(draft, got, whole, layout)
-    draft.why = next((x for x in errors if "has no attribute" not in x), errors[0])
+    draft.why = draft.why or f"It has none of the methods {', '.join(METHODS)}."
     return None
 
 
+def _slots(several: list) -> list[str]:
+    """The arguments that are a cache."""
+    return [p.name for p in several if re.search("cache|past", p.name)]
+
+
 def _fed(
-    f: Any, whole: dict, name: str, library: str, place: str, many: bool, asked: dict
+    f: Any, whole: dict, asked: dict, name: str, library: str, layout: str, many: bool
 ) -> list[tuple]:
     """What it gives back after each piece: tokens so far, copies, and what later calls may change.
 
-    A second cache is filled with zeros meanwhile: the two may share no memory. `many` passes all
-    positions of a piece, otherwise its first one.
+    Zeros go meanwhile into a second cache and into a second layer of the first: neither may share
+    its memory. `many` passes all positions of a piece, otherwise its first one.
     """
-    _, to, back = next(frameworks(None, library))
-    sizes = SIZES | asked["sizes"]
+    (_, to, back), place = next(frameworks(None, library)), layout.replace("n", "k")
+    sizes = ALIKE | asked["sizes"]
     caches = [Callee(f, sizes, asked["given"]).f for _ in "12"]
     one, two = (Callee(getattr(made, name), sizes, asked["given"]) for made in caches)
     for method in (one, two):
         method.arrays("kv")
-        method.given = {"layer_idx": 0} | asked["given"]
+    layers = any(p.name == "layer_idx" for p in one.parameters)
     got, start = [], 0
     for length in PIECES:
         pieces = {r: x[:, :, start : start + length] for r, x in whole.items()}
         new = {r: to(encode(x, "BHkd", place)) for r, x in pieces.items()}
         there = to(np.arange(start, start + length)) if many else start
+        one.given = two.given = {"layer_idx": 0} | asked["given"]
         y = one(**new, positions=there)
-        two(k=0 * new["k"], v=0 * new["v"], positions=there)
-        if any(p.name == "layer_idx" for p in one.parameters):  # a second layer of the same text
-            one.given = one.given | {"layer_idx": 1}
-            one(k=0 * new["k"], v=0 * new["v"], positions=there)
-            one.given = one.given | {"layer_idx": 0}
+        for other in (two, one) if layers else (two,):
+            other.given = {"layer_idx": int(other is one)} | asked["given"]
+            zeros = other(k=0 * new["k"], v=0 * new["v"], positions=there)
+            if any(np.any(back(x)) for x in zeros[:2]):
+                return [(start + length, [0 * np.array(back(x)) for x in y[:2]], (back, y[:2]))]
         start += length
         got.append((start, [np.array(back(x)) for x in y[:2]], (back, y[:2])))
     return got
@@ -80,12 +81,10 @@ def _compare(draft: Draft, got: list[tuple], whole: dict, layout: str) -> None:
         room = np.arange(min(start, pieces[n].shape[axis]))
         right = encode(whole[r][:, :, :start], "BHkd", place)
         if not same(pieces[n].take(room, axis), right):
-            return draft.add("tokens lost or moved", start, {"k": "keys", "v": "values"}[r])
+            return draft.add("tokens lost or moved", start, ARRAYS[r])
         changed = not np.array_equal(pieces[n], back(later[n]))
         if changed and "older answers change" not in draft.keys("note"):
             draft.add("older answers change")
-    if got[-1][1][0].shape[axis] > sum(PIECES):
-        draft.convention["returns"] = "its whole room: hide what is not filled"
     return None
 
 
@@ -96,23 +95,22 @@ def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
     """
     import torch
 
-    layer = Layer(f, SIZES | asked["sizes"], asked["given"])
-    slots = [p.name for p in layer.parameters if "cache" in p.name or "past" in p.name]
+    layer = Layer(f, ALIKE | asked["sizes"], asked["given"])
+    slots = _slots(layer.parameters)
     if not slots:
         draft.why = "No argument of the layer is called cache or past: nobody knows where it goes."
         return
-    x = torch.randn(2, 7, layer.sizes["D"], dtype=torch.float64)
-    for pieces, what in (([1] * 7, "token by token"), (list(PIECES), "in pieces")):
+    x = torch.randn(2, 8, layer.sizes["D"], dtype=torch.float64)
+    for pieces, what in (([1] * 8, "token by token"), (list(PIECES), "in pieces")):
         store, answers = make_cache() if make_cache else None, []
         with torch.no_grad():
             for part in x.split(pieces, dim=1):
                 y = layer.f(part, **{slots[0]: store})
-                answers.append(y[0] if isinstance(y, tuple | list) else y)
+                answers.append(first(y))
                 if make_cache is None and isinstance(y, tuple | list) and len(y) == 2:
                     store = y[1]  # it hands back what it keeps
-            right = layer.f(x)
-            right = right[0] if isinstance(right, tuple | list) else right
-            wrong = (torch.cat(answers, dim=1) - right).abs().amax(dim=(0, 2)).gt(1e-6).nonzero()
+            off = torch.cat(answers, dim=1) - first(layer.f(x))
+        wrong = off.abs().amax(dim=(0, 2)).gt(1e-6).nonzero()
         if len(wrong):
             draft.add(f"differs {what}", int(wrong[0]))
         else:

@@ -6,67 +6,68 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, window
+from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, Band, window
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import frameworks
-from attention_src.judge.kinds.rope import NEVER
+from attention_src.judge.calls.frameworks import Convert, frameworks, running
+from attention_src.judge.calls.ways import SIZES
+from attention_src.judge.checks.masks import FUTURE
 from attention_src.judge.report import Draft
 
-NUMBERS = ([5, 7], [7], [7, 3], [7, 7, 3, 0])  # n_q, n_k, window, sinks
+WINDOW = 3
+NUMBERS: list[list] = [[5, 7], [7], [7, WINDOW], [7, 7, WINDOW, 0]]  # n_q, n_k, window, sinks
+NUMBERS += [[np.ones((1, 7), int)]]  # or tokens
 
 
 def mask(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
-    sizes = {"B": 1, "H": 1, "G": 1, "q": 5, "k": 7, "d": 4, "D": 4} | asked["sizes"]
-    callee = Callee(f, sizes, asked["given"])
+    callee = Callee(f, SIZES | {"B": 1, "H": 1, "G": 1} | asked["sizes"], asked["given"])
     y = _made(callee, draft, asked)
     if y is None or y.ndim != 2:
         draft.why = draft.why or f"It returned {'nothing' if y is None else list(y.shape)}."
         return
-    draft.why = "It is neither a causal mask nor a window, in any reading."
-    added = y.dtype.kind == "f" and y.min() < -1
     readings = {"True = may attend": y == 1, "True hides": y == 0}
-    if added:
+    if y.dtype.kind == "f" and y.min() < -1:
         readings = {"added to the scores": y == 0}
-    if asked["mask"]:
-        readings = {k: v for k, v in readings.items() if asked["mask"].startswith(k[:9])}
+    readings = {k: v for k, v in readings.items() if (asked["mask"] or k).startswith(k[:9])}
     for wrong, (form, see) in product((False, True), readings.items()):
-        bands = MISTAKEN if wrong else CAUSAL
-        found = [band for band in bands if np.array_equal(band.seen(*y.shape), see)]
-        near = window(see) if not wrong else None
-        if near and see.diagonal().all() and 0 < near.back < len(y) - 1:
-            found.append(near)
-        if found:
-            draft.why = ""
+        if band := _band(see, wrong):
+            pattern = band.name.partition(" (")[0] if see.shape[0] == see.shape[1] else band.name
             if wrong:
-                case = str(y.astype(float) + 0)
-                draft.add(found[0].name, f"Read as “{form}”: ", case=case)
+                draft.add(band.name, f"Read as “{form}”: ", case=str(y.astype(float) + 0))
             else:
-                shape = str(list(y.shape))
-                name = found[0].name.partition(" (")[0] if see.shape[0] == see.shape[1] else ""
-                pattern = name or found[0].name
-                draft.convention |= {"gives": shape, "mask": form, "pattern": pattern}
+                draft.convention |= {"gives": str([*y.shape]), "mask": form, "pattern": pattern}
+            if band.back == WINDOW:
+                draft.add("window and one more", WINDOW + 1, WINDOW)
             return
     if np.isnan(y.astype(float)).any():
         draft.add("NaN in a mask")
-    elif re.search("causal|future|subsequent|look_?ahead|window", draft.name.lower()):
-        draft.add("no such mask", case=str(y.astype(float) + 0))
+    elif re.search(f"{FUTURE}|window", draft.name.lower()):
+        nothing = bool((y == y.flat[0]).all())
+        draft.add("not causal" if nothing else "no such mask", case=str(y.astype(float) + 0))
+    else:
+        draft.why = "It is neither a causal mask nor a window, in any reading."
+
+
+def _band(see: np.ndarray, wrong: bool) -> Band | None:
+    """The band that it is, right or wrong, or the window."""
+    bands = MISTAKEN if wrong else CAUSAL
+    if found := next((band for band in bands if np.array_equal(band.seen(*see.shape), see)), None):
+        return found
+    near = None if wrong else window(see)
+    return near if near and see.diagonal().all() and 0 < near.back < len(see) - 1 else None
 
 
 def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
     """What it gives for the first numbers that it takes; a table if there is one."""
     required = [p for p in callee.parameters if p.default is p.empty]
     names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
-    y = None
-    numbers: list[Any] = [*NUMBERS, [np.ones((1, 7), int)]]
-    for (_, to, back), values in product(frameworks(callee.code, asked["framework"]), numbers):
-        if len(values) != len(names) or (y is not None and y.shape[-1:] == (7,)):
-            continue
-        made = [x if type(x) is int else to(x) for x in values]
+    numbers = [values for values in NUMBERS if len(values) == len(names)]
+    ways = product(frameworks(callee.code, asked["framework"]), numbers)
+
+    def call(framework: Convert, values: list) -> np.ndarray:
+        made = [x if type(x) is int else framework[1](x) for x in values]
         callee.given = asked["given"] | dict(zip(names, made, strict=True))
-        try:
-            y = np.squeeze(back(callee()))
-            draft.why = ""
-        except Exception as error:
-            draft.why = NEVER.format(type(error).__name__, str(error))
-    return y
+        return np.squeeze(framework[2](callee()))
+
+    made = [y for _, y in running(draft, ways, call)]
+    return next((y for y in made if y.shape[-1:] == (7,)), made[-1] if made else None)
