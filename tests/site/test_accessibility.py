@@ -14,8 +14,8 @@ from tools.site.weigh import FIRST_PAGE
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()
-# All that are no chapters, and chapters with most of the course's explorables and instruments.
-SLUGS = "equation flash intro kvcache llm maps multihead your_sentence"
+# All that are no chapters, and chapters of each kind.
+SLUGS = "intro llm maps multihead"
 FEW = {*PAGES} - {*chapter_pages()} | {f"book/{slug}.html" for slug in SLUGS.split()}
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
 OF_COLOUR = ["color-contrast", "link-in-text-block"]  # the rules to which dark mode matters

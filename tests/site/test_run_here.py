@@ -34,7 +34,7 @@ CHAPTERS = [
 ]
 LESSONS = {f"{chapter.docname}.html" for chapter in lessons(Book(ROOT))}
 # Which are run in the page each time; once a week all are, and outside the page always.
-QUICK = ("equation", "kvcache", "linear", "llm", "multihead", "retrieval", "rope")
+QUICK = ("llm", "multihead", "rope")
 FEW = {f"book/{slug}.html" for slug in QUICK}
 ALIKE = 0.5  # copies differ by up to 0.35, mostly by less than 0.1; other figures by 1 and more
 SECONDS = 600_000  # milliseconds; a busy machine is not a bug
