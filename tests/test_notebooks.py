@@ -189,6 +189,9 @@ def test_what_computes_long_fails_a_fast_run(tmp_path, clock, processes):
     assert limits in text
     text = text.replace(limits, '{"test": 0.1, "setup": 60, "cell": 0.5, "notebook": 1.0}')
     text = text.replace('"notebook with slow cells": 120.0', '"notebook with slow cells": 1.0')
+    compared = "_slowness = (time.process_time() - begin) / LOOP_SECONDS"
+    assert compared in text
+    text = text.replace(compared, "_slowness = 1.0")  # what computes here takes given seconds
     (tmp_path / "conftest.py").write_text(text, "utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n", "utf-8")
     (tmp_path / "test_some.py").write_text(SLOW.format(clock=clock, what=what), "utf-8")
