@@ -23,7 +23,7 @@ export function kept(point) {
   return Math.abs(x) >= Math.abs(y) ? [x, 0] : [0, y];
 }
 
-// A head's weights, and the factor that W_O gives it.
+// A head's weights, and the factor that its rows of W_O come to.
 export function weigh([x, y]) {
   const factor = x + y;
   return { weights: factor === 0 ? [0.5, 0.5] : [x / factor, y / factor], factor };
@@ -138,7 +138,7 @@ function chainMarks(plane, { at }, { total }) {
   ];
 }
 
-// A row for each head: a bar of length 1, cut into its two weights, and the factor of W_O.
+// A row for each head: a bar of length 1, cut into its two weights, and its factor.
 function headMarks([x, y, w], { used }) {
   const long = w - 76;
   return used.flatMap(({ weights, factor }, head) => {
@@ -147,8 +147,7 @@ function headMarks([x, y, w], { used }) {
     const name = used.length < 2 ? "weights" : NAMES[head];
     return [
       text(`name${head}`, [x + long / 2, top], name, "soft", 12),
-      text(`by${head}`, [x + w - 9, top], "W", "soft", 12, "end"),
-      text(`by${head}-o`, [x + w, top + 3], "O", "soft", 9, "end"),
+      text(`by${head}`, [x + w, top], "factor", "soft", 12, "end"),
       text(`share${head}-lisbon`, [x, top], `Lisbon ${share(0)}`, "p", 13, "start"),
       text(`share${head}-oslo`, [x + long, top], `Oslo ${share(1)}`, "p", 13, "end"),
       rect(`bar${head}-lisbon`, [x, top + 6, cut, 15], "p-fill"),
