@@ -63,7 +63,7 @@ class Form:
         self.field = self.box.locator("textarea")
         self.status = self.box.locator(".run-status")
         self.verdict = self.box.locator(".judge-verdict")
-        self.menu = self.box.get_by_label("Try")
+        self.menu = self.box.get_by_label("Code, or an example")
 
     def button(self, name):
         return self.box.get_by_role("button", name=name, exact=True)
@@ -142,12 +142,14 @@ def test_a_link_shows_its_code_and_runs_nothing(form, site):
     here.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
     here.field.fill(code)
     here.box.get_by_label("It should be").select_option("attention")
-    here.button("Copy link").click()
+    here.button("Copy link to this code").click()
     here.page.get_by_text("Copied.").wait_for()
     link = here.page.evaluate("window.copied")
     assert link.startswith(f"{site}/{PAGE}#z=") and link.endswith("&kind=attention")
     there = form("#" + link.partition("#")[2])
     there.page.get_by_text("This code came with the link").wait_for()
+    came = there.page.get_by_text("This code came with the link")
+    assert came.bounding_box()["y"] < there.field.bounding_box()["y"], "a phone shows it"
     assert there.field.input_value() == code
     assert there.box.get_by_label("It should be").input_value() == "attention"
     there.page.wait_for_timeout(500)
@@ -169,7 +171,7 @@ def test_a_browser_that_cannot_compress_makes_a_link_too(form):
     denied = "navigator.clipboard.writeText = async () => { throw new Error('denied') }"
     here.page.evaluate(f"{denied}; 0")
     here.field.fill("x = 'ü'")
-    here.button("Copy link").click()
+    here.button("Copy link to this code").click()
     here.page.get_by_text("The address of this page holds your code now").wait_for()
     there = form("#" + here.page.url.partition("#")[2])
     there.page.get_by_text("This code came with the link").wait_for()

@@ -18,6 +18,7 @@
   const form = box.querySelector("form");
   const { source, kind } = form.elements;
   const verdict = box.querySelector(".judge-verdict");
+  const came = box.querySelector(".judge-came");
   const make = (tag, more, ...children) => {
     const made = Object.assign(document.createElement(tag), more);
     made.append(...children);
@@ -34,7 +35,12 @@
   });
   let linked; // what came with the address, if anything did
   let now = own;
-  for (const { name, title } of examples) source.add(new Option(title, name));
+  const menu = make("optgroup", { label: "Examples" });
+  menu.append(...examples.map(({ name, title }) => new Option(title, name)));
+  source.append(menu);
+
+  // Said above the code, where a phone shows it.
+  const warn = (words) => Object.assign(came, { textContent: words, hidden: !words });
 
   // The reader's own version of it, kept in this browser under what was given.
   const open = (what) => {
@@ -42,6 +48,7 @@
     what.text ??= what.kept?.code ?? what.given;
     [now, cell.given, cell.kept] = [what, what.given, what.kept];
     source.value = what.name;
+    warn(what === linked ? "This code came with the link. Read it first: it runs when you press." : "");
     clear();
     cell.show(what.text);
   };
@@ -80,21 +87,20 @@
   async function follow() {
     const example = examples.find(({ hash }) => location.hash === hash);
     if (example) return open(example);
-    let came;
+    let asked;
     try {
-      came = await read(location.hash);
+      asked = await read(location.hash);
     } catch {
       open(own);
-      return say("The code in this link is damaged, or longer than 20,000 characters.");
+      return warn("The code in this link is damaged, or longer than 20,000 characters.");
     }
-    if (!came) return open(own);
-    if (linked?.given !== came.code) linked = { name: "link", given: came.code };
+    if (!asked) return open(own);
+    if (linked?.given !== asked.code) linked = { name: "link", given: asked.code };
     linked.hash = location.hash;
     if (![...source.options].some(({ value }) => value === "link"))
       source.add(new Option("the code of this link", "link"));
     open(linked);
-    kind.value = [...kind.options].some(({ value }) => value === came.kind) ? came.kind : "";
-    say("This code came with the link. Read it first: it runs when you press.");
+    kind.value = [...kind.options].some(({ value }) => value === asked.kind) ? asked.kind : "";
   }
 
   async function copy() {
@@ -157,7 +163,7 @@
     const about = name ? [": ", make("code", {}, name), ...(as ? [`, judged as ${as}`] : [])] : [];
     verdict.append(make("p", { className: "judge-head" }, make("strong", {}, HEADS[what] ?? what), ...about));
     if (what === "not judged" && why) verdict.append(make("p", {}, why));
-    const found = Object.entries(convention);
+    const found = Object.entries(convention).filter(([title]) => title !== "framework"); // here it is NumPy
     if (findings.length) verdict.append(make("ul", { className: "judge-findings" }, ...findings.map(finding)));
     if (found.length) {
       const rows = found.map(([title, value]) => [make("dt", {}, title), make("dd", {}, String(value))]);
@@ -168,7 +174,7 @@
       verdict.append(make("details", {}, make("summary", {}, "The same as text"), text));
     }
     verdict.hidden = false;
-    verdict.firstElementChild.scrollIntoView({ block: "nearest" });
+    verdict.scrollIntoView({ block: "nearest" }); // from its head, if not all of it fits
     say(seconds ? `Done, in ${seconds.toFixed(1)} s.` : "Done.");
   }
 
@@ -177,7 +183,7 @@
 
   // --- Judging ------------------------------------------------------------------------------
 
-  let asking, timer, late;
+  let asking, timers, late;
   const patience = () => Number(box.dataset.patience ?? PATIENCE);
   const say = (words) => cell.status && (cell.status.textContent = words.trim());
 
@@ -203,10 +209,12 @@
         report = { verdict: "not judged", why: `Python gave up (${data.error}). It starts again with the next press.` };
       if (data.model !== "begun") return;
       say("Judging …");
-      timer = setTimeout(() => {
+      const end = () => {
         late = true;
         asking.halt();
-      }, 1000 * patience());
+      };
+      const tell = () => say(`Judging … at most ${patience()} s. Stop ends it.`);
+      timers = [setTimeout(tell, 5000), setTimeout(end, 1000 * patience())];
     };
     const starts = (words) => say(words || "Judging …");
     try {
@@ -217,7 +225,7 @@
       if (late) refuse(`It had not ended after ${patience()} seconds. Does a loop never stop?`);
       else say(String(problem.message ?? problem));
     }
-    clearTimeout(timer);
+    timers?.forEach(clearTimeout);
     cell.end();
   }
 
@@ -228,17 +236,21 @@
       now.text = cell.field.value;
       if (!verdict.hidden) verdict.dataset.stale = "";
     },
+    stop() {
+      say("Stopping …");
+      asking?.halt();
+    },
   };
   const bar = form.querySelector(".run-bar");
   const go = window.runButton(bar, "Is it right?", cell);
-  const link = window.runButton(bar, "Copy link", cell);
+  const link = window.runButton(bar, "Copy link to this code", cell);
   go.addEventListener("click", press);
   link.addEventListener("click", copy);
   form.addEventListener("submit", (event) => event.preventDefault());
   box.querySelector(".judge-without").hidden = true;
   form.hidden = false;
   cell.given = "";
-  window.openEditor(cell, "", press, () => asking?.halt());
+  window.openEditor(cell, "", press, cell.stop);
   cell.field.placeholder = "def attention(q, k, v, mask=None):\n    …";
   source.addEventListener("change", () => {
     const chosen = [own, ...examples, linked].find((what) => what?.name === source.value);
@@ -247,6 +259,7 @@
     say("");
     open(chosen);
   });
+  kind.addEventListener("change", cell.edited);
   addEventListener("hashchange", follow);
   follow();
 })();
