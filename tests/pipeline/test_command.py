@@ -160,12 +160,12 @@ def test_nothing_to_do(book, never_execute, capsys):
 def test_changed_prose_keeps_the_outputs(book, never_execute, capsys, monkeypatch):
     monkeypatch.setattr(labels, "load", ask_sphinx)
     outputs = [cell.get("outputs") for cell in stored(book).cells]
-    edit(book, "Some prose.", "(ch:part)=\n## Part\n\nOther prose, see {ref}`ch:part`.")
+    edit(book, "Some prose.", "Other prose, see {doc}`notation`.")
     assert notebooks.main(["--check"], book) == 1
     assert "differs from book/tiny.md" in capsys.readouterr().out
     assert notebooks.main(["tiny"], book) == 0
     assert [cell.get("outputs") for cell in stored(book).cells] == outputs
-    assert "Other prose, see [Part](" in stored(book).cells[4].source
+    assert "Other prose, see [Notation](" in stored(book).cells[4].source
     assert notebooks.main(["--check"], book) == 0
 
 

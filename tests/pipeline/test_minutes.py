@@ -86,8 +86,8 @@ def test_the_first_line(page, tmp_path):
 
 
 def test_the_minutes_of_exercises_are_a_sum(tmp_path):
-    exercise = "```{{{}}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
-    text = exercise.format("exercise", "a", 10) + exercise.format("exercise-start", "b", 25)
+    exercise = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
+    text = exercise.format("a", 10) + exercise.format("b", 25)
     (chapter,) = Book(make_book(tmp_path, sum="# T\n\n" + text)).chapters
     assert chapter.exercise_minutes == 35
 

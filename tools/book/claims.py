@@ -259,7 +259,7 @@ def _table(rows: Sequence[nodes.row], name: str) -> nodes.Node:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    claim = claims_of(page.inline.book.root).get(d.argument)
+    claim = claims_of(page.book.root).get(d.argument)
     if claim is None:
         raise page.error(d.line, f"{FILE} has no claim {d.argument}")
     return page.inline(decided(claim), d.line)

@@ -180,17 +180,11 @@ def _item(
 
 def _portable_start(page: Page, d: Directive) -> str:
     bug = checked(page, d, read, d.argument, d.content)
-    page.open_box(d.line)
     title = page.inline(d.argument, d.line)
     return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
 
 
-def _portable_end(page: Page, d: Directive) -> str:
-    page.close_box(d.line)
-    return "---"
-
-
-FORMS = {"happened-start": _portable_start, "happened-end": _portable_end}
+FORMS = {"happened-start": _portable_start, "happened-end": lambda page, d: "---"}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -58,7 +58,6 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
                 cells.append(new_markdown_cell(text))
         else:
             raise page.error(start, "raw cells have no portable form")
-    page.finish()
     for i, cell in enumerate(cells):
         cell["id"] = f"{chapter.slug.replace('/', '-')}-{i}"
     metadata = {
@@ -80,14 +79,14 @@ def _first_line(chapter: Chapter, start: int) -> int:
 def _code_cells(
     page: Portable, cell: nbformat.NotebookNode, line: int, *, veiled: bool
 ) -> list[Any]:
-    """A code cell, folded as on the site, or if it belongs to a solution."""
+    """A code cell, folded as on the site."""
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
     tags = set(metadata.get("tags", []))
     if "setup" in tags and not cell.source.startswith("# "):
         raise page.error(line, "a setup cell begins with a comment that says what is in it")
-    if page.solution or {"setup", "hide-input", "hide-cell"} & tags:
+    if {"setup", "hide-input", "hide-cell"} & tags:
         metadata |= FOLDED
     if veiled:  # the outputs give away the answer to a question
         metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}

@@ -14,12 +14,12 @@ from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-from tools.book.directive_text import directive_text
+from tools.book.directive import directive_text
 from tools.book.prose import NOT_PROSE, PYTHON, TITLED
 
 Kind = Literal["section", "heading", "words", "caption", "code", "prediction", "reveal", "picture"]
 EXTENSIONS = {"amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"}
-_DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
+DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
 _TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
 _SHOWN_ROLES = {"term", "kbd", "abbr", "given"}  # their body is shown where they have no title
@@ -53,7 +53,7 @@ def count_words(text: str) -> int:
 
 
 def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
-    tokens = _parser().parse(text, {})
+    tokens = parser().parse(text, {})
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type == "inline":
             if outermost and before is not None and before.type == "heading_open":
@@ -67,7 +67,7 @@ def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
 
 def _fence(token: Token) -> Iterator[Part]:
     """A directive, or a block of code."""
-    directive = _DIRECTIVE.fullmatch(token.info.strip())
+    directive = DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1] in NOT_PROSE:
         if PYTHON.match(token.info.strip()):
             yield Part("code", lines_of(token.content))
@@ -107,5 +107,7 @@ def _shown(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 @lru_cache
-def _parser() -> MarkdownIt:
-    return create_md_parser(MdParserConfig(enable_extensions=EXTENSIONS), RendererHTML)
+def parser(*without: str) -> MarkdownIt:
+    """The parser of the site, without some rules of its syntax, such as "inline"."""
+    config = MdParserConfig(enable_extensions=EXTENSIONS, disable_syntax=list(without))
+    return create_md_parser(config, RendererHTML)

@@ -19,7 +19,7 @@ NOT_PROSE = {
     "toctree",
 }
 # Directives whose argument is a title, which is prose; that of others is a label or a file.
-TITLED = re.compile(r"admonition|exercise|exercise-start|happened-start|prf:.*|dropdown|tab-item")
+TITLED = re.compile(r"admonition|exercise|happened-start|prf:.*")
 _FENCE = re.compile(r"^[ >]*(?:[-*+] |\d+\. )?\s*(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}(.*)", re.S)
 PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
