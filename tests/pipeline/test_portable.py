@@ -61,7 +61,7 @@ BAD = [
     ("in a quiz", "```{quiz}\nQ\n\n- [x] a\n\n  {eq}`x`\n\n- [ ] b\n\n  c\n```", 6, "nothing with"),
     ("quiz without reasons", "\n```{quiz}\nQ\n\n- [x] a\n- [ ] b\n```", 2, "say why"),
     ("prediction without label", "```{predict} a\nQ\n```", 1, "begins with 'pr:'; it is 'a'"),
-    ("box without date", "```{happened-start} T\n:source: s\n```", 1, "needs its date"),
+    ("box without date", "```{happened-start} T\n:source: s\n```", 1, "has a :date:"),
     ("two hints", "a\n\n```{hints}\n1. b\n2. c\n```", 3, "hints are three steps"),
     ("unknown claim", "a\n\n```{claim} 000-08\n```", 3, "has no claim 000-08"),
     ("definition list", "term\n: meaning", 1, "definition list"),

@@ -32,7 +32,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
 from tools.book.directive import Directive, Page, body_of, checked
-from tools.book.domain import course
 from tools.book.elements import element, make
 from tools.book.markup import details
 from tools.book.veil import SUMMARY
@@ -95,7 +94,6 @@ class Predict(SphinxDirective):
             stored = numbers(self.options.get("order", ""), len(question.options))
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
-        course(self.env).note("label", name=label)
         box = make("div", classes="predict", data_label=label)
         box["ids"].append(nodes.make_id(label))
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
@@ -250,7 +248,6 @@ FORMS = {"predict": _portable, "reveal": _portable_reveal}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     app.add_directive("predict", Predict)
     app.add_directive("reveal", Reveal)
