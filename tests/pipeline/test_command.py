@@ -206,9 +206,6 @@ def test_a_lab_has_a_notebook_and_hours_of_its_own(tmp_path):
     assert "/book/labs/tiny.html" in notebook.cells[0].source
     assert (minutes.lessons(book), minutes.labs(book)) == ([lesson], [lab])
     assert minutes.hours(book) == {"reading": 1, "labs": 1, "exercises": 3}
-    assert "take about 1 hours to read, their labs 60 minutes more, and" in minutes.course_line(
-        book
-    )
 
 
 def test_a_notebook_without_a_chapter(book, capsys):

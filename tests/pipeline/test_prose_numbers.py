@@ -9,7 +9,7 @@ from tools.book.chapters import Book, Chapter
 from tools.book.freshness import REPOSITORY
 from tools.book.prose import prose
 from tools.check.__main__ import main, wrong
-from tools.check.prose_numbers import given, not_measured, unfounded
+from tools.check.prose_numbers import not_measured, unfounded
 
 # The page's only cell, and what it prints; −0.66, 0.1175, 431.4, 4012, 4.1e-18, 1024, 3 and 5.
 CODE = """\
@@ -189,13 +189,6 @@ def test_a_fault_names_file_and_line(tmp_path):
     assert said.startswith(f"book/page.md:{line}: 0.777 is in no output")
     assert "Then **0.777** of them." in said
     assert not list(wrong(page(tmp_path, "Then **0.587** of them.")))
-
-
-def test_what_is_given_can_be_listed(tmp_path):
-    chapter = page(tmp_path, "It has {given}`2,048` tokens, and 99 more.")
-    line = chapter.text.split("\n").index("It has {given}`2,048` tokens, and 99 more.") + 1
-    (said,) = given(chapter)
-    assert said.startswith(f"book/page.md:{line}: 2,048: It has")
 
 
 def test_old_outputs_are_told(tmp_path):

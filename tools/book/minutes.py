@@ -75,20 +75,6 @@ def minutes_in_short(chapter: Chapter) -> int:
     return max(1, round(Budget(words=words, pictures=whole.drawn).minutes))
 
 
-def words_before_a_picture(chapter: Chapter) -> int:
-    """How much is said before anything is shown: the words above the first picture."""
-    count = 0
-    for cell in chapter.read().cells:
-        if cell.cell_type == "code" and _of_cell(cell).drawn:
-            return count
-        if cell.cell_type == "markdown":
-            for part in parts(cell.source):
-                if part.kind == "picture":
-                    return count
-                count += part.count * (part.kind == "words")
-    return count
-
-
 def time_line(chapter: Chapter) -> str:
     """Reading, exercises, seconds to run; "" without code.
 
@@ -124,18 +110,6 @@ def hours(book: Book) -> dict[str, int]:
         "labs": sum(map(reading_minutes, labs(book))),
     }
     return {kind: round(total / 60) for kind, total in minutes.items()}
-
-
-def course_line(book: Book) -> str:
-    """What README says; a test holds it there."""
-    of = hours(book)
-    of_labs = sum(map(reading_minutes, labs(book)))
-    time = f"{of_labs} minutes" if of_labs < 90 else f"{of['labs']} hours"
-    more = f", their labs {time} more," if labs(book) else ","
-    return (
-        f"The {len(lessons(book))} chapters take about {of['reading']} hours to read{more} "
-        f"and their exercises about {of['exercises']}."
-    )
 
 
 @lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter

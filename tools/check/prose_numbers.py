@@ -36,13 +36,6 @@ def unfounded(chapter: Chapter) -> Iterator[str]:
             )
 
 
-def given(chapter: Chapter) -> Iterator[str]:
-    """One line for each number that is marked as given, so that its source can be checked."""
-    for match in _GIVEN.finditer(chapter.text):
-        line = chapter.text.count("\n", 0, match.start()) + 1
-        yield f"{chapter.source}:{line}: {match[1]}: {_around(chapter.text, match.start())}"
-
-
 def not_measured(chapter: Chapter) -> Iterator[str]:
     """One line for each number that is measured on another page, which does not print it."""
     if not MEASURED.search(chapter.text):
