@@ -16,20 +16,14 @@ QUESTION = "````{{predict}} {}\nQ?\n\n- [x] a\n\n  b\n\n- [ ] c\n\n  d\n````\n\n
 REVEAL = "```{reveal}\nSo.\n```\n\n"
 HAPPENED = "```{happened-start} T\n:date: 2026-03\n:source: s #1\n:link: https://a.b\n```\n\n"
 END = "```{happened-end}\n```\n\n"
-EXERCISE = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
 
 # A page each, and the warning that it gives.
 MISTAKES = {
     "label": (QUESTION.format("a") + REVEAL, "a label that begins with 'pr:'; it is 'a'"),
-    "order": (
-        QUESTION.format("pr:o").replace("Q?", ":order: 1 3\nQ?") + REVEAL,
-        "each of 1 to 2 once; it is '1 3'",
-    ),
     "nothing": (
         QUESTION.format("pr:n") + "## H\n\n" + REVEAL,
         "no {reveal} follows this {predict}",
     ),
-    "hints": ("```{hints}\n1. a\n2. b\n```\n\n", "hints are three steps"),
     "alone": (REVEAL, "no {predict} stands before this {reveal}"),
     "inside": (
         "- a\n\n  " + QUESTION.format("pr:i").replace("\n", "\n  "),
@@ -38,9 +32,6 @@ MISTAKES = {
     "open": (HAPPENED + "Text.\n\n## H\n\n" + END, "happened-start without happened-end"),
     "closed": (END, "happened-end without happened-start"),
     "date": (HAPPENED.replace("2026-03", "March"), "a year and a month"),
-    "options": (HAPPENED.replace(":link:", ":url:"), "a :source: and a :link:"),
-    "level": (EXERCISE.format("l", 5).replace("y: 1", "y: 4"), "1, 2 or 3; it is '4'"),
-    "minutes": (EXERCISE.format("m", 5).replace(":minutes: 5\n", ""), "needs ':minutes:'"),
 }
 GOOD = QUESTION.format("pr:good") + REVEAL + HAPPENED + "Text.\n\n" + END
 
