@@ -76,24 +76,15 @@ def _words(part: Tag) -> str:
     return " ".join(part.get_text().split())
 
 
-def is_newer(made: Path, sources: list[Path]) -> bool:
-    """Whether a file was written after each of those that it is made from."""
-    if not made.exists():
-        return False
-    return made.stat().st_mtime_ns > max(file.stat().st_mtime_ns for file in sources)
-
-
 def write(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
-    out, source = Path(app.outdir), Path(app.srcdir)
-    files = {page.docname: out / f"{page.docname}.html" for page in Book(source).chapters}
+    out, book = Path(app.outdir), Book(Path(app.srcdir))
+    files = {page.docname: out / f"{page.docname}.html" for page in book.chapters}
     pages = {page: file.read_text("utf-8") for page, file in files.items()}
     # The introduction has no end that a reader could reach.
     pages = {page: html for page, html in pages.items() if 'id="what-to-keep"' in html}
     place = out / FILE
-    if is_newer(place, [*(files[page] for page in pages), source / "_toc.yml", Path(__file__)]):
-        return  # to parse the pages takes seconds
     found = [chapter(page, html) for page, html in pages.items()]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(f"course.contents = {json.dumps(found, ensure_ascii=False)};\n", "utf-8")

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -25,14 +24,8 @@ TITLES = ("Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3")
 _STEP = re.compile(r"(?m)^(\d)\. +")
 
 
-@dataclass(frozen=True)
-class Hint:
-    text: str
-    line: int  # counted from the first of the directive's body
-
-
-def parse(body: str) -> list[Hint]:
-    """Read the steps.
+def parse(body: str) -> list[tuple[str, int]]:
+    """Each step, and its line, counted from the first of the directive's body.
 
     Raises:
         ValueError: they are not three, numbered 1 to 3
@@ -42,10 +35,7 @@ def parse(body: str) -> list[Hint]:
         raise ValueError("hints are three steps that begin with '1. ', '2. ' and '3. '")
     ends = [step.start() for step in found[1:]] + [len(body)]
     return [
-        Hint(
-            re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(),
-            body[: step.start()].count("\n"),
-        )
+        (re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(), body[: step.start()].count("\n"))
         for step, end in zip(found, ends, strict=True)
     ]
 
@@ -61,9 +51,9 @@ class Hints(SphinxDirective):
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
         box: list[nodes.Node] = []
-        for title, step in reversed(list(zip(TITLES, steps, strict=True))):
+        for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
             summary = make("summary", nodes.Text(title))
-            words = quiz.parsed(self, step.text, step.line)
+            words = quiz.parsed(self, text, line)
             box = [make("details", summary, *words, *box, classes="hint")]
         return box
 
@@ -71,8 +61,8 @@ class Hints(SphinxDirective):
 def _portable(page: Page, d: Directive) -> str:
     box = ""
     steps = checked(page, d, parse, d.body)
-    for title, step in reversed(list(zip(TITLES, steps, strict=True))):
-        words = page.block(step.text, d.body_line + step.line)
+    for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
+        words = page.block(text, d.body_line + line)
         box = details(title, f"{words}\n\n{box}".rstrip())
     return box
 

@@ -180,12 +180,9 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
         for chapter, made in zip(wanted, tried, strict=True):
             try:
                 news = made.result()
-            except ValueError as wrong:
-                print(wrong)
-                failed = True
-                continue
-            except CellExecutionError as wrong:
-                print(f"{chapter.source}: {wrong}")
+            except (ValueError, CellExecutionError) as wrong:
+                cell = isinstance(wrong, CellExecutionError)
+                print(f"{chapter.source}: {wrong}" if cell else wrong)
                 failed = True
                 continue
             if news:

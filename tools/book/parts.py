@@ -33,7 +33,7 @@ class Part:
     kind: "section" begins a section of the chapter, "heading" a part of one
     count: how many words, lines of code, predictions or pictures
     title: of a section; the label of a prediction
-    body: of a prediction
+    body: of a prediction, and of code
     """
 
     kind: Kind
@@ -70,7 +70,7 @@ def _fence(token: Token) -> Iterator[Part]:
     directive = DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1] in NOT_PROSE:
         if PYTHON.match(token.info.strip()):
-            yield Part("code", lines_of(token.content))
+            yield Part("code", lines_of(token.content), body=token.content)
         return
     name, argument = directive[1], directive[2]
     if name == "reveal":

@@ -63,23 +63,6 @@ def prose(text: str) -> str:
     return _INLINE.sub(_inline, text)
 
 
-def code_blocks(text: str) -> list[str]:
-    """The Python of a page outside its cells: fenced blocks, as in worked solutions."""
-    blocks: list[str] = []
-    closing = None
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if closing is None:
-            if match and PYTHON.match(match["info"].strip()):
-                closing, indent = match["fence"], len(line) - len(line.lstrip())
-                blocks.append("")
-        elif match and not match["info"].strip() and match["fence"].startswith(closing):
-            closing = None
-        else:
-            blocks[-1] += line[min(indent, len(line) - len(line.lstrip())) :] + "\n"
-    return blocks
-
-
 def _blocks(lines: list[str]) -> Iterator[str]:
     """The lines, with front matter, code, options and fences blanked."""
     start = 0

@@ -11,7 +11,7 @@ import nbformat
 
 from tools.book.chapters import Chapter
 from tools.book.freshness import own_cells, own_code, tree
-from tools.book.prose import code_blocks
+from tools.book.parts import parts
 from tools.check.numbers import in_code, in_output
 
 _NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
@@ -19,8 +19,9 @@ _NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
 
 def literals(chapter: Chapter) -> set[float]:
     """Every number that stands in the page's code."""
-    blocks = [*chapter.code, *code_blocks(chapter.text)]
-    return {x for code in blocks for x in in_code(tree(code))}
+    words = [cell.source for cell in chapter.read().cells if cell.cell_type == "markdown"]
+    shown = [part.body for text in words for part in parts(text) if part.kind == "code"]
+    return {x for code in [*chapter.code, *shown] for x in in_code(tree(code))}
 
 
 def outputs(chapter: Chapter) -> set[float]:
