@@ -77,7 +77,7 @@ def test_a_prediction_has_a_label_of_its_own():
     ],
 )
 def test_links_of_a_question_that_comes_back_lead_to_the_same_place(href, expected):
-    assert contents.from_root(href, "book/one", "book") == expected
+    assert contents.from_root(href, "book/one") == expected
 
 
 def test_what_a_page_offers():

@@ -7,6 +7,7 @@ chapter shows it. Only the scripts that need it load it.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -53,23 +54,19 @@ def _prediction(page: str, box: Tag) -> dict[str, str]:
         script.decompose()
     for part in box.find_all(id=True):
         del part["id"]
-    folder = page.rpartition("/")[0]
     for link in box.find_all("a", href=True):
-        link["href"] = from_root(str(link["href"]), page, folder)
+        link["href"] = from_root(str(link["href"]), page)
     text = _words(copy)
     return {"label": str(box["data-label"]), "text": text, "html": box.decode_contents().strip()}
 
 
-def from_root(href: str, page: str, folder: str) -> str:
-    """An address on a page of `folder`, relative to the root of the site."""
+def from_root(href: str, page: str) -> str:
+    """An address on a page, relative to the root of the site."""
     if re.match(r"[a-z]+:|/", href):
         return href
     if href.startswith("#"):
         return f"{page}.html{href}"
-    parts = folder.split("/") if folder else []
-    while href.startswith("../"):
-        href, parts = href[3:], parts[:-1]
-    return "/".join([*parts, href])
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), href))
 
 
 def _words(part: Tag) -> str:

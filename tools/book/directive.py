@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from docutils import nodes
 from myst_parser.parsers.directives import DirectiveParsingResult, parse_directive_text
+from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book
 
@@ -77,6 +79,19 @@ def number_of(page: Page, d: Directive) -> str:
     if not d.label:
         raise page.error(d.line, "it has a number on the site: give it a label")
     return page.numbered(d.label, d.line)
+
+
+class Checking(SphinxDirective):
+    """A directive of the site whose parser raises a ValueError, which becomes a warning."""
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            return self.made()
+        except ValueError as wrong:
+            raise self.error(str(wrong)) from None
+
+    def made(self) -> list[nodes.Node]:
+        raise NotImplementedError
 
 
 def checked(page: Page, d: Directive, read: Callable[..., Read], *words: Any) -> Read:

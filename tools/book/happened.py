@@ -28,7 +28,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book, Chapter
-from tools.book.directive import Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.elements import make
 
 _MONTHS = (
@@ -81,15 +81,12 @@ class happened_end(nodes.Invisible, nodes.Element):
     """Where it ends."""
 
 
-class HappenedStart(SphinxDirective):
+class HappenedStart(Checking):
     required_arguments, final_argument_whitespace = 1, True
     has_content = True
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            bug = read(self.arguments[0], "\n".join(self.content))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
+    def made(self) -> list[nodes.Node]:
+        bug = read(self.arguments[0], "\n".join(self.content))
         words, _ = self.state.inline_text(bug.title, self.lineno)
         node = happened_start("", *words, bug=bug)
         self.set_source_info(node)

@@ -13,10 +13,9 @@ import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
-from tools.book.directive import Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.elements import make
 from tools.book.markup import details
 
@@ -40,16 +39,13 @@ def parse(body: str) -> list[tuple[str, int]]:
     ]
 
 
-class Hints(SphinxDirective):
+class Hints(Checking):
     """On the site: <details>, one within the other."""
 
     has_content = True
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            steps = parse("\n".join(self.content))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
+    def made(self) -> list[nodes.Node]:
+        steps = parse("\n".join(self.content))
         box: list[nodes.Node] = []
         for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
             summary = make("summary", nodes.Text(title))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 import nbformat
@@ -43,10 +42,7 @@ class Budget:
         return read + self.predictions + self.drawn / 2
 
     def __add__(self, other: Budget) -> Budget:
-        return Budget(*(a + b for a, b in zip(self._all(), other._all(), strict=True)))
-
-    def _all(self) -> Iterable[int]:
-        return (getattr(self, name) for name in self.__dataclass_fields__)
+        return Budget(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 Sections = tuple[tuple[str, Budget], ...]
