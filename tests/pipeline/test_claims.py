@@ -16,7 +16,7 @@ from tools.book.chapters import Book, Chapter
 from tools.book.claims import FILE, VERDICTS, Claim, claims_of, is_found
 from tools.book.freshness import REPOSITORY
 from tools.book.minutes import lessons
-from tools.check.claims import undecided
+from tools.check.prose_numbers import undecided
 
 # How many claims a survey found in each document; they are numbered from 1.
 SURVEY = {"000": 69, "001": 11, "002": 8, "003": 30, "004": 12}

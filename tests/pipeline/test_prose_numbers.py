@@ -68,15 +68,9 @@ CATCH = [
     ("heading", "## The 99 heads", ["99"]),
     ("list", "- 99 of them\n  - 98 of these", ["99", "98"]),
     ("quotation", "> said 99", ["99"]),
-    ("footnote", "x[^a]\n\n[^a]: It has 99 of them.", ["99"]),
     ("worked-out mathematics", r"$\ln 2047 \approx 7.62$", ["7.62"]),
     ("admonition", "```{admonition} All 99\n:class: tip\n\nOf 98.\n```", ["99", "98"]),
     ("reveal", "```{reveal}\nIt was 99.\n```", ["99"]),
-    (
-        "figure",
-        "```{figure} x9.svg\n:alt: A curve up to 99.\n:name: fig:97\n\nUp to 98.\n```",
-        ["99", "98"],
-    ),
     (
         "reply",
         "```{quiz}\nOf 97?\n\n- [ ] 96\n\n  No, 99.\n\n- [x] 95\n\n  Yes, 98.\n```",

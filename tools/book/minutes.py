@@ -125,9 +125,7 @@ def _sections(text: str, chapter: Chapter) -> Sections:
 
 
 def _of_part(kind: str, count: int) -> Budget:
-    if kind == "caption":
-        return Budget(words=count, captions=count)
-    names = {"words": "words", "code": "code", "prediction": "predictions", "picture": "pictures"}
+    names = {"words": "words", "code": "code", "prediction": "predictions"}
     return Budget(**{names[kind]: count}) if kind in names else Budget()
 
 

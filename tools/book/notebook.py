@@ -27,10 +27,8 @@ from tools.book.portable import Portable
 
 CELL_TIMEOUT = 1800  # seconds; only a cell that hangs takes this long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
-VEILED: dict[str, Any] = {
-    "jupyter": {"outputs_hidden": True},
-    "collapsed": True,
-}  # for JupyterLab, for others
+# For JupyterLab, for others.
+VEILED: dict[str, Any] = {"jupyter": {"outputs_hidden": True}, "collapsed": True}
 
 # Where two threads parse at once, Python 3.11 may raise a SystemError (gh-106905).
 _PARSING = threading.Lock()
@@ -94,9 +92,7 @@ def _code_cells(
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws
         if "name" not in figure or "caption" not in figure:
-            raise page.error(
-                line, "a cell's figure needs a caption and a name, such as fig:softmax"
-            )
+            raise page.error(line, "a cell's figure needs a caption and a name, such as fig:a")
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
         words = f"*Fig. {number}.* {caption}"

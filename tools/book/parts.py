@@ -1,4 +1,4 @@
-"""The words, code, questions and pictures of a piece of Markdown, as myst-parser reads it."""
+"""The words, code and questions of a piece of Markdown, as myst-parser reads it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from myst_parser.parsers.mdit import create_md_parser
 from tools.book.directive import directive_text
 from tools.book.prose import NOT_PROSE, PYTHON, TITLED
 
-Kind = Literal["section", "heading", "words", "caption", "code", "prediction", "reveal", "picture"]
+Kind = Literal["section", "heading", "words", "code", "prediction", "reveal"]
 EXTENSIONS = {"amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"}
 DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
 _TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
-_SHOWN_ROLES = {"term", "kbd", "abbr", "given"}  # their body is shown where they have no title
-_PICTURES = {"figure", "image"}
+_SHOWN_ROLES = {"term", "given"}  # their body is shown where they have no title
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Part:
     """One thing that a reader meets.
 
     kind: "section" begins a section of the chapter, "heading" a part of one
-    count: how many words, lines of code, predictions or pictures
+    count: how many words, lines of code or predictions
     title: of a section; the label of a prediction
     body: of a prediction, and of code
     """
@@ -44,15 +43,15 @@ class Part:
 
 def parts(text: str) -> Iterator[Part]:
     """What a Markdown cell holds, in order."""
-    yield from _parts(text, "words", outermost=True)
+    yield from _parts(text, outermost=True)
 
 
 def count_words(text: str) -> int:
     """How many words of a text, without directives, are read."""
-    return sum(part.count for part in _parts(text, "words") if part.kind == "words")
+    return sum(part.count for part in _parts(text) if part.kind == "words")
 
 
-def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
+def _parts(text: str, *, outermost: bool = False) -> Iterator[Part]:
     tokens = parser().parse(text, {})
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type == "inline":
@@ -60,7 +59,7 @@ def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
                 section = before.tag == "h2"
                 title = "".join(_shown(token.children or []))
                 yield Part("section" if section else "heading", title=title)
-            yield Part(kind, len(_words(token.children or [])))
+            yield Part("words", len(_words(token.children or [])))
         elif token.type in ("fence", "colon_fence"):
             yield from _fence(token)
 
@@ -75,15 +74,13 @@ def _fence(token: Token) -> Iterator[Part]:
     name, argument = directive[1], directive[2]
     if name == "reveal":
         yield Part("reveal")
-    if name in _PICTURES:
-        yield Part("picture", 1)
     parsed = directive_text(argument, token.content)
     body = "\n".join(parsed.body)
     if name == "predict":
         yield Part("prediction", 1, argument.strip(), body)
     if TITLED.fullmatch(name):
-        yield from _parts(" ".join(parsed.arguments), "words")
-    yield from _parts(body, "caption" if name in _PICTURES else "words")
+        yield from _parts(" ".join(parsed.arguments))
+    yield from _parts(body)
 
 
 def lines_of(code: str) -> int:

@@ -4,8 +4,7 @@
     python -m tools.check softmax maps     these
 
     limits         what a rewritten chapter keeps to, and which have been rewritten
-    claims         whether the cell that decides a claim still prints what it rests on
-    prose_numbers  whether every number in the prose is computed on its page
+    prose_numbers  whether every number in the prose is computed on its page, and each claim decided
     computed       the numbers of a page's outputs and code
     numbers        how numbers are written, and when two of them are the same
     address        whether repository.url names the repository that publishes the book

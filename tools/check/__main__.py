@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tools.book.chapters import Book, Chapter
 from tools.book.freshness import REPOSITORY
-from tools.check import claims, computed, limits, prose_numbers
+from tools.check import computed, limits, prose_numbers
 
 
 def wrong(chapter: Chapter) -> Iterator[str]:
@@ -17,7 +17,7 @@ def wrong(chapter: Chapter) -> Iterator[str]:
         yield f"{chapter.source}: its outputs are old: python -m tools.book {chapter.slug}"
     yield from prose_numbers.unfounded(chapter)
     yield from prose_numbers.not_measured(chapter)
-    yield from claims.undecided(chapter)
+    yield from prose_numbers.undecided(chapter)
     if chapter.slug in limits.LESSONS or chapter.is_lab:
         yield from (f"{chapter.slug}: {line}" for line in limits.faults(chapter))
 

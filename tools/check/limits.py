@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 import nbformat
 
 from tools.book.chapters import Chapter
-from tools.book.freshness import own_cells
 from tools.book.given import UNNAMED
 from tools.book.given import parts as parts_of
 from tools.book.minutes import KEEP, reading, reading_minutes, sections
-from tools.check.computed import printed
+from tools.check.computed import cells, printed
 
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml: each is a lesson
 # of half an hour that ends, and what it proves stands in its lab.
@@ -74,15 +73,13 @@ def titles(chapter: Chapter) -> list[str]:
 
 def blocks(chapter: Chapter) -> list[str]:
     """What the cells of a lesson print, without its exercises and the code to take home."""
-    if not chapter.notebook.exists():
-        return []
-    cells = [
+    shown = [
         cell
-        for cell in own_cells(nbformat.read(chapter.notebook, as_version=4))
+        for cell in cells(chapter)
         if not {"remove-cell", "take-away"} & set(cell.metadata.get("tags", []))
         and "attention_src.exercises" not in cell.source
     ]
-    texts = ["".join(o.get("text", "") for o in cell.outputs) for cell in cells]
+    texts = ["".join(o.get("text", "") for o in cell.outputs) for cell in shown]
     return [text for text in texts if text.strip()]
 
 
