@@ -112,7 +112,8 @@ static: .venv/all
 elsewhere: .venv/all
 	@$(BIN)/python -m tools.ci.processors $(CPUS)
 
-# Run weekly, with new seeds: each is an imaginary processor. ONLY="flash rope" tries those chapters.
+# Run weekly, with new seeds: each is an imaginary processor. ONLY=--changed tries what has not passed as
+# it is, ONLY="flash rope" those chapters.
 SEEDS ?= 1,2,3
 jitter: .venv/all
 	@$(BIN)/python -m tools.ci.jitter --seeds $(SEEDS) $(ONLY)

@@ -1,9 +1,13 @@
-"""make jitter finds what rounding turns, and nothing else."""
+"""make jitter finds what rounding turns, and nothing else; what passed is not tried again."""
 
 import ast
 import builtins
 import contextlib
 import io
+import json
+import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import nbformat
@@ -12,7 +16,7 @@ import pytest
 import torch
 
 from tools.ci.jitter import __main__ as jitter
-from tools.ci.jitter import install, noise, noise_torch
+from tools.ci.jitter import install, moves, noise, noise_torch
 
 RNG = np.random.default_rng(0)
 WIDE, TALL = RNG.normal(size=(7, 11)), RNG.normal(size=(11, 5))
@@ -122,6 +126,98 @@ def test_programs_are_rewritten_where_they_round():
     ]
 
 
+def test_a_table_says_between_what_a_number_moves():
+    one = {"tiny.ipynb Cell 3": [("loss  9.9 ± 0.20", "loss 10.1 ± 0.20"), ("a b", "a c")]}
+    other = {"tiny.ipynb Cell 3": [("loss  9.9 ± 0.20", "loss  9.8 ± 0.21")]}
+    assert moves.table([one, {}, other]) == [
+        "tiny.ipynb Cell 3 | loss  9.9 ± 0.20 | loss 9.8 to 10.1 ± 0.20 to 0.21",
+        "tiny.ipynb Cell 3 | a b | a c",
+    ]
+    assert moves.different(["a\nb", "c"], ["a\nx", "c"]) == [("b", "x")]
+    assert moves.different(["a"], ["a\nb"]) == [("a", "a\nb")]
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of two notebooks, of which one has passed; what a run finds is in `results`."""
+    (tmp_path / "notebooks").mkdir()
+    for slug in ("flash", "rope"):
+        (tmp_path / "notebooks" / f"{slug}.ipynb").write_text(json.dumps(f"{slug}-new"))
+    monkeypatch.setattr(jitter, "digest", lambda notebook: notebook)
+    monkeypatch.setattr(jitter, "ROOT", tmp_path)
+    monkeypatch.setattr(jitter, "PASSED", tmp_path / "passed.json")
+    jitter.PASSED.write_text('{"flash": "flash-new", "rope": "rope-old"}')
+    tried, results = [], {}
+
+    def run(seed, slugs):
+        tried.append((seed, slugs))
+        return results.get(seed, jitter.Run(Counter(passed=5), {}, []))
+
+    monkeypatch.setattr(jitter, "run", run)
+    return tried, results
+
+
+def test_a_digest_is_of_code_and_of_what_is_printed():
+    def notebook(code="print(1)", output=None, prose="One."):
+        printed = {"output_type": "stream", "text": ["1\n"]} if output is None else output
+        cells = [
+            {"cell_type": "markdown", "source": prose},
+            {"cell_type": "code", "source": code, "outputs": [printed]},
+        ]
+        return jitter.digest({"cells": cells})
+
+    same = [notebook(), notebook(prose="Two."), notebook(output={"text": "1\n"})]
+    same += [notebook(output={"text": f"1\n[time] once: {n} ms\n"}) for n in (3, 4)]
+    assert len(set(same[:3])) == len(set(same[3:])) == 1
+    shown = {"data": {"text/plain": "2", "image/png": "iVBO"}}
+    other = {notebook(code="print(2)"), notebook(output={"text": "2\n"}), notebook(output=shown)}
+    assert len(other - set(same)) == 3
+    shown["data"]["image/png"] = "AAAA"  # a picture is not compared
+    assert notebook(output=shown) in other
+
+
+MOVED = {"rope.ipynb Cell 1": [("0.10", "0.11")]}
+
+
+def test_only_what_has_not_passed_is_tried_and_then_recorded(course, capsys):
+    tried, _ = course
+    assert jitter.main(["--changed", "--seeds", "4,5"]) == 0
+    assert tried == [(4, ["rope"]), (5, ["rope"])]
+    assert capsys.readouterr().out == "10 passed, 0 failed, 0 skipped\n"
+    assert jitter.main(["--changed"]) == 0 and len(tried) == 2
+    assert capsys.readouterr().out == "0 passed, 0 failed, 0 skipped\n"
+
+
+@pytest.mark.parametrize("seeds", ["0", "1", "0,1"])
+def test_one_seed_is_too_few_to_record(course, seeds):
+    assert jitter.main(["--seeds", seeds]) == 0
+    assert jitter.recorded()["rope"] == "rope-old"
+
+
+def test_a_number_that_moves_starts_six_more_seeds_for_its_notebook(course, capsys):
+    tried, results = course
+    results[2] = jitter.Run(Counter(passed=5), MOVED, [])
+    assert jitter.main([]) == 0
+    assert tried[:3] == [(seed, ["flash", "rope"]) for seed in (1, 2, 3)]
+    assert tried[3:] == [(seed, ["rope"]) for seed in range(4, 10)]
+    assert "rope.ipynb Cell 1 | 0.10 | 0.10 to 0.11\n" in capsys.readouterr().out
+    assert jitter.recorded()["rope"] == "rope-new"
+
+
+def test_what_fails_is_named_and_not_recorded(course, capsys):
+    tried, results = course
+    results[3] = jitter.Run(Counter(passed=4, failed=1), MOVED, ["rope.ipynb Cell 1"])
+    assert jitter.main([]) == 1 and len(tried) == 3
+    assert jitter.recorded() == {"flash": "flash-new", "rope": "rope-old"}
+    said = capsys.readouterr().out
+    assert said.endswith("FAILED rope.ipynb Cell 1\n14 passed, 1 failed, 0 skipped\n")
+
+
+def test_an_unknown_notebook_is_refused(course):
+    with pytest.raises(SystemExit):
+        jitter.main(["flush"])
+
+
 CODES = (
     "import numpy as np\nx = np.exp(np.random.default_rng(0).normal(size=9))\nprint(x.round(6))",
     "y = x % 1\nfor _ in range(99):\n    y = 3.9 * y * (1 - y)  # chaos\nprint(y.round(3))",
@@ -146,30 +242,34 @@ def test_a_magnified_number_turns_and_a_stable_one_does_not(number, seed, monkey
     assert found[0][0] == found[1][0] and found[0][1] != found[1][1]
 
 
-def test_the_sum_of_all_seeds_is_the_last_line(monkeypatch, capsys):
-    tried = []
-
-    def run_pytest(words, environment):
-        tried.append((environment["JITTER_SEED"], words[-1]))
-        return Counter(passed=3, failed=len(tried) - 1)
-
-    monkeypatch.setattr(jitter, "run_pytest", run_pytest)
-    assert jitter.main(["--seeds", "4,5", "rope"]) == 1
-    assert tried == [(seed, str(jitter.ROOT / "notebooks/rope.ipynb")) for seed in "45"]
-    assert capsys.readouterr().out.endswith("\n6 passed, 1 failed, 0 skipped\n")
-    with pytest.raises(SystemExit):
-        jitter.main(["flush"])
-
-
 @pytest.mark.weekly
 def test_a_run_of_a_notebook_finds_the_same(tmp_path, monkeypatch):
     cells, names = [], {"__jitter__": noise.in_numpy}
     for count, code in enumerate(CODES, 1):
+        said = printed(code, names)
         cell = nbformat.v4.new_code_cell(code, execution_count=count)
-        cell.outputs = [nbformat.v4.new_output("stream", text=printed(code, names))]
+        cell.outputs = [nbformat.v4.new_output("stream", text=said)]
         cells.append(cell)
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
-    nbformat.write(notebook, tmp_path / "tiny.ipynb")
-    found = jitter.run(1, ["-n0", f"--rootdir={tmp_path}", str(tmp_path / "tiny.ipynb")])
-    assert found == Counter(passed=1, failed=1)
+    for folder in ("notebooks", "tests"):
+        (tmp_path / folder).mkdir()
+    nbformat.write(notebook, tmp_path / "notebooks/tiny.ipynb")
+    shutil.copy(jitter.ROOT / "tests/sanitize.cfg", tmp_path / "tests")
+    monkeypatch.setattr(jitter, "ROOT", tmp_path)
+    monkeypatch.setattr(jitter, "COMMAND", f"{jitter.COMMAND} -n 0 -p tools.ci.compare_outputs")
+    found = jitter.run(1, ["tiny"])
+    assert found.counts == Counter(passed=1, failed=1)
+    assert found.failed == list(found.moved) == ["tiny.ipynb Cell 1"]
+
+
+@pytest.mark.slow
+def test_every_notebook_has_passed_with_other_roundings():
+    """Tries those whose code or output changed; make jitter ONLY=--changed records that."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tools.ci.jitter", "--changed"],
+        cwd=jitter.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-5000:]
