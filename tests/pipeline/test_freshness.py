@@ -10,8 +10,8 @@ FILES = {
     "__init__.py": "",
     "plain.py": "import numpy\n",
     "deep/__init__.py": "from attention_src.plain import f\n",
-    "deep/inner.py": "from . import other\ndef f():\n    from attention_src import lazy\n",
-    "deep/other.py": "from ..far import away\n",
+    "deep/inner.py": "import attention_src.deep.other\ndef f():\n    import attention_src.lazy\n",
+    "deep/other.py": "from attention_src.far import away\n",
     "lazy.py": "",
     "deep/script.js": "export const a = 1;\n",
     "far.py": "",
@@ -26,6 +26,7 @@ def package(tmp_path, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     monkeypatch.setattr(freshness, "REPOSITORY", tmp_path)
+    freshness._parsed.cache_clear()  # it holds paths of another folder
     return tmp_path / "attention_src"
 
 

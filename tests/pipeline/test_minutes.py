@@ -10,14 +10,14 @@ from tiny import make_book
 from tools.book import minutes, parts
 from tools.book.chapters import Book
 from tools.book.freshness import REPOSITORY
+from tools.book.predict import parse
 from tools.check import __main__ as command
-from tools.check import claims, computed, limits, prose_numbers
+from tools.check import computed, limits, prose_numbers
 
 BOOK = Book(REPOSITORY)
 CHAPTERS = {chapter.slug: chapter for chapter in minutes.lessons(BOOK)}
 REPLIES = "- [ ] One two.\n\n  Three.\n\n- [x] Four five.\n\n  Six.\n"
 PREDICT = f"````{{predict}} pr:a\nSeven?\n\n{REPLIES}````\n\n"
-OTHER = PREDICT.replace("pr:a", "pr:b")
 CELL = "```{{code-cell}} ipython3\n{}\n```\n\n"
 FIGURE = (
     "---\ntags: [hide-input]\nmystnb:\n  figure:\n    caption: Two words.\n    name: fig:a\n---\n"
@@ -86,14 +86,10 @@ def test_the_first_line(page, tmp_path):
 
 
 def test_the_minutes_of_exercises_are_a_sum(tmp_path):
-    exercise = "```{{{}}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
-    text = exercise.format("exercise", "a", 10) + exercise.format("exercise-start", "b", 25)
+    exercise = "```{{exercise}} T\n:label: ex:{}\n:difficulty: 1\n:minutes: {}\n\nDo.\n```\n\n"
+    text = exercise.format("a", 10) + exercise.format("b", 25)
     (chapter,) = Book(make_book(tmp_path, sum="# T\n\n" + text)).chapters
     assert chapter.exercise_minutes == 35
-
-
-def test_words_before_the_first_picture(page):
-    assert minutes.words_before_a_picture(page) == 4 + 4
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,6 @@ def test_words_before_the_first_picture(page):
         ("[a link](page.md#anchor) to {term}`keys <key>` and {term}`query`", 5),
         ("| one | two |\n|---|---|\n| three | four |", 4),
         ("```{admonition} Five six\n:class: dropdown\nseven\n```", 3),
-        ("```{figure} a.svg\n:alt: Not read.\n```", 0),
         ("- one\n  - two\n\n> three", 3),
     ],
 )
@@ -113,28 +108,7 @@ def test_words(text, count):
     assert parts.count_words(text) == count
 
 
-@pytest.mark.parametrize(
-    "below, missing",
-    [
-        ("```{reveal}\nSo.\n```", []),
-        ("Text.\n\n" + CELL.format("print(1)") + "```{reveal}\nSo.\n```", []),
-        ("### Next\n\n```{reveal}\nSo.\n```", ["pr:a"]),
-        ("## Next", ["pr:a"]),
-        ("", ["pr:a"]),
-        (CELL.format("print(1)") + OTHER + "```{reveal}\nSo.\n```", ["pr:a"]),
-        (OTHER + CELL.format("print(1)") + "```{reveal}\nSo.\n```", []),
-    ],
-)
-def test_a_prediction_without_its_reveal_is_found(tmp_path, below, missing):
-    book = Book(make_book(tmp_path, page="# T\n\n" + PREDICT + below + "\n"))
-    assert limits.without_reveal(book.chapters[0]) == missing
-
-
 FOLDED_CELL = "```{{code-cell}} ipython3\n:tags: [hide-input]\n{}\n```\n"
-
-
-def test_the_place_of_the_right_option(page):
-    assert limits.places(page) == [limits.Place("pr:a", right=1, options=2)]
 
 
 def stored(chapter, *cells):
@@ -210,17 +184,11 @@ def test_a_visible_claim_is_found(page):
 
 def test_the_command(page, tmp_path, capsys, monkeypatch):
     book = Book(tmp_path)
-    assert command.main(["--table"], book) == 0
-    table = capsys.readouterr().out
-    assert table.splitlines()[1].split()[:4] == ["page", "29", "3", "1"]
-    assert minutes.course_line(book) in table
-    assert command.main(["--over"], book) == 0
-    assert capsys.readouterr().out == "page: 2 pictures; at least 4\n"
     assert command.main([], book) == 1
     assert {line.split(":")[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {
         page.source
     }
-    for module, name in ((computed, "outputs_are_old"), (claims, "undecided")):
+    for module, name in ((computed, "outputs_are_old"), (prose_numbers, "undecided")):
         monkeypatch.setattr(module, name, lambda _: [])
     monkeypatch.setattr(prose_numbers, "unfounded", lambda _: [])
     assert command.main(["page"], book) == 0
@@ -229,28 +197,29 @@ def test_the_command(page, tmp_path, capsys, monkeypatch):
     assert "page: 2 pictures; at least 4\n" in capsys.readouterr().out
 
 
-PLACES = {slug: limits.places(chapter) for slug, chapter in CHAPTERS.items()}
-each_chapter = pytest.mark.parametrize("slug", list(CHAPTERS))
+def places(chapter):
+    """Where the right option of each prediction stands, and of how many."""
+    cells = [cell.source for cell in chapter.read().cells if cell.cell_type == "markdown"]
+    asked = [part for text in cells for part in parts.parts(text) if part.kind == "prediction"]
+    read = [parse(part.title, part.body).options for part in asked]
+    return [([option.right for option in options].index(True), len(options)) for options in read]
 
 
-@each_chapter
-def test_every_prediction_has_its_reveal(slug):
-    assert not limits.without_reveal(CHAPTERS[slug])
+PLACES = {slug: places(chapter) for slug, chapter in CHAPTERS.items()}
 
 
 def test_the_right_option_stands_in_each_place_about_equally_often():
     """Whoever always presses the same place is right by chance, and no more often."""
-    three = [place.right for places in PLACES.values() for place in places if place.options == 3]
+    three = [right for places in PLACES.values() for right, options in places if options == 3]
     assert len(three) > 60  # a lesson asks two or three
     for place in range(3):
         assert 0.27 < three.count(place) / len(three) < 0.40, f"place {place + 1}"
 
 
-@each_chapter
-def test_the_right_option_moves_about(slug):
-    places = [place.right for place in PLACES[slug]]
-    runs = [len(list(run)) for _, run in itertools.groupby(places)]
-    assert max(runs) <= 3, "more than three predictions in a row have it in the same place"
+def test_the_right_option_moves_about():
+    for slug, places in PLACES.items():
+        runs = [len(list(run)) for _, run in itertools.groupby(right for right, _ in places)]
+        assert max(runs) <= 3, f"{slug}: more than three in a row have it in the same place"
 
 
 @pytest.mark.parametrize("slug", limits.LESSONS)
@@ -285,4 +254,9 @@ def test_nobody_types_a_reading_time(slug):
 
 
 def test_readme_says_how_long_the_course_takes():
-    assert minutes.course_line(BOOK) in (REPOSITORY / "README.md").read_text("utf-8")
+    hours = minutes.hours(BOOK)
+    said = (
+        f"The {len(CHAPTERS)} chapters take about {hours['reading']} hours to read, their labs "
+        f"{hours['labs']} hours more, and their exercises about {hours['exercises']}."
+    )
+    assert said in (REPOSITORY / "README.md").read_text("utf-8")

@@ -12,7 +12,6 @@ from page_cells import names
 
 from tools.book.chapters import Book
 from tools.book.freshness import REPOSITORY
-from tools.page import __main__ as command
 from tools.page import needs, reasons
 
 BOOK = Book(REPOSITORY)
@@ -153,13 +152,3 @@ def test_a_cell_that_is_not_found_on_its_page_is_told(monkeypatch):
     assert lines_of([*sources[1:], sources[0] + " "]) == len(without) and not warnings
     assert lines_of([sources[0] + "  # changed", *sources[1:]]) == len(without) - 1
     assert len(warnings) == 1 and sources[0].splitlines()[0] in warnings[0]
-
-
-def test_the_command_counts(capsys):
-    assert command.main(["--count", "retrieval", "gpu"]) == 0
-    _, *rows = capsys.readouterr().out.splitlines()
-    counts = {line.split()[0]: [int(n) for n in line.split()[1:3]] for line in rows}
-    assert set(counts) == {"retrieval", "gpu", "all"}
-    assert counts["all"] == [sum(c) for c in zip(counts["retrieval"], counts["gpu"], strict=True)]
-    cells = [c for c in needs.cells(next(p for p in BOOK.chapters if p.slug == "gpu")) if c.shown]
-    assert sum(counts["gpu"]) == len(cells)

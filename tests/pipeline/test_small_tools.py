@@ -2,12 +2,14 @@
 
 import html
 import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from pygments import highlight
 from pygments.lexers import PythonLexer
-from tiny import make_book
+from tiny import REPOSITORY, make_book
 
 from tools.book import quiz, setup_cell
 from tools.book.chapters import VERSION, Book
@@ -102,16 +104,16 @@ def test_the_setup_cell_brings_triton_where_it_is_needed(book):
         ("{}", "main", f"makes the tag v{VERSION}, not main"),
     ],
 )
-def test_check_address(name, tag, said, book, capsys):
-    status = address.main([name.format(book.owner_and_name), tag], book.root)
-    out = capsys.readouterr().out
-    assert status == bool(said) and (said in out if said else not out.strip())
+def test_check_address(name, tag, said, book):
+    lines = address.wrong(book, name.format(book.owner_and_name), tag)
+    assert len(lines) == bool(said) and said in "".join(lines)
 
 
-def test_check_address_wants_owner_and_name(book, capsys):
-    with pytest.raises(SystemExit):
-        address.main(["else", "v1"], book.root)
-    assert "OWNER/REPO" in capsys.readouterr().err
+@pytest.mark.parametrize("tag, status", [(f"v{VERSION}", 0), ("main", 1)])
+def test_the_command_that_checks_the_address(tag, status):
+    words = [Book(REPOSITORY).owner_and_name, tag]
+    command = [sys.executable, "-m", "tools.check.address", *words]
+    assert subprocess.run(command, cwd=REPOSITORY, capture_output=True).returncode == status
 
 
 def test_each_bug_of_the_list_has_its_line_and_its_tests():

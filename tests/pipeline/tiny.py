@@ -3,7 +3,6 @@
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
 
 FRONT = """\
 ---
@@ -49,7 +48,52 @@ found = ['8.0', 'KeyError']
 claim = 'It is 8.'
 remark = 'If one adds $x$.'
 """
-PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0L9 9"/></svg>\n'
+# A chapter with what has a number, a question, and code.
+SMALL = """\
+# Small
+
+```{math}
+:label: eq:small
+a = b
+```
+
+```{prf:theorem} Shift
+:label: thm:small
+For all $c$, by {eq}`eq:small`.
+```
+
+```{quiz}
+Why, by {prf:ref}`thm:small`?
+
+- [ ] One.
+
+  It is not.
+
+- [x] Two.
+
+  It is {numref}`ex:small`.
+```
+
+```{exercise} Do
+:label: ex:small
+:difficulty: 1
+:minutes: 5
+Do.
+```
+
+````{solution-start} ex:small
+````
+
+A {term}`query`.
+
+````{solution-end}
+````
+
+```{code-cell} ipython3
+:tags: [hide-input]
+print("computed " + "once")
+```
+"""
 BIBLIOGRAPHY = """\
 @article{vaswani2017attention,
   author = {Vaswani, Ashish and Shazeer, Noam and Parmar, Niki},
@@ -60,12 +104,6 @@ BIBLIOGRAPHY = """\
   title = {Sparsemax}, journal = {B}, year = {2016}, url = {https://arxiv.org/abs/1602.02068}
 }
 """
-
-
-def source_and_portable(case):
-    """What a file in cases/ holds: MyST, and the portable form it should get."""
-    source, portable = case.read_text(encoding="utf-8").split("=== portable ===\n")
-    return source.strip("\n"), portable.strip("\n")
 
 
 def make_book(root, **chapters):
@@ -84,7 +122,6 @@ def make_book(root, **chapters):
         "notation.md": NOTATION,
         "references.md": "---\ndescription: Papers.\n---\n\n# Papers\n\n```{bibliography}\n```\n",
         "references.bib": BIBLIOGRAPHY,
-        "picture.svg": PICTURE,
         "claims.toml": CLAIMS,
         **{f"{name}.md": FRONT + text for name, text in chapters.items()},
     }
@@ -92,8 +129,3 @@ def make_book(root, **chapters):
         (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
     return root
-
-
-def all_cases():
-    """One chapter that holds every construct."""
-    return "# All cases\n\n" + "\n\n".join(source_and_portable(case)[0] for case in CASES) + "\n"

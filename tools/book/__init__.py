@@ -25,7 +25,6 @@ happened.py      {happened-start} … {happened-end}: a public bug, and {bugs}, 
 claims.py        {claims}, what source documents claim, in a table; {found}, what a cell printed
 writes.py        {writes}: a model that writes in the page, on functions of its cells
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
-domain.py        what a page notes for the others: bugs, claims, labels of predictions
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks
 veil.py          the cells whose outputs a prediction hides in a notebook

@@ -19,7 +19,7 @@ from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_note
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 VERSION = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"]
 # The options of an exercise, and one of them.
-_EXERCISE = re.compile(r"^[`:]{3,}\{exercise(?:-start)?\}.*\n((?::[\w-]+:.*\n)*)", re.M)
+_EXERCISE = re.compile(r"^[`:]{3,}\{exercise\}.*\n((?::[\w-]+:.*\n)*)", re.M)
 _MINUTES = re.compile(r"^:minutes: *(\d+) *$", re.M)
 
 

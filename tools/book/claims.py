@@ -37,7 +37,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book
-from tools.book.directive import Directive, Page
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.elements import make
 
 FILE = "book/claims.toml"
@@ -95,6 +95,13 @@ def claims_of(root: str | Path) -> dict[str, Claim]:
     return {number: Claim(number, **entry) for number, entry in sorted(entries.items())}
 
 
+def claim_of(root: str | Path, number: str) -> Claim:
+    claims = claims_of(root)
+    if number not in claims:
+        raise ValueError(f"{FILE} has no claim {number}")
+    return claims[number]
+
+
 def is_in(word: str, text: str) -> bool:
     """Whether a text holds a word, not as a part of a longer number."""
     return re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", text) is not None
@@ -122,14 +129,12 @@ def _printed(cell: nodes.Element) -> str:
     return "\n".join(_TAG.sub(" ", output.astext()) for output in outputs)
 
 
-class ClaimDirective(SphinxDirective):
+class ClaimDirective(Checking):
     required_arguments = 1
 
-    def run(self) -> list[nodes.Node]:
+    def made(self) -> list[nodes.Node]:
         self.env.note_dependency(FILE)
-        claim = claims_of(self.env.srcdir).get(self.arguments[0])
-        if claim is None:
-            raise self.error(f"{FILE} has no claim {self.arguments[0]}")
+        claim = claim_of(self.env.srcdir, self.arguments[0])
         line = nodes.paragraph("", classes=["claim-decided", css_class(claim)])
         line += self.state.inline_text(decided(claim), self.lineno)[0]
         return [line]
@@ -259,10 +264,7 @@ def _table(rows: Sequence[nodes.row], name: str) -> nodes.Node:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    claim = claims_of(page.inline.book.root).get(d.argument)
-    if claim is None:
-        raise page.error(d.line, f"{FILE} has no claim {d.argument}")
-    return page.inline(decided(claim), d.line)
+    return page.inline(decided(checked(page, d, claim_of, page.book.root, d.argument)), d.line)
 
 
 FORMS = {"claim": _portable}

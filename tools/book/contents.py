@@ -7,6 +7,7 @@ chapter shows it. Only the scripts that need it load it.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -53,47 +54,34 @@ def _prediction(page: str, box: Tag) -> dict[str, str]:
         script.decompose()
     for part in box.find_all(id=True):
         del part["id"]
-    folder = page.rpartition("/")[0]
     for link in box.find_all("a", href=True):
-        link["href"] = from_root(str(link["href"]), page, folder)
+        link["href"] = from_root(str(link["href"]), page)
     text = _words(copy)
     return {"label": str(box["data-label"]), "text": text, "html": box.decode_contents().strip()}
 
 
-def from_root(href: str, page: str, folder: str) -> str:
-    """An address on a page of `folder`, relative to the root of the site."""
+def from_root(href: str, page: str) -> str:
+    """An address on a page, relative to the root of the site."""
     if re.match(r"[a-z]+:|/", href):
         return href
     if href.startswith("#"):
         return f"{page}.html{href}"
-    parts = folder.split("/") if folder else []
-    while href.startswith("../"):
-        href, parts = href[3:], parts[:-1]
-    return "/".join([*parts, href])
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), href))
 
 
 def _words(part: Tag) -> str:
     return " ".join(part.get_text().split())
 
 
-def is_newer(made: Path, sources: list[Path]) -> bool:
-    """Whether a file was written after each of those that it is made from."""
-    if not made.exists():
-        return False
-    return made.stat().st_mtime_ns > max(file.stat().st_mtime_ns for file in sources)
-
-
 def write(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
-    out, source = Path(app.outdir), Path(app.srcdir)
-    files = {page.docname: out / f"{page.docname}.html" for page in Book(source).chapters}
+    out, book = Path(app.outdir), Book(Path(app.srcdir))
+    files = {page.docname: out / f"{page.docname}.html" for page in book.chapters}
     pages = {page: file.read_text("utf-8") for page, file in files.items()}
     # The introduction has no end that a reader could reach.
     pages = {page: html for page, html in pages.items() if 'id="what-to-keep"' in html}
     place = out / FILE
-    if is_newer(place, [*(files[page] for page in pages), source / "_toc.yml", Path(__file__)]):
-        return  # to parse the pages takes seconds
     found = [chapter(page, html) for page, html in pages.items()]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(f"course.contents = {json.dumps(found, ensure_ascii=False)};\n", "utf-8")

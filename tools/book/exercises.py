@@ -1,5 +1,5 @@
-"""{exercise} and {exercise-start} of sphinx-exercise, with two options that each must have; and
-the notebook's form of them and of {solution}.
+"""{exercise} of sphinx-exercise, with two options that each must have; and the notebook's form of
+it and of {solution-start} … {solution-end}.
 
     ```{exercise} Your own softmax
     :label: ex:softmax-implement
@@ -16,10 +16,9 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx_exercise.directive import ExerciseDirective, ExerciseStartDirective
+from sphinx_exercise.directive import ExerciseDirective
 
 from tools.book.directive import Directive, Page, body_of, checked, number_of
-from tools.book.markup import details
 
 LEVELS = {"1": "easy", "2": "medium", "3": "hard"}
 
@@ -40,54 +39,41 @@ def cost(options: dict[str, Any]) -> str:
     return f"Difficulty {level} of 3 ({LEVELS[level]}), about {int(minutes)} minute{plural}"
 
 
-class WithCost:
-    """Adds the two options to a directive of sphinx-exercise."""
+class Exercise(ExerciseDirective):
+    """With the two options, of which it makes a line."""
 
-    def run(self: Any) -> list[nodes.Node]:
+    option_spec = {**ExerciseDirective.option_spec, "difficulty": str, "minutes": str}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
         try:
             line = cost(self.options)
         except ValueError as wrong:
             raise self.error(str(wrong)) from None
-        made = super().run()  # type: ignore[misc]
+        made = super().run()
         for node in made:
             node.children[-1].insert(0, nodes.paragraph("", line, classes=["exercise-cost"]))
         return made
 
 
-_OPTIONS = {**ExerciseDirective.option_spec, "difficulty": str, "minutes": str}
-
-
-class Exercise(WithCost, ExerciseDirective):
-    option_spec = _OPTIONS
-
-
-class ExerciseStart(WithCost, ExerciseStartDirective):
-    option_spec = _OPTIONS
-
-
 def _portable(page: Page, d: Directive) -> str:
     title = f": {page.inline(d.argument, d.line)}" if d.argument else ""
     line = checked(page, d, cost, d.options)
-    number = number_of(page, d, "an exercise")
-    return f"### Exercise{number}{title}\n\n*{line}.*\n\n{body_of(page, d)}".rstrip()
+    return f"### Exercise {number_of(page, d)}{title}\n\n*{line}.*\n\n{body_of(page, d)}".rstrip()
 
 
-def _solution_title(page: Page, d: Directive) -> str:
-    return f"Solution to Exercise {page.numbered(d.argument, d.line)}"
+def _portable_solution(page: Page, d: Directive) -> str:
+    title = f"Solution to Exercise {page.numbered(d.argument, d.line)}"
+    return f"<details>\n<summary>{title}</summary>"
 
 
 FORMS = {
     "exercise": _portable,
-    "exercise-start": _portable,
-    "exercise-end": lambda page, d: "",
-    "solution": lambda page, d: details(_solution_title(page, d), body_of(page, d)),
-    "solution-start": lambda page, d: page.open_solution(_solution_title(page, d), d.line),
-    "solution-end": lambda page, d: page.close_solution(d.line),
+    "solution-start": _portable_solution,
+    "solution-end": lambda page, d: "</details>",
 }
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
     app.add_directive("exercise", Exercise, override=True)
-    app.add_directive("exercise-start", ExerciseStart, override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

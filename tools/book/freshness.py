@@ -45,15 +45,15 @@ def _meaning(file: Path) -> bytes:
     """What counts in a file: the syntax tree of Python, the bytes of anything else."""
     if file.suffix != ".py":
         return file.read_bytes().replace(b"\r\n", b"\n")  # the same on every system
-    return _parsed(file.read_text(encoding="utf-8"), file)[0]
+    return _parsed(file.read_text(encoding="utf-8"))[0]
 
 
 @functools.cache  # most chapters reach the same files
-def _parsed(text: str, file: Path) -> tuple[bytes, list[Path]]:
+def _parsed(text: str) -> tuple[bytes, list[Path]]:
     """What counts in a Python file with this text, and the files that it imports."""
     tree = ast.parse(text)
     _leave_out_words(tree)
-    return _written(tree).encode(), _files(_imported(tree, file))
+    return _written(tree).encode(), _files(_imported(tree))
 
 
 def _leave_out_words(node: ast.AST, *, inside: bool = False) -> None:
@@ -116,7 +116,7 @@ def reached_files(code: list[str]) -> list[Path]:
     Files beside a module that are not Python count as well.
     """
     found: set[Path] = set()
-    todo = [f for cell in code for f in _files(_imported(ast.parse(plain(cell)), None))]
+    todo = [f for cell in code for f in _files(_imported(ast.parse(plain(cell))))]
     drawn = {name for cell in code for name in _DRAWN.findall(cell)}
     todo += _files(f"{PACKAGE}.figures.drawings.{name}" for name in drawn)
     shown = {name for cell in code for name in _SHOWN.findall(cell)}
@@ -127,7 +127,7 @@ def reached_files(code: list[str]) -> list[Path]:
         if file in found:
             continue
         found.add(file)
-        todo += _parsed(file.read_text(encoding="utf-8"), file)[1]
+        todo += _parsed(file.read_text(encoding="utf-8"))[1]
     folders = {file.parent for file in found}
     beside = {f for folder in folders for f in folder.iterdir() if f.is_file()}
     data = {f for f in beside if f.suffix != ".py"}
@@ -140,7 +140,7 @@ def plain(cell: str) -> str:
     return re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", cell)
 
 
-def _imported(tree: ast.Module, file: Path | None) -> set[str]:
+def _imported(tree: ast.Module) -> set[str]:
     """The names of the package that a piece of source code imports."""
     names: set[str] = set()
     todo: list[ast.AST] = [tree]
@@ -150,14 +150,8 @@ def _imported(tree: ast.Module, file: Path | None) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                if file is None:
-                    continue
-                place = file.relative_to(REPOSITORY).parent.parts
-                parents = place[: len(place) - node.level + 1]
-                base = ".".join([*parents, *filter(None, [base])])
-            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+            assert not node.level, "modules are named in full"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {f"{node.module}"}
     return {name for name in names if name.split(".")[0] == PACKAGE}
 
 
@@ -172,6 +166,6 @@ def _files(names: Iterable[str]) -> list[Path]:
 def tree(code: str) -> ast.Module:
     """The syntax tree of a cell, without IPython's magics; an empty one if it is not Python."""
     try:
-        return ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", code))
+        return ast.parse(plain(code))
     except SyntaxError:
         return ast.parse("")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -26,8 +27,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book.directive import Directive, Page, checked
-from tools.book.domain import LIST, course
+from tools.book.chapters import Book, Chapter
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.elements import make
 
 _MONTHS = (
@@ -35,7 +36,8 @@ _MONTHS = (
     *("September", "October", "November", "December"),
 )
 _DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
-_OPTION = re.compile(r":(\w+): *(.*)")
+_OPTION = re.compile(r"(?m)^:(\w+): *(.+)$")
+_START = re.compile(r"(?m)^`{3,}\{happened-start\} (.+)\n((?::.+\n)+)")
 _log = logging.getLogger(__name__)
 
 
@@ -63,19 +65,11 @@ def read(title: str, content: str) -> Bug:
     Raises:
         ValueError: something is missing or malformed; the message says what
     """
-    found = dict.fromkeys(("date", "source", "link"), "")
-    for line in content.strip().splitlines():
-        option = _OPTION.fullmatch(line.strip())
-        if option is None or option[1] not in found:
-            raise ValueError(f"happened-start takes :date:, :source: and :link:, not {line!r}")
-        found[option[1]] = option[2]
-    for key, value in {"title": title, **found}.items():
-        if not value:
-            raise ValueError(f"a bug that happened needs its {key}")
-    if not _DATE.fullmatch(found["date"]):
-        raise ValueError(f"':date:' is a year and a month, 2026-03; it is {found['date']!r}")
-    if not found["link"].startswith("https://"):
-        raise ValueError(f"':link:' is an address, https://…; it is {found['link']!r}")
+    found = dict(_OPTION.findall(content))
+    if found.keys() != {"date", "source", "link"}:
+        raise ValueError("a bug that happened has a :date:, a :source: and a :link:")
+    if not _DATE.fullmatch(found["date"]) or not found["link"].startswith("https://"):
+        raise ValueError("':date:' is a year and a month, 2026-03, and ':link:' is https://…")
     return Bug(title, **found)
 
 
@@ -87,19 +81,12 @@ class happened_end(nodes.Invisible, nodes.Element):
     """Where it ends."""
 
 
-class bugs(nodes.General, nodes.Element):
-    """The list, before all pages are read."""
-
-
-class HappenedStart(SphinxDirective):
+class HappenedStart(Checking):
     required_arguments, final_argument_whitespace = 1, True
     has_content = True
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            bug = read(self.arguments[0], "\n".join(self.content))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
+    def made(self) -> list[nodes.Node]:
+        bug = read(self.arguments[0], "\n".join(self.content))
         words, _ = self.state.inline_text(bug.title, self.lineno)
         node = happened_start("", *words, bug=bug)
         self.set_source_info(node)
@@ -114,9 +101,29 @@ class HappenedEnd(SphinxDirective):
 
 
 class Bugs(SphinxDirective):
+    """Every box of the course, in the order of the book."""
+
     def run(self) -> list[nodes.Node]:
-        course(self.env).note(LIST)
-        return [bugs()]
+        items = nodes.bullet_list(classes=["bugs"])
+        for page in Book(Path(self.env.srcdir)).pages:
+            self.env.note_dependency(page.source)
+            items += [self._item(page, read(*found)) for found in _START.findall(page.text)]
+        return [items]
+
+    def _item(self, page: Chapter, bug: Bug) -> nodes.list_item:
+        where = self.env.app.builder.get_relative_uri(self.env.docname, page.docname)
+        words, _ = self.state.inline_text(bug.title, self.lineno)
+        title = "".join(word.astext() for word in words)
+        line = nodes.paragraph("", "", nodes.reference("", title, refuri=f"{where}#{_id(title)}"))
+        line += nodes.Text(f". {bug.when}, ")
+        line += nodes.reference("", bug.source, refuri=bug.link)
+        line += nodes.Text(", in ")
+        line += nodes.reference("", page.title, refuri=where)
+        return nodes.list_item("", line)
+
+
+def _id(title: str) -> str:
+    return "happened-" + nodes.make_id(title)
 
 
 class MakeBoxes(SphinxTransform):
@@ -126,24 +133,22 @@ class MakeBoxes(SphinxTransform):
 
     def apply(self, **_: Any) -> None:
         for start in list(self.document.findall(happened_start)):
-            box = self._box(start)
-            if box is not None:
-                course(self.env).note("bug", (start["bug"], start.astext(), box["ids"][0]))
+            self._make_box(start)
         for end in list(self.document.findall(happened_end)):
             _log.warning("happened-end without happened-start", location=end)
             end.parent.remove(end)
 
-    def _box(self, start: happened_start) -> nodes.Element | None:
+    def _make_box(self, start: happened_start) -> None:
         after = start.parent.children[start.parent.index(start) + 1 :]
         stops = (i for i, n in enumerate(after) if isinstance(n, happened_start | happened_end))
         stop = next(stops, None)
         if stop is None or isinstance(after[stop], happened_start):
             _log.warning("happened-start without happened-end before a heading", location=start)
             start.parent.remove(start)
-            return None
+            return
         bug = start["bug"]
         box = make("div", classes="happened")
-        box["ids"].append("happened-" + nodes.make_id(start.astext()))
+        box["ids"].append(_id(start.astext()))
         label = nodes.strong("", "It happened. ")
         box += nodes.paragraph("", "", label, *start.children, classes=["happened-title"])
         link = nodes.reference("", bug.source, refuri=bug.link)
@@ -153,54 +158,23 @@ class MakeBoxes(SphinxTransform):
             parent.remove(node)
         box += after[:stop]
         parent.replace(start, box)
-        return box
-
-
-def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill {bugs}: every box of the course, in the order of the book."""
-    for place in list(doctree.findall(bugs)):
-        items = nodes.bullet_list(classes=["bugs"])
-        for note in course(app.env).all("bug"):
-            items += _item(app, docname, note.page, *note.thing)
-        place.replace_self(items if len(items) else nodes.paragraph("", "None so far."))
-
-
-def _item(
-    app: Sphinx, docname: str, page: str, bug: Bug, title: str, anchor: str
-) -> nodes.list_item:
-    where = app.builder.get_relative_uri(docname, page)
-    chapter = app.env.titles[page].astext()
-    line = nodes.paragraph("", "", nodes.reference("", title, refuri=f"{where}#{anchor}"))
-    line += nodes.Text(f". {bug.when}, ")
-    line += nodes.reference("", bug.source, refuri=bug.link)
-    line += nodes.Text(", in ")
-    line += nodes.reference("", chapter, refuri=where)
-    return nodes.list_item("", line)
 
 
 def _portable_start(page: Page, d: Directive) -> str:
     bug = checked(page, d, read, d.argument, d.content)
-    page.open_box(d.line)
     title = page.inline(d.argument, d.line)
     return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
 
 
-def _portable_end(page: Page, d: Directive) -> str:
-    page.close_box(d.line)
-    return "---"
-
-
-FORMS = {"happened-start": _portable_start, "happened-end": _portable_end}
+FORMS = {"happened-start": _portable_start, "happened-end": lambda page, d: "---"}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
-    for node in (happened_start, happened_end, bugs):
+    for node in (happened_start, happened_end):
         app.add_node(node)
     app.add_directive("happened-start", HappenedStart)
     app.add_directive("happened-end", HappenedEnd)
     app.add_directive("bugs", Bugs)
     app.add_transform(MakeBoxes)
-    app.connect("doctree-resolved", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

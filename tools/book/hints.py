@@ -10,14 +10,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
-from tools.book.directive import Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.elements import make
 from tools.book.markup import details
 
@@ -25,14 +23,8 @@ TITLES = ("Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3")
 _STEP = re.compile(r"(?m)^(\d)\. +")
 
 
-@dataclass(frozen=True)
-class Hint:
-    text: str
-    line: int  # counted from the first of the directive's body
-
-
-def parse(body: str) -> list[Hint]:
-    """Read the steps.
+def parse(body: str) -> list[tuple[str, int]]:
+    """Each step, and its line, counted from the first of the directive's body.
 
     Raises:
         ValueError: they are not three, numbered 1 to 3
@@ -42,28 +34,22 @@ def parse(body: str) -> list[Hint]:
         raise ValueError("hints are three steps that begin with '1. ', '2. ' and '3. '")
     ends = [step.start() for step in found[1:]] + [len(body)]
     return [
-        Hint(
-            re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(),
-            body[: step.start()].count("\n"),
-        )
+        (re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(), body[: step.start()].count("\n"))
         for step, end in zip(found, ends, strict=True)
     ]
 
 
-class Hints(SphinxDirective):
+class Hints(Checking):
     """On the site: <details>, one within the other."""
 
     has_content = True
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            steps = parse("\n".join(self.content))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
+    def made(self) -> list[nodes.Node]:
+        steps = parse("\n".join(self.content))
         box: list[nodes.Node] = []
-        for title, step in reversed(list(zip(TITLES, steps, strict=True))):
+        for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
             summary = make("summary", nodes.Text(title))
-            words = quiz.parsed(self, step.text, step.line)
+            words = quiz.parsed(self, text, line)
             box = [make("details", summary, *words, *box, classes="hint")]
         return box
 
@@ -71,8 +57,8 @@ class Hints(SphinxDirective):
 def _portable(page: Page, d: Directive) -> str:
     box = ""
     steps = checked(page, d, parse, d.body)
-    for title, step in reversed(list(zip(TITLES, steps, strict=True))):
-        words = page.block(step.text, d.body_line + step.line)
+    for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
+        words = page.block(text, d.body_line + line)
         box = details(title, f"{words}\n\n{box}".rstrip())
     return box
 

@@ -1,4 +1,4 @@
-"""Inside a paragraph: roles, links, footnotes and mathematics in portable Markdown."""
+"""Inside a paragraph: roles, links and mathematics in portable Markdown."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ _PIECE = re.compile(
       (?P<escape>\\[^\w\s])
     | (?:\{(?P<role>[\w:.+-]+)\})?(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)(?:\{[.\#][^}]*\})?
     | (?P<math>\$\$.+?\$\$ | \$(?!\s)[^$]+?(?<![\s\\])\$(?!\d))
-    | (?P<note>\[\^(?P<notename>[\w-]+)\])
+    | (?P<note>\[\^[\w-]+\])
     | (?P<bang>!?)\[(?P<text>(?:[^\[\]\\`]|\\.|`[^`]*`|\[[^\]]*\])*)\]
       \((?P<to>[^\s()]*)\)(?:\{[^}]*\})?
-    | (?P<raw><[^>\s][^>]*>)
     """,
     re.X | re.S,
 )
 _TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.S)
-_NAMES = {"figure": "Fig.", "table": "Table", "exercise": "Exercise"}
 
 
 class Inline:
@@ -35,25 +33,17 @@ class Inline:
 
     def __init__(self, book: Book, docname: str, numbers: dict[str, Any]):
         self.book, self.docname, self.numbers = book, docname, numbers
-        self.notes: dict[str, int] = {}  # footnotes by name: the line of their first mention
         self._roles: dict[str, Callable[[str], str]] = {
-            "cite": self.cite_p,
-            "cite:p": self.cite_p,
-            "cite:t": self.cite_t,
+            "cite:p": lambda keys: "(" + "; ".join(self._cited(keys, "{who}, {year}")) + ")",
+            "cite:t": lambda keys: ", ".join(self._cited(keys, "{who} ({year})")),
             "doc": lambda body: self.page(*_titled(body)),
-            "eq": lambda body: self.numbered("eq", body),
-            "ref": lambda body: self.ref(*_titled(body)),
-            "prf:ref": lambda body: self.numbered("prf:ref", *_titled(body)),
-            "numref": lambda body: self.numbered("numref", *_titled(body)),
+            "eq": self.reference,
+            "prf:ref": self.reference,
+            "numref": self.reference,
             "term": lambda body: self.term(*_titled(body)),
-            "math": lambda body: f"${macros.expand(body)}$",
-            "abbr": lambda body: body,
             "given": lambda body: parts_of_given(body)[0],
             "minutes": lambda body: minutes_of(Chapter(self.book.root, f"book/{body}")),
             "hours": lambda body: hours_of(self.book, body),
-            "kbd": lambda body: f"<kbd>{body}</kbd>",
-            "sub": lambda body: f"<sub>{body}</sub>",
-            "sup": lambda body: f"<sup>{body}</sup>",
         }
 
     def error(self, line: int, message: str) -> SourceError:
@@ -84,26 +74,13 @@ class Inline:
         if m["math"]:
             return macros.expand(m["math"])
         if m["note"]:
-            return self.note(m["notename"], line)
-        if m["to"] is not None:
-            return self._link(m["bang"], m["text"], m["to"], line)
-        return m[0]
-
-    def _link(self, bang: str, text: str, to: str, line: int) -> str:
-        text = text if bang else self(text, line)
+            raise LookupError("a footnote has no portable form")
+        text, to = self(m["text"], line), m["to"]
         if re.match(r"[a-z]+:", to):
-            return f"{bang}[{text}]({to})"
-        if bang:
-            return f"![{text}]({self.file(to)})"
-        if to.startswith("#"):
-            return self.label(to[1:], text or None)
-        if re.search(r"\.md#", to):
-            raise LookupError(
-                f"the site cannot follow {to!r}: link to the label, (#{to.split('#')[1]})"
-            )
+            return f"{m['bang']}[{text}]({to})"
         if to.endswith(".md"):
             return self.page(to, text or None)
-        return f"[{text}]({self.file(to)})"
+        raise LookupError(f"{to!r} has no portable form: link to a page, softmax.md, or an address")
 
     # The targets of references. Each raises LookupError if there is none; __call__ adds file and
     # line to the message.
@@ -111,42 +88,20 @@ class Inline:
     def url(self, doc: str, anchor: str = "") -> str:
         return f"{self.book.site}/{doc}.html" + (f"#{anchor}" if anchor else "")
 
-    def target(self, label: str) -> dict[str, str]:
-        if label not in self.numbers["labels"]:
-            raise LookupError(f"unknown label {label!r}")
-        return self.numbers["labels"][label]
+    def numbered(self, label: str) -> dict[str, str]:
+        """A labelled thing and its number, as the site shows it: a figure, an equation …"""
+        found = self.numbers["labels"].get(label, {})
+        if "number" not in found:
+            raise LookupError(f"nothing with a number has the label {label!r}")
+        return found
 
-    def number(self, label: str) -> str:
-        """The number of a figure, equation, exercise …, as the site shows it."""
-        target = self.target(label)
-        if "number" not in target:
-            raise LookupError(f"label {label!r} has no number")
-        return target["number"]
-
-    def label(self, label: str, text: str | None = None) -> str:
-        target = self.target(label)
-        if not text:
-            text = _name(target)
-        if not text:
-            raise LookupError(f"label {label!r} has neither number nor title: give the link a text")
-        return f"[{text}]({self.url(target['doc'], target['id'])})"
-
-    def ref(self, label: str, text: str | None = None) -> str:
-        if not text and "number" in self.target(label):
-            raise LookupError(
-                f"{label!r} has a number: refer to it with {_role_for(self.target(label))}"
-            )
-        return self.label(label, text)
-
-    def numbered(self, role: str, label: str, text: str | None = None) -> str:
-        """A reference by number. Sphinx resolves each kind of thing with one role only."""
-        number, target = self.number(label), self.target(label)
-        if _role_for(target) != f"{{{role}}}":
-            raise LookupError(f"the site cannot resolve {label!r} here: use {_role_for(target)}")
-        if text:
-            title = target.get("title", "")
-            text = text.replace("{number}", number).replace("%s", number).replace("{name}", title)
-        return self.label(label, text)
+    def reference(self, label: str) -> str:
+        """A reference by number; the site's build says if it is the wrong role for it."""
+        target = self.numbered(label)
+        kind = {"figure": "Fig."}.get(target["kind"], target["kind"].capitalize())
+        equation = target["kind"] == "displaymath"
+        name = f"({target['number']})" if equation else f"{kind} {target['number']}"
+        return f"[{name}]({self.url(target['doc'], target['id'])})"
 
     def page(self, path: str, text: str | None = None) -> str:
         folder = self.docname.rpartition("/")[0]
@@ -161,18 +116,6 @@ class Inline:
             raise LookupError(f"unknown term {term!r}: the glossary is in book/notation.md")
         return f"[{text or term}]({self.url(target['doc'], target['id'])})"
 
-    def file(self, path: str) -> str:
-        """The public address of a file beside the page, such as a picture."""
-        place = (self.book.root / self.docname).parent / path
-        if not place.is_file():
-            raise LookupError(f"no file {path!r} beside the page")
-        return f"{self.book.raw}/{place.resolve().relative_to(self.book.root.resolve()).as_posix()}"
-
-    def note(self, name: str, line: int) -> str:
-        """A footnote's number: notes are numbered in the order of their first mention."""
-        self.notes.setdefault(name, line)
-        return f"<sup>{list(self.notes).index(name) + 1}</sup>"
-
     def _cited(self, keys: str, pattern: str) -> list[str]:
         links = []
         for key in (k.strip() for k in keys.split(",")):
@@ -183,28 +126,8 @@ class Inline:
             links.append(f"[{pattern.format(**cite)}]({url})")
         return links
 
-    def cite_p(self, keys: str) -> str:
-        return "(" + "; ".join(self._cited(keys, "{who}, {year}")) + ")"
-
-    def cite_t(self, keys: str) -> str:
-        return ", ".join(self._cited(keys, "{who} ({year})"))
-
 
 def _titled(body: str) -> tuple[str, str | None]:
     """ "text <target>" → (target, text);  "target" → (target, None)."""
     match = _TITLED.match(body)
     return (match[2], match[1]) if match else (body, None)
-
-
-def _role_for(target: dict[str, str]) -> str:
-    kinds = {"displaymath": "{eq}", **dict.fromkeys(_NAMES, "{numref}")}
-    return kinds.get(target["kind"], "{prf:ref}")
-
-
-def _name(target: dict[str, str]) -> str:
-    """The text of a reference that has none of its own."""
-    if "number" not in target:
-        return target.get("title", "")
-    if target["kind"] == "displaymath":
-        return f"({target['number']})"
-    return f"{_NAMES.get(target['kind'], target['kind'].capitalize())} {target['number']}"

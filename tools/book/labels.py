@@ -112,37 +112,26 @@ def _collect(env: Any) -> dict[str, Any]:
 
 
 def _labels(env: Any) -> dict[str, dict[str, str]]:
-    """Every label: its page and anchor, and its kind, number and title if it has them."""
-    standard = env.get_domain("std")
+    """Every label of a thing with a number: its page and anchor, its kind and number."""
     numbers = {
         (doc, id_): {"kind": kind, "number": ".".join(map(str, number))}
         for doc, kinds in env.toc_fignumbers.items()
         for kind, ids in kinds.items()
         for id_, number in ids.items()
     }
-    labels: dict[str, dict[str, str]] = {}
-
-    def add(name: str, doc: str, id_: str, **more: str) -> None:
-        labels.setdefault(name, {}).update(
-            {"doc": doc, "id": id_, **numbers.get((doc, id_), {}), **more}
-        )
-
-    for name, (doc, id_) in standard.anonlabels.items():
-        add(name, doc, id_)
-    for name, (doc, id_, title) in standard.labels.items():
-        add(name, doc, id_, title=str(title))
+    proofs = getattr(env, "proof_list", {})  # there is none before the first theorem
+    places = dict(env.get_domain("std").anonlabels)
+    places |= {name: (proof["docname"], proof["ids"][0]) for name, proof in proofs.items()}
     for name, (doc, _) in env.get_domain("math").equations.items():
-        id_ = next(i for d, i in numbers if d == doc and i == _equation_id(name))
-        add(name, doc, id_)
-    for name, proof in getattr(env, "proof_list", {}).items():
-        add(name, proof["docname"], proof["ids"][0], kind=proof["realtype"])
+        places[name] = doc, nodes.make_id(f"equation-{name}")
+    labels = {
+        name: {"doc": doc, "id": id_, **numbers[doc, id_]}
+        for name, (doc, id_) in places.items()
+        if (doc, id_) in numbers
+    }
+    for name in labels.keys() & proofs.keys():
+        labels[name]["kind"] = proofs[name]["realtype"]
     return labels
-
-
-def _equation_id(name: str) -> str:
-    from docutils.nodes import make_id
-
-    return make_id(f"equation-{name}")
 
 
 def _citation(citation: Any) -> dict[str, str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 import nbformat
@@ -43,10 +42,7 @@ class Budget:
         return read + self.predictions + self.drawn / 2
 
     def __add__(self, other: Budget) -> Budget:
-        return Budget(*(a + b for a, b in zip(self._all(), other._all(), strict=True)))
-
-    def _all(self) -> Iterable[int]:
-        return (getattr(self, name) for name in self.__dataclass_fields__)
+        return Budget(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 Sections = tuple[tuple[str, Budget], ...]
@@ -73,20 +69,6 @@ def minutes_in_short(chapter: Chapter) -> int:
     ends = [b for title, b in sections(chapter) if title in (OPENING, KEEP)]
     words = sum(b.words - b.captions for b in ends) + whole.captions
     return max(1, round(Budget(words=words, pictures=whole.drawn).minutes))
-
-
-def words_before_a_picture(chapter: Chapter) -> int:
-    """How much is said before anything is shown: the words above the first picture."""
-    count = 0
-    for cell in chapter.read().cells:
-        if cell.cell_type == "code" and _of_cell(cell).drawn:
-            return count
-        if cell.cell_type == "markdown":
-            for part in parts(cell.source):
-                if part.kind == "picture":
-                    return count
-                count += part.count * (part.kind == "words")
-    return count
 
 
 def time_line(chapter: Chapter) -> str:
@@ -126,18 +108,6 @@ def hours(book: Book) -> dict[str, int]:
     return {kind: round(total / 60) for kind, total in minutes.items()}
 
 
-def course_line(book: Book) -> str:
-    """What README says; a test holds it there."""
-    of = hours(book)
-    of_labs = sum(map(reading_minutes, labs(book)))
-    time = f"{of_labs} minutes" if of_labs < 90 else f"{of['labs']} hours"
-    more = f", their labs {time} more," if labs(book) else ","
-    return (
-        f"The {len(lessons(book))} chapters take about {of['reading']} hours to read{more} "
-        f"and their exercises about {of['exercises']}."
-    )
-
-
 @lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter
 def _sections(text: str, chapter: Chapter) -> Sections:
     found = [(OPENING, Budget())]
@@ -155,9 +125,7 @@ def _sections(text: str, chapter: Chapter) -> Sections:
 
 
 def _of_part(kind: str, count: int) -> Budget:
-    if kind == "caption":
-        return Budget(words=count, captions=count)
-    names = {"words": "words", "code": "code", "prediction": "predictions", "picture": "pictures"}
+    names = {"words": "words", "code": "code", "prediction": "predictions"}
     return Budget(**{names[kind]: count}) if kind in names else Budget()
 
 

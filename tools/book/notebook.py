@@ -27,10 +27,8 @@ from tools.book.portable import Portable
 
 CELL_TIMEOUT = 1800  # seconds; only a cell that hangs takes this long
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for Jupyter, for Colab
-VEILED: dict[str, Any] = {
-    "jupyter": {"outputs_hidden": True},
-    "collapsed": True,
-}  # for JupyterLab, for others
+# For JupyterLab, for others.
+VEILED: dict[str, Any] = {"jupyter": {"outputs_hidden": True}, "collapsed": True}
 
 # Where two threads parse at once, Python 3.11 may raise a SystemError (gh-106905).
 _PARSING = threading.Lock()
@@ -58,7 +56,6 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
                 cells.append(new_markdown_cell(text))
         else:
             raise page.error(start, "raw cells have no portable form")
-    page.finish()
     for i, cell in enumerate(cells):
         cell["id"] = f"{chapter.slug.replace('/', '-')}-{i}"
     metadata = {
@@ -80,14 +77,14 @@ def _first_line(chapter: Chapter, start: int) -> int:
 def _code_cells(
     page: Portable, cell: nbformat.NotebookNode, line: int, *, veiled: bool
 ) -> list[Any]:
-    """A code cell, folded as on the site, or if it belongs to a solution."""
+    """A code cell, folded as on the site."""
     if cell.source.rstrip().endswith(";"):
         raise page.error(line, "a cell may not end in ';', which nbval ignores: write _ = …")
     metadata = dict(cell.metadata)
     tags = set(metadata.get("tags", []))
     if "setup" in tags and not cell.source.startswith("# "):
         raise page.error(line, "a setup cell begins with a comment that says what is in it")
-    if page.solution or {"setup", "hide-input", "hide-cell"} & tags:
+    if {"setup", "hide-input", "hide-cell"} & tags:
         metadata |= FOLDED
     if veiled:  # the outputs give away the answer to a question
         metadata |= VEILED | {"jupyter": metadata.get("jupyter", {}) | VEILED["jupyter"]}
@@ -95,9 +92,7 @@ def _code_cells(
     figure = metadata.get("mystnb", {}).get("figure")
     if figure:  # the caption of a figure that this cell draws
         if "name" not in figure or "caption" not in figure:
-            raise page.error(
-                line, "a cell's figure needs a caption and a name, such as fig:softmax"
-            )
+            raise page.error(line, "a cell's figure needs a caption and a name, such as fig:a")
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
         words = f"*Fig. {number}.* {caption}"
@@ -181,12 +176,9 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
         for chapter, made in zip(wanted, tried, strict=True):
             try:
                 news = made.result()
-            except ValueError as wrong:
-                print(wrong)
-                failed = True
-                continue
-            except CellExecutionError as wrong:
-                print(f"{chapter.source}: {wrong}")
+            except (ValueError, CellExecutionError) as wrong:
+                cell = isinstance(wrong, CellExecutionError)
+                print(f"{chapter.source}: {wrong}" if cell else wrong)
                 failed = True
                 continue
             if news:

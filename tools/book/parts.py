@@ -1,4 +1,4 @@
-"""The words, code, questions and pictures of a piece of Markdown, as myst-parser reads it."""
+"""The words, code and questions of a piece of Markdown, as myst-parser reads it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-from tools.book.directive_text import directive_text
+from tools.book.directive import directive_text
 from tools.book.prose import NOT_PROSE, PYTHON, TITLED
 
-Kind = Literal["section", "heading", "words", "caption", "code", "prediction", "reveal", "picture"]
+Kind = Literal["section", "heading", "words", "code", "prediction", "reveal"]
 EXTENSIONS = {"amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"}
-_DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
+DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
 _TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
-_SHOWN_ROLES = {"term", "kbd", "abbr", "given"}  # their body is shown where they have no title
-_PICTURES = {"figure", "image"}
+_SHOWN_ROLES = {"term", "given"}  # their body is shown where they have no title
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class Part:
     """One thing that a reader meets.
 
     kind: "section" begins a section of the chapter, "heading" a part of one
-    count: how many words, lines of code, predictions or pictures
+    count: how many words, lines of code or predictions
     title: of a section; the label of a prediction
-    body: of a prediction
+    body: of a prediction, and of code
     """
 
     kind: Kind
@@ -44,46 +43,44 @@ class Part:
 
 def parts(text: str) -> Iterator[Part]:
     """What a Markdown cell holds, in order."""
-    yield from _parts(text, "words", outermost=True)
+    yield from _parts(text, outermost=True)
 
 
 def count_words(text: str) -> int:
     """How many words of a text, without directives, are read."""
-    return sum(part.count for part in _parts(text, "words") if part.kind == "words")
+    return sum(part.count for part in _parts(text) if part.kind == "words")
 
 
-def _parts(text: str, kind: Kind, *, outermost: bool = False) -> Iterator[Part]:
-    tokens = _parser().parse(text, {})
+def _parts(text: str, *, outermost: bool = False) -> Iterator[Part]:
+    tokens = parser().parse(text, {})
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type == "inline":
             if outermost and before is not None and before.type == "heading_open":
                 section = before.tag == "h2"
                 title = "".join(_shown(token.children or []))
                 yield Part("section" if section else "heading", title=title)
-            yield Part(kind, len(_words(token.children or [])))
+            yield Part("words", len(_words(token.children or [])))
         elif token.type in ("fence", "colon_fence"):
             yield from _fence(token)
 
 
 def _fence(token: Token) -> Iterator[Part]:
     """A directive, or a block of code."""
-    directive = _DIRECTIVE.fullmatch(token.info.strip())
+    directive = DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1] in NOT_PROSE:
         if PYTHON.match(token.info.strip()):
-            yield Part("code", lines_of(token.content))
+            yield Part("code", lines_of(token.content), body=token.content)
         return
     name, argument = directive[1], directive[2]
     if name == "reveal":
         yield Part("reveal")
-    if name in _PICTURES:
-        yield Part("picture", 1)
     parsed = directive_text(argument, token.content)
     body = "\n".join(parsed.body)
     if name == "predict":
         yield Part("prediction", 1, argument.strip(), body)
     if TITLED.fullmatch(name):
-        yield from _parts(" ".join(parsed.arguments), "words")
-    yield from _parts(body, "caption" if name in _PICTURES else "words")
+        yield from _parts(" ".join(parsed.arguments))
+    yield from _parts(body)
 
 
 def lines_of(code: str) -> int:
@@ -107,5 +104,7 @@ def _shown(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 @lru_cache
-def _parser() -> MarkdownIt:
-    return create_md_parser(MdParserConfig(enable_extensions=EXTENSIONS), RendererHTML)
+def parser(*without: str) -> MarkdownIt:
+    """The parser of the site, without some rules of its syntax, such as "inline"."""
+    config = MdParserConfig(enable_extensions=EXTENSIONS, disable_syntax=list(without))
+    return create_md_parser(config, RendererHTML)

@@ -31,8 +31,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
-from tools.book.directive import Directive, Page, body_of, checked
-from tools.book.domain import course
+from tools.book.directive import Checking, Directive, Page, body_of, checked
 from tools.book.elements import element, make
 from tools.book.markup import details
 from tools.book.veil import SUMMARY
@@ -81,21 +80,17 @@ def numbers(order: str, count: int) -> list[int]:
     return [int(n) - 1 for n in found]
 
 
-class Predict(SphinxDirective):
+class Predict(Checking):
     """On the site: native <details>, which predict.js makes into a form."""
 
     has_content = True
     required_arguments, final_argument_whitespace = 1, True
     option_spec = {"order": str}  # noqa: RUF012  (an attribute that docutils reads)
 
-    def run(self) -> list[nodes.Node]:
+    def made(self) -> list[nodes.Node]:
         label = self.arguments[0]
-        try:
-            question = parse(label, "\n".join(self.content))
-            stored = numbers(self.options.get("order", ""), len(question.options))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
-        course(self.env).note("label", name=label)
+        question = parse(label, "\n".join(self.content))
+        stored = numbers(self.options.get("order", ""), len(question.options))
         box = make("div", classes="predict", data_label=label)
         box["ids"].append(nodes.make_id(label))
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
@@ -250,7 +245,6 @@ FORMS = {"predict": _portable, "reveal": _portable_reveal}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.setup_extension("tools.book.domain")
     app.setup_extension("tools.book.elements")
     app.add_directive("predict", Predict)
     app.add_directive("reveal", Reveal)

@@ -6,24 +6,13 @@ import re
 from collections.abc import Iterator
 
 # Directives whose body is not prose.
-NOT_PROSE = {
-    "bibliography",
-    "code",
-    "code-block",
-    "code-cell",
-    "literalinclude",
-    "math",
-    "mermaid",
-    "raw",
-    "tableofcontents",
-    "toctree",
-}
+NOT_PROSE = {"code-cell", "math", "raw"}
 # Directives whose argument is a title, which is prose; that of others is a label or a file.
-TITLED = re.compile(r"admonition|exercise|exercise-start|happened-start|prf:.*|dropdown|tab-item")
+TITLED = re.compile(r"admonition|exercise|happened-start|prf:.*")
 _FENCE = re.compile(r"^[ >]*(?:[-*+] |\d+\. )?\s*(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}(.*)", re.S)
-PYTHON = re.compile(r"(?:\{code(?:-block)?\}\s*)?(?:python|py|ipython3?)\b")
-_OPTION = re.compile(r"^[ >]*:(?P<name>[\w-]+):")
+PYTHON = re.compile(r"(?:python|py|ipython3?)\b")
+_OPTION = re.compile(r"^[ >]*:[\w-]+:")
 _WRONG = re.compile(r"^\s*- \[ \] ")
 
 # What is not prose in a paragraph; the first group that matches is blanked whole, except that a
@@ -36,7 +25,6 @@ _INLINE = re.compile(
     | \{(?P<role>[\w:.+-]+)\}`(?P<body>[^`]+)`
     | (?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))
     | (?P<target>^\([\w:.-]+\)=)
-    | (?P<note>\[\^[\w-]+\]:?)
     | (?P<to>\]\([^\s()]*(?:\([^\s()]*\)[^\s()]*)*\))
     | (?P<attributes>\{[.\#:][^}\n]*\})
     | (?P<url>https?://[^\s)>]+)
@@ -51,7 +39,6 @@ _INLINE = re.compile(
 _APPROXIMATELY = re.compile(
     r"\\approx\s*(?P<number>-?[\d.,{}]*\d)(?:\s*\\(?:times|cdot)\s*10\^\{?(?P<ten>-?\d+)\}?)?"
 )
-_KEPT_ROLES = {"abbr", "kbd", "emphasis"}
 _TITLE_OF_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
 _COMMENT_LINE = re.compile(r"(?m)^%.*$")
 
@@ -61,23 +48,6 @@ def prose(text: str) -> str:
     text = "\n".join(_blocks(text.split("\n")))
     text = _COMMENT_LINE.sub(_blank, text)
     return _INLINE.sub(_inline, text)
-
-
-def code_blocks(text: str) -> list[str]:
-    """The Python of a page outside its cells: fenced blocks, as in worked solutions."""
-    blocks: list[str] = []
-    closing = None
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if closing is None:
-            if match and PYTHON.match(match["info"].strip()):
-                closing, indent = match["fence"], len(line) - len(line.lstrip())
-                blocks.append("")
-        elif match and not match["info"].strip() and match["fence"].startswith(closing):
-            closing = None
-        else:
-            blocks[-1] += line[min(indent, len(line) - len(line.lstrip())) :] + "\n"
-    return blocks
 
 
 def _blocks(lines: list[str]) -> Iterator[str]:
@@ -105,8 +75,8 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             options = not skipping
             titled = directive and TITLED.fullmatch(directive[1])
             kept = line.index("}") + 1 if titled else len(line)
-        elif options and (option := _OPTION.match(line)):
-            kept = option.end() if option["name"] in ("alt", "caption") else len(line)
+        elif options and _OPTION.match(line):
+            kept = len(line)
         else:
             options = False
             # The text of a wrong option may be wrong; it ends at the first blank line.
@@ -128,8 +98,6 @@ def _inline(match: re.Match[str]) -> str:
         title = _TITLE_OF_ROLE.match(match["body"])
         if title and match["role"] != "given":  # what stands there is who says so
             return "  " + title[1] + _blank_text(match[0][len(title[1]) + 2 :])
-        if match["role"] in _KEPT_ROLES:
-            return match[0]
     # What stands behind a hyphen belongs to the word before it: {term}`entmax`-1.5 is a name.
     joined = match.string[match.end() : match.end() + 1] in ("-", "–")
     return _blank(match)[:-1] + "x" if joined else _blank(match)

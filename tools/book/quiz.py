@@ -24,7 +24,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book.directive import Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page, checked
 from tools.book.markup import details, html
 
 _OPTION = re.compile(r"- \[([ xX])\] +(.*)")
@@ -89,16 +89,13 @@ def _option(lines: list[str], start: int, stop: int) -> Option:
     return Option(mark[1] != " ", text.strip(), dedented, start, start + gap + skip)
 
 
-class QuizDirective(SphinxDirective):
+class QuizDirective(Checking):
     """On the site: a numbered section of native <details>."""
 
     has_content = True
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            quiz = parse("\n".join(self.content))
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
+    def made(self) -> list[nodes.Node]:
+        quiz = parse("\n".join(self.content))
         number = self.env.new_serialno("quiz") + 1
         box = nodes.container(classes=["quiz"], ids=[f"question-{number}"])
         box += nodes.rubric(text=f"Question {number}", classes=["quiz-number"])

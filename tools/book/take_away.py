@@ -39,7 +39,7 @@ def name(chapter: Chapter) -> str:
 
 def update(book: Book, *, check: bool) -> list[str]:
     """Write the files; give a line for each that was written, deleted, or with `check` is old."""
-    wanted = {name(page): text for page in book.chapters if (text := code(page))}
+    wanted = {name(page): text for page, text in _all(book)}
     there = {path.relative_to(book.root).as_posix() for path in (book.root / FOLDER).glob("*.py")}
     news = []
     for file in sorted(wanted.keys() | there):
@@ -64,17 +64,13 @@ class TakeAway(SphinxDirective):
             self.env.note_dependency(page.source)
             lines = len(text.splitlines())
             link = _link(self.env.docname, page, Path(name(page)).name)
-            row = nodes.paragraph("", "", link, nodes.Text(f" ({lines} lines): {_title(page)}"))
+            row = nodes.paragraph("", "", link, nodes.Text(f" ({lines} lines): {page.title}"))
             rows += nodes.list_item("", row)
         return [rows]
 
 
 def _all(book: Book) -> list[tuple[Chapter, str]]:
     return [(page, text) for page in book.chapters if (text := code(page))]
-
-
-def _title(page: Chapter) -> str:
-    return next(line[2:] for line in page.text.splitlines() if line.startswith("# "))
 
 
 def _link(docname: str, page: Chapter, words: str) -> nodes.reference:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from docutils import nodes
@@ -15,8 +14,6 @@ from sphinx.application import Sphinx
 
 from tools.book.chapters import Book, Chapter
 from tools.book.minutes import hours, labs, lessons, reading_minutes
-
-Made = tuple[list[nodes.Node], list[nodes.system_message]]
 
 
 def minutes_of(chapter: Chapter) -> str:
@@ -42,31 +39,23 @@ def hours_of(book: Book, kind: str) -> str:
     return str(found[kind])
 
 
-def _minutes(root: Path, text: str) -> tuple[str, list[Chapter]]:
-    chapter = Chapter(root, f"book/{text}")
-    return minutes_of(chapter), [chapter]
-
-
-def _hours(root: Path, text: str) -> tuple[str, list[Chapter]]:
-    book = Book(root)
-    return hours_of(book, text), lessons(book) + labs(book)
-
-
-def _role(find: Callable[[Path, str], tuple[str, list[Chapter]]]) -> Callable[..., Made]:
-    def role(name: str, raw: str, text: str, line: int, inliner: Inliner, *_: object) -> Made:
-        env = inliner.document.settings.env
-        try:
-            time, chapters = find(Path(env.srcdir), text)
-        except LookupError as missing:
-            return [], [inliner.reporter.error(str(missing.args[0]), line=line)]
-        for chapter in chapters:
-            env.note_dependency(chapter.source)
-        return [nodes.Text(time)], []
-
-    return role
+def role(
+    name: str, raw: str, text: str, line: int, inliner: Inliner, *_: object
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """A time, and that it depends on all chapters."""
+    env = inliner.document.settings.env
+    book = Book(Path(env.srcdir))
+    for chapter in lessons(book) + labs(book):
+        env.note_dependency(chapter.source)
+    of_one = name == "minutes"
+    try:
+        found = minutes_of(Chapter(book.root, f"book/{text}")) if of_one else hours_of(book, text)
+    except LookupError as missing:
+        return [], [inliner.reporter.error(str(missing.args[0]), line=line)]
+    return [nodes.Text(found)], []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_role("minutes", _role(_minutes))
-    app.add_role("hours", _role(_hours))
+    app.add_role("minutes", role)
+    app.add_role("hours", role)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,13 +2,9 @@
 
     python -m tools.check                  every page; fails if one of them has a fault
     python -m tools.check softmax maps     these
-    python -m tools.check --table          what each chapter asks of its reader, and the sums
-    python -m tools.check --over           limits that chapters exceed, rewritten or not
-    python -m tools.check --given          numbers that are marked as given, for a reviewer
 
     limits         what a rewritten chapter keeps to, and which have been rewritten
-    claims         whether the cell that decides a claim still prints what it rests on
-    prose_numbers  whether every number in the prose is computed on its page
+    prose_numbers  whether every number in the prose is computed on its page, and each claim decided
     computed       the numbers of a page's outputs and code
     numbers        how numbers are written, and when two of them are the same
     address        whether repository.url names the repository that publishes the book

@@ -9,33 +9,24 @@ another tag to other notebooks; so the Pages workflow runs this check.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
 from tools.book.chapters import Book
+from tools.book.freshness import REPOSITORY
 
 
-def main(arguments: list[str] | None = None, root: Path | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Check repository.url and the version.")
-    parser.add_argument("repository", help="OWNER/REPO, as the host names it")
-    parser.add_argument("tag", help="of the commit that is published: v and the version")
-    options = parser.parse_args(arguments)
-    repository = options.repository
-    if repository.count("/") != 1:
-        parser.error(f"{repository!r} is not of the form OWNER/REPO")
-    book = Book(root or Path(__file__).parents[2])
-    wrong = []
+def wrong(book: Book, repository: str, tag: str) -> list[str]:
+    """What would send readers elsewhere, where a book is published from here."""
+    lines = []
     if book.owner_and_name.lower() != repository.lower():
-        wrong.append(
+        lines.append(
             f"_config.yml names {book.repository}: "
             f"set repository.url to https://github.com/{repository} and run make notebooks"
         )
-    if book.release != options.tag:
-        wrong.append(f"pyproject.toml's version makes the tag {book.release}, not {options.tag}")
-    print("\n".join(wrong))
-    return int(bool(wrong))
+    if book.release != tag:
+        lines.append(f"pyproject.toml's version makes the tag {book.release}, not {tag}")
+    return lines
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit("\n".join(wrong(Book(REPOSITORY), *sys.argv[1:])) or None)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import nbformat
 
 from tools.book.chapters import Chapter
-from tools.book.freshness import own_cells, own_code, tree
-from tools.book.prose import code_blocks
+from tools.book.freshness import own_cells, tree
+from tools.book.parts import parts
 from tools.check.numbers import in_code, in_output
 
 _NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
@@ -19,28 +19,31 @@ _NOT_TEXT = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.S)
 
 def literals(chapter: Chapter) -> set[float]:
     """Every number that stands in the page's code."""
-    blocks = [*chapter.code, *code_blocks(chapter.text)]
-    return {x for code in blocks for x in in_code(tree(code))}
+    words = [cell.source for cell in chapter.read().cells if cell.cell_type == "markdown"]
+    shown = [part.body for text in words for part in parts(text) if part.kind == "code"]
+    return {x for code in [*chapter.code, *shown] for x in in_code(tree(code))}
 
 
 def outputs(chapter: Chapter) -> set[float]:
     """Every number that the page's outputs hold, as stored in the notebook."""
     found: set[float] = set()
-    if chapter.notebook.exists():
-        for cell in own_cells(nbformat.read(chapter.notebook, as_version=4)):
-            shown = Counter(x for text in _texts(cell) for x in in_output(text))
-            # A number that the author typed into a string to be printed was not computed.
-            typed = Counter(x for text in _printed(cell.source) for x in in_output(text))
-            found |= set(shown - typed)
+    for cell in cells(chapter):
+        shown = Counter(x for text in _texts(cell) for x in in_output(text))
+        # A number that the author typed into a string to be printed was not computed.
+        typed = Counter(x for text in _printed(cell.source) for x in in_output(text))
+        found |= set(shown - typed)
     return found
+
+
+def cells(chapter: Chapter) -> list[nbformat.NotebookNode]:
+    """The code cells of a chapter as stored in the notebook; none if there is no notebook."""
+    there = chapter.notebook.exists()
+    return own_cells(nbformat.read(chapter.notebook, as_version=4)) if there else []
 
 
 def printed(chapter: Chapter, *, drawn: bool = True) -> list[str]:
     """What each cell that readers see has printed, and drawn, as stored in the notebook."""
-    if not chapter.notebook.exists():
-        return []
-    cells = own_cells(nbformat.read(chapter.notebook, as_version=4))
-    seen = [cell for cell in cells if "remove-cell" not in cell.metadata.get("tags", [])]
+    seen = [cell for cell in cells(chapter) if "remove-cell" not in cell.metadata.get("tags", [])]
     return ["\n".join(_texts(cell, drawn=drawn)) for cell in seen]
 
 
@@ -66,9 +69,7 @@ def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
 
 def outputs_are_old(chapter: Chapter) -> bool:
     """Whether the notebook is missing, or holds the outputs of other code."""
-    if not chapter.notebook.exists():
-        return True
-    return own_code(nbformat.read(chapter.notebook, as_version=4)) != chapter.code
+    return [cell.source for cell in cells(chapter)] != chapter.code
 
 
 def _texts(cell: nbformat.NotebookNode, *, drawn: bool = False) -> Iterator[str]:

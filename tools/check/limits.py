@@ -5,37 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import nbformat
 
 from tools.book.chapters import Chapter
-from tools.book.freshness import own_cells
 from tools.book.given import UNNAMED
 from tools.book.given import parts as parts_of
 from tools.book.minutes import KEEP, reading, reading_minutes, sections
-from tools.book.parts import Part, parts
-from tools.book.predict import parse
-from tools.check.computed import printed
+from tools.check.computed import cells, printed
 
 # Chapters in the shape that docs/chapter.md describes, in the order of _toc.yml: each is a lesson
 # of half an hour that ends, and what it proves stands in its lab.
 LESSONS: tuple[str, ...] = (
-    *(
-        "history",
-        "retrieval",
-        "embeddings",
-        "scores",
-        "softmax",
-        "scaling",
-        "equation",
-        "projections",
-        "masking",
-        "multihead",
-        "gradients",
-        "maps",
-        "kvcache",
-    ),
+    *("history", "retrieval", "embeddings", "scores", "softmax", "scaling", "equation"),
+    *("projections", "masking", "multihead", "gradients", "maps", "kvcache"),
 )
 NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
@@ -46,14 +29,6 @@ _PAUSE = re.compile(
 )
 _OURS = re.compile(r"\b(?:ours?|we)\b")
 _CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
-
-
-class Place(NamedTuple):
-    """Where the right option of a prediction stands."""
-
-    label: str
-    right: int  # 0 is the first
-    options: int
 
 
 def faults(chapter: Chapter) -> Iterator[str]:
@@ -67,45 +42,6 @@ def faults(chapter: Chapter) -> Iterator[str]:
             yield f"{count} {what}; at least {fewest}"
         if most is not None and count > most:
             yield f"{count} {what}; at most {most}{named}"
-
-
-def places(chapter: Chapter) -> list[Place]:
-    """One for each prediction of a chapter, in order; the first option where several are right."""
-    asked = [part for part in _in_order(chapter) if part.kind == "prediction"]
-    read = [(part.title, parse(part.title, part.body).options) for part in asked]
-    return [
-        Place(label, [option.right for option in options].index(True), len(options))
-        for label, options in read
-    ]
-
-
-def without_reveal(chapter: Chapter) -> list[str]:
-    """The label of each prediction that no {reveal} follows up to the next question or heading.
-
-    Questions without a cell in between are settled by the same cells, and share a {reveal}.
-    """
-    missing: list[str] = []
-    waiting: list[str] = []
-    ran = False  # whether a cell stands below the question
-    for part in [*_in_order(chapter), Part("heading")]:
-        if part.kind == "reveal":
-            waiting = []
-        elif part.kind in ("heading", "section") or (part.kind == "prediction" and ran):
-            missing += waiting
-            waiting = []
-        if part.kind == "prediction":
-            waiting.append(part.title)
-            ran = False
-        ran = ran or part.kind == "code"
-    return missing
-
-
-def _in_order(chapter: Chapter) -> Iterator[Part]:
-    for cell in chapter.read().cells:
-        if cell.cell_type == "code":
-            yield Part("code")
-        else:
-            yield from parts(cell.source)
 
 
 def says_true(chapter: Chapter) -> int:
@@ -137,15 +73,13 @@ def titles(chapter: Chapter) -> list[str]:
 
 def blocks(chapter: Chapter) -> list[str]:
     """What the cells of a lesson print, without its exercises and the code to take home."""
-    if not chapter.notebook.exists():
-        return []
-    cells = [
+    shown = [
         cell
-        for cell in own_cells(nbformat.read(chapter.notebook, as_version=4))
+        for cell in cells(chapter)
         if not {"remove-cell", "take-away"} & set(cell.metadata.get("tags", []))
         and "attention_src.exercises" not in cell.source
     ]
-    texts = ["".join(o.get("text", "") for o in cell.outputs) for cell in cells]
+    texts = ["".join(o.get("text", "") for o in cell.outputs) for cell in shown]
     return [text for text in texts if text.strip()]
 
 
@@ -183,7 +117,6 @@ LIMITS: tuple[Limit, ...] = (
     ("minutes to read", 1, 45, reading_minutes),
     ("pictures", 4, None, lambda chapter: reading(chapter).drawn),
     ("explorables", 1, None, lambda chapter: reading(chapter).explorables),
-    ("questions that no {reveal} follows", 0, 0, without_reveal),
     ("lines of outputs that only say True and not what was measured", 0, 0, says_true),
     ("claims that readers see", 0, 0, visible_claims),
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tools.book.chapters import Book, Chapter
+from tools.book.claims import claims_of
 from tools.book.given import MEASURED, parts
 from tools.book.prose import prose
 from tools.check import computed
@@ -36,13 +37,6 @@ def unfounded(chapter: Chapter) -> Iterator[str]:
             )
 
 
-def given(chapter: Chapter) -> Iterator[str]:
-    """One line for each number that is marked as given, so that its source can be checked."""
-    for match in _GIVEN.finditer(chapter.text):
-        line = chapter.text.count("\n", 0, match.start()) + 1
-        yield f"{chapter.source}:{line}: {match[1]}: {_around(chapter.text, match.start())}"
-
-
 def not_measured(chapter: Chapter) -> Iterator[str]:
     """One line for each number that is measured on another page, which does not print it."""
     if not MEASURED.search(chapter.text):
@@ -55,6 +49,22 @@ def not_measured(chapter: Chapter) -> Iterator[str]:
         if named and not all(n.is_among(found, ()) for n in in_prose(number)):
             line = chapter.text.count("\n", 0, match.start()) + 1
             yield f"{chapter.source}:{line}: {named[1]} does not print {number}"
+
+
+def undecided(chapter: Chapter) -> Iterator[str]:
+    """A line for each claim whose evidence is gone, and for each number that is not computed."""
+    claims = [claim for claim in claims_of(chapter.root).values() if claim.page == chapter.slug]
+    if not claims:
+        return
+    printed = computed.printed(chapter)
+    found = computed.outputs(chapter), computed.literals(chapter)
+    for claim in claims:
+        said = f"{chapter.source}: claim {claim.id}"
+        if claim.cell(printed) is None:
+            yield f"{said}: no cell prints {' | '.join(claim.found)}"
+        for number in in_prose(prose(claim.remark)):
+            if not number.is_among(*found):
+                yield f"{said}: {number.text} is in no output and in no code of the page"
 
 
 def _around(text: str, at: int) -> str:

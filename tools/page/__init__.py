@@ -11,6 +11,4 @@ product/      the product of matrices for NumPy there, in C and as WebAssembly
 standins/     modules for what Python in the page has not
 static/       the scripts of the pages: run-here.js, writes.js, learner/
 models/       MiniLM and SmolLM2 as files that a browser fetches
-
-How many cells of each chapter run: python -m tools.page --count
 """

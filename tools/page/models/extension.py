@@ -11,9 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -22,66 +20,42 @@ from tools.page.models import smollm2, weights
 from tools.page.reasons import CELL
 from tools.site import cached
 
-
-@dataclass(frozen=True)
-class Model:
-    """A model: its name, what makes its files, and how the elements begin that run it.
-
-    With each beginning stands what gives the bytes that its first press fetches.
-    """
-
-    name: str
-    maker: ModuleType
-    elements: dict[str, Callable[[Path], int]]  # an explorable's style names its own as well
-
-
-MINILM = Model(
-    "minilm",
-    weights,
-    {
-        '<div class="attention-explorable" data-explorable="sentence"': weights.weight,
-        '<div class="attention-explorable" data-explorable="sentence72"': weights.weight,
-        CELL: weights.whole,
-    },
-)
-SMOLLM2 = Model("smollm2", smollm2, {'<div class="model-writes"': smollm2.weight})
-
-
-def write(out: Path, model: Model = MINILM) -> Path:
-    """Write _static/<name>; give the folder of the model.
-
-    Raises:
-        cached.Unavailable: the weights are neither here nor to be fetched
-    """
-    made = model.maker.ready()
-    folder = out / "_static" / model.name
-    cached.copy(made, folder)
-    return folder / made.name
+# How the elements begin that run a model, and what gives the bytes that the first press of each
+# fetches. An explorable's style names it as well.
+MINILM: dict[str, Callable[[Path], int]] = {
+    '<div class="attention-explorable" data-explorable="sentence"': weights.weight,
+    '<div class="attention-explorable" data-explorable="sentence72"': weights.weight,
+    CELL: weights.whole,
+}
+SMOLLM2: dict[str, Callable[[Path], int]] = {'<div class="model-writes"': smollm2.weight}
 
 
 def write_files(app: Sphinx, error: Exception | None) -> None:
     """Write the files of each model, and into each page that can use them where they are."""
     if error or app.builder.format != "html":
         return
-    for model in (MINILM, SMOLLM2):
-        _tell_pages(Path(app.outdir), model)
+    _tell_pages(Path(app.outdir), "minilm", weights.ready, MINILM)
+    _tell_pages(Path(app.outdir), "smollm2", smollm2.ready, SMOLLM2)
 
 
-def _tell_pages(out: Path, model: Model) -> None:
+def _tell_pages(
+    out: Path, name: str, ready: Callable[[], Path], elements: dict[str, Callable[[Path], int]]
+) -> None:
     pages = {page: page.read_text("utf-8") for page in out.rglob("*.html")}
-    pages = {page: text for page, text in pages.items() if any(e in text for e in model.elements)}
+    pages = {page: text for page, text in pages.items() if any(e in text for e in elements)}
     if not pages:
         return
-    folder = None
+    folder, served = None, out / "_static" / name
     try:
-        folder = write(out, model)
+        made = ready()
+        cached.copy(made, served)
+        folder = served / made.name
     except cached.Unavailable as reason:
-        said = f"The pages have no button to load {model.name}, since its weights are missing."
-        print(said, reason)
-        shutil.rmtree(out / "_static" / model.name, ignore_errors=True)
+        print(f"The pages have no button to load {name}, since its weights are missing. {reason}")
+        shutil.rmtree(served, ignore_errors=True)
     for page, text in pages.items():
         changed = text
-        for element, size in model.elements.items():
+        for element, size in elements.items():
             new = element
             if folder:
                 address = Path(os.path.relpath(folder, page.parent)).as_posix()
