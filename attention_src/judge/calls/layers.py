@@ -72,7 +72,7 @@ class Layer(Callee):
 
     def _run_once(self, lead: tuple, shape: tuple | None, kind: type, turn: int) -> None:
         """Run it on noise; note what each module gives."""
-        self.turn, self.natural = turn, {}
+        self.turn, self.natural, self.lead = turn, {}, lead
         mask = {} if shape is None else {"mask": self.torch.from_numpy(np.zeros(shape, kind))}
         xs = [self.torch.randn(*lead, self.sizes["D"]).double() for _ in "qkv"]
         note = lambda m, i, o: self.natural.update({m: (*o.shape[len(lead) :],)})  # noqa: E731
@@ -103,6 +103,15 @@ class Layer(Callee):
 
     def forward(self, xs: list, more: dict[str, Any]) -> Any:
         """Call it as it is; xs is passed for q, k and v, or the first of them for x."""
+        usual = self.torch.get_default_dtype()
+        if xs[0].dtype == self.torch.float64:  # of layers, too, that it makes while it runs
+            self.torch.set_default_dtype(xs[0].dtype)
+        try:
+            return self._forward(xs, more)
+        finally:
+            self.torch.set_default_dtype(usual)
+
+    def _forward(self, xs: list, more: dict[str, Any]) -> Any:
         self.f.to(xs[0].dtype)
         if self.cross:
             return super().__call__(**dict(zip("qkv", xs, strict=True)), **more)
@@ -134,7 +143,7 @@ class Layer(Callee):
             out = self.forward([q, k, v] if self.direct else zeros, more)
         rest = out[1:] if isinstance(out, tuple | list) else []
         rest = [x for x in rest if self.torch.is_tensor(x)]
-        return (caught[-1].reshape(*q.shape[:-1], -1), *rest) if caught else out
+        return (caught[0].reshape(*q.shape[:-1], -1), *rest) if caught else out
 
     def _pieces(self, values: dict[str, Any], order: str) -> list[tuple[Any, Any]]:
         """Each projection, and what it should give."""

@@ -25,12 +25,14 @@ def of_modules(t: Trier) -> None:
     """The projections of a layer whose core is right, and all of it."""
     layer = t.callee
     if not isinstance(layer, Layer):
-        return
+        return None
     xs = _inputs_for(layer, t.how)
     try:
-        seen, y = _watched(layer, xs)
+        seen, twice, y = _watched(layer, xs)
     except Exception:  # it ran with our numbers, and does not with its own
-        return
+        return None
+    if twice:
+        return t.draft.add("projected twice", layer.module_names[twice[0]])
     _unused(t, layer, y)
     if layer.cross:
         _fed(t, layer, xs, seen)
@@ -38,14 +40,16 @@ def of_modules(t: Trier) -> None:
         t.draft.add("no output projection")
     if not layer.cross and "n" in t.how.layout and y.shape[:-1] == xs[0].shape[:-1]:
         _whole(t, layer, xs[0], y)
+    return None
 
 
-def unused(t: Trier, how: How) -> bool:
+def unused(t: Trier) -> bool:
     """Whether a layer whose core is not right has projections that do nothing; adds them."""
     layer = t.callee
     if isinstance(layer, Layer):
         with suppress(Exception):
-            _unused(t, layer, _watched(layer, _inputs_for(layer, how))[1])
+            xs = [_random(layer, [*layer.lead], seed) for seed in range(3)]
+            _unused(t, layer, _watched(layer, xs)[-1])
     return bool(t.draft.keys())
 
 
@@ -60,30 +64,39 @@ def _random(layer: Layer, lead: list[int], seed: int) -> Any:
     return layer.torch.randn(shape, generator=made, dtype=layer.torch.float64)
 
 
-def _watched(layer: Layer, xs: list) -> tuple[dict[Any, tuple], Any]:
-    """What went into and came out of each module, and the answer."""
+def _watched(layer: Layer, xs: list) -> tuple[dict[Any, tuple], list, Any]:
+    """What went into and came out of each module, which took its own answer, and the answer."""
     seen: dict[Any, tuple] = {}
-    watch = lambda m, i, o: seen.update({m: (i[0], o)})  # noqa: E731
+    twice: list[Any] = []
+
+    def watch(m: Any, i: tuple, o: Any) -> None:
+        twice.extend([m] * (m in seen and i[0].equal(seen[m][1])))
+        seen[m] = (i[0], o)
+
     with ExitStack() as hooks:
         for m in layer.natural:
             hooks.enter_context(m.register_forward_hook(watch))
-        return seen, first(layer.forward([x.clone() for x in xs], {}))
+        return seen, twice, first(layer.forward([x.clone() for x in xs], {}))
 
 
 def _unused(t: Trier, layer: Layer, y: Any) -> None:
     """Modules that were made and do nothing: no gradient reaches their weights."""
     if not y.requires_grad:
-        return
+        return None
     layer.f.zero_grad()
     y.pow(2).sum().backward()
     idle = [m for m in layer.linear if m.weight.grad is None or not m.weight.grad.any()]
+    like = {re.sub(r"\d", "", layer.module_names[m]) for m in layer.natural}
     for m in (m for m in idle if m not in layer.natural):
         name = layer.module_names.get(m, "a projection")
         words = name.lower().replace("_", " ").replace(".", " ")
+        if re.search(r"\d", name) and re.sub(r"\d", "", name) in like:
+            return t.draft.add("heads not used", name)
         if re.fullmatch(PROJECTION, words):
             t.draft.add("a projection not used", name)
         elif layer.last is None and re.search(r"out|proj|\bw?o\b|fc", words):
             t.draft.add("W_O not used", name)
+    return None
 
 
 def _fed(t: Trier, layer: Layer, xs: list, seen: dict) -> None:

@@ -114,3 +114,7 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
 def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
     if ones := t.run(how, arrays | {"v": np.ones_like(arrays["v"])}):
         _sums(t, ones.o, "with values of 1 it gives")
+        eye = np.broadcast_to(np.eye(*arrays["v"].shape[-2:]), arrays["v"].shape)
+        table = t.run(how, arrays | {"v": eye})
+        if not t.draft.keys() and table and table.o.min() < -1e-6:
+            t.draft.add("not exponentiated, negative weights")

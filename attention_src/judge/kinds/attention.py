@@ -5,6 +5,7 @@ taken for its convention. If there is none, mistakes are tried in every way that
 time, and its scores are read off (`reading`).
 """
 
+import functools
 import re
 from dataclasses import replace
 from itertools import product
@@ -38,9 +39,24 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         return repeats(callee, draft, asked)
     t = Trier(f, draft, asked)
     ran, lucky = _right_way(t)
+    if not (ran or hasattr(t, "how")) and draft.kind == "softmax":
+        of_lists = Trier(_of_lists(f), draft, asked)
+        ran, lucky = _right_way(of_lists)
+        t = of_lists if ran or hasattr(of_lists, "how") else t
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
     return None
+
+
+def _of_lists(f: Any) -> Any:
+    """A softmax of arrays, made of one that takes a row as a list."""
+
+    @functools.wraps(f)
+    def of_rows(*args: Any, **given: Any) -> Any:
+        [x] = (*args, *given.values())
+        return np.apply_along_axis(lambda row: np.array(f(row.tolist()), float), -1, x)
+
+    return of_rows
 
 
 def _right_way(t: Trier) -> tuple[list[How], Lucky]:
@@ -75,7 +91,8 @@ def _likelier(ran: How, how: How) -> bool:
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
-    t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
+    if ran or not projections.unused(t):
+        t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
     if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
         return
     if _in_band(t, ran) or _mistaken(t, ran[:FEW]):
@@ -98,7 +115,7 @@ def _without_a_cause(t: Trier, how: How) -> None:
         t.draft.why = (
             f"It gives other numbers, but nobody can guess the arguments {names}: pass values."
         )
-    elif not (projections.unused(t, how) or properties.explain(t, how)):
+    elif not (projections.unused(t) or properties.explain(t, how)):
         trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
