@@ -6,16 +6,18 @@ Each check takes a `Trier` that knows how the function is called, and adds what 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import ALL
-from attention_src.judge.calls.layouts import decode
+from attention_src.judge.calls.arrays import decode
+from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same, see_some
-from attention_src.judge.checks.tiles import tile_mistake
+from attention_src.judge.calls.ways import ALL, ARRAYS, How, same, see_some
+from attention_src.judge.checks.precise import gradients, masked_gradients, precision
+from attention_src.judge.checks.tiles import memory, tile_mistake
 
 VIEWS: dict[str, Callable] = {  # the same numbers, in another order in memory
     "numpy": np.asfortranarray,
@@ -83,10 +85,9 @@ def asked_for_weights(t: Trier) -> None:
         if re.fullmatch(ASKED, p.name) and p.default in (True, False):
             given = t.callee.given
             t.callee.given = given | {p.name: not p.default}
-            trial, right = t.case(t.how)
-            t.callee.given = given
-            if trial and not same(trial, right):
+            if t.differs(t.how):
                 t.draft.add("other output with weights", f"{p.name}={not p.default}")
+            t.callee.given = given
 
 
 def nothing_to_see(t: Trier) -> None:
@@ -151,10 +152,9 @@ def side_effects(t: Trier) -> None:
 def strides(t: Trier) -> None:
     """Arrays that are views, as a transposed projection is."""
     if view := VIEWS.get(t.how.framework[0]):
-        trial, right = t.case(t.how, cast=view)
-        if trial is None:
+        if t.case(t.how, cast=view)[0] is None:
             t.draft.add("needs contiguous arrays", t.last)
-        elif right is not None and not same(trial, right):
+        elif t.differs(t.how, cast=view):
             t.draft.add("ignores strides")
 
 
@@ -182,5 +182,39 @@ def lengths(t: Trier) -> None:
     t.band = by_itself
 
 
+def layer(t: Trier) -> None:
+    """A layer's own projections, and all of it."""
+    t.callee.check(t)
+
+
+def of_arguments(t: Trier) -> None:
+    """Matrices that are arguments, W_q to W_o: each is multiplied by what it is for."""
+    matrices = [p.name for p in t.callee.parameters if role(p.name) == "eye"]
+    names = {name.lower().removeprefix("w").strip("_")[0]: name for name in matrices}
+    if len(names) != 4 or not t.callee.tied or "(Hd)" not in t.how.layout:
+        return
+    H, D, x = t.how.sizes["H"], t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes)["q"]
+    w = {r: np.random.default_rng(i).normal(size=(D, D)) / D**0.5 for i, r in enumerate("qkvo")}
+    given = t.callee.given
+    t.callee.given = given | {names[r]: t.how.framework[1](w[r]) for r in w}
+    trial = t.run(t.how, dict.fromkeys("qkv", x))
+    t.callee.given = given
+    joined = lambda o: o.swapaxes(1, 2).reshape(len(o), o.shape[2], D)  # noqa: E731
+    cut = lambda y: y.reshape(*y.shape[:2], H, -1).swapaxes(1, 2)  # noqa: E731
+    ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
+    for made, (key, out), turned in product(product("qkv", repeat=3), ends.items(), (False, True)):
+        heads = [cut(joined(x) @ (w[r].T if turned else w[r])) for r in made]
+        o: Any = t.expected(dict(zip("qkv", heads, strict=True)))
+        if not same(trial, cut(joined(o) @ (out.T if turned else out))):
+            continue
+        wrong = next((pair for pair in zip("qkv", made, strict=True) if len({*pair}) > 1), None)
+        if key:
+            t.draft.add(key, names["o"])
+        elif wrong:
+            t.draft.add("wrong projection", names[wrong[1]], ARRAYS[wrong[0]], names[wrong[0]])
+        return
+
+
 CHECKS = [the_same_twice, corner, other_axis, weights, asked_for_weights, nothing_to_see]
-CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths]
+CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths, memory]
+CHECKS += [precision, gradients, masked_gradients, layer, of_arguments]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.frameworks import first, said
+from attention_src.judge.calls.arrays import first, said
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, see_some
@@ -98,6 +98,3 @@ def masked_gradients(t: Trier) -> None:
             if y.isfinite().all() and not all(found):
                 return t.draft.add("NaN in a gradient")
     return None
-
-
-CHECKS = [precision, gradients, masked_gradients]

@@ -8,11 +8,10 @@ from itertools import product
 import numpy as np
 
 from attention_src.exercises.engine.memory import warm_up, with_peak
-from attention_src.judge.calls.bands import ALL, CAUSAL
 from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import tile_mistakes
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same
+from attention_src.judge.calls.ways import ALL, CAUSAL, How, same
 
 OTHERS = (1, 16, 32, 64)  # sizes of tiles that it may have of its own
 
@@ -80,6 +79,3 @@ def memory(t: Trier) -> None:
         t.draft.add("the whole table", f"{peak / 2**20:.1f}", f"{n:,}", f"{table / 2**20:.1f}")
     else:
         t.draft.convention["memory"] = f"{peak / 2**20:.2g} MiB for {n} tokens, of {table >> 20}"
-
-
-CHECKS = [memory]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.judge.calls.arrays import encode, first, frameworks, in_words, running, said
 from attention_src.judge.calls.calling import Callee, parameters, role
-from attention_src.judge.calls.frameworks import first, frameworks, running, said
 from attention_src.judge.calls.layers import Layer
-from attention_src.judge.calls.layouts import encode, in_words
 from attention_src.judge.calls.ways import ARRAYS, OTHER_SIZES, SIZES, same
 from attention_src.judge.kinds.attention import attention
 from attention_src.judge.report import WORDS, Draft
@@ -26,13 +25,15 @@ def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     inner = getattr(f, "forward", None)
     if asked["cache"] or (inner and _slots(parameters(inner))):
         return _in_pieces(f, asked["cache"], draft, asked)
-    if name := next((x for x in dir(f) if x[0] != "_" and _takes(getattr(f, x), "qkv")), ""):
-        return _step_by_step(f, name, draft, asked)
+    methods = [x for x in METHODS if x in dir(f)]
+    steps = [x for x in dir(f) if x[0] != "_" and _takes(getattr(f, x), "qkv")]
+    if isinstance(f, type) and steps and not methods:
+        return _step_by_step(f, steps[0], draft, asked)
     values = np.random.default_rng(0).normal(size=(2, 2, 3, 8, 4))
     whole = dict(zip("kv", values, strict=True))
     libraries = [asked["framework"]] if asked["framework"] else ["torch", "numpy"]
     layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd", "nBHd"]
-    ways = product([x for x in METHODS if x in dir(f)], libraries, layouts, (True, False))
+    ways = product(methods, libraries, layouts, (True, False))
     call = lambda *way: _fed(f, whole, asked, *way)  # noqa: E731
     for (name, _, layout, _), got in running(draft, ways, call):
         draft.convention |= {"method": f"{name}(k, v)", "layout": in_words(layout)}
@@ -54,7 +55,7 @@ def _takes(f: Any, roles: str) -> bool:
 def _step_by_step(f: Any, name: str, draft: Draft, asked: dict) -> None:
     """A cache that answers each token when it comes, as step(q, k, v): an attention of a text."""
 
-    @functools.wraps(getattr(f() if isinstance(f, type) else f, name))
+    @functools.wraps(getattr(f(), name))
     def whole(q: Any, k: Any, v: Any) -> Any:
         step = getattr(f(), name)
         o = [step(q[..., i, :], k[..., i, :], v[..., i, :]) for i in range(q.shape[-2])]
@@ -62,8 +63,10 @@ def _step_by_step(f: Any, name: str, draft: Draft, asked: dict) -> None:
         return np.stack(o, axis=-2) if numpy else sys.modules["torch"].stack(o, dim=-2)
 
     draft.convention["method"] = f"{name}(q, k, v), a token at a time"
+    kept = lambda: [len(x) for x in vars(f).values() if isinstance(x, list | dict)]  # noqa: E731
+    before = kept()
     attention(whole, draft, asked)
-    if any(vars(f).get(name) for name, x in vars(f).items() if isinstance(x, list | dict)):
+    if kept() != before:
         draft.why = ""
         draft.add("caches share a store")
     elif {*draft.keys()} & {*WORDS}:  # no mistake in the equation explains it
@@ -140,14 +143,15 @@ def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:
         return
     x = torch.randn(2, 8, layer.sizes["D"], dtype=torch.float64)
     for pieces, what in (([1] * 8, "token by token"), (list(PIECES), "in pieces")):
-        store, answers = make_cache() if make_cache else None, []
+        answers: list[Any] = []
+        store = make_cache() if make_cache else None
         with torch.no_grad():
             for part in x.split(pieces, dim=1):
                 try:
                     y = layer.f(part, **{slots[0]: store})
                 except Exception as error:
-                    if make_cache or not isinstance(store, tuple | list):
-                        raise
+                    if make_cache or not isinstance(store, tuple) or len(store) != 2:
+                        raise  # it may want another cache
                     return draft.add("fails token by token", len(answers), said(error))
                 answers.append(first(y))
                 if make_cache is None and isinstance(y, tuple | list) and len(y) == 2:

@@ -1,4 +1,4 @@
-"""Functions that make a mask: of the future, of a window, or what is wrong with them."""
+"""Functions that make a mask, of the future, a window or padding, or that repeat key heads."""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, Band, window
+from attention_src.judge.calls.arrays import Convert, encode, frameworks, in_words, running
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import Convert, frameworks, running
-from attention_src.judge.calls.ways import SIZES
+from attention_src.judge.calls.ways import CAUSAL, MISTAKEN, OTHER_SIZES, SIZES, Band, window
 from attention_src.judge.checks.masks import FUTURE
 from attention_src.judge.report import Draft
 
@@ -22,7 +21,8 @@ NUMBERS += [[np.ones((1, 7), int)]]  # or tokens
 def mask(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
     callee = Callee(f, SIZES | {"B": 1, "H": 1, "G": 1} | asked["sizes"], asked["given"])
-    y = _made(callee, draft, asked)
+    made = list(_called(callee, draft, asked, NUMBERS))  # a table if there is one
+    y = next((y for y in made if y.shape[-1:] == (7,)), made[-1] if made else None)
     if (y is None or y.ndim != 2) and _padding(callee, draft, asked):
         return
     if y is None or y.ndim != 2:
@@ -61,22 +61,25 @@ def _band(see: np.ndarray, wrong: bool) -> Band | None:
     bands = MISTAKEN if wrong else CAUSAL
     if found := next((band for band in bands if np.array_equal(band.seen(*see.shape), see)), None):
         return found
-    if wrong and not see.diagonal().any() and _band(see | np.eye(*see.shape, dtype=bool), False):
+    if wrong and not see.diagonal().any() and _band(see | (np.eye(*see.shape) == 1), False):
         return MISTAKEN[0]
     near = None if wrong else window(see)
     return near if near and see.diagonal().all() and 0 < near.back < len(see) - 1 else None
 
 
 def _padding(callee: Callee, draft: Draft, asked: dict[str, Any]) -> bool:
-    """Judge what makes a mask of lengths, or of tokens whose padding is 0; False if it does not."""
+    """Judge what makes a mask of lengths or of tokens; False if it does not."""
     lengths = np.array([[4], [5]])
     see = np.arange(7) < lengths
-    required = [p.name for p in callee.parameters if p.default is p.empty]
-    of_lengths = [lengths[:, 0], 7][: len(required)]
-    numbers = of_lengths if "len" in required[0] else [np.where(see, np.arange(1, 8), 0)]
+    first = next((p.name for p in callee.parameters if p.default is p.empty), "")
+    pads = [p for p in callee.parameters if "pad" in p.name]
+    pad = next((p.default for p in pads if type(p.default) is int), 0)
+    tokens = np.where(see, pad + 1 + np.arange(7), pad)
+    numbers: list[list] = [[tokens], [tokens, pad]] if pads or "pad" in draft.name else []
+    numbers = [[lengths[:, 0], 7], [lengths[:, 0]]] if "len" in first else numbers
     tables = {"": see, "one key more": np.arange(7) < lengths + 1}
     tables |= {"one key less": np.arange(7) < lengths - 1, "mask of the first text": see[[0, 0]]}
-    for y in _called(callee, draft, asked, [numbers] * (len(numbers) == len(required))):
+    for y in _called(callee, draft, asked, numbers):
         if y.shape != see.shape:
             continue
         for (form, seen), (key, table) in product(_readings(y).items(), tables.items()):
@@ -90,19 +93,10 @@ def _padding(callee: Callee, draft: Draft, asked: dict[str, Any]) -> bool:
     return False
 
 
-def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
-    """What it gives for the first numbers that it takes; a table if there is one."""
-    required = [p for p in callee.parameters if p.default is p.empty]
-    names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
-    numbers = [values for values in NUMBERS if len(values) == len(names)]
-    made = list(_called(callee, draft, asked, numbers))
-    return next((y for y in made if y.shape[-1:] == (7,)), made[-1] if made else None)
-
-
 def _called(
     callee: Callee, draft: Draft, asked: dict[str, Any], numbers: list[list]
 ) -> Iterator[np.ndarray]:
-    """What it gives for each row of arguments, in each framework, where it runs."""
+    """What it gives for each row of arguments that is long enough, in each framework."""
     required = [p for p in callee.parameters if p.default is p.empty]
     names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
 
@@ -111,5 +105,33 @@ def _called(
         callee.given = asked["given"] | dict(zip(names, made, strict=True))
         return np.squeeze(framework[2](callee()))
 
-    ways = product(frameworks(callee.code, asked["framework"]), numbers)
+    fitting = [values for values in numbers if len(values) == len(names)]
+    ways = product(frameworks(callee.code, asked["framework"]), fitting)
     yield from (y for _, y in running(draft, ways, call))
+
+
+def repeater(f: Any) -> Callee | None:
+    """How to call it, if it takes an array and how often its heads are repeated."""
+    if isinstance(f, type) or hasattr(f, "parameters"):
+        return None
+    callee = Callee(f, SIZES | OTHER_SIZES["grouped"], {})
+    return callee if "repeats" in callee.names and "q" not in callee.names else None
+
+
+def repeats(callee: Callee, draft: Draft, asked: dict[str, Any]) -> None:
+    """Judge it: each head beside itself, 0 0 1 1 2 2; the other arguments are `attention`'s."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 8, 4))
+    tables = {"": np.repeat(x, 2, axis=1), "keys shared in turns": np.tile(x, (1, 2, 1, 1))}
+    callee.given = {callee.names["repeats"]: 2} | asked["given"]
+    callee.arrays("x")
+    layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd", "Hnd"]
+    ways = product(frameworks(callee.code, asked["framework"]), layouts)
+    call = lambda to, layout: to[2](callee(x=to[1](encode(x, "BHnd", layout))))  # noqa: E731
+    ran = list(running(draft, ways, call))
+    for ((framework, layout), y), (key, table) in product(ran, tables.items()):
+        if np.array_equal(y, encode(table, "BHnd", layout)):
+            draft.convention |= {"framework": framework[0], "layout": in_words(layout)}
+            return draft.add(key) if key else None
+    if ran:
+        draft.add("heads not repeated", case=f"[2, 3, 8, 4] and 2 give {[*ran[0][1].shape]}")
+    return None
