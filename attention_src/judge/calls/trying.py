@@ -1,5 +1,6 @@
 """Call a function in one way after another, and compare what it gives with what is right."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -61,6 +62,9 @@ class Trier:
         self.layer = made and self.kind != "softmax" and not direct
         kind = "multihead" if self.layer else self.kind
         self.sizes = SIZES | OTHER_SIZES.get(self.kind, {}) | OTHER_SIZES.get(kind, {})
+        inside = parameters(f.__init__) if inspect.isclass(f) and self.layer else []
+        if any(role(p.name) == "G" for p in inside):
+            self.sizes |= OTHER_SIZES["grouped"]
         self.sizes |= asked["sizes"]
         known = LAYOUTS.get(kind, LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known

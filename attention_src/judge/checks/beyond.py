@@ -40,7 +40,6 @@ def the_same_twice(t: Trier) -> None:
         arrays, see, before = t.answer(how, 0, how is t.masked)
         if not same(t.run(how, arrays, see), before, nan=True):
             return t.draft.add("not the same twice")
-    return None
 
 
 def corner(t: Trier) -> None:
@@ -76,7 +75,6 @@ def weights(t: Trier) -> None:
             if not same(found[0], lse):
                 two = same(found[0], lse / np.log(2))
                 t.draft.add("log-sum-exp in base 2" if two else "log-sum-exp")
-    return None
 
 
 def asked_for_weights(t: Trier) -> None:
@@ -136,7 +134,6 @@ def large_scores(t: Trier) -> None:
         if trial and right is not None and not same(trial, right, 1e-3):
             finite = np.isfinite(trial.o).all()
             return t.draft.add("large scores" if finite else "no maximum subtracted")
-    return None
 
 
 def side_effects(t: Trier) -> None:
@@ -146,7 +143,6 @@ def side_effects(t: Trier) -> None:
         if trial and trial.changed:
             names = " and ".join(t.callee.names[r] for r in sorted(trial.changed))
             return t.draft.add("in-place change", names)
-    return None
 
 
 def strides(t: Trier) -> None:
@@ -173,9 +169,10 @@ def lengths(t: Trier) -> None:
             if right is not None and not same(trial, right):
                 off = f"{np.abs(trial.o - right).max():.2g}"
                 key = "some lengths" if how is t.how else "causal at some lengths"
-                if t.kind == "tiled" and n_k > 8 and how is t.how:
-                    key = "tiles not joined"
-                    if tile_mistake(t, [replace(how, sizes=how.sizes | {"q": n_q, "k": n_k})]):
+                if t.kind == "tiled" and how is t.how:
+                    key = "tiles not joined" if n_k > 8 else key
+                    longer = how.sizes | {"q": max(n_q, 13), "k": max(n_k, 13)}
+                    if tile_mistake(t, [replace(how, sizes=longer)]):
                         break
                 t.draft.add(key, n_q, n_k, off)
                 break
@@ -202,6 +199,7 @@ def of_arguments(t: Trier) -> None:
     joined = lambda o: o.swapaxes(1, 2).reshape(len(o), o.shape[2], D)  # noqa: E731
     cut = lambda y: y.reshape(*y.shape[:2], H, -1).swapaxes(1, 2)  # noqa: E731
     ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
+    ends["projected twice"] = w["o"] @ w["o"]
     for made, (key, out), turned in product(product("qkv", repeat=3), ends.items(), (False, True)):
         heads = [cut(joined(x) @ (w[r].T if turned else w[r])) for r in made]
         o: Any = t.expected(dict(zip("qkv", heads, strict=True)))

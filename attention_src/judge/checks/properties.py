@@ -109,7 +109,6 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
         return t.draft.add("heads mix")
     if not t.layer and moved((every, every, 1), "q")[:, :, 0].any():
         return t.draft.add("queries mix")
-    return None
 
 
 def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:

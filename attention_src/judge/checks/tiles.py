@@ -19,6 +19,7 @@ OTHERS = (1, 16, 32, 64)  # sizes of tiles that it may have of its own
 def tile_mistake(t: Trier, ran: list[How]) -> bool:
     """Add the mistake of tiles that gives the same."""
     ways = [*product(ran, [3]), *product(ran[:1], OTHERS)]  # tiles of 3 is what is asked for
+    ways += [(replace(how, sizes=how.sizes | {"k": 8}), 4) for how in ran[:1]]  # or two halves
     for (how, block), (name, wrong, says) in product(ways, tile_mistakes()):
         arrays, _, trial = t.answer(how, 0)
         heads = list(np.ndindex(how.sizes["B"], how.sizes["H"]))

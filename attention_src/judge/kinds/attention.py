@@ -26,6 +26,7 @@ from attention_src.judge.report import Draft
 
 FEW = 3  # ways of calling that are looked at first
 MOST = 24  # at all
+MATRICES = ("nd", "n(Hd)")
 Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and was wrong
 
 
@@ -41,7 +42,6 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         t = of_lists if ran or hasattr(of_lists, "how") else t
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
-    return None
 
 
 def _of_lists(f: Any) -> Any:
@@ -69,7 +69,7 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
             # Alike with other lengths, or with more axes, it ran and was wrong.
             alike = [replace(how, sizes=h.sizes | {"H": how.sizes["H"]}) == h for h in ran]
-            luck = any(alike) or (bool(ran) and how.layout == "nd")
+            luck = any(alike) or (bool(ran) and how.layout in MATRICES)
             if fine is not None and not luck:
                 _taken(t, how)
                 return ran, None
@@ -114,16 +114,16 @@ def _without_a_cause(t: Trier, how: How) -> None:
 
 
 def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
-    """Whether it is fragile: it divides by √d_v, or is right for every matrix [n, d].
+    """Whether it is fragile: it divides by √d_v, or is right for every matrix.
 
     Nobody may have meant the latter for arrays of more axes.
     """
-    matrices = how.layout == "nd" and not any(x.layout == "nd" for x in ran)
+    matrices = how.layout in MATRICES and not any(x.layout == how.layout for x in ran)
     alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
     known = [m for m in t.mistakes if matrices or "values' width" in m.name]
     for t.band, wrong, m in product((band, *BANDS), ran[:FEW] if matrices else alike, known):
         if t.fits(wrong, m.lines):
-            says = f"{m.message} It is right only {'as [n, d]' if matrices else 'where d_v = d'}."
+            says = f"{m.message} It is right only {'of matrices' if matrices else 'where d_v = d'}."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
             t.band = band
             return _taken(t, how)

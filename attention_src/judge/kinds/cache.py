@@ -22,6 +22,16 @@ PIECES = (3, 1, 1, 2, 1)  # eight tokens
 
 def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
+    several = list(vars(f).values()) if isinstance(f, type) else []
+    of_all = [x for x in several if isinstance(x, list | dict)]
+    before = [len(x) for x in of_all]
+    _of_its_kind(f, draft, asked)
+    if [len(x) for x in of_all] != before:
+        draft.findings, draft.why = [], ""
+        draft.add("caches share a store")
+
+
+def _of_its_kind(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     inner = getattr(f, "forward", None)
     if asked["cache"] or (inner and _slots(parameters(inner))):
         return _in_pieces(f, asked["cache"], draft, asked)
@@ -41,7 +51,6 @@ def cache(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
             return draft.add("layers share a store")
         return _compare(draft, got, whole, layout)
     draft.why = draft.why or f"It has none of the methods {', '.join(METHODS)}."
-    return None
 
 
 def _takes(f: Any, roles: str) -> bool:
@@ -56,20 +65,15 @@ def _step_by_step(f: Any, name: str, draft: Draft, asked: dict) -> None:
     """A cache that answers each token when it comes, as step(q, k, v): an attention of a text."""
 
     @functools.wraps(getattr(f(), name))
-    def whole(q: Any, k: Any, v: Any) -> Any:
-        step = getattr(f(), name)
-        o = [step(q[..., i, :], k[..., i, :], v[..., i, :]) for i in range(q.shape[-2])]
+    def whole(**given: Any) -> Any:
+        step, n = getattr(f(), name), next(iter(given.values())).shape[-2]
+        o = [step(**{r: x[..., i, :] for r, x in given.items()}) for i in range(n)]
         numpy = isinstance(o[0], np.ndarray)
         return np.stack(o, axis=-2) if numpy else sys.modules["torch"].stack(o, dim=-2)
 
     draft.convention["method"] = f"{name}(q, k, v), a token at a time"
-    kept = lambda: [len(x) for x in vars(f).values() if isinstance(x, list | dict)]  # noqa: E731
-    before = kept()
     attention(whole, draft, asked)
-    if kept() != before:
-        draft.why = ""
-        draft.add("caches share a store")
-    elif {*draft.keys()} & {*WORDS}:  # no mistake in the equation explains it
+    if {*draft.keys()} & {*WORDS}:  # no mistake in the equation explains it
         draft.add("differs from what came")
 
 
@@ -126,7 +130,6 @@ def _compare(draft: Draft, got: list[tuple], whole: dict, layout: str) -> None:
         changed = not np.array_equal(pieces[n], back(later[n]))
         if changed and "older answers change" not in draft.keys("note"):
             draft.add("older answers change")
-    return None
 
 
 def _in_pieces(f: Any, make_cache: Any, draft: Draft, asked: dict) -> None:

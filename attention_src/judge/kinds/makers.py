@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_src.judge.calls.arrays import Convert, encode, frameworks, in_words, running
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.ways import CAUSAL, MISTAKEN, OTHER_SIZES, SIZES, Band, window
+from attention_src.judge.calls.ways import CAUSAL, INF, MISTAKEN, OTHER_SIZES, SIZES, Band, window
 from attention_src.judge.checks.masks import FUTURE
 from attention_src.judge.report import Draft
 
@@ -61,10 +61,15 @@ def _band(see: np.ndarray, wrong: bool) -> Band | None:
     bands = MISTAKEN if wrong else CAUSAL
     if found := next((band for band in bands if np.array_equal(band.seen(*see.shape), see)), None):
         return found
-    if wrong and not see.diagonal().any() and _band(see | (np.eye(*see.shape) == 1), False):
-        return MISTAKEN[0]
-    near = None if wrong else window(see)
-    return near if near and see.diagonal().all() and 0 < near.back < len(see) - 1 else None
+    if wrong:  # a window, but for its own key, with one key more, or turned round
+        away = np.arange(see.shape[1]) - np.arange(see.shape[0])[:, None]
+        near = {0: see | (away == 0), 1: see & (away != 1), 2: see.T}
+        alike = (i for i, x in near.items() if (see != x).any() and _band(x, False))
+        return next((MISTAKEN[i] for i in alike), None)
+    band = window(see)
+    if band is None or band.ahead not in (0, INF, band.back) or not see.diagonal().all():
+        return None
+    return band if 0 < band.back < len(see) - 1 else None
 
 
 def _padding(callee: Callee, draft: Draft, asked: dict[str, Any]) -> bool:
@@ -88,7 +93,7 @@ def _padding(callee: Callee, draft: Draft, asked: dict[str, Any]) -> bool:
                 if key:
                     draft.add(key)
                 return True
-        draft.add("hides more than padding", case=str(y.astype(float) + 0))
+        draft.add("hides other than padding", case=str(y.astype(float) + 0))
         return True
     return False
 
@@ -134,4 +139,3 @@ def repeats(callee: Callee, draft: Draft, asked: dict[str, Any]) -> None:
             return draft.add(key) if key else None
     if ran:
         draft.add("heads not repeated", case=f"[2, 3, 8, 4] and 2 give {[*ran[0][1].shape]}")
-    return None

@@ -131,7 +131,6 @@ def _describe(draft: Draft, m: Array, angles_are_ours: bool, wanted: str | None)
         draft.add("does not begin at 0")
     if not angles_are_ours:
         _frequencies(draft, np.abs(turn)[np.abs(turn) > 1e-12])
-    return None
 
 
 def _frequencies(draft: Draft, turned: Array) -> None:
