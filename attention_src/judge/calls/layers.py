@@ -141,7 +141,8 @@ class Layer(Callee):
                     known.setdefault(role(name), value)
         several = [(p, width[p]) for p in ("q", "qkv", "k", "v", "kv") if p in width]
         q = next((w // len(p) for p, w in several), 1)
-        guess = [q // known["d"]] if q % known.get("d", q + 1) == 0 else [1, 3, 2, 4, 6]
+        guess = [*dict.fromkeys([1, self.sizes["H"], 3, 2, 4])]
+        guess = [q // known["d"]] if q % known.get("d", q + 1) == 0 else guess
         guess = [known["H"]] if "H" in known else guess
         many, found = len(self.parts.get("q", "")), []
         for H in [many] if many > 1 else guess:

@@ -106,7 +106,7 @@ def _without_a_cause(t: Trier, how: How) -> None:
     t.band = ALL
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
-        t.draft.why = f"It gives other numbers; nobody can guess the arguments {names}: pass values."
+        t.draft.why = f"It gives other numbers; nobody can guess its arguments {names}: pass them."
     elif not (t.callee.unused(t) or properties.explain(t, how)):
         trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
