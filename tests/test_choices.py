@@ -175,7 +175,6 @@ CHOICES = {
 INSIDE = {
     "attention.layer.attention_with_options",
     "flash.layer.flash_attention_with_options",
-    "judge.calls.ways.is_layer",
     "judge.report.Draft",
     "judge.report.Report",
     "linear.checks.check_form",

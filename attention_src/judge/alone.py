@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from attention_src.judge.judging import KINDS, check_choice
+from attention_src.judge.judging import KINDS, _check_choice
 from attention_src.judge.source import _not_judged, judge_source
 
 
@@ -27,7 +27,7 @@ def judge_alone(
         ValueError: an unknown kind
     """
     if kind is not None:
-        check_choice("kind", kind, KINDS)
+        _check_choice("kind", kind, KINDS)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
         command = [sys.executable, "-m", __name__, path, name, kind or "", str(answer), str(memory)]

@@ -88,16 +88,8 @@ def assert_right(f: Any, kind: str = "attention", sturdy: bool = False, **option
         raise AssertionError(f"\n{report}")
 
 
-def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Refuse what is not one of the allowed.
-
-    Args:
-        name: of the argument
-        value: that was given
-        allowed: what it may be
-    Raises:
-        ValueError: it is another
-    """
+def _check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse an argument's value if it is not one of the allowed."""
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; it should be one of {', '.join(allowed)}")
 
@@ -107,7 +99,7 @@ def _check(f: Any, kind: str, asked: dict[str, Any]) -> None:
     known = {"kind": KINDS, "framework": FRAMEWORKS, "pairs": PAIRS, "mask": tuple(FORMATS)}
     for name, allowed in known.items():
         if name == "kind" or asked[name] is not None:
-            check_choice(name, kind if name == "kind" else asked[name], allowed)
+            _check_choice(name, kind if name == "kind" else asked[name], allowed)
     if not callable(f) and not hasattr(f, "forward"):
         raise ValueError(f"f is {type(f).__name__}; it should be a function, a module or a class")
     known_names = _arguments(f)

@@ -8,7 +8,7 @@ from typing import Any
 
 from attention_src.exercises.engine.running import _Beginning, _quiet
 from attention_src.judge.calls.calling import role
-from attention_src.judge.judging import KINDS, check_choice, judge
+from attention_src.judge.judging import KINDS, _check_choice, judge
 from attention_src.judge.report import Draft, Report
 
 FILE = "<your code>"
@@ -36,7 +36,7 @@ def judge_source(text: str, name: str | None = None, kind: str | None = None) ->
         ValueError: an unknown kind
     """
     if kind is not None:
-        check_choice("kind", kind, KINDS)
+        _check_choice("kind", kind, KINDS)
     space: dict[str, Any] = {"__name__": "your_code", "__file__": FILE}
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     try:
@@ -47,17 +47,11 @@ def judge_source(text: str, name: str | None = None, kind: str | None = None) ->
         return _not_judged(name, kind, _where(error))
     if name not in space:
         return _not_judged(name, kind, f"There is no {name} in it.")
-    return judge(space[name], kind or guess(name, space[name]))
+    return judge(space[name], kind or _guess(name, space[name]))
 
 
-def guess(name: str, f: Any) -> str:
-    """What kind of thing a function or class probably is.
-
-    Args:
-        name: its name
-        f: itself
-    Returns: one of KINDS
-    """
+def _guess(name: str, f: Any) -> str:
+    """What kind of thing a function or class of this name probably is, one of KINDS."""
     try:
         roles = {role(p) for p in inspect.signature(f).parameters}
     except (TypeError, ValueError):

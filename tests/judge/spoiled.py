@@ -1,7 +1,8 @@
 """Mutants: right functions of many hands, and lines of text that spoil them.
 
 mutants/<style>.txt says `== function kind`, then `cause: old => new`, several joined by ` ;; `. A
-`\\n` stands for a new line. Each old text stands in the function, or what it uses, exactly once.
+`\\n` stands for a new line. Each old text stands in the function, or what it uses, exactly once. A
+line `= why` above a mutant says that it is right in another convention: it may not be refused.
 """
 
 import re
@@ -20,6 +21,7 @@ class Mutant(NamedTuple):
     cause: str
     text: str
     number: int
+    excuse: str  # why it is right in another convention, or ""
 
     def make(self):
         """The function, made of the spoiled text."""
@@ -79,16 +81,20 @@ HELPERS = {
 
 def mutants():
     """Every mutant of every file, in order."""
-    found = []
+    found, excuse = [], ""
     for path in sorted(MUTANTS.glob("*.txt")):
         text = path.with_suffix(".py").read_text()
         for line in path.read_text().splitlines():
             if line.startswith("== "):
                 _, function, kind = line.split()
+            elif line.startswith("= "):
+                excuse = line[2:]
             elif line.strip():
                 cause, changes = line.split(": ", 1)
                 spoiled = _spoil_where_it_stands(text, function, changes)
-                found.append(Mutant(path.stem, function, kind, cause, spoiled, len(found)))
+                mutant = Mutant(path.stem, function, kind, cause, spoiled, len(found), excuse)
+                found.append(mutant)
+                excuse = ""
     return found
 
 

@@ -232,3 +232,134 @@ def test_what_is_right_for_matrices_is_never_wrong(key):
     report = judge(FEWER_AXES[key])
     assert report.verdict == "fragile" and report.findings[0].key == key, report
     assert report.convention["layout"] == "[n, d]"
+
+
+WINDOWS = {
+    None: lambda away: (away <= 0) & (away > -3),
+    "own key hidden": lambda away: (away < 0) & (away > -3),
+    "one key ahead": lambda away: (away <= 1) & (away > -3),
+    "upside down": lambda away: (away >= 0) & (away < 3),
+}
+
+
+@pytest.mark.parametrize("cause", WINDOWS)
+def test_windows(cause):
+    def window_mask(n, window):
+        return WINDOWS[cause](np.arange(n) - np.arange(n)[:, None])
+
+    assert judge(window_mask, "mask").cause == cause
+
+
+def test_padding_of_any_number_and_lengths():
+    assert judge(lambda ids, pad_id=1: ids != pad_id, "mask").verdict == "right"
+    more = judge(lambda ids, pad_id=1: ids > pad_id + 1, "mask")
+    assert more.cause == "hides other than padding"
+    for by, cause in ((0, None), (1, "one key more"), (-1, "one key less")):
+        f = lambda lengths, n, by=by: np.arange(n) < lengths[:, None] + by  # noqa: E731
+        assert judge(f, "mask").cause == cause
+
+
+class StepByStep:
+    scale = 0.5
+
+    def __init__(self):
+        self.keys, self.values = [], []
+
+    def attend(self, query, key, value):
+        self.keys.append(key)
+        self.values.append(value)
+        s = np.stack(self.keys) @ query * query.shape[-1] ** -self.scale
+        return softmax(s) @ np.stack(self.values)
+
+
+def test_a_cache_that_answers_each_token():
+    assert judge(StepByStep, "cache").verdict == "right"
+    unscaled = type("Unscaled", (StepByStep,), {"scale": 0})
+    assert judge(unscaled, "cache").cause == "not scaled"
+    lost = type("Lost", (StepByStep,), {"values": property(lambda self: [], lambda self, x: None)})
+    assert judge(lost, "cache").verdict != "right"
+
+
+def test_a_softmax_of_a_list():
+    def f(row, top=max):
+        e = [np.exp(x - top(row)) for x in row]
+        return [x / sum(e) for x in e]
+
+    assert judge(f, "softmax").verdict == "right"
+
+
+class Head(nn.Module):
+    def __init__(self, d_model, d_head):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, d_head) for _ in range(3))
+
+    def forward(self, x, dim):
+        s = self.q(x) @ self.k(x).mT / self.q.out_features**0.5
+        return s.softmax(dim) @ self.v(x)
+
+
+class Heads(nn.Module):
+    dim, times, idle = -1, 1, False
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.heads = nn.ModuleList(Head(d_model, d_model // n_heads) for _ in range(n_heads))
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        used = [self.heads[0]] * len(self.heads) if self.idle else self.heads
+        y = torch.cat([head(x, self.dim) for head in used], dim=-1)
+        for _ in range(self.times):
+            y = self.w_o(y)
+        return y
+
+
+HEADS = {"heads not used": {"idle": True}, "projected twice": {"times": 2}, None: {}}
+
+
+@pytest.mark.parametrize("cause", HEADS)
+def test_heads_in_a_list(cause):
+    assert judge(type("Mine", (Heads,), HEADS[cause]), "multihead").cause == cause
+
+
+def test_a_layer_that_is_right_for_matrices_alone_is_fragile():
+    report = judge(type("Mine", (Heads,), {"dim": 1}), "multihead")
+    assert report.verdict == "fragile" and report.findings[0].key == "softmax over the queries"
+
+
+class FewKeys(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__()
+        self.d, self.group = d_model // n_heads, n_heads // n_kv_heads
+        self.q, self.o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.k, self.v = (nn.Linear(d_model, self.d * n_kv_heads) for _ in range(2))
+
+    def forward(self, x):
+        q, k, v = (
+            f(x).unflatten(-1, (-1, self.d)).transpose(1, 2) for f in (self.q, self.k, self.v)
+        )
+        k, v = (y.repeat(1, self.group, 1, 1) for y in (k, v))
+        return self.o((scores_of(q, k).softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+def scores_of(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def test_a_layer_of_fewer_key_heads_is_made_with_fewer():
+    assert judge(FewKeys, "multihead").cause == "keys shared in turns"
+
+
+@pytest.mark.parametrize("cause", [None, "sums of blocks not rescaled"])
+def test_two_halves(cause):
+    def f(q, k, v):
+        o, l, tops = [], [], []
+        for kk, vv in zip(np.array_split(k, 2), np.array_split(v, 2), strict=True):
+            s = q @ kk.T / np.sqrt(q.shape[1])
+            tops.append(s.max(axis=1, keepdims=True, initial=-1e30))
+            o.append(np.exp(s - tops[-1]) @ vv)
+            l.append(np.exp(s - tops[-1]).sum(axis=1, keepdims=True))
+        by = np.exp(tops - np.maximum(*tops))
+        return (by * o).sum(0) / ((by if cause is None else 1) * np.array(l)).sum(0)
+
+    assert judge(f, "tiled").cause == cause

@@ -5,7 +5,8 @@ import spoiled
 from verdicts import share, verdict_of
 
 pytest.importorskip("torch")
-REFUSED, NAMED = 0.93, 0.87  # reached; asked for are 1 and 0.9
+REFUSED, NAMED = 1.0, 0.99  # of those that are wrong in every convention
+RIGHT_OTHERWISE = [m for m in spoiled.mutants() if m.excuse]
 SAMPLE = (
     "by_the_formula",
     "folded",
@@ -14,7 +15,6 @@ SAMPLE = (
     "GrowingCache",
     "comparing_places",
 )
-NOT_TAKEN = {"NumpyCache", "padding_mask", "lengths_mask", "with_lists"}
 
 
 def judged(mutant):
@@ -31,7 +31,7 @@ def test_the_first_mutant_of_a_style_is_refused_and_named(function):
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.weekly)])
 def test_mutants_are_refused_and_their_cause_is_named(every):
-    verdicts = [judged(mutant) for mutant in spoiled.mutants()[::every]]
+    verdicts = [judged(mutant) for mutant in spoiled.mutants()[::every] if not mutant.excuse]
     spread = 0 if every == 1 else 2 / len(verdicts)  # a few are no even share
     refused, others = share(verdicts, lambda v: v.refused)
     assert refused >= REFUSED - spread, others
@@ -39,12 +39,19 @@ def test_mutants_are_refused_and_their_cause_is_named(every):
     assert named >= NAMED - spread, others
 
 
+@pytest.mark.parametrize("mutant", RIGHT_OTHERWISE, ids=lambda m: f"{m.function} {m.cause}")
+def test_a_mutant_that_is_right_in_another_convention_is_right(mutant):
+    assert judged(mutant).verdict == "right"
+
+
+def test_few_mutants_are_right_in_another_convention():
+    assert len(RIGHT_OTHERWISE) == 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("style", "name", "kind", "function"), spoiled.right_ones(), ids=lambda x: str(x)[:20]
 )
 def test_what_the_mutants_were_made_of_is_right(style, name, kind, function):
-    if name in NOT_TAKEN:
-        pytest.xfail("not taken")
     verdict = verdict_of(name, "right", function, kind)
     assert verdict.verdict in ("right", "fragile"), (verdict.keys, verdict.why)

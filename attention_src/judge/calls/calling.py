@@ -123,6 +123,13 @@ class Callee:
             free = [p.name for p in self.parameters if role(p.name) not in ("mask", "module")]
             self.names |= dict(zip(roles, free, strict=False))
 
+    def check(self, t: Any) -> None:
+        """Look at what only a layer has."""
+
+    def unused(self, t: Any) -> bool:
+        """Whether it has projections that do nothing; adds them."""
+        return False
+
     @property
     def unknown(self) -> list[str]:
         """The arguments that must be given and that nobody can guess."""

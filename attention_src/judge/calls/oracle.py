@@ -66,6 +66,11 @@ def joined(o):  # heads [B, H, n, e] joined by a reshape to [B, n, H·e]
     return o.reshape(B, n, H, e).swapaxes(1, 2)
 
 
+def dealt(x):  # heads cut from [B, n, H·d] by a reshape to [B, n, d, H]
+    B, H, n, d = x.shape
+    return x.swapaxes(1, 2).reshape(B, n, d, H).transpose(0, 3, 1, 2)
+
+
 @dataclass(frozen=True)
 class Mistake:
     """A declared mistake: what is said, and lines of the right function, written otherwise."""
@@ -80,7 +85,7 @@ class Mistake:
 @functools.cache
 def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
     """The declared mistakes of attend or softmax, likeliest first; width is that of all heads."""
-    of_both, of_attend, of_softmax = _TEXT.replace("WIDTH", str(width)).split("----\n")
+    of_both, of_attend, of_softmax, _ = _TEXT.replace("WIDTH", str(width)).split("----\n")
     found = []
     for name, f, message in variants(right, of_both + (of_attend, of_softmax)[right is softmax]):
         name, _, chapter = name.rstrip("]").partition(" [")
@@ -88,6 +93,15 @@ def mistakes(right: Callable, width: int = 0) -> list[Mistake]:
         of_mask = any("visible" in line or "np.where" in line[:15] for line in lines)
         found.append(Mistake(name, chapter, message, lines, of_mask))
     return found
+
+
+@functools.cache
+def tile_mistakes() -> list[tuple[str, Callable, str]]:
+    """Those of tiles, each as a name, a function and what is said: the exercise's, and more."""
+    from attention_src.exercises.flash import check_tiled_attention, my_tiled_attention
+
+    declared = [(m.name, m.wrong, m.message) for m in check_tiled_attention.mistakes]
+    return [*declared, *variants(my_tiled_attention, _TEXT.split("----\n")[-1])]
 
 
 @functools.cache

@@ -1,26 +1,39 @@
 """Call a function in one way after another, and compare what it gives with what is right."""
 
-from collections.abc import Callable, Sequence
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import ALL, Band
-from attention_src.judge.calls.calling import Callee, role
-from attention_src.judge.calls.frameworks import said
-from attention_src.judge.calls.layers import Layer
-from attention_src.judge.calls.layouts import Array, Sizes, decode, encode, in_words, placed
+from attention_src.judge.calls.arrays import (
+    Array,
+    Sizes,
+    absent,
+    decode,
+    encode,
+    frameworks,
+    in_words,
+    placed,
+    said,
+)
+from attention_src.judge.calls.calling import Callee, parameters, role
+from attention_src.judge.calls.layers import ORDERS, Layer
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
 from attention_src.judge.calls.ways import (
+    ALL,
     FORMATS,
     LAYOUTS,
+    MASKS,
     OTHER_SIZES,
     QKV,
     SIZES,
+    Band,
     How,
     Trial,
-    is_layer,
     same,
     see_some,
 )
@@ -43,9 +56,15 @@ class Trier:
         self.axes, self.out_axes = QKV, "BHqe"
         if self.kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
-        self.layer = is_layer(f, self.kind)
+        made = hasattr(f, "parameters") or hasattr(f, "forward")
+        names = parameters(f.forward) if hasattr(f, "forward") else []
+        direct = {"q", "k", "v"} <= {role(p.name) for p in names} and self.kind != "multihead"
+        self.layer = made and self.kind != "softmax" and not direct
         kind = "multihead" if self.layer else self.kind
         self.sizes = SIZES | OTHER_SIZES.get(self.kind, {}) | OTHER_SIZES.get(kind, {})
+        inside = parameters(f.__init__) if inspect.isclass(f) and self.layer else []
+        if any(role(p.name) == "G" for p in inside):
+            self.sizes |= OTHER_SIZES["grouped"]
         self.sizes |= asked["sizes"]
         known = LAYOUTS.get(kind, LAYOUTS["attention"])
         self.layouts = [asked["layout"]] if asked["layout"] else known
@@ -83,6 +102,34 @@ class Trier:
     def modes(self) -> list[tuple[How, Band]]:
         """How it is called, plain and causal, and what each hides."""
         return [(self.how, self.band), *([self.flag] if self.flag else [])]
+
+    def ways(self, masked: bool) -> Iterator[How]:
+        """Every way to call it, likeliest first; also with a mask that hides nothing."""
+        extras: list[dict[str, Any]] = [{"axis": -1} if "axis" in self.callee.names else {}]
+        extras += [{"dim": -1}] * self.callee.open
+        if any(len(part) > 1 for part in getattr(self.callee, "parts", {})):
+            extras = [{"order": order} for order in ORDERS]
+        square = {"q": self.sizes["k"]}  # for who wants n_q = n_k, or d_v = d, or all alike
+        others = [{}, {"e": 4}, square, {"e": 4} | square, {"e": 4, "q": 4, "k": 4}]
+        if self.callee.tied or self.right is softmax:
+            others = [{"e": 4} | square] if self.callee.tied else [{}]
+        others = getattr(self.callee, "others", others)
+        only = "torch" if self.callee.is_module else self.asked["framework"]
+        for framework in frameworks(self.callee.code, only):
+            for other, layout, extra in product(others, self.layouts, extras):
+                base = How(framework, layout, self.sizes | other | absent(layout), extra=extra)
+                yield base
+                yield from self.mask_ways(base) if masked else ()
+
+    def mask_ways(self, base: How) -> Iterator[How]:
+        """Every kind of mask that may go with a way of calling."""
+        forms = [self.asked["mask"]] if self.asked["mask"] else FORMATS
+        if re.fullmatch("(position_)?bias", self.callee.names["mask"].lower()):
+            forms = [form for form in forms if form.startswith("added")]
+        for form, axes in product(forms, MASKS):
+            there = all(a in base.layout for a in axes if a in "BH")
+            if (form == "lengths") == ("k" not in axes) and there:
+                yield replace(base, mask=(axes, form))
 
     def draw(self, sizes: Sizes, seed: int = 0) -> dict[str, Array]:
         """Random arrays, by role, in our axes."""
@@ -143,6 +190,11 @@ class Trier:
         arrays = self.draw(how.sizes, seed)
         return self.run(how, arrays, see, cast), self.expected(arrays, see)
 
+    def differs(self, how: How, see: Any = True, seed: int = 0, **more: Any) -> bool:
+        """Whether it runs, and gives something else than `case` says is right."""
+        trial, right = self.case(how, see, seed, **more)
+        return trial is not None and right is not None and not same(trial, right)
+
     def answer(self, how: How, seed: int, masked: bool = False) -> tuple[dict, Any, Trial | None]:
         """Arrays, a mask, and what it gives for them; it is called once for each."""
         key = (id(how), seed, masked, self.callee.names.get("mask"))
@@ -160,7 +212,9 @@ class Trier:
             right = self.right_of(how, seed, lines, masked)
             if trial is None or right is None:
                 return False
-            if not same(trial.o[:, :, rows], right[:, :, rows], nan=masked):
+            if lines and not masked:  # -inf for all of another axis gives NaN: see the other rows
+                rows = rows & ~np.isnan(trial.o).any(axis=(0, 1, 3))
+            if not rows.any() or not same(trial.o[:, :, rows], right[:, :, rows], nan=masked):
                 return False
         return True
 

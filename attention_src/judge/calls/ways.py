@@ -1,15 +1,15 @@
 """Ways to call a function: sizes, layouts, masks; what an answer is, and when two are the same."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_src.judge.calls.calling import parameters, role
-from attention_src.judge.calls.frameworks import Convert
-from attention_src.judge.calls.layouts import Array, Sizes
+from attention_src.judge.calls.arrays import Array, Convert, Sizes
 
+INF = float("inf")
 SIZES = {
     "B": 2,
     "H": 3,
@@ -62,14 +62,6 @@ class Trial(NamedTuple):
     changed: list[str]
 
 
-def is_layer(f: Any, kind: str) -> bool:
-    """Whether it projects one input, or is asked to be judged as a layer."""
-    if (not hasattr(f, "parameters") and not hasattr(f, "forward")) or kind == "softmax":
-        return False
-    names = parameters(f.forward) if hasattr(f, "forward") else []
-    return kind == "multihead" or not {"q", "k", "v"} <= {role(p.name) for p in names}
-
-
 def see_some(how: How, seed: int) -> Array:
     """A random "may see", constant along the axes that the mask lacks; every query sees a key."""
     sizes, rng = how.sizes, np.random.default_rng(seed)
@@ -90,3 +82,58 @@ def same(trial: Any, right: Any, tolerance: float = 1e-5, nan: bool = False) -> 
         near = (np.abs(a - b) <= tolerance * (1 + np.abs(b))) | (a == b)
         near = near | (np.isnan(a) & np.isnan(b)) if nan else near
     return bool(near.all()) and not np.isnan(a).all()
+
+
+class Band(NamedTuple):
+    """Query i sees key j if j lies at most `back` before its own place, and `ahead` behind it.
+
+    -1 is not even its own place. Places are counted from the last token, or from the first.
+    """
+
+    name: str
+    ahead: float = INF
+    back: float = INF
+    first: bool = False
+
+    @functools.cache  # noqa: B019 - bands are few
+    def seen(self, n_q: int, n_k: int) -> np.ndarray:
+        """True where a query sees a key, [n_q, n_k]; read only."""
+        away = np.arange(n_k) - np.arange(n_q)[:, None] - (0 if self.first else n_k - n_q)
+        seen = (away <= self.ahead) & (away >= -self.back)
+        seen.flags.writeable = False
+        return seen
+
+
+ALL = Band("")
+CAUSAL = [
+    Band("hides the future (the last query sees the last key)", 0),
+    Band("hides the future (the first query sees the first key)", 0, first=True),
+]
+MISTAKEN = [
+    band
+    for first in (False, True)
+    for band in (
+        Band("own key hidden", -1, first=first),
+        Band("one key ahead", 1, first=first),
+        Band("upside down", INF, 0, first),
+        Band("future alone", INF, -1, first),
+    )
+]
+BANDS = [ALL, *CAUSAL, *MISTAKEN]
+
+
+def window(seen: np.ndarray) -> Band | None:
+    """The band that is seen, [n_q, n_k], if it is one."""
+    if not seen.any(axis=1).all():
+        return None
+    for first in (False, True):
+        away = np.arange(seen.shape[1]) - np.arange(seen.shape[0])[:, None]
+        away -= 0 if first else seen.shape[1] - seen.shape[0]
+        ahead, back = int(away[seen].max()), int(-away[seen].min())
+        ahead_is_all, back_is_all = ahead == away.max(), back == -away.min()
+        words = f"sees {'all' if back_is_all else back} keys before its own"
+        words += f" and {'all' if ahead_is_all else ahead} behind"
+        band = Band(words, INF if ahead_is_all else ahead, INF if back_is_all else back, first)
+        if np.array_equal(band.seen(*seen.shape), seen):
+            return band
+    return None

@@ -6,16 +6,18 @@ Each check takes a `Trier` that knows how the function is called, and adds what 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import ALL
-from attention_src.judge.calls.layouts import decode
+from attention_src.judge.calls.arrays import decode
+from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same, see_some
-from attention_src.judge.checks.tiles import tile_mistake
+from attention_src.judge.calls.ways import ALL, ARRAYS, How, same, see_some
+from attention_src.judge.checks.precise import gradients, masked_gradients, precision
+from attention_src.judge.checks.tiles import memory, tile_mistake
 
 VIEWS: dict[str, Callable] = {  # the same numbers, in another order in memory
     "numpy": np.asfortranarray,
@@ -38,7 +40,6 @@ def the_same_twice(t: Trier) -> None:
         arrays, see, before = t.answer(how, 0, how is t.masked)
         if not same(t.run(how, arrays, see), before, nan=True):
             return t.draft.add("not the same twice")
-    return None
 
 
 def corner(t: Trier) -> None:
@@ -74,7 +75,6 @@ def weights(t: Trier) -> None:
             if not same(found[0], lse):
                 two = same(found[0], lse / np.log(2))
                 t.draft.add("log-sum-exp in base 2" if two else "log-sum-exp")
-    return None
 
 
 def asked_for_weights(t: Trier) -> None:
@@ -83,10 +83,9 @@ def asked_for_weights(t: Trier) -> None:
         if re.fullmatch(ASKED, p.name) and p.default in (True, False):
             given = t.callee.given
             t.callee.given = given | {p.name: not p.default}
-            trial, right = t.case(t.how)
-            t.callee.given = given
-            if trial and not same(trial, right):
+            if t.differs(t.how):
                 t.draft.add("other output with weights", f"{p.name}={not p.default}")
+            t.callee.given = given
 
 
 def nothing_to_see(t: Trier) -> None:
@@ -130,10 +129,11 @@ def large_scores(t: Trier) -> None:
         large = 3000 * signs[:, None] * arrays[first]
         arrays |= dict.fromkeys(arrays if t.callee.tied else [first], large)
         trial, right = t.run(how, arrays, see), t.expected(arrays, see)
+        if trial is None and "OverflowError" in t.last:
+            return t.draft.add("no maximum subtracted")
         if trial and right is not None and not same(trial, right, 1e-3):
             finite = np.isfinite(trial.o).all()
             return t.draft.add("large scores" if finite else "no maximum subtracted")
-    return None
 
 
 def side_effects(t: Trier) -> None:
@@ -143,16 +143,14 @@ def side_effects(t: Trier) -> None:
         if trial and trial.changed:
             names = " and ".join(t.callee.names[r] for r in sorted(trial.changed))
             return t.draft.add("in-place change", names)
-    return None
 
 
 def strides(t: Trier) -> None:
     """Arrays that are views, as a transposed projection is."""
     if view := VIEWS.get(t.how.framework[0]):
-        trial, right = t.case(t.how, cast=view)
-        if trial is None:
+        if t.case(t.how, cast=view)[0] is None:
             t.draft.add("needs contiguous arrays", t.last)
-        elif right is not None and not same(trial, right):
+        elif t.differs(t.how, cast=view):
             t.draft.add("ignores strides")
 
 
@@ -171,14 +169,50 @@ def lengths(t: Trier) -> None:
             if right is not None and not same(trial, right):
                 off = f"{np.abs(trial.o - right).max():.2g}"
                 key = "some lengths" if how is t.how else "causal at some lengths"
-                if t.kind == "tiled" and n_k > 8 and how is t.how:
-                    key = "tiles not joined"
-                    if tile_mistake(t, [replace(how, sizes=how.sizes | {"q": n_q, "k": n_k})]):
+                if t.kind == "tiled" and how is t.how:
+                    key = "tiles not joined" if n_k > 8 else key
+                    longer = how.sizes | {"q": max(n_q, 13), "k": max(n_k, 13)}
+                    if tile_mistake(t, [replace(how, sizes=longer)]):
                         break
                 t.draft.add(key, n_q, n_k, off)
                 break
     t.band = by_itself
 
 
+def layer(t: Trier) -> None:
+    """A layer's own projections, and all of it."""
+    t.callee.check(t)
+
+
+def of_arguments(t: Trier) -> None:
+    """Matrices that are arguments, W_q to W_o: each is multiplied by what it is for."""
+    matrices = [p.name for p in t.callee.parameters if role(p.name) == "eye"]
+    names = {name.lower().removeprefix("w").strip("_")[0]: name for name in matrices}
+    if len(names) != 4 or not t.callee.tied or "(Hd)" not in t.how.layout:
+        return
+    H, D, x = t.how.sizes["H"], t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes)["q"]
+    w = {r: np.random.default_rng(i).normal(size=(D, D)) / D**0.5 for i, r in enumerate("qkvo")}
+    given = t.callee.given
+    t.callee.given = given | {names[r]: t.how.framework[1](w[r]) for r in w}
+    trial = t.run(t.how, dict.fromkeys("qkv", x))
+    t.callee.given = given
+    joined = lambda o: o.swapaxes(1, 2).reshape(len(o), o.shape[2], D)  # noqa: E731
+    cut = lambda y: y.reshape(*y.shape[:2], H, -1).swapaxes(1, 2)  # noqa: E731
+    ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
+    ends["projected twice"] = w["o"] @ w["o"]
+    for made, (key, out), turned in product(product("qkv", repeat=3), ends.items(), (False, True)):
+        heads = [cut(joined(x) @ (w[r].T if turned else w[r])) for r in made]
+        o: Any = t.expected(dict(zip("qkv", heads, strict=True)))
+        if not same(trial, cut(joined(o) @ (out.T if turned else out))):
+            continue
+        wrong = next((pair for pair in zip("qkv", made, strict=True) if len({*pair}) > 1), None)
+        if key:
+            t.draft.add(key, names["o"])
+        elif wrong:
+            t.draft.add("wrong projection", names[wrong[1]], ARRAYS[wrong[0]], names[wrong[0]])
+        return
+
+
 CHECKS = [the_same_twice, corner, other_axis, weights, asked_for_weights, nothing_to_see]
-CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths]
+CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths, memory]
+CHECKS += [precision, gradients, masked_gradients, layer, of_arguments]

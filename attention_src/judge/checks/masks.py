@@ -6,12 +6,10 @@ from itertools import product
 
 import numpy as np
 
-from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL
-from attention_src.judge.calls.every_way import mask_ways
-from attention_src.judge.calls.layouts import absent, in_words
+from attention_src.judge.calls.arrays import absent, in_words
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same, see_some
+from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, How, same, see_some
 
 # In names of what hides the future.
 FUTURE = r"(?<!non)(?<!non_)(?<!not_)causal|future|subsequent|look_?ahead"
@@ -65,7 +63,7 @@ def _find_mask(t: Trier, name: str) -> How | None:
         if layout != t.how.layout and not t.fits(base):
             continue
         fits: list[How] = []
-        for how in mask_ways(t, base):
+        for how in t.mask_ways(base):
             if t.fits(how, masked=True):
                 fits.append(how)
             elif t.answer(how, 0, True)[2]:

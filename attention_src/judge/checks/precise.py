@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.frameworks import first, said
+from attention_src.judge.calls.arrays import first, said
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import How, see_some
@@ -67,7 +67,6 @@ def gradients(t: Trier) -> None:
                 return t.draft.add("gradient", f"With respect to {name}{causal} it is another.")
         except Exception as error:
             return t.draft.add("no gradient", f"With respect to {name}{causal}: {said(error)}")
-    return None
 
 
 def _gradient_is_right(t: Trier, how: How, r: str, off: float) -> bool:
@@ -97,7 +96,3 @@ def masked_gradients(t: Trier) -> None:
             found = [x.grad.isfinite().all() for x in inputs if x.grad is not None]
             if y.isfinite().all() and not all(found):
                 return t.draft.add("NaN in a gradient")
-    return None
-
-
-CHECKS = [precision, gradients, masked_gradients]

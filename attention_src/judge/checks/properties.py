@@ -2,13 +2,14 @@
 
 import random
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.oracle import softmax
+from attention_src.judge.calls.oracle import attend, softmax, written
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same
+from attention_src.judge.calls.ways import ALL, MISTAKEN, How, same
 
 UNUSED = {"q": "queries not used", "k": "keys not used", "v": "values not used"}
 MADE = (
@@ -108,9 +109,31 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
         return t.draft.add("heads mix")
     if not t.layer and moved((every, every, 1), "q")[:, :, 0].any():
         return t.draft.add("queries mix")
-    return None
 
 
 def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
     if ones := t.run(how, arrays | {"v": np.ones_like(arrays["v"])}):
         _sums(t, ones.o, "with values of 1 it gives")
+        eye = np.broadcast_to(np.eye(*arrays["v"].shape[-2:]), arrays["v"].shape)
+        table = t.run(how, arrays | {"v": eye})
+        if not t.draft.keys() and table and table.o.min() < -1e-6:
+            t.draft.add("not exponentiated, negative weights")
+
+
+def smallest(t: Trier) -> str:
+    """The smallest case of whole numbers in which it is wrong."""
+    if t.right is softmax or t.layer or t.callee.tied:
+        return ""
+    wanted = t.band if t.band not in MISTAKEN else ALL
+    cases = [(1, 2, 1, 1), (2, 2, 1, 1), (1, 2, 1, 2), (2, 2, 1, 2), (1, 3, 2, 2), (3, 3, 3, 4)]
+    for n_q, n_k, H, d in cases:
+        H = H if "H" in t.how.layout else 1
+        sizes = t.how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
+        arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, 3).items()}
+        trial = t.run(replace(t.how, sizes=sizes), arrays)
+        right = written(attend, *t.base)(*arrays.values(), wanted.seen(n_q, n_k))
+        if trial and not same(trial, right, 1e-2):
+            shown = arrays | {"right": right, "yours": trial.o}
+            shown = {r: np.round(x[0] if H > 1 else x[0, 0], 4) + 0 for r, x in shown.items()}
+            return "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
+    return ""

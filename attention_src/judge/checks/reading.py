@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import ALL, CAUSAL, window
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How
+from attention_src.judge.calls.ways import ALL, CAUSAL, How, window
 
 Array = np.ndarray
 PLACES = ["np.arange(n_k)", "-abs(np.arange(n_k) - np.arange(n_q)[:, None])"]

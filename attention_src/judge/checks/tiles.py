@@ -8,28 +8,27 @@ from itertools import product
 import numpy as np
 
 from attention_src.exercises.engine.memory import warm_up, with_peak
-from attention_src.judge.calls.bands import ALL, CAUSAL
 from attention_src.judge.calls.calling import role
+from attention_src.judge.calls.oracle import tile_mistakes
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, same
+from attention_src.judge.calls.ways import ALL, CAUSAL, How, same
 
 OTHERS = (1, 16, 32, 64)  # sizes of tiles that it may have of its own
 
 
 def tile_mistake(t: Trier, ran: list[How]) -> bool:
-    """Of those that the exercise on tiles declares, the mistake that gives the same."""
-    from attention_src.exercises.flash import check_tiled_attention as check
-
+    """Add the mistake of tiles that gives the same."""
     ways = [*product(ran, [3]), *product(ran[:1], OTHERS)]  # tiles of 3 is what is asked for
-    for (how, block), mistake in product(ways, check.mistakes):
+    ways += [(replace(how, sizes=how.sizes | {"k": 8}), 4) for how in ran[:1]]  # or two halves
+    for (how, block), (name, wrong, says) in product(ways, tile_mistakes()):
         arrays, _, trial = t.answer(how, 0)
         heads = list(np.ndindex(how.sizes["B"], how.sizes["H"]))
         try:
-            made = [mistake.wrong(*(x[head] for x in arrays.values()), block)[0] for head in heads]
+            made = [wrong(*(x[head] for x in arrays.values()), block)[0] for head in heads]
         except Exception:
             continue
         if trial and same(trial.o, np.reshape(made, trial.o.shape)):
-            t.draft.cause(mistake.name, mistake.message, "flash")
+            t.draft.cause(name, says, "flash")
             return True
     return False
 
@@ -81,6 +80,3 @@ def memory(t: Trier) -> None:
         t.draft.add("the whole table", f"{peak / 2**20:.1f}", f"{n:,}", f"{table / 2**20:.1f}")
     else:
         t.draft.convention["memory"] = f"{peak / 2**20:.2g} MiB for {n} tokens, of {table >> 20}"
-
-
-CHECKS = [memory]

@@ -5,6 +5,7 @@ taken for its convention. If there is none, mistakes are tried in every way that
 time, and its scores are read off (`reading`).
 """
 
+import functools
 import re
 from dataclasses import replace
 from itertools import product
@@ -13,22 +14,19 @@ from typing import Any
 import numpy as np
 
 from attention_src.exercises.engine.limits import TooSlowError
-from attention_src.judge.calls.bands import ALL, BANDS, CAUSAL, MISTAKEN, Band
-from attention_src.judge.calls.every_way import ways
+from attention_src.judge.calls.arrays import in_words, placed
 from attention_src.judge.calls.layers import OURS
-from attention_src.judge.calls.layouts import in_words, placed
 from attention_src.judge.calls.oracle import Mistake, attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How
-from attention_src.judge.checks import beyond, masks, precise, projections, properties, tiles
+from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, MISTAKEN, Band, How
+from attention_src.judge.checks import beyond, masks, properties, tiles
 from attention_src.judge.checks.reading import read
-from attention_src.judge.checks.smallest import smallest
-from attention_src.judge.kinds.repeats import repeater, repeats
+from attention_src.judge.kinds.makers import repeater, repeats
 from attention_src.judge.report import Draft
 
 FEW = 3  # ways of calling that are looked at first
 MOST = 24  # at all
-CHECKS = [*beyond.CHECKS, *tiles.CHECKS, *precise.CHECKS, *projections.CHECKS]
+MATRICES = ("nd", "n(Hd)")
 Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and was wrong
 
 
@@ -38,9 +36,23 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         return repeats(callee, draft, asked)
     t = Trier(f, draft, asked)
     ran, lucky = _right_way(t)
+    if not (ran or hasattr(t, "how")) and draft.kind == "softmax":
+        of_lists = Trier(_of_lists(f), draft, asked)
+        ran, lucky = _right_way(of_lists)
+        t = of_lists if ran or hasattr(of_lists, "how") else t
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
-    return None
+
+
+def _of_lists(f: Any) -> Any:
+    """A softmax of arrays, made of one that takes a row as a list."""
+
+    @functools.wraps(f)
+    def of_rows(*args: Any, **given: Any) -> Any:
+        [x] = (*args, *given.values())
+        return np.apply_along_axis(lambda row: np.array(f(row.tolist()), float), -1, x)
+
+    return of_rows
 
 
 def _right_way(t: Trier) -> tuple[list[How], Lucky]:
@@ -50,12 +62,14 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     name = t.callee.names.get("mask")
     needed = any(p.name == name and p.default is p.empty for p in t.callee.parameters)
     for masked in (True,) if needed else (False, True) if name else (False,):
-        for how in ways(t, masked) if not ran else ():
+        for how in t.ways(masked) if not ran else ():
             trial = None if lucky and how.mask[0] else t.answer(how, 0)[2]
             if trial is None:
                 continue
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
-            luck = any(_likelier(h, how) for h in ran)
+            # Alike with other lengths, or with more axes, it ran and was wrong.
+            alike = [replace(how, sizes=h.sizes | {"H": how.sizes["H"]}) == h for h in ran]
+            luck = any(alike) or (bool(ran) and how.layout in MATRICES)
             if fine is not None and not luck:
                 _taken(t, how)
                 return ran, None
@@ -68,21 +82,18 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
     return ran, lucky
 
 
-def _likelier(ran: How, how: How) -> bool:
-    """Whether it ran alike with other lengths, or with more axes, though it was wrong."""
-    return replace(how, sizes=ran.sizes | {"H": how.sizes["H"]}) == ran or how.layout == "nd"
-
-
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
-    t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
+    if ran or not t.callee.unused(t):
+        t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
     if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
         return
-    if _in_band(t, ran) or _mistaken(t, ran[:FEW]):
+    bands = [ALL, *CAUSAL]
+    if _mistaken(t, ran, MISTAKEN, [None]) or _mistaken(t, ran[:FEW], bands, t.mistakes):
         return
     if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
-    if _mistaken(t, ran[FEW:]):
+    if _mistaken(t, ran[FEW:], bands, t.mistakes):
         return
     if lucky:
         _by_luck(t, ran[0], *lucky)
@@ -95,26 +106,24 @@ def _without_a_cause(t: Trier, how: How) -> None:
     t.band = ALL
     if t.callee.unknown:
         names = " and ".join(t.callee.unknown)
-        t.draft.why = (
-            f"It gives other numbers, but nobody can guess the arguments {names}: pass values."
-        )
-    elif not (projections.unused(t, how) or properties.explain(t, how)):
+        t.draft.why = f"It gives other numbers; nobody can guess its arguments {names}: pass them."
+    elif not (t.callee.unused(t) or properties.explain(t, how)):
         trial, right = t.case(how)
         off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
         t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
 
 
 def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
-    """Whether it is fragile: it divides by √d_v, or is right for every matrix [n, d].
+    """Whether it is fragile: it divides by √d_v, or is right for every matrix.
 
     Nobody may have meant the latter for arrays of more axes.
     """
-    matrices = how.layout == "nd" and not any(x.layout == "nd" for x in ran)
+    matrices = how.layout in MATRICES and not any(x.layout == how.layout for x in ran)
     alike = [x for x in ran if x.layout == how.layout and x.sizes["e"] != x.sizes["d"]]
     known = [m for m in t.mistakes if matrices or "values' width" in m.name]
     for t.band, wrong, m in product((band, *BANDS), ran[:FEW] if matrices else alike, known):
         if t.fits(wrong, m.lines):
-            says = f"{m.message} It is right only {'as [n, d]' if matrices else 'where d_v = d'}."
+            says = f"{m.message} It is right only {'of matrices' if matrices else 'where d_v = d'}."
             t.draft.cause(m.name, says, m.chapter, level="fragile")
             t.band = band
             return _taken(t, how)
@@ -130,21 +139,12 @@ def _by_luck(t: Trier, wrong: How, how: How, band: Band) -> bool:
     return _taken(t, how)
 
 
-def _mistaken(t: Trier, ran: list[How]) -> bool:
-    """Look for the declared mistake that explains what it gives."""
-    known = t.mistakes
-    for how, t.band, m in product(ran[:MOST], (ALL, *CAUSAL), known):
-        if not (m.of_mask and t.band == ALL) and t.fits(how, m.lines):
+def _mistaken(t: Trier, ran: list[How], bands: list[Band], known: list) -> bool:
+    """Look for what it hides that it should not, or the declared mistake, that explains it."""
+    for how, t.band, m in product(ran[:MOST], bands, known):
+        of_mask = m is not None and m.of_mask and t.band == ALL
+        if not of_mask and t.fits(how, m.lines if m else ()):
             return _taken(t, how, m)
-    t.band = ALL
-    return False
-
-
-def _in_band(t: Trier, ran: list[How]) -> bool:
-    """Look for what it hides that it should not, or does not hide though it should."""
-    for how, t.band in product(ran[:MOST], MISTAKEN):
-        if t.fits(how):
-            return _taken(t, how)
     t.band = ALL
     return False
 
@@ -169,12 +169,12 @@ def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
     _describe(t, bool(trial and trial.others), bool(made))
     if made:
         t.own = (*t.own, *made.lines)
-        t.draft.cause(made.name, made.message, made.chapter, smallest(t))
+        t.draft.cause(made.name, made.message, made.chapter, properties.smallest(t))
     if t.band in MISTAKEN:
-        t.draft.add(t.band.name, "", case=smallest(t))
+        t.draft.add(t.band.name, "", case=properties.smallest(t))
     masks.find_causal_flag(t)
     masks.find_masks(t)
-    for check in CHECKS:
+    for check in beyond.CHECKS:
         if t.draft.keys():
             break
         try:

@@ -1,15 +1,15 @@
-"""Functions that make a mask: of the future, of a window, or what is wrong with them."""
+"""Functions that make a mask, of the future, a window or padding, or that repeat key heads."""
 
 import re
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attention_src.judge.calls.bands import CAUSAL, MISTAKEN, Band, window
+from attention_src.judge.calls.arrays import Convert, encode, frameworks, in_words, running
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import Convert, frameworks, running
-from attention_src.judge.calls.ways import SIZES
+from attention_src.judge.calls.ways import CAUSAL, INF, MISTAKEN, OTHER_SIZES, SIZES, Band, window
 from attention_src.judge.checks.masks import FUTURE
 from attention_src.judge.report import Draft
 
@@ -21,13 +21,14 @@ NUMBERS += [[np.ones((1, 7), int)]]  # or tokens
 def mask(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; the arguments are those of `attention.attention`."""
     callee = Callee(f, SIZES | {"B": 1, "H": 1, "G": 1} | asked["sizes"], asked["given"])
-    y = _made(callee, draft, asked)
+    made = list(_called(callee, draft, asked, NUMBERS))  # a table if there is one
+    y = next((y for y in made if y.shape[-1:] == (7,)), made[-1] if made else None)
+    if (y is None or y.ndim != 2) and _padding(callee, draft, asked):
+        return
     if y is None or y.ndim != 2:
         draft.why = draft.why or f"It returned {'nothing' if y is None else list(y.shape)}."
         return
-    readings = {"True = may attend": y == 1, "True hides": y == 0}
-    if y.dtype.kind == "f" and y.min() < -1:
-        readings = {"added to the scores": y == 0}
+    readings = _readings(y)
     readings = {k: v for k, v in readings.items() if (asked["mask"] or k).startswith(k[:9])}
     for wrong, (form, see) in product((False, True), readings.items()):
         if band := _band(see, wrong):
@@ -48,26 +49,93 @@ def mask(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
         draft.why = "It is neither a causal mask nor a window, in any reading."
 
 
+def _readings(y: np.ndarray) -> dict[str, np.ndarray]:
+    """What may be seen, in each convention in which a mask may be meant."""
+    if y.dtype.kind == "f" and y.min() < -1:
+        return {"added to the scores": y == 0}
+    return {"True = may attend": y == 1, "True hides": y == 0}
+
+
 def _band(see: np.ndarray, wrong: bool) -> Band | None:
     """The band that it is, right or wrong, or the window."""
     bands = MISTAKEN if wrong else CAUSAL
     if found := next((band for band in bands if np.array_equal(band.seen(*see.shape), see)), None):
         return found
-    near = None if wrong else window(see)
-    return near if near and see.diagonal().all() and 0 < near.back < len(see) - 1 else None
+    if wrong:  # a window, but for its own key, with one key more, or turned round
+        away = np.arange(see.shape[1]) - np.arange(see.shape[0])[:, None]
+        near = {0: see | (away == 0), 1: see & (away != 1), 2: see.T}
+        alike = (i for i, x in near.items() if (see != x).any() and _band(x, False))
+        return next((MISTAKEN[i] for i in alike), None)
+    band = window(see)
+    if band is None or band.ahead not in (0, INF, band.back) or not see.diagonal().all():
+        return None
+    return band if 0 < band.back < len(see) - 1 else None
 
 
-def _made(callee: Callee, draft: Draft, asked: dict[str, Any]) -> Any:
-    """What it gives for the first numbers that it takes; a table if there is one."""
+def _padding(callee: Callee, draft: Draft, asked: dict[str, Any]) -> bool:
+    """Judge what makes a mask of lengths or of tokens; False if it does not."""
+    lengths = np.array([[4], [5]])
+    see = np.arange(7) < lengths
+    first = next((p.name for p in callee.parameters if p.default is p.empty), "")
+    pads = [p for p in callee.parameters if "pad" in p.name]
+    pad = next((p.default for p in pads if type(p.default) is int), 0)
+    tokens = np.where(see, pad + 1 + np.arange(7), pad)
+    numbers: list[list] = [[tokens], [tokens, pad]] if pads or "pad" in draft.name else []
+    numbers = [[lengths[:, 0], 7], [lengths[:, 0]]] if "len" in first else numbers
+    tables = {"": see, "one key more": np.arange(7) < lengths + 1}
+    tables |= {"one key less": np.arange(7) < lengths - 1, "mask of the first text": see[[0, 0]]}
+    for y in _called(callee, draft, asked, numbers):
+        if y.shape != see.shape:
+            continue
+        for (form, seen), (key, table) in product(_readings(y).items(), tables.items()):
+            if np.array_equal(seen, table):
+                draft.convention |= {"gives": str([*y.shape]), "mask": form, "pattern": "padding"}
+                if key:
+                    draft.add(key)
+                return True
+        draft.add("hides other than padding", case=str(y.astype(float) + 0))
+        return True
+    return False
+
+
+def _called(
+    callee: Callee, draft: Draft, asked: dict[str, Any], numbers: list[list]
+) -> Iterator[np.ndarray]:
+    """What it gives for each row of arguments that is long enough, in each framework."""
     required = [p for p in callee.parameters if p.default is p.empty]
     names = [p.name for p in required if p.name not in ("device", "dtype", *asked["given"])]
-    numbers = [values for values in NUMBERS if len(values) == len(names)]
-    ways = product(frameworks(callee.code, asked["framework"]), numbers)
 
     def call(framework: Convert, values: list) -> np.ndarray:
         made = [x if type(x) is int else framework[1](x) for x in values]
         callee.given = asked["given"] | dict(zip(names, made, strict=True))
         return np.squeeze(framework[2](callee()))
 
-    made = [y for _, y in running(draft, ways, call)]
-    return next((y for y in made if y.shape[-1:] == (7,)), made[-1] if made else None)
+    fitting = [values for values in numbers if len(values) == len(names)]
+    ways = product(frameworks(callee.code, asked["framework"]), fitting)
+    yield from (y for _, y in running(draft, ways, call))
+
+
+def repeater(f: Any) -> Callee | None:
+    """How to call it, if it takes an array and how often its heads are repeated."""
+    if isinstance(f, type) or hasattr(f, "parameters"):
+        return None
+    callee = Callee(f, SIZES | OTHER_SIZES["grouped"], {})
+    return callee if "repeats" in callee.names and "q" not in callee.names else None
+
+
+def repeats(callee: Callee, draft: Draft, asked: dict[str, Any]) -> None:
+    """Judge it: each head beside itself, 0 0 1 1 2 2; the other arguments are `attention`'s."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 8, 4))
+    tables = {"": np.repeat(x, 2, axis=1), "keys shared in turns": np.tile(x, (1, 2, 1, 1))}
+    callee.given = {callee.names["repeats"]: 2} | asked["given"]
+    callee.arrays("x")
+    layouts = [asked["layout"]] if asked["layout"] else ["BHnd", "BnHd", "Hnd"]
+    ways = product(frameworks(callee.code, asked["framework"]), layouts)
+    call = lambda to, layout: to[2](callee(x=to[1](encode(x, "BHnd", layout))))  # noqa: E731
+    ran = list(running(draft, ways, call))
+    for ((framework, layout), y), (key, table) in product(ran, tables.items()):
+        if np.array_equal(y, encode(table, "BHnd", layout)):
+            draft.convention |= {"framework": framework[0], "layout": in_words(layout)}
+            return draft.add(key) if key else None
+    if ran:
+        draft.add("heads not repeated", case=f"[2, 3, 8, 4] and 2 give {[*ran[0][1].shape]}")

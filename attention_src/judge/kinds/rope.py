@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from attention_src.judge.calls.arrays import (
+    Array,
+    Convert,
+    decode,
+    encode,
+    first,
+    frameworks,
+    in_words,
+    running,
+)
 from attention_src.judge.calls.calling import Callee
-from attention_src.judge.calls.frameworks import Convert, first, frameworks, running
-from attention_src.judge.calls.layouts import Array, decode, encode, in_words
 from attention_src.judge.calls.ways import SIZES
 from attention_src.judge.report import Draft
 
@@ -123,7 +131,6 @@ def _describe(draft: Draft, m: Array, angles_are_ours: bool, wanted: str | None)
         draft.add("does not begin at 0")
     if not angles_are_ours:
         _frequencies(draft, np.abs(turn)[np.abs(turn) > 1e-12])
-    return None
 
 
 def _frequencies(draft: Draft, turned: Array) -> None:
