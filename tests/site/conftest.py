@@ -11,6 +11,8 @@ for anything, and must have been refused nothing. So every browser test is a tes
 """
 
 import os
+import shutil
+import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +22,6 @@ from firefox import firefox, firefoxes, in_firefox
 from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.server import serving
-from tools.site.weigh import FLAGS, chromium, driver_lacks
 
 # Their tests take seconds each, and each opens its own page. The tests of any other file share what
 # is made once for all of them, a small site for example, and stay in one process.
@@ -32,6 +33,17 @@ APART = {
     "test_not_kept.py",
 }
 FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
+
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 class Scheduling(LoadScopeScheduling):
@@ -98,6 +110,27 @@ def browser(pytestconfig):
         pytest.skip(reason)
     with firefoxes() if other else chromiums(path) as started:
         yield started
+
+
+def chromium():
+    """The browser: $CHROMIUM, or the first usual name that is installed; None if there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def driver_lacks():
+    """Why Playwright's driver cannot start here, and what helps; empty if it can.
+
+    The driver is a node that comes with the wheel; it needs libatomic, which Debian's chromium
+    does not always bring along.
+    """
+    from playwright._impl._driver import compute_driver_executable
+
+    node, _ = compute_driver_executable()
+    started = subprocess.run([node, "--version"], capture_output=True, text=True)
+    if started.returncode == 0:
+        return ""
+    return f"Playwright's node does not start ({started.stderr.strip()}): apt install libatomic1"
 
 
 @contextmanager

@@ -8,9 +8,7 @@ in what many pages share: it tries those that are unlike each other, once a week
 from pathlib import Path
 
 import pytest
-from built_site import OPEN_FOLDS, chapter_pages, come_near, site_pages, some
-
-from tools.site.weigh import FIRST_PAGE
+from built_site import FIRST_PAGE, OPEN_FOLDS, chapter_pages, come_near, site_pages, some
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PAGES = site_pages()

@@ -7,9 +7,7 @@ for it is in test_pages.
 import re
 
 import pytest
-from built_site import THEMES, book_pages, chapter_pages
-
-from tools.site.weigh import FIRST_PAGE
+from built_site import FIRST_PAGE, THEMES, book_pages, chapter_pages
 
 BOOK = book_pages()
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)

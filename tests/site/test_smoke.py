@@ -4,7 +4,7 @@ Of the files with a browser make test runs this one; the others look closer at t
 """
 
 import pytest
-from built_site import OPEN_FOLDS, press
+from built_site import FIRST_PAGE, OPEN_FOLDS, press
 from run_here import exercises, stored
 from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
 from test_judge_page import PAGE as JUDGE
@@ -14,7 +14,6 @@ from test_run_here import Cells
 
 from attention_src.explorables import NAMES
 from tools.ci.compare_outputs import same_text
-from tools.site.weigh import FIRST_PAGE
 
 LIFT = "document.querySelectorAll('.veil').forEach(veil => veil.classList.add('lifted'))"
 PAGE = "book/softmax.html"

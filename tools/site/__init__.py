@@ -1,4 +1,4 @@
-"""How the site looks, what a page weighs, and a server for it.
+"""How the site looks, and a server for it.
 
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
 cells.py         Sphinx: folded code, with a line that says what is in it
@@ -13,7 +13,6 @@ assets.py        Sphinx: one style sheet, and only the scripts in use
 fonts.py         fonts cut down to the characters of the book
 cached.py        what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
-weigh.py         what a visit weighs, and Lighthouse
 llms.py          Sphinx: llms.txt, the contents for language models
 picture.py       takes the picture in the README
 """
