@@ -14,5 +14,4 @@ fonts.py         fonts cut down to the characters of the book
 cached.py        what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
 llms.py          Sphinx: llms.txt, the contents for language models
-picture.py       takes the picture in the README
 """
