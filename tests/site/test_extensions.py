@@ -1,6 +1,7 @@
 """The Sphinx extensions that make the site, each in small."""
 
 import re
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -248,6 +249,18 @@ def test_the_server_speaks_gzip_and_says_no(tmp_path):
             assert int(answer.headers["Content-Length"]) < 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(base + "/../../etc/hostname")
+
+
+def test_a_browser_that_leaves_is_no_error(tmp_path, capsys):
+    (tmp_path / "index.html").write_text("x")
+    (tmp_path / "large.woff2").write_bytes(bytes(10**8))
+    with serving(tmp_path) as base:
+        client = socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2])))
+        client.sendall(b"GET /large.woff2 HTTP/1.1\r\n\r\n")
+        client.recv(10)
+        client.close()
+        urllib.request.urlopen(base).close()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_server_needs_a_built_site(tmp_path):

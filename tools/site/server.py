@@ -10,7 +10,7 @@ import http.server
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     extensions_map = TYPES
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a browser that leaves hears no more
+            super().handle()
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
