@@ -2,7 +2,6 @@
 
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
 cells.py         Sphinx: folded code, with a line that says what is in it
-code.py          Sphinx: code with a span only where a colour is its own
 math.py          Sphinx: equations, set by KaTeX while the book is built
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
 drawings.py      the course's drawings on a page: its colours, and both arrangements
