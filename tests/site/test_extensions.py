@@ -12,14 +12,12 @@ from bs4 import BeautifulSoup
 from built_site import wrong_mathml
 from docutils import nodes
 from docutils.utils import new_document
-from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
 from tools.book import macros
 from tools.site import assets as site_assets
 from tools.site import cells as site_cells
 from tools.site import figures as site_figures
-from tools.site import fonts as site_fonts
 from tools.site import math as site_math
 from tools.site.server import serving
 
@@ -159,7 +157,7 @@ def test_style_sheets_become_one_and_find_their_files(tmp_path):
     (tmp_path / "_static/vendor/katex").mkdir(parents=True)
     (tmp_path / "_static/vendor/katex/katex.min.css").write_text("k{l:url(fonts/m)}")
     assert site_assets.site_css(tmp_path) == (
-        "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(fonts/m)}"
+        "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(vendor/katex/fonts/m)}"
     )
 
 
@@ -210,31 +208,6 @@ def test_letters_of_equations_can_be_read(theme):
     if theme == "light":
         hues = {name.lower(): hue.lower() for name, hue in macros.COLOURS.items()}
         assert hues == {name: value[f"--figure-{name}"] for name in "qkvop"}
-
-
-# ---- Fonts
-
-
-def test_fonts_hold_the_characters_in_use_and_no_others(tmp_path):
-    page = '<span class="mord mathnormal">x</span><span class="mord mathbf">Z</span>'
-    page += '<span class="mrel">&lt;</span><p>never</p>'
-    everything, special = site_fonts.characters([page])
-    assert (everything, special) == (" <Zx", "Z")
-    source = ROOT / "book/_static/vendor/katex/fonts"
-    site_fonts.cut(source, tmp_path, site_fonts.of_katex(everything, special))
-    maps = {p.name: set(TTFont(p).getBestCmap()) for p in tmp_path.glob("*.woff2")}
-    assert maps["KaTeX_Math-Italic.woff2"] >= {ord("x")}
-    assert maps["KaTeX_Main-Bold.woff2"] == {ord("Z")}
-    assert ord("y") not in maps["KaTeX_Math-Italic.woff2"]
-
-
-def test_the_text_face_keeps_what_the_pages_say(tmp_path):
-    characters = site_fonts.in_text(["<p title='never'>Zoo &amp; q</p>"])
-    assert characters == " &Zoq"
-    site_fonts.cut(ROOT / site_assets.TEXT_FONTS, tmp_path, lambda _: characters)
-    fonts = {p.name: TTFont(p) for p in tmp_path.glob("*.woff2")}
-    assert len(fonts) == 3
-    assert all(set(font.getBestCmap()) == set(map(ord, characters)) for font in fonts.values())
 
 
 # ---- The server

@@ -9,7 +9,6 @@ strip.py         Sphinx: under a chapter's title, the way through a model, with 
 about_chapter.py Sphinx: what a page says about its chapter; folds that need no script
 kept_note.py     Sphinx: where a kept function is kept
 assets.py        Sphinx: one style sheet, and only the scripts in use
-fonts.py         fonts cut down to the characters of the book
 cached.py        what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
 llms.py          Sphinx: llms.txt, the contents for language models

@@ -1,8 +1,7 @@
 """Sphinx extension: a page loads one style sheet and a few deferred scripts, all from this site.
 
 The theme and the extensions bring 14 style sheets and 20 scripts, including a megabyte of icons.
-Here the style sheets become one, `_static/site.css`; fonts keep only the characters in use; what no
-page needs is left out. A style sheet or script that is in none of the lists below stops the build.
+Here the style sheets become one, `_static/site.css`, and what no page needs is left out. A style sheet or script that is in none of the lists below stops the build.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.fileutil import copy_asset
-
-from tools.site import fonts as site_fonts
 
 # Later ones override earlier ones. The * stands for a hash.
 STYLES = (
@@ -41,8 +38,6 @@ UNUSED_STYLES = ("sphinx-thebe.css", "togglebutton.css", "sphinx-design.min.css"
 OWN_FILES = ("book/_static", "tools/page/static")
 # What opens a lesson's lab in the contents; the theme gives it no name.
 TOGGLE = '<summary><span class="toctree-toggle"'
-KATEX_FONTS = "book/_static/vendor/katex/fonts"
-TEXT_FONTS = "book/_static/vendor/source-serif-4/fonts"
 
 SCRIPTS = (
     "documentation_options.js",
@@ -114,12 +109,6 @@ def choose(
     context["has_math"] = 'class="katex-html' in body
 
 
-def page_texts(out: Path) -> list[str]:
-    """The HTML of each page."""
-    pages = (p for p in sorted(out.rglob("*.html")) if out / "_static" not in p.parents)
-    return [page.read_text("utf-8") for page in pages]
-
-
 def site_css(out: Path) -> str:
     """One style sheet from STYLES. Their comments go: 5 KB that each first visit would load."""
     kept: list[str] = []
@@ -131,8 +120,6 @@ def site_css(out: Path) -> str:
                 re.sub(r"url\((?!data:|#|[\"'])", f"url({folder}/", path.read_text("utf-8"))
             )
     css = re.sub(r"/\*.*?\*/|@charset[^;]*;", "", "".join(kept), flags=re.DOTALL)
-    css = css.replace("vendor/katex/fonts/", "fonts/")
-    css = css.replace("vendor/source-serif-4/fonts/", "fonts/text/")
     # The theme's icon fonts: our templates draw their few icons themselves.
     return re.sub(r"@font-face *\{[^}]*Font ?Awesome[^}]*\}", "", css)
 
@@ -147,7 +134,7 @@ def stop_measuring(out: Path) -> None:
 
 
 def write_css(app: Sphinx, error: Exception | None) -> None:
-    """Write site.css and the fonts; pages name its hash, so that no browser keeps a stale one."""
+    """Write site.css; pages name its hash, so that no browser keeps a stale one."""
     if error or app.builder.format != "html":
         return
     out = Path(app.outdir)
@@ -157,11 +144,6 @@ def write_css(app: Sphinx, error: Exception | None) -> None:
     stop_measuring(out)
     css = site_css(out)
     (out / "_static/site.css").write_text(css, "utf-8")
-    pages = page_texts(out)
-    for_katex = site_fonts.of_katex(*site_fonts.characters(pages))
-    site_fonts.cut(Path(app.srcdir, KATEX_FONTS), out / "_static/fonts", for_katex)
-    characters = site_fonts.in_text(pages)
-    site_fonts.cut(Path(app.srcdir, TEXT_FONTS), out / "_static/fonts/text", lambda _: characters)
     digest = hashlib.sha256(css.encode()).hexdigest()[:8]
     for page in out.rglob("*.html"):
         old = page.read_text("utf-8")
