@@ -156,7 +156,7 @@ def test_style_sheets_become_one_and_find_their_files(tmp_path):
     (tmp_path / "_static/styles/pydata-sphinx-theme.css").write_text(theme)
     (tmp_path / "_static/vendor/katex").mkdir(parents=True)
     (tmp_path / "_static/vendor/katex/katex.min.css").write_text("k{l:url(fonts/m)}")
-    assert site_assets.site_css(tmp_path) == (
+    assert site_assets.site_css(tmp_path / "_static") == (
         "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(vendor/katex/fonts/m)}"
     )
 
@@ -170,15 +170,14 @@ def test_an_unknown_style_or_script_is_not_lost_in_silence(kind):
 
 
 def test_the_theme_measures_no_boxes_and_a_new_theme_stops_the_build(tmp_path):
-    script = tmp_path / "_static" / site_assets.THEME_SCRIPT
-    script.parent.mkdir(parents=True)
+    script = tmp_path / "theme.js"
     script.write_text(f"a({site_assets.MEASURED})")
     for _ in range(2):  # a second build finds what the first has written
-        site_assets.stop_measuring(tmp_path)
+        site_assets.stop_measuring(script)
         assert script.read_text() == 'a(":not(*)")'
     script.write_text('a(["pre"])')
     with pytest.raises(ExtensionError, match="no longer holds"):
-        site_assets.stop_measuring(tmp_path)
+        site_assets.stop_measuring(script)
 
 
 def luminance(colour):
