@@ -127,25 +127,6 @@ def test_shorter_paths(path, short):
     assert site_figures.shorten(path) == short
 
 
-@pytest.mark.parametrize(
-    "svg, left",
-    [
-        ('<g><g a="1"><use/></g></g>', '<g a="1"><use/></g>'),
-        ('<g a="1"><g><g b="2"/><g/></g></g>', '<g a="1"><g b="2"/></g>'),
-        ("<defs>\n</defs><defs><path/></defs>", "<defs><path/></defs>"),
-    ],
-)
-def test_groups_that_say_nothing_are_left_out(svg, left):
-    assert site_figures.without_bare_groups(svg) == left
-
-
-def test_what_draws_nothing_is_left_out():
-    space = '<defs><path id="b" d="" transform="scale(0.1)"/></defs><use href="#b" x="3"/>'
-    ground = '<path d="M0 0H9" style="fill: none"/>'
-    seen = '<use href="#a"/><path d="M0 0H9" style="fill: none; stroke: red"/>'
-    assert site_figures.without_blanks(space + ground + seen) == "<defs></defs>" + seen
-
-
 # ---- Styles
 
 

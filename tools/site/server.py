@@ -15,14 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-COMPRESSED = (
-    *(".html", ".css", ".js", ".mjs", ".svg", ".json", ".ipynb", ".txt", ".xml", ".md", ".wasm"),
-)
 TYPES = {
     "": "application/octet-stream",
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".ipynb": "application/x-ipynb+json",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
@@ -33,6 +29,7 @@ TYPES = {
     ".woff2": "font/woff2",
     ".xml": "text/xml",
 }
+COMPRESSED = TYPES.keys() - {"", ".woff2"}
 
 
 @lru_cache(maxsize=100)
