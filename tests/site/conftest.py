@@ -2,6 +2,7 @@
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
+    small_site  address of a small book, for tests that need pages of their own
     browser     Chromium: one for each file, since after 900 pages it was seen to draw no more
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
@@ -89,6 +90,21 @@ def site():
 @pytest.fixture(scope="session")
 def pages(site):
     return site_pages()
+
+
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory):
+    """The folder of a small book; a build takes a quarter of a minute, so there is one for all."""
+    import small_book
+
+    return small_book.small_book(tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture(scope="session")
+def small_site(small_book):
+    """Its address."""
+    with serving(small_book / "_build/html") as base:
+        yield base
 
 
 def how_long(fixture_name, config):

@@ -3,13 +3,10 @@
 import json
 
 import pytest
-from learner_book import add_end
-from small_book import build, make_book, visiting
+from small_book import visiting
 from test_accessibility import violations
 from test_learner import FULL, KEY
 from test_run_here import Cells
-
-from tools.site.server import serving
 
 CHECK = "from attention_src.exercises.multihead import check_split_heads\n\ncheck_split_heads(mine)"
 KEEP = "from attention_src.exercises.keep import keep\n\nkeep(check_split_heads, mine)"
@@ -74,6 +71,7 @@ Count.
 
 Keep.
 """
+SMALL_BOOK = {name: CHAPTER.format(name) for name in ("keeping", "llm")}
 STUB = "def mine(x, n_heads):\n    raise NotImplementedError"
 MINE = """\
 def cut(x, n):
@@ -83,18 +81,9 @@ def mine(x, n_heads):
     return cut(x, n_heads).swapaxes(HEADS, -2)"""
 
 
-@pytest.fixture(scope="module")
-def small_site(tmp_path_factory):
-    root = make_book(
-        tmp_path_factory.mktemp("keep"), one=CHAPTER.format("one"), llm=CHAPTER.format("llm")
-    )
-    with serving(build(add_end(root))) as base:
-        yield base
-
-
 @pytest.fixture
 def visit(new_page, small_site):
-    """visit("one") -> its Cells; page=… goes on in that one."""
+    """visit("keeping") -> its Cells; page=… goes on in that one."""
     with visiting(new_page, small_site) as go:
         yield lambda name, **options: Cells(go(name, **options))
 
@@ -104,7 +93,7 @@ def kept(page):
 
 
 def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_path):
-    cells = visit("one")
+    cells = visit("keeping")
     page = cells.page
     assert page.locator(".keep-note").inner_text().startswith("Once your function has passed,")
     keep, stored = cells.at(KEEP), cells.at(KEEP).locator(".cell_output")
@@ -126,7 +115,7 @@ def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_p
     ]
     page.goto(page.url.replace("llm", "progress"))
     check_progress_page(page, tmp_path)
-    cells = visit("one", page=page)
+    cells = visit("keeping", page=page)
     assert not cells.at(KEEP).locator(".cell_output").is_visible(), "as imported"
 
 
@@ -135,7 +124,7 @@ TYPO = MINE.replace("def mine(x, n_heads):", "def mine(x, n_heads)")
 
 @pytest.mark.parametrize("first", [True, False], ids=["fresh", "after one that is right"])
 def test_an_answer_that_does_not_run_is_neither_judged_nor_kept(visit, first):
-    cells = visit("one")
+    cells = visit("keeping")
     stub, check, keep = (cells.at(code) for code in (STUB, CHECK, KEEP))
     if not first:
         cells.write(stub, MINE)
@@ -165,7 +154,7 @@ def test_an_answer_that_does_not_run_is_neither_judged_nor_kept(visit, first):
 
 
 def test_a_ladder_is_judged_by_what_stands_in_it(visit):
-    cells = visit("one")
+    cells = visit("keeping")
     blanks, check = cells.at(BLANKS), cells.at(LADDER)
     blanks.locator(".run-button").first.click()
     assert cells.status(blanks) == "Fill in, then press again."
@@ -189,7 +178,7 @@ def check_progress_page(page, tmp_path):
     everything = kept(page)
     assert list(everything) == ["split_heads", "softmax"]
     box = page.locator(".kept-function").first
-    assert "split_heads, kept on 20" in box.inner_text() and "in one" in box.inner_text()
+    assert "split_heads, kept on 20" in box.inner_text() and "in keeping" in box.inner_text()
     box.locator("summary").click()
     assert box.locator("pre").text_content() == everything["split_heads"]["code"]
     assert not violations(page)
@@ -208,7 +197,7 @@ def check_progress_page(page, tmp_path):
 
 
 def test_what_cannot_be_kept_says_why(visit):
-    cells = visit("one")
+    cells = visit("keeping")
     page, keep, stub = cells.page, cells.at(KEEP), cells.at(STUB)
     cells.write(stub, f"TABLE = [-3, -2]\n\n{MINE.replace('HEADS, -2', '*TABLE')}")
     assert cells.press(keep) == (
