@@ -1,21 +1,17 @@
-"""The quiz's syntax, colours of code, the set-up cell, the check of the address, a list of bugs."""
+"""The quiz's syntax, the set-up cell, the check of the address, a list of bugs."""
 
-import html
 import re
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
-from pygments import highlight
-from pygments.lexers import PythonLexer
 from tiny import REPOSITORY, make_book
 
 from tools.book import quiz, setup_cell
 from tools.book.chapters import VERSION, Book
 from tools.check import address
 from tools.ci import breaks
-from tools.site.code import Formatter
 
 GOOD = "Why?\n\n- [ ] One.\n\n  Because.\n\n- [x] Two\n  lines.\n\n  So it is.\n\n  Twice.\n"
 
@@ -118,11 +114,3 @@ def test_the_command_that_checks_the_address(tag, status):
 
 def test_each_bug_of_the_list_has_its_line_and_its_tests():
     assert len(breaks.read_list()) >= 40
-
-
-def test_code_has_spans_only_where_it_has_a_colour():
-    code = 'def f(x):\n    return x[0] + len(f"{x:.2f} m") in y  # b\n'
-    page = highlight(code, PythonLexer(), Formatter())
-    assert html.unescape(re.sub("<[^>]*>", "", page)).strip() == code.strip()
-    spans = [html.unescape(span) for span in re.findall("<span class=[^>]*>([^<]*)<", page)]
-    assert spans == ["def", "f", "return", "len", 'f"{', ':.2f} m"', "in", "# b"]

@@ -1,13 +1,17 @@
 """The site under test: where it was built, its pages, and what no page of it may do."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from attention_src.explorables import module
 from tools.book.chapters import Book
 from tools.check import limits
-from tools.site.weigh import HTML
 
+HTML = Path(os.environ.get("SITE_HTML", Path(__file__).parents[2] / "_build/html"))
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
+FIRST_PAGE = "book/intro.html"
 THEMES = ("light", "dark")
 MOTIONS = ("no-preference", "reduce")  # as much as there is, or less
 # As if the reader had been everywhere: what is far from the window is not laid out.

@@ -2,6 +2,7 @@
 
     site        address of _build/html, served on loopback with gzip
     pages       every page of the site, as paths ("book/softmax.html")
+    small_site  address of a small book, for tests that need pages of their own
     browser     Chromium: one for each file, since after 900 pages it was seen to draw no more
     new_page    new_page(theme="dark", width=390) -> an empty playwright Page
     open_page   open_page("book/softmax.html", theme="dark", width=390) -> one with that page
@@ -11,6 +12,8 @@ for anything, and must have been refused nothing. So every browser test is a tes
 """
 
 import os
+import shutil
+import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +23,6 @@ from firefox import firefox, firefoxes, in_firefox
 from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.server import serving
-from tools.site.weigh import FLAGS, chromium, driver_lacks
 
 # Their tests take seconds each, and each opens its own page. The tests of any other file share what
 # is made once for all of them, a small site for example, and stay in one process.
@@ -32,6 +34,17 @@ APART = {
     "test_not_kept.py",
 }
 FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
+
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 class Scheduling(LoadScopeScheduling):
@@ -79,6 +92,21 @@ def pages(site):
     return site_pages()
 
 
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory):
+    """The folder of a small book; a build takes a quarter of a minute, so there is one for all."""
+    import small_book
+
+    return small_book.small_book(tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture(scope="session")
+def small_site(small_book):
+    """Its address."""
+    with serving(small_book / "_build/html") as base:
+        yield base
+
+
 def how_long(fixture_name, config):
     """A browser is kept for a file; Firefox, which takes seconds to start, for all of them."""
     return "session" if in_firefox(config) else "module"
@@ -98,6 +126,27 @@ def browser(pytestconfig):
         pytest.skip(reason)
     with firefoxes() if other else chromiums(path) as started:
         yield started
+
+
+def chromium():
+    """The browser: $CHROMIUM, or the first usual name that is installed; None if there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def driver_lacks():
+    """Why Playwright's driver cannot start here, and what helps; empty if it can.
+
+    The driver is a node that comes with the wheel; it needs libatomic, which Debian's chromium
+    does not always bring along.
+    """
+    from playwright._impl._driver import compute_driver_executable
+
+    node, _ = compute_driver_executable()
+    started = subprocess.run([node, "--version"], capture_output=True, text=True)
+    if started.returncode == 0:
+        return ""
+    return f"Playwright's node does not start ({started.stderr.strip()}): apt install libatomic1"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A small book of a test's own, built once as the course is, and visited in the browser."""
+"""A small book, built as the course is, for tests that need pages of their own."""
 
 import os
 import subprocess
@@ -14,17 +14,26 @@ REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests/pipeline"))
 from tiny import make_book  # noqa: E402
 
-__all__ = ["REPOSITORY", "build", "make_book", "visiting"]
+__all__ = ["REPOSITORY", "small_book", "visiting"]
 
 
-def build(root):
-    """Run the notebooks of a book by make_book, build its site, and give the site's folder."""
+def small_book(root):
+    """Write the book, in which each of these files has chapters, run it, and build its site."""
+    import learner_book
+    import test_drawings_on_page
+    import test_keep
+    import test_minilm_in_cells
+    import test_writes
+
+    asking = (test_keep, test_writes, test_minilm_in_cells, test_drawings_on_page)
+    chapters = {name: text for file in asking for name, text in file.SMALL_BOOK.items()}
+    learner_book.add_end(make_book(root, **learner_book.chapters(), **chapters))
     assert notebooks.main([], root) == 0
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
     ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    return root / "_build/html"
+    return root
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The Sphinx extensions that make the site, each in small."""
 
 import re
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,14 +12,12 @@ from bs4 import BeautifulSoup
 from built_site import wrong_mathml
 from docutils import nodes
 from docutils.utils import new_document
-from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
 from tools.book import macros
 from tools.site import assets as site_assets
 from tools.site import cells as site_cells
 from tools.site import figures as site_figures
-from tools.site import fonts as site_fonts
 from tools.site import math as site_math
 from tools.site.server import serving
 
@@ -128,25 +127,6 @@ def test_shorter_paths(path, short):
     assert site_figures.shorten(path) == short
 
 
-@pytest.mark.parametrize(
-    "svg, left",
-    [
-        ('<g><g a="1"><use/></g></g>', '<g a="1"><use/></g>'),
-        ('<g a="1"><g><g b="2"/><g/></g></g>', '<g a="1"><g b="2"/></g>'),
-        ("<defs>\n</defs><defs><path/></defs>", "<defs><path/></defs>"),
-    ],
-)
-def test_groups_that_say_nothing_are_left_out(svg, left):
-    assert site_figures.without_bare_groups(svg) == left
-
-
-def test_what_draws_nothing_is_left_out():
-    space = '<defs><path id="b" d="" transform="scale(0.1)"/></defs><use href="#b" x="3"/>'
-    ground = '<path d="M0 0H9" style="fill: none"/>'
-    seen = '<use href="#a"/><path d="M0 0H9" style="fill: none; stroke: red"/>'
-    assert site_figures.without_blanks(space + ground + seen) == "<defs></defs>" + seen
-
-
 # ---- Styles
 
 
@@ -157,8 +137,8 @@ def test_style_sheets_become_one_and_find_their_files(tmp_path):
     (tmp_path / "_static/styles/pydata-sphinx-theme.css").write_text(theme)
     (tmp_path / "_static/vendor/katex").mkdir(parents=True)
     (tmp_path / "_static/vendor/katex/katex.min.css").write_text("k{l:url(fonts/m)}")
-    assert site_assets.site_css(tmp_path) == (
-        "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(fonts/m)}"
+    assert site_assets.site_css(tmp_path / "_static") == (
+        "p{b:url(./c.png)}q{r:url(styles/s.png);t:url(data:u)}k{l:url(vendor/katex/fonts/m)}"
     )
 
 
@@ -171,15 +151,14 @@ def test_an_unknown_style_or_script_is_not_lost_in_silence(kind):
 
 
 def test_the_theme_measures_no_boxes_and_a_new_theme_stops_the_build(tmp_path):
-    script = tmp_path / "_static" / site_assets.THEME_SCRIPT
-    script.parent.mkdir(parents=True)
+    script = tmp_path / "theme.js"
     script.write_text(f"a({site_assets.MEASURED})")
     for _ in range(2):  # a second build finds what the first has written
-        site_assets.stop_measuring(tmp_path)
+        site_assets.stop_measuring(script)
         assert script.read_text() == 'a(":not(*)")'
     script.write_text('a(["pre"])')
     with pytest.raises(ExtensionError, match="no longer holds"):
-        site_assets.stop_measuring(tmp_path)
+        site_assets.stop_measuring(script)
 
 
 def luminance(colour):
@@ -211,31 +190,6 @@ def test_letters_of_equations_can_be_read(theme):
         assert hues == {name: value[f"--figure-{name}"] for name in "qkvop"}
 
 
-# ---- Fonts
-
-
-def test_fonts_hold_the_characters_in_use_and_no_others(tmp_path):
-    page = '<span class="mord mathnormal">x</span><span class="mord mathbf">Z</span>'
-    page += '<span class="mrel">&lt;</span><p>never</p>'
-    everything, special = site_fonts.characters([page])
-    assert (everything, special) == (" <Zx", "Z")
-    source = ROOT / "book/_static/vendor/katex/fonts"
-    site_fonts.cut(source, tmp_path, site_fonts.of_katex(everything, special))
-    maps = {p.name: set(TTFont(p).getBestCmap()) for p in tmp_path.glob("*.woff2")}
-    assert maps["KaTeX_Math-Italic.woff2"] >= {ord("x")}
-    assert maps["KaTeX_Main-Bold.woff2"] == {ord("Z")}
-    assert ord("y") not in maps["KaTeX_Math-Italic.woff2"]
-
-
-def test_the_text_face_keeps_what_the_pages_say(tmp_path):
-    characters = site_fonts.in_text(["<p title='never'>Zoo &amp; q</p>"])
-    assert characters == " &Zoq"
-    site_fonts.cut(ROOT / site_assets.TEXT_FONTS, tmp_path, lambda _: characters)
-    fonts = {p.name: TTFont(p) for p in tmp_path.glob("*.woff2")}
-    assert len(fonts) == 3
-    assert all(set(font.getBestCmap()) == set(map(ord, characters)) for font in fonts.values())
-
-
 # ---- The server
 
 
@@ -248,6 +202,18 @@ def test_the_server_speaks_gzip_and_says_no(tmp_path):
             assert int(answer.headers["Content-Length"]) < 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(base + "/../../etc/hostname")
+
+
+def test_a_browser_that_leaves_is_no_error(tmp_path, capsys):
+    (tmp_path / "index.html").write_text("x")
+    (tmp_path / "large.woff2").write_bytes(bytes(10**8))
+    with serving(tmp_path) as base:
+        client = socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2])))
+        client.sendall(b"GET /large.woff2 HTTP/1.1\r\n\r\n")
+        client.recv(10)
+        client.close()
+        urllib.request.urlopen(base).close()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_server_needs_a_built_site(tmp_path):

@@ -1,9 +1,7 @@
 """What is far from the window is not laid out, and a reader notices nothing of it."""
 
 import pytest
-from built_site import chapter_pages
-
-from tools.site.weigh import FIRST_PAGE
+from built_site import FIRST_PAGE, chapter_pages
 
 PAGE = next(page for page in chapter_pages() if page != FIRST_PAGE)
 PARTS = """() => [...document.querySelectorAll('.bd-article > section > section')]

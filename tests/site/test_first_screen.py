@@ -8,14 +8,13 @@ import re
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import HTML, LESSONS, chapter_pages
+from built_site import FIRST_PAGE, HTML, LESSONS, chapter_pages
 from run_here import chapter_of, stored
 from test_run_here import Cells
 
 from attention_src.explorables import module
 from tools.check import limits
 from tools.ci.compare_outputs import same_text
-from tools.site.weigh import FIRST_PAGE
 
 WORDS = 100
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]

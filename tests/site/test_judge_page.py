@@ -120,9 +120,8 @@ def test_every_example_is_judged_in_the_page_and_nothing_is_fetched_before(form)
     assert not violations(here.page, OF_COLOUR)
 
 
-@pytest.mark.parametrize("width", [320, 390, 1366])
-def test_it_fits_and_the_keyboard_suffices(width, form):
-    here = form(width=width)
+def test_it_fits_and_the_keyboard_suffices(form):
+    here = form(width=390)
     here.menu.focus()
     here.page.keyboard.press("ArrowDown")
     assert here.field.input_value() == EXAMPLES["Plain attention, and right"]
@@ -133,7 +132,9 @@ def test_it_fits_and_the_keyboard_suffices(width, form):
     here.field.press("Control+Enter")
     here.verdict.wait_for(timeout=SECONDS)
     here.verdict.locator("summary").click()
-    assert here.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for width in (390, 320, 1366):
+        here.page.set_viewport_size({"width": width, "height": 900})
+        assert here.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def test_a_link_shows_its_code_and_runs_nothing(form, site):
@@ -178,11 +179,11 @@ def test_a_browser_that_cannot_compress_makes_a_link_too(form):
     assert there.field.input_value() == "x = 'ü'"
 
 
-@pytest.mark.parametrize("fragment", ["#z=nonsense", "#t=%%%", "#z=AAAA&kind=x"])
-def test_a_damaged_link_says_so(fragment, form):
-    here = form(fragment)
-    here.page.get_by_text("The code in this link is damaged").wait_for()
-    assert here.field.input_value() == ""
+def test_a_damaged_link_says_so(form):
+    for fragment in ("#z=nonsense", "#t=%%%", "#z=AAAA&kind=x"):
+        here = form(fragment)
+        here.page.get_by_text("The code in this link is damaged").wait_for()
+        assert here.field.input_value() == ""
 
 
 def test_what_was_typed_survives_also_in_an_example(form):
@@ -226,7 +227,7 @@ def test_what_cannot_be_judged_is_said(form):
     assert "changed" in here.verdict.evaluate(stale)
 
 
-def test_stop_ends_a_loop_and_the_next_press_works(form):
+def test_stop_and_patience_end_a_loop_and_the_next_press_works(form):
     here = form()
     here.field.fill(ENDLESS)
     here.button("Is it right?").click()
@@ -237,12 +238,6 @@ def test_stop_ends_a_loop_and_the_next_press_works(form):
     here.page.get_by_text("Stopped.").wait_for()
     assert 1.5 < time.monotonic() - begun < 20, "two seconds, and a busy machine"
     assert here.field.input_value() == ENDLESS
-    said, _ = here.judge(EXAMPLES["A scale of √d_model for √d_k"])
-    assert said.startswith("Wrong")
-
-
-def test_what_never_returns_is_ended(form):
-    here = form()
     here.box.evaluate("e => { e.dataset.patience = 5 }")
     said, _ = here.judge(ENDLESS)
     assert "It had not ended after 5 seconds" in said and "loop" in said

@@ -3,13 +3,10 @@
 import json
 
 import pytest
-from learner_book import add_end
-from small_book import build, make_book, visiting
+from small_book import visiting
 from test_accessibility import violations
 from test_learner import FULL, KEY
 from test_run_here import Cells
-
-from tools.site.server import serving
 
 CHECK = "from attention_src.exercises.multihead import check_split_heads\n\ncheck_split_heads(mine)"
 KEEP = "from attention_src.exercises.keep import keep\n\nkeep(check_split_heads, mine)"
@@ -74,6 +71,7 @@ Count.
 
 Keep.
 """
+SMALL_BOOK = {name: CHAPTER.format(name) for name in ("keeping", "llm")}
 STUB = "def mine(x, n_heads):\n    raise NotImplementedError"
 MINE = """\
 def cut(x, n):
@@ -83,18 +81,9 @@ def mine(x, n_heads):
     return cut(x, n_heads).swapaxes(HEADS, -2)"""
 
 
-@pytest.fixture(scope="module")
-def small_site(tmp_path_factory):
-    root = make_book(
-        tmp_path_factory.mktemp("keep"), one=CHAPTER.format("one"), llm=CHAPTER.format("llm")
-    )
-    with serving(build(add_end(root))) as base:
-        yield base
-
-
 @pytest.fixture
 def visit(new_page, small_site):
-    """visit("one") -> its Cells; page=… goes on in that one."""
+    """visit("keeping") -> its Cells; page=… goes on in that one."""
     with visiting(new_page, small_site) as go:
         yield lambda name, **options: Cells(go(name, **options))
 
@@ -104,7 +93,7 @@ def kept(page):
 
 
 def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_path):
-    cells = visit("one")
+    cells = visit("keeping")
     page = cells.page
     assert page.locator(".keep-note").inner_text().startswith("Once your function has passed,")
     keep, stored = cells.at(KEEP), cells.at(KEEP).locator(".cell_output")
@@ -126,46 +115,46 @@ def test_what_passed_is_kept_found_elsewhere_exported_and_forgotten(visit, tmp_p
     ]
     page.goto(page.url.replace("llm", "progress"))
     check_progress_page(page, tmp_path)
-    cells = visit("one", page=page)
+    cells = visit("keeping", page=page)
     assert not cells.at(KEEP).locator(".cell_output").is_visible(), "as imported"
 
 
 TYPO = MINE.replace("def mine(x, n_heads):", "def mine(x, n_heads)")
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["fresh", "after one that is right"])
-def test_an_answer_that_does_not_run_is_neither_judged_nor_kept(visit, first):
-    cells = visit("one")
+def test_an_answer_that_does_not_run_is_neither_judged_nor_kept(visit):
+    cells = visit("keeping")
     stub, check, keep = (cells.at(code) for code in (STUB, CHECK, KEEP))
-    if not first:
+    for before in ([], ["split_heads"]):  # fresh, and after an answer that was right
+        record = kept(cells.page)
+        assert list(record) == before
+        for wrong, words in (
+            (TYPO, "SyntaxError: expected ':'"),
+            (f"raise ValueError('mine')\n{MINE}", "ValueError: mine"),
+        ):
+            cells.write(stub, wrong)
+            for cell, done in ((check, "judged"), (keep, "kept"), (check, "judged")):
+                said = cells.press(cell)
+                assert f"raised an error: nothing is {done}." in said and words in said
+                assert cells.status(cell) == "An error."
+                assert "assed" not in said + cell.locator(".run-label").inner_text()
+            assert kept(cells.page) == record
+        # It says no more than it is true for.
+        assert cells.press(stub).endswith(words)
+        stub.locator("textarea").press("End")
+        cells.page.keyboard.type(" ")
+        for cell in (stub, check, keep):
+            assert not cell.locator(".run-yours").is_visible() and cells.status(cell) == ""
         cells.write(stub, MINE)
         assert "passed" in cells.press(check)
-    for wrong, words in (
-        (TYPO, "SyntaxError: expected ':'"),
-        (f"raise ValueError('mine')\n{MINE}", "ValueError: mine"),
-    ):
-        cells.write(stub, wrong)
-        for cell, done in ((check, "judged"), (keep, "kept"), (check, "judged")):
-            said = cells.press(cell)
-            assert f"raised an error: nothing is {done}." in said and words in said
-            assert cells.status(cell) == "An error."
-            assert "assed" not in said + cell.locator(".run-label").inner_text()
-        assert kept(cells.page) == {}
-    # It says no more than it is true for.
-    assert cells.press(stub).endswith(words)
-    stub.locator("textarea").press("End")
-    cells.page.keyboard.type(" ")
-    for cell in (stub, check, keep):
-        assert not cell.locator(".run-yours").is_visible() and cells.status(cell) == ""
-    cells.write(stub, MINE)
-    assert cells.press(keep) == "split_heads: kept in this browser"
+        assert cells.press(keep) == "split_heads: kept in this browser"
     # What a cell no longer makes is not there any more.
     cells.write(stub, MINE.replace("def mine", "def other"))
     assert "NameError: name 'mine' is not defined" in cells.press(check)
 
 
 def test_a_ladder_is_judged_by_what_stands_in_it(visit):
-    cells = visit("one")
+    cells = visit("keeping")
     blanks, check = cells.at(BLANKS), cells.at(LADDER)
     blanks.locator(".run-button").first.click()
     assert cells.status(blanks) == "Fill in, then press again."
@@ -189,7 +178,7 @@ def check_progress_page(page, tmp_path):
     everything = kept(page)
     assert list(everything) == ["split_heads", "softmax"]
     box = page.locator(".kept-function").first
-    assert "split_heads, kept on 20" in box.inner_text() and "in one" in box.inner_text()
+    assert "split_heads, kept on 20" in box.inner_text() and "in keeping" in box.inner_text()
     box.locator("summary").click()
     assert box.locator("pre").text_content() == everything["split_heads"]["code"]
     assert not violations(page)
@@ -208,7 +197,7 @@ def check_progress_page(page, tmp_path):
 
 
 def test_what_cannot_be_kept_says_why(visit):
-    cells = visit("one")
+    cells = visit("keeping")
     page, keep, stub = cells.page, cells.at(KEEP), cells.at(STUB)
     cells.write(stub, f"TABLE = [-3, -2]\n\n{MINE.replace('HEADS, -2', '*TABLE')}")
     assert cells.press(keep) == (

@@ -4,11 +4,8 @@ import json
 
 import pytest
 from built_site import OPEN_FOLDS
-from learner_book import add_end, chapters
-from small_book import build, make_book, visiting
-from test_accessibility import OF_COLOUR, violations
-
-from tools.site.server import serving
+from small_book import visiting
+from test_accessibility import OF_COLOUR, go_dark, violations
 
 KEY = "attention-course"
 BLOCKED = """Object.defineProperty(window, "localStorage", {
@@ -22,13 +19,6 @@ Storage.prototype.setItem = function (key, value) {{
 BOXES = """() => [...document.querySelectorAll('main *')]
   .filter(e => !e.closest('.predict-said, .veil-note'))
   .map(e => [e.tagName, ...Object.values(e.getBoundingClientRect().toJSON())].join(' '))"""
-
-
-@pytest.fixture(scope="module")
-def small_site(tmp_path_factory):
-    root = add_end(make_book(tmp_path_factory.mktemp("learner"), **chapters()))
-    with serving(build(root)) as base:
-        yield base
 
 
 @pytest.fixture
@@ -58,6 +48,10 @@ def veils(page):
 
 def stored(page):
     return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "null")
+
+
+def put(page, record):
+    page.evaluate(f"text => localStorage.setItem('{KEY}', text)", json.dumps(record))
 
 
 def test_outputs_and_reveals_are_veiled_and_no_other_word(visit):
@@ -150,22 +144,21 @@ def test_answers_reach_another_tab(visit):
     assert not box.locator("input:checked").count()
 
 
-@pytest.mark.parametrize("choice, words", [(0, "No."), (1, "Yes.")])
-def test_an_answer_stays_what_was_chosen_when_its_option_moves(choice, words, visit):
+def test_an_answer_stays_what_was_chosen_when_its_option_moves(visit):
     """pr:second says `:order: 2 1`: what stands first was the second option once."""
     page = visit("one")
-    old = {"page": "book/one", "choice": choice, "sure": 2, "right": choice == 1}
-    record = {"version": 1, "read": {}, "passed": {}, "predictions": {"pr:second": old}}
-    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(record))
-    visit("one", page=page)
-    box = page.locator("[data-label='pr:second']")
-    option = box.locator(".predict-option:has(:checked)")
-    option.scroll_into_view_if_needed()  # Firefox reads no text that is not laid out
-    assert option.inner_text().strip() == words
-    assert box.locator(".chosen").text_content().startswith(["Not quite.", "Right."][choice])
-    box.get_by_role("button", name="Forget this answer").click()
-    predict(page, "pr:second", 1 - choice, "Sure")  # where it stands now
-    assert stored(page)["predictions"] == {"pr:second": old}
+    for choice, words in ((0, "No."), (1, "Yes.")):
+        old = {"page": "book/one", "choice": choice, "sure": 2, "right": choice == 1}
+        put(page, {"version": 1, "read": {}, "passed": {}, "predictions": {"pr:second": old}})
+        visit("one", page=page)
+        box = page.locator("[data-label='pr:second']")
+        option = box.locator(".predict-option:has(:checked)")
+        option.scroll_into_view_if_needed()  # Firefox reads no text that is not laid out
+        assert option.inner_text().strip() == words
+        assert box.locator(".chosen").text_content().startswith(["Not quite.", "Right."][choice])
+        box.get_by_role("button", name="Forget this answer").click()
+        predict(page, "pr:second", 1 - choice, "Sure")  # where it stands now
+        assert stored(page)["predictions"] == {"pr:second": old}
 
 
 def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
@@ -184,7 +177,7 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     visit("one", page=page)
     first.get_by_role("button", name="Forget this answer").click()
     assert "Open, like all answers." in first.text_content(), "what is forgotten stays open"
-    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(before))
+    put(page, before)
     visit("progress", page=page)
     page.get_by_role("button", name="Close all answers").click()
     visit("one", page=page)
@@ -319,13 +312,13 @@ def fill(visit):
 def test_progress(visit):
     page = fill(visit)
     text = page.locator("article").inner_text()
-    assert "1 of 3 chapters read, 1 exercise passed here." in text
+    assert "1 of 5 chapters read, 1 exercise passed here." in text
     assert "Of 1 guess, 1 right. Of 2 sure, 1 right." in text
-    rows = page.locator("tbody tr").all_inner_texts()
-    assert rows[0].split("\t") == ["One", "not yet", "1 of 1", "2 of 2"]
-    assert rows[1].split("\t")[2:] == ["–", "1 of 1"] and "read on 20" in rows[1]
-    assert rows[3].split("\t")[1:] == ["One", "sure", "missed"]
-    assert rows[5].split("\t") == ["A question of chapter two?", "Two", "guess", "right"]
+    rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
+    assert rows[0] == ["One", "not yet", "1 of 1", "2 of 2"]
+    assert rows[1][2:] == ["–", "1 of 1"] and "read on 20" in rows[1][1]
+    assert rows[-3][1:] == ["One", "sure", "missed"]
+    assert rows[-1] == ["A question of chapter two?", "Two", "guess", "right"]
     label = page.locator(".calibration").get_attribute("aria-label")
     assert label.endswith("guess 1 of 1, fairly sure 0 of 0, sure 1 of 2.")
     widths = [float(bar.get_attribute("width")) for bar in page.locator(".bar").all()]
@@ -348,11 +341,11 @@ def test_export_erase_import(visit, tmp_path):
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Erase").click()
     assert stored(page) is None
-    assert "0 of 3 chapters read" in page.locator("article").inner_text()
+    assert "0 of 5 chapters read" in page.locator("article").inner_text()
     page.set_input_files("input[type=file]", kept)  # nothing is here: no question
     page.get_by_text("Imported kept.json.").wait_for()
     assert stored(page) == before
-    assert "1 of 3 chapters read" in page.locator("article").inner_text()
+    assert "1 of 5 chapters read" in page.locator("article").inner_text()
 
 
 def test_import_asks_before_it_replaces(visit, tmp_path):
@@ -375,9 +368,12 @@ def test_import_asks_before_it_replaces(visit, tmp_path):
     assert stored(page) == {**old, "code": {}, "kept": {}}
 
 
-def test_a_damaged_entry_takes_no_other_with_it(visit):
+def test_a_damaged_part_or_entry_takes_no_other_with_it(visit):
     page = fill(visit)
     sound = stored(page)
+    for part in sound.keys() - {"version"}:
+        put(page, {**sound, part: ["damaged"]})
+        assert page.evaluate("course.load()") == {**sound, part: {}}
     sound["code"] = {"book/one": {"0" * 14: "x = 1"}}
     function = {"page": "book/one", "day": "2026-01-31", "code": "def softmax(x): pass"}
     sound["kept"] = {"softmax": function}
@@ -397,7 +393,7 @@ def test_a_damaged_entry_takes_no_other_with_it(visit):
         "project": {**function, "day": None},
         "attention": None,
     }
-    page.evaluate("text => localStorage.setItem('attention-course', text)", json.dumps(damaged))
+    put(page, damaged)
     visit("one", page=page)
     shift = page.locator("[data-label='pr:shift']")
     shift.get_by_role("button", name="Forget this answer").click()  # now it is written
@@ -405,56 +401,42 @@ def test_a_damaged_entry_takes_no_other_with_it(visit):
     assert stored(page) == sound
 
 
-@pytest.mark.parametrize("part", ["read", "passed", "predictions", "code", "kept"])
-def test_a_damaged_part_takes_no_other_with_it(part, visit):
-    page = fill(visit)
-    sound = stored(page)
-    text = json.dumps({**sound, part: ["damaged"]})
-    page.evaluate("text => localStorage.setItem('attention-course', text)", text)
-    assert page.evaluate("course.load()") == {**sound, part: {}}
-
-
-BROKEN = {
-    "no JSON": ("{", "it is not JSON"),
-    "a list": ("[]", "not a record of this course"),
-    "another version": ('{"version": 9}', "its version is 9, not 1"),
-    "a part missing": ('{"version": 1, "read": {}, "passed": {}}', "“predictions” is missing"),
-    "a damaged part": (
-        '{"version":1,"read":{},"passed":{"ex:a":"<b>"},"predictions":{}}',
-        "damaged at “ex:a”",
-    ),
-    "damaged code": (
+BROKEN = (
+    ("{", "it is not JSON"),
+    ("[]", "not a record of this course"),
+    ('{"version": 9}', "its version is 9, not 1"),
+    ('{"version": 1, "read": {}, "passed": {}}', "“predictions” is missing"),
+    ('{"version":1,"read":{},"passed":{"ex:a":"<b>"},"predictions":{}}', "damaged at “ex:a”"),
+    (
         '{"version":1,"read":{},"passed":{},"predictions":{},"code":{"book/one":{"x":"1"}}}',
         "damaged at “book/one”",
     ),
-    "a damaged function": (
+    (
         '{"version":1,"read":{},"passed":{},"predictions":{},"kept":{"softmax":{"code":"x"}}}',
         "damaged at “softmax”",
     ),
-    "a prediction of nothing": (
-        '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":null}}',
-        "damaged at “pr:a”",
-    ),
-    "a page elsewhere": (
+    ('{"version":1,"read":{},"passed":{},"predictions":{"pr:a":null}}', "damaged at “pr:a”"),
+    (  # a page elsewhere
         '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":'
         '{"page":"//evil.example","choice":0,"sure":0,"right":true}}}',
         "damaged at “pr:a”",
     ),
-}
+)
 
 
-@pytest.mark.parametrize("text, why", BROKEN.values(), ids=list(BROKEN))
-def test_a_broken_import_says_so_and_changes_nothing(text, why, visit, tmp_path):
+def test_a_broken_import_says_so_and_changes_nothing(visit, tmp_path):
     page = visit("one")
     predict(page, "pr:shift", 0, "Sure")
     before = stored(page)
     visit("progress", page=page)
-    (tmp_path / "broken.json").write_text(text)
     page.locator(".calibration").wait_for()
-    page.set_input_files("input[type=file]", tmp_path / "broken.json")
-    page.get_by_text("Nothing was changed").wait_for()
-    assert why in page.locator(".progress-said").inner_text()
-    assert stored(page) == before
+    for number, (text, why) in enumerate(BROKEN):
+        (tmp_path / f"broken{number}.json").write_text(text)
+        page.set_input_files("input[type=file]", tmp_path / f"broken{number}.json")
+        said = page.get_by_text(f"Nothing was changed: broken{number}.json cannot be imported")
+        said.wait_for()
+        assert why in said.inner_text()
+        assert stored(page) == before
 
 
 def test_bugs_are_listed_with_their_chapters(visit):
@@ -479,17 +461,21 @@ def test_search_shows_the_sentence_around_the_word(visit):
     )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_nothing_before_and_after(theme, width, visit):
-    rules = None if theme == "light" else OF_COLOUR
-    page = visit("one", theme=theme, width=width)
-    assert not violations(page, rules)
+def test_axe_finds_nothing_before_and_after(width, visit):
+    page = visit("one", width=width)
+    assert not violations(page)
     predict(page, "pr:shift", 0, "Sure")
     predict(page, "pr:second", 0, "Sure")
-    assert not violations(page, rules)
+    assert_no_violation(page)
     for name, place in (("three", ".again"), ("progress", ".calibration"), ("bugs", ".bugs")):
         visit(name, page=page)
         page.locator(place).wait_for()
-        assert not violations(page, rules), name
+        assert_no_violation(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def assert_no_violation(page):
+    assert not violations(page)
+    go_dark(page)
+    assert not violations(page, OF_COLOUR)

@@ -7,14 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 from run_here import AS_TEXT
-from small_book import REPOSITORY, build, make_book, visiting
+from small_book import REPOSITORY, visiting
 from test_accessibility import violations
 
 from attention_src.models.minilm import MiniLM
 from tools.book.chapters import Book
 from tools.page import needs, pyodide
 from tools.page.models import weights
-from tools.site.server import serving
 
 UNTIL_KEPT = """async (count) => {
   const store = await caches.open("minilm");
@@ -61,17 +60,13 @@ CHAPTER = "(ch:heads)=\n# Heads\n\n" + "\n\n".join(
         *((":tags: [minilm]\n" if code in RUN_IT else "", code) for code in CELLS),
     ]
 )
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return build(make_book(tmp_path_factory.mktemp("heads"), heads=CHAPTER + "\n"))
+SMALL_BOOK = {"heads": CHAPTER + "\n"}
 
 
 @pytest.fixture
-def visit(new_page, built):
+def visit(new_page, small_site):
     """A function: visit(**as new_page) -> the page; page.asked: the files that it asked for."""
-    with serving(built) as base, visiting(new_page, base) as go:
+    with visiting(new_page, small_site) as go:
         yield partial(go, "heads")
 
 
@@ -212,24 +207,24 @@ def test_explorable_and_cells_share_what_was_fetched_and_stop_keeps_what_came(vi
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_without_weights_the_page_says_why_and_other_cells_run(built, new_page):
-    html = (built / "book/heads.html").read_text("utf-8")
+def test_without_weights_the_page_says_why_and_other_cells_run(small_book, small_site, new_page):
+    pages = small_book / "_build/html/book"
+    html = (pages / "heads.html").read_text("utf-8")
     less = re.sub(r' data-model="[^"]*" data-mb="[^"]*"', "", html)
     assert less != html
-    (built / "book/less.html").write_text(less, "utf-8")
-    with serving(built) as base:
-        page = new_page()
-        page.goto(f"{base}/book/less.html", wait_until="load")
-        silent = """() => [...document.querySelectorAll('div.cell .cell_input')].map(e =>
-          [...e.querySelectorAll('.run-button, .run-why')].filter(e => e.checkVisibility())
-          .map(e => e.innerText).join())"""
-        page.locator("summary").first.click()
-        why = "needs MiniLM: notebook"
-        expected = ["moves without Python", "Run here", why, why, "Run here", why]
-        expected += 4 * ["Run here"]  # those of the last four cells, which need no MiniLM
-        assert page.evaluate(silent) == expected
-        page.locator(".run-button").nth(1).click()
-        page.locator(".run-status", has_text="Done.").wait_for(timeout=SECONDS)
+    (pages / "less.html").write_text(less, "utf-8")
+    page = new_page()
+    page.goto(f"{small_site}/book/less.html", wait_until="load")
+    silent = """() => [...document.querySelectorAll('div.cell .cell_input')].map(e =>
+      [...e.querySelectorAll('.run-button, .run-why')].filter(e => e.checkVisibility())
+      .map(e => e.innerText).join())"""
+    page.locator("summary").first.click()
+    why = "needs MiniLM: notebook"
+    expected = ["moves without Python", "Run here", why, why, "Run here", why]
+    expected += 4 * ["Run here"]  # those of the last four cells, which need no MiniLM
+    assert page.evaluate(silent) == expected
+    page.locator(".run-button").nth(1).click()
+    page.locator(".run-status", has_text="Done.").wait_for(timeout=SECONDS)
 
 
 # 0 if NumPy adds one number after the other, 3 if it adds each fourth, as the product does.

@@ -3,10 +3,8 @@
 import re
 
 import pytest
-from built_site import LESSONS, OPEN_FOLDS, chapter_pages
+from built_site import FIRST_PAGE, LESSONS, OPEN_FOLDS, chapter_pages
 from firefox import in_firefox
-
-from tools.site.weigh import FIRST_PAGE
 
 CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 BOXES = "article :is(pre, .scroll-x, .pst-scrollable-table-container)"

@@ -7,9 +7,7 @@ for it is in test_pages.
 import re
 
 import pytest
-from built_site import THEMES, book_pages, chapter_pages
-
-from tools.site.weigh import FIRST_PAGE
+from built_site import FIRST_PAGE, THEMES, book_pages, chapter_pages
 
 BOOK = book_pages()
 CHAPTER = next(page for page in chapter_pages() if page != FIRST_PAGE)
@@ -27,15 +25,6 @@ def test_theme_follows_the_system_until_it_is_chosen(theme, open_page):
     assert other in opened.get_attribute(".theme-switch-button", "aria-label")
     opened.reload()
     assert opened.evaluate(shown) == other
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_text_and_background_differ(theme, open_page):
-    opened = open_page(BOOK[0], theme=theme)
-    dark = "c => c.match(/[0-9.]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) < 384"
-    back = opened.evaluate(f"({dark})(getComputedStyle(document.body).backgroundColor)")
-    ink = opened.evaluate(f"({dark})(getComputedStyle(document.querySelector('h1')).color)")
-    assert back == (theme == "dark") and ink != back
 
 
 def test_quiz_answers_by_keyboard(open_page):

@@ -4,24 +4,29 @@ Of the files with a browser make test runs this one; the others look closer at t
 """
 
 import pytest
-from built_site import OPEN_FOLDS, press
+from built_site import FIRST_PAGE, OPEN_FOLDS, press
 from run_here import exercises, stored
 from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
 from test_judge_page import PAGE as JUDGE
 from test_judge_page import Form
 from test_learner import predict
-from test_run_here import Cells
+from test_run_here import CHAPTERS, Cells
 
 from attention_src.explorables import NAMES
 from tools.ci.compare_outputs import same_text
-from tools.site.weigh import FIRST_PAGE
+from tools.page.needs import ON_PAGE
 
 LIFT = "document.querySelectorAll('.veil').forEach(veil => veil.classList.add('lifted'))"
+# Cells without one button or one reason that can be seen.
+SILENT = """() => [...document.querySelectorAll('div.cell .cell_input')]
+  .filter(e => [...e.querySelectorAll('.run-button, .run-why')].length !== 1
+    || [...e.querySelectorAll('.run-why')].some(why => !why.checkVisibility()))
+  .map(e => e.innerText.slice(0, 200))"""
 PAGE = "book/softmax.html"
 TASK = next(task for task in exercises(PAGE) if task.label == "ex:softmax-implement")
 
 
-def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
+def test_every_page_opens_and_every_cell_and_explorable_answers(pages, open_page, site):
     """open_page's log finds any error, any message and any request to another host."""
     page, met = open_page(FIRST_PAGE), set()
     for path in pages:
@@ -29,14 +34,22 @@ def test_every_page_opens_and_every_explorable_answers(pages, open_page, site):
         here = page.locator("[data-explorable]").evaluate_all(
             "all => all.map(e => e.dataset.explorable)"
         )
-        if here:  # one may stand in a fold or below a veil
-            page.evaluate(OPEN_FOLDS)
-            page.evaluate(LIFT)
+        page.evaluate(OPEN_FOLDS)
+        page.evaluate(LIFT)
+        if path in CHAPTERS:
+            assert_each_cell_has_a_button_or_says_why_not(page)
         for name in dict.fromkeys(here):
             assert answers(page, name), f"{path}: {name} does not answer"
             met.add(name)
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert met == {*NAMES}
+
+
+def assert_each_cell_has_a_button_or_says_why_not(page):
+    page.locator(".run-bar").first.wait_for()
+    assert page.evaluate(SILENT) == []
+    said = page.locator(".run-why").all_inner_texts()
+    assert all(text.endswith(": notebook") or text in ON_PAGE for text in said)
 
 
 def answers(page, name):

@@ -6,17 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from small_book import build, make_book, visiting
+from small_book import visiting
 from test_accessibility import violations
 
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE
 from attention_src.models.smollm2.in_numpy.weights import load
 from attention_src.models.smollm2.in_numpy.write import write
-from tools.site.server import serving
 
 PROMPT = "The capital of France is"
-CHAPTER = f"""(ch:writing)=
+SMALL_BOOK = {
+    "writing": f"""(ch:writing)=
 # Writing
 
 ```{{code-cell}} ipython3
@@ -48,18 +48,14 @@ mine = {{}}
 
 Text below.
 """
+}
 SECONDS = 180_000  # milliseconds; a busy machine is not a bug
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return build(make_book(tmp_path_factory.mktemp("writes"), writing=CHAPTER))
-
-
 @pytest.fixture
-def visit(new_page, built):
+def visit(new_page, small_site):
     """A function: visit(**as new_page) -> a page with a model; page.asked: what it asked for."""
-    with serving(built) as base, visiting(new_page, base) as go:
+    with visiting(new_page, small_site) as go:
         yield partial(go, "writing")
 
 
@@ -159,9 +155,9 @@ def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
     assert page.asked == []
 
 
-def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, built):
+def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, small_book):
     page = visit(width=390)
-    chunks = sorted((built / "_static/smollm2").glob("*/*.bin"))
+    chunks = sorted((small_book / "_build/html/_static/smollm2").glob("*/*.bin"))
     held = chunks[-1].name
     page.context.route(f"**/{held}", lambda route: None)  # an answer that never comes
     press(page)
@@ -182,8 +178,8 @@ def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, built):
     assert page.evaluate(shift) <= 0
 
 
-def test_without_weights_or_python_there_is_no_form(built, new_page, tmp_path):
-    page_of = built / "book/writing.html"
+def test_without_weights_or_python_there_is_no_form(small_book, small_site, new_page):
+    page_of = small_book / "_build/html/book/writing.html"
     html = page_of.read_text("utf-8")
     for name, change in (
         ("weights", lambda text: re.sub(r' data-model="[^"]*" data-mb="[^"]*"', "", text)),
@@ -192,9 +188,8 @@ def test_without_weights_or_python_there_is_no_form(built, new_page, tmp_path):
         assert change(html) != html
         copy = page_of.with_name(f"{name}.html")
         copy.write_text(change(html), "utf-8")
-    with serving(built) as base:
-        for name in ("weights", "python"):
-            page = new_page()
-            page.goto(f"{base}/book/{name}.html", wait_until="load")
-            assert page.locator(".model-writes").count() == 2
-            assert not page.locator(".model-writes:visible").count()
+    for name in ("weights", "python"):
+        page = new_page()
+        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
+        assert page.locator(".model-writes").count() == 2
+        assert not page.locator(".model-writes:visible").count()

@@ -1,8 +1,7 @@
-"""How the site looks, what a page weighs, and a server for it.
+"""How the site looks, and a server for it.
 
 outputs.py       Sphinx: the site shows the outputs that the notebooks store
 cells.py         Sphinx: folded code, with a line that says what is in it
-code.py          Sphinx: code with a span only where a colour is its own
 math.py          Sphinx: equations, set by KaTeX while the book is built
 figures.py       Sphinx: stored SVGs become part of the page and take its colours
 drawings.py      the course's drawings on a page: its colours, and both arrangements
@@ -10,10 +9,7 @@ strip.py         Sphinx: under a chapter's title, the way through a model, with 
 about_chapter.py Sphinx: what a page says about its chapter; folds that need no script
 kept_note.py     Sphinx: where a kept function is kept
 assets.py        Sphinx: one style sheet, and only the scripts in use
-fonts.py         fonts cut down to the characters of the book
 cached.py        what is made once and kept in .cache: Python for the page, a model
 server.py        serves the built site on loopback
-weigh.py         what a visit weighs, and Lighthouse
 llms.py          Sphinx: llms.txt, the contents for language models
-picture.py       takes the picture in the README
 """

@@ -20,6 +20,7 @@ from sphinx.util import logging
 from sphinx_exercise.nodes import solution_node
 
 from tools.book.chapters import Book, Chapter
+from tools.book.elements import make
 from tools.book.minutes import time_line
 
 # HTML of other extensions that confuses a screen reader, and its replacement.
@@ -43,14 +44,6 @@ INDEX = """<!doctype html>
 </html>
 """
 _log = logging.getLogger(__name__)
-
-
-class fold(nodes.General, nodes.Element):
-    """<details>"""
-
-
-class fold_title(nodes.General, nodes.TextElement):
-    """<summary>"""
 
 
 @lru_cache
@@ -97,9 +90,9 @@ def make_folds(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             for link in list(title.findall(nodes.reference)):
                 link.replace_self(link.children)  # a summary is a control: it cannot hold a link
             classes = [c for c in node["classes"] if not c.startswith("admonition-")]
-            new = fold("", ids=node["ids"], classes=classes)
-            new += fold_title("", "", *title.children)
-            new += body
+            summary = make("summary", *title.children)
+            new = make("details", summary, *body, classes="fold")
+            new["ids"], new["classes"] = node["ids"], [*new["classes"], *classes]
             node.replace_self(new)
 
 
@@ -108,22 +101,6 @@ def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(nodes.raw)):
         if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
             node.parent.remove(node)
-
-
-def visit_fold(self: Any, node: nodes.Element) -> None:
-    self.body.append(self.starttag(node, "details", CLASS="fold"))
-
-
-def depart_fold(self: Any, node: nodes.Element) -> None:
-    self.body.append("</details>\n")
-
-
-def visit_fold_title(self: Any, node: nodes.Element) -> None:
-    self.body.append(self.starttag(node, "summary", ""))
-
-
-def depart_fold_title(self: Any, node: nodes.Element) -> None:
-    self.body.append("</summary>\n")
 
 
 def page_context(
@@ -168,8 +145,7 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     book_at.cache_clear()
-    app.add_node(fold, html=(visit_fold, depart_fold))
-    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
+    app.setup_extension("tools.book.elements")
     app.connect("doctree-read", add_time_line)
     app.connect("doctree-resolved", make_folds)
     app.connect("doctree-resolved", drop_thebe, priority=900)

@@ -26,10 +26,6 @@ from tools.site.outputs import executed
 
 HUES = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
 INK = re.compile("#767676", re.IGNORECASE)
-# A path without fill and stroke: matplotlib's backgrounds.
-_UNSEEN = re.compile(r'<path d="[^"]*" style="fill: none"/>\s*')
-# The shape of a space.
-_BLANK = re.compile(r'<path id="([^"]+)"(?: d="")?(?: transform="[^"]*")?/>\s*')
 _XLINK = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
 _log = logging.getLogger(__name__)
 
@@ -59,8 +55,7 @@ class Page:
             label = html.escape(alt, quote=True)
             svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
         svg = svg.replace("xlink:href", "href").replace(_XLINK, "")
-        svg = without_blanks(self._own_ids(svg))
-        svg = without_bare_groups(self._share_shapes(svg))
+        svg = self._share_shapes(self._own_ids(svg))
         svg = re.sub(r'(?<= d=")[^"]*', lambda match: shorten(match[0]), svg)
         svg = re.sub(r'(?<= style=")[^"]*', lambda match: use_hues(match[0]), svg)
         return INK.sub("currentColor", re.sub(r"\s*\n\s*", "\n", svg))
@@ -88,28 +83,6 @@ class Page:
         # Not in <clipPath> or <pattern>: a browser looks for those in visible drawings only.
         svg = re.sub(r"<defs>(?:\s*<path [^>]*/>)+\s*</defs>", definitions, svg)
         return re.sub(r'(?<=href="#)[^"]+', lambda match: names.get(match[0], match[0]), svg)
-
-
-def without_blanks(svg: str) -> str:
-    """The same drawing without what draws nothing: backgrounds, and letters that are spaces."""
-    for name in _BLANK.findall(svg):
-        svg = re.sub(rf'<use href="#{name}"[^>]*/>\s*', "", svg)
-    return _UNSEEN.sub("", _BLANK.sub("", svg))
-
-
-def without_bare_groups(svg: str) -> str:
-    """The same drawing without groups that say nothing: matplotlib nests three around a tick."""
-    opened: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        tag = match[0]
-        if tag == "</g>":
-            return "" if opened.pop() == "<g>" else tag
-        if tag.startswith("<g") and not tag.endswith("/>"):
-            opened.append(tag)
-        return tag if tag.startswith("<g ") else ""
-
-    return re.sub(r"<g/>|<defs>\s*</defs>|<g(?: [^>]*)?>|</g>", keep, svg)
 
 
 def use_hues(style: str) -> str:

@@ -10,19 +10,15 @@ import http.server
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-COMPRESSED = (
-    *(".html", ".css", ".js", ".mjs", ".svg", ".json", ".ipynb", ".txt", ".xml", ".md", ".wasm"),
-)
 TYPES = {
     "": "application/octet-stream",
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".ipynb": "application/x-ipynb+json",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
@@ -33,6 +29,7 @@ TYPES = {
     ".woff2": "font/woff2",
     ".xml": "text/xml",
 }
+COMPRESSED = TYPES.keys() - {"", ".woff2"}
 
 
 @lru_cache(maxsize=100)
@@ -45,6 +42,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     extensions_map = TYPES
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a browser that leaves hears no more
+            super().handle()
 
     def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))

@@ -22,6 +22,13 @@ LIGHT_PAGES = {
 }
 
 
+def axe(page):
+    """What axe-core finds: its rule, and the first element of each."""
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
+
+
 def host(page, name):
     return page.locator(f'[data-explorable="{name}"][data-ready]').first
 

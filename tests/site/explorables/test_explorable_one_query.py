@@ -83,15 +83,6 @@ def test_the_question_belongs_to_what_is_shown(show):
             assert seen == [line[view] for line in lines]
 
 
-def test_nothing_moves_when_the_view_changes(show):
-    page = show(NAME, width=390)
-    place = "e => [e.offsetTop, e.offsetLeft]"  # on the page: a press may scroll the window
-    after = page.locator(".after").evaluate(place)
-    for button in ("all three guests", "one guest"):
-        press(page, button)
-        assert page.locator(".after").evaluate(place) == after
-
-
 def test_by_the_keyboard(still_page):
     page = still_page()
     query = host(page, NAME).get_by_role("slider", name="query 1")

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from hosts import AXE, host, state
-from marks import OUTSIDE, SHIFT, STEADY, assert_still, box, marks, said
+from hosts import axe, host, state
+from marks import OUTSIDE, SHIFT, assert_still, box, marks, said
 from model_pages import fetch, visiting, wait, write_pages
 
 from attention_src.explorables import explorable_html, sentence, sentence72
@@ -133,9 +133,8 @@ def test_a_typed_sentence_is_what_numpy_says(visit, model, width):
 LONG = "The old man who remembers everything never told anybody where the treasure was hidden"
 
 
-@pytest.mark.parametrize("width", [390, 688])
-def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit, model, width):
-    page = visit(width=width)
+def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit, model):
+    page = visit(width=390)
     shown = host(page, NAME)
     field, status = shown.get_by_label("Your sentence"), shown.get_by_role("status")
     page.route("**/*.bin", lambda route: None)  # an answer that never comes
@@ -217,6 +216,7 @@ def test_stop_the_cache_and_the_large_one(visit, served):
         page.asked.clear()
         fetch(page, name)
         assert not weights_of(page) & kept, "the browser has them"
+        assert all(url.startswith(served) for url in page.asked)
         assert name != NAME or not weights_of(page), "the same sentence has the same words"
 
 
@@ -236,6 +236,8 @@ def test_what_is_wrong_is_said(visit):
     assert len(state(page, NAME)["tokens"]) == 16, "an empty field asks nothing"
     field.fill("\u200b")
     status.get_by_text("No word to read.").wait_for()
+    host(page, NAME).get_by_role("slider", name="Word").press("ArrowDown")
+    assert len(state(page, NAME)["tokens"]) == 16, "what was read last is still there"
     assert_still(page, NAME)
 
 
@@ -246,16 +248,14 @@ def test_it_is_small():
     assert len(re.search(r'data-given="([^"]*)"', explorable_html(NAME))[1]) < 2_000
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_once_the_model_is_there(new_page, served, theme):
-    page = new_page(theme=theme, width=390, **STEADY)
-    page.goto(f"{served}/index.html")
+def test_axe_finds_nothing_once_the_model_is_there(visit):
+    page = visit(width=390)
     page.add_style_tag(
         content="@media (prefers-color-scheme: dark)"
         " { body { background: #141618; color: #dfe2e6 } }"
     )
     fetch(page, NAME)
-    page.evaluate(AXE.read_text("utf-8"))
-    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]] == []
+    assert axe(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert axe(page) == []
     assert page.evaluate(SHIFT) == 0

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from hosts import AXE, host, state
-from marks import OUTSIDE, SHIFT, STEADY, assert_still, marks, said, shade
+from hosts import axe, host, state
+from marks import OUTSIDE, SHIFT, assert_still, marks, said, shade
 from model_pages import fetch, visiting, wait, write_pages
 
 from attention_src.explorables import sentence72
@@ -218,23 +218,6 @@ def test_by_finger_on_a_phone_wall_and_head_in_one_view(visit):
     assert state(page, NAME)["cell"] == [1, 1]
 
 
-def test_stop_and_a_second_visit(visit, served, browser):
-    page = visit(width=688)
-    page.route("**/*.bin", lambda route: None)  # an answer that never comes
-    page.get_by_role("button", name="Your own sentence").click()
-    page.get_by_role("button", name="Stop").click()
-    assert page.get_by_role("button", name="Your own sentence").is_visible()
-    assert not state(page, NAME)["live"]
-    page.unroute("**/*.bin")
-    fetch(page, NAME)
-    page.reload()
-    page.wait_for_selector("[data-ready]")
-    page.asked.clear()
-    fetch(page, NAME)
-    assert {url.rsplit(".", 1)[1] for url in page.asked} <= {"js", "json"}, "kept by the browser"
-    assert all(url.startswith(served) for url in page.asked)
-
-
 STORED = "caches.open('minilm').then(s => s.keys()).then(all => all.map(one => one.url))"
 OLDER = "caches.open('minilm').then(s => s.put('/minilm-older/0.bin', new Response('weights')))"
 
@@ -257,35 +240,14 @@ def test_a_later_version_keeps_the_weights_that_are_the_same_and_deletes_others(
     assert set(names) <= set(later) <= at_start | blocks and len(set(later)) == len(later)
 
 
-def test_what_is_wrong_is_said(visit):
+def test_axe_finds_nothing_once_the_model_is_there(visit):
     page = visit(width=960)
-    fetch(page, NAME)
-    long = "word " * 30
-    read(page, long, 16)
-    assert "Read up to" in host(page, NAME).get_by_role("status").text_content()
-    host(page, NAME).get_by_label("Your sentence").fill("x" * 100)
-    page.get_by_role("status").get_by_text("more than 14 pieces").wait_for()
-    host(page, NAME).get_by_label("Your sentence").fill("  ")
-    page.wait_for_timeout(400)
-    assert len(state(page, NAME)["tokens"]) == 16, "an empty field asks nothing"
-    host(page, NAME).get_by_label("Your sentence").fill("\u200b")
-    page.get_by_role("status").get_by_text("No word to read.").wait_for()
-    before = state(page, NAME)
-    page.get_by_role("slider", name="Head").press("ArrowLeft")
-    now = state(page, NAME)
-    assert (now["tokens"], now["head"]) == (before["tokens"], before["head"] - 1)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_once_the_model_is_there(new_page, served, theme):
-    page = new_page(theme=theme, width=960, **STEADY)
-    page.goto(f"{served}/index.html")
     page.add_style_tag(
         content="@media (prefers-color-scheme: dark)"
         " { body { background: #141618; color: #dfe2e6 } }"
     )
     fetch(page, NAME)
-    page.evaluate(AXE.read_text("utf-8"))
-    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]] == []
+    assert axe(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert axe(page) == []
     assert page.evaluate(SHIFT) == 0
