@@ -12,6 +12,8 @@ from attention_src.exercises.engine.limits import within
 _TEXT = (Path(__file__).parent / "names.txt").read_text(encoding="utf-8")
 ROLES = dict(re.findall(r"(?m)^(\w+) +(.+)$", _TEXT))
 SECONDS = 5.0  # of processor time for one call
+PLAIN = "bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave"  # no arrays
+PLAIN += "|device|dtype|cache|temperature|base|theta|eps"
 CONFIGS = ("config", "args", "cfg", "conf", "model_args", "params")
 
 
@@ -72,6 +74,7 @@ class Callee:
     eye: Any = None  # what is passed for matrices
     direct = False  # whether it takes q, k and v as they are though it is a layer
     tied = False  # whether q, k and v are one input
+    guessed = ""  # an argument of unknown name, behind q, k and v, that is tried as a mask
 
     def __init__(self, f: Any, sizes: dict[str, int], given: dict[str, Any]) -> None:
         self.sizes, self.given = sizes, given
@@ -122,6 +125,18 @@ class Callee:
         if not all(r in self.names for r in roles):
             free = [p.name for p in self.parameters if role(p.name) not in ("mask", "module")]
             self.names |= dict(zip(roles, free, strict=False))
+        if roles == "qkv" and not self.masks and not self.is_module:
+            taken = [*(name for r, name in self.names.items() if r), *self.given]
+            free = [p for p in self.parameters if p.name not in taken]
+            free = [p for p in free if p.default is None or p.default is p.empty]
+            free = [p for p in free if self.nobody_knows(p.name)]
+            if free:
+                self.names["mask"] = self.guessed = free[0].name
+                self.masks = [self.guessed]
+
+    def nobody_knows(self, name: str) -> bool:
+        """Whether an argument's name does not say what it is."""
+        return not (role(name) or name in CONFIGS or re.search(PLAIN, name))
 
     def check(self, t: Any) -> None:
         """Look at what only a layer has."""
@@ -135,7 +150,7 @@ class Callee:
         """The arguments that must be given and that nobody can guess."""
         taken = [*(name for r, name in self.names.items() if r), *self.given, *CONFIGS]
         needed = (p.name for p in self.parameters if p.default is p.empty)
-        return [name for name in needed if not role(name) and name not in taken]
+        return [x for x in needed if x == self.guessed or not (role(x) or x in taken)]
 
     def __call__(self, **by_role: Any) -> Any:
         arguments = {self.names[r]: x for r, x in by_role.items() if r in self.names}

@@ -25,6 +25,7 @@ from attention_src.judge.calls.layers import ORDERS, Layer
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
 from attention_src.judge.calls.ways import (
     ALL,
+    BIASES,
     FORMATS,
     LAYOUTS,
     MASKS,
@@ -45,6 +46,7 @@ class Trier:
 
     how: How
     masked: How | None = None  # a way to call it with a mask
+    forms: Sequence[How] = ()  # with each meaning of its last mask in which it is right
     flag: tuple[How, Band] | None = None  # a way to call it causal, and what that hides
     band: Band = ALL  # what a query sees without a mask
     out = ""  # the layout of the answer, once it is known
@@ -142,7 +144,7 @@ class Trier:
         axes = {r: (self.axes[r], placed(how.layout, self.axes[r])) for r in arrays}
         given = {r: encode(x, *axes[r]) for r, x in arrays.items()}
         if how.mask[0]:
-            made = FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
+            made = BIASES[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
             given["mask"] = encode(made, "BHqk"[: made.ndim], how.mask[0])
         return {r: how.framework[1](x) for r, x in given.items()}
 

@@ -38,6 +38,7 @@ FORMATS: dict[str, Callable[[Array], Array]] = {  # of a mask, from "may see?" t
     "added to the scores, -1e9 hides": lambda see: np.where(see, 0.0, -1e9),
     "lengths": lambda see: see.sum(axis=-1),
 }
+BIASES = FORMATS | {"1.5 more": lambda see: np.where(see, 0.0, 1.5)}
 MASKS = ["qk", "Bqk", "B1qk", "BHqk", "11qk", "1qk", "Hqk"]  # axes of masks, likeliest first
 MASKS += ["B11k", "B1k", "Bk", "k", "qkB", "qk1", "B", "Bq"]
 

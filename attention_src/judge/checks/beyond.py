@@ -16,7 +16,12 @@ from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import ALL, ARRAYS, How, same, see_some
-from attention_src.judge.checks.precise import gradients, masked_gradients, precision
+from attention_src.judge.checks.precise import (
+    gradients,
+    masked_gradients,
+    masked_precision,
+    precision,
+)
 from attention_src.judge.checks.tiles import memory, tile_mistake
 
 VIEWS: dict[str, Callable] = {  # the same numbers, in another order in memory
@@ -213,6 +218,15 @@ def of_arguments(t: Trier) -> None:
         return
 
 
+def not_tried(t: Trier) -> None:
+    """Arguments that keep their defaults, or got a number, because nobody knows them."""
+    known = [*(x for r, x in t.callee.names.items() if r), *t.callee.masks, *t.callee.given]
+    left = [p.name for p in t.callee.parameters if p.name not in known and not role(p.name)]
+    left = [x for x in left if not re.fullmatch(f"device|dtype|{ASKED}", x)]
+    if left:
+        t.draft.add("not tried", " and ".join(left))
+
+
 CHECKS = [the_same_twice, corner, other_axis, weights, asked_for_weights, nothing_to_see]
 CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths, memory]
-CHECKS += [precision, gradients, masked_gradients, layer, of_arguments]
+CHECKS += [masked_precision, precision, gradients, masked_gradients, layer, of_arguments, not_tried]

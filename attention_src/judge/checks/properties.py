@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_src.judge.calls.oracle import attend, softmax, written
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, MISTAKEN, How, same
+from attention_src.judge.calls.ways import ALL, MISTAKEN, Band, How, same
 
 UNUSED = {"q": "queries not used", "k": "keys not used", "v": "values not used"}
 MADE = (
@@ -120,20 +120,26 @@ def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
             t.draft.add("not exponentiated, negative weights")
 
 
-def smallest(t: Trier) -> str:
-    """The smallest case of whole numbers in which it is wrong."""
+def smallest(t: Trier, how: How | None = None, wanted: Band | None = None) -> str:
+    """The smallest case of whole numbers in which it is wrong; a mask hides the last key."""
+    how = how or t.how
     if t.right is softmax or t.layer or t.callee.tied:
         return ""
-    wanted = t.band if t.band not in MISTAKEN else ALL
+    wanted = wanted or (t.band if t.band not in MISTAKEN else ALL)
     cases = [(1, 2, 1, 1), (2, 2, 1, 1), (1, 2, 1, 2), (2, 2, 1, 2), (1, 3, 2, 2), (3, 3, 3, 4)]
     for n_q, n_k, H, d in cases:
-        H = H if "H" in t.how.layout else 1
-        sizes = t.how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
+        H = H if "H" in how.layout else 1
+        sizes = how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
         arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, 3).items()}
-        trial = t.run(replace(t.how, sizes=sizes), arrays)
-        right = written(attend, *t.base)(*arrays.values(), wanted.seen(n_q, n_k))
+        see = np.arange(n_k) < n_k - 1 if how.mask[0] else True
+        small = replace(how, sizes=sizes)
+        trial = t.run(small, arrays, see)
+        right = written(attend, *t.base)(*arrays.values(), see & wanted.seen(n_q, n_k))
         if trial and not same(trial, right, 1e-2):
             shown = arrays | {"right": right, "yours": trial.o}
             shown = {r: np.round(x[0] if H > 1 else x[0, 0], 4) + 0 for r, x in shown.items()}
+            if how.mask[0]:
+                mask = how.framework[2](t.given(small, arrays, see)["mask"])
+                shown = {"mask": mask, **shown}
             return "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
     return ""

@@ -84,6 +84,8 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
+    if not ran and any(np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial):
+        return t.draft.add("NaN in a mask")
     if ran or not t.callee.unused(t):
         t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
     if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
