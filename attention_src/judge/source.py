@@ -94,7 +94,8 @@ def _guess(name: str, f: Any) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     kind = next((kind for kind, pattern in GUESSES.items() if re.search(pattern, words)), "")
     if inspect.isclass(f) and kind not in ("cache", "rope"):
-        return "attention" if {"q", "k", "v"} <= roles else "multihead"
+        weighs = re.search("Linear|Parameter|Multihead|rand|normal", " ".join(_names_in(f)))
+        return "attention" if {"q", "k", "v"} <= roles and not weighs else "multihead"
     if {"q", "k", "v"} <= roles and kind not in ("grouped", "tiled", "multihead"):
         return "attention"
     return kind or ("softmax" if "x" in roles else "attention")
