@@ -3,9 +3,11 @@
 import copy
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from attention_src.exercises.engine.limits import within
 
@@ -73,7 +75,8 @@ class Callee:
 
     eye: Any = None  # what is passed for matrices
     direct = False  # whether it takes q, k and v as they are though it is a layer
-    tied = False  # whether q, k and v are one input
+    tied = ""  # which of q, k and v are one input
+    inside: Sequence[inspect.Parameter] = ()  # what a class is made with
     guessed = ""  # an argument of unknown name, behind q, k and v, that is tried as a mask
 
     def __init__(self, f: Any, sizes: dict[str, int], given: dict[str, Any]) -> None:
@@ -83,8 +86,10 @@ class Callee:
             inner, made = f.forward, f  # type: ignore[attr-defined]
             f = lambda **a: made.apply(*a.values())  # noqa: E731
         elif inspect.isclass(f):
+            self.inside = parameters(f.__init__)[1:] if f.__init__ is not object.__init__ else ()
             f = self._make(f)
         self.is_module = hasattr(f, "parameters") and hasattr(f, "state_dict")
+        self._find_weights(f)
         if self.is_module:
             f = copy.deepcopy(f).eval().double()
         self.f = f if callable(f) or not hasattr(f, "forward") else f.forward
@@ -105,6 +110,34 @@ class Callee:
             if p.default is p.empty or p.name in self.given or role(p.name) == "H"
         }
         return within(SECONDS, lambda: made(**values))
+
+    def _find_weights(self, f: Any) -> None:
+        """The matrices of NumPy that an object of a class holds, which become unit matrices."""
+        kept = vars(f) if self.inside or hasattr(f, "forward") else {}
+        kept = {name: x for name, x in kept.items() if isinstance(x, np.ndarray)}
+        self.holder, self.weights = f, {name: x for name, x in kept.items() if _is_weight(name, x)}
+        for name, x in {} if self.is_module else kept.items():
+            if name in self.weights:
+                setattr(f, name, np.tile(np.eye(len(x)), (1, x.shape[1] // len(x))))
+            elif x.ndim == 1 and name.lower().startswith("b"):
+                setattr(f, name, np.zeros(x.shape))
+
+    @property
+    def matrices(self) -> dict[str, str]:
+        """The names of matrices, arguments or attributes, by what they make: "q", "qkv" or "o"."""
+        names = [*(p.name for p in self.parameters if role(p.name) == "eye"), *self.weights]
+        found = {}
+        for name in names:
+            word = re.sub("^(w|weights?|omega)_?|_?(w|weights?)$", "", name.lower().strip("_"))
+            wide = name in self.weights and np.ptp(self.weights[name].shape) > 0
+            found["qkv" if wide else "o" if "proj" in word else word[:1]] = name
+        return found
+
+    def put(self, values: dict[str, Any]) -> None:
+        """Use these values for arguments or attributes, by name."""
+        self.given = self.given | {x: y for x, y in values.items() if x not in self.weights}
+        for name in values.keys() & self.weights.keys():
+            setattr(self.holder, name, values[name])
 
     def _name(self) -> None:
         """Which argument has which role, and which are masks."""
@@ -166,6 +199,12 @@ class Callee:
         first = [p.name for p in self.parameters if p.kind is p.POSITIONAL_ONLY]
         args = [ordered.pop(name) for name in first if name in ordered]
         return within(SECONDS, lambda: self.f(*args, **ordered, **more))
+
+
+def _is_weight(name: str, x: np.ndarray) -> bool:
+    """Whether an array is the matrix of a projection."""
+    named = role(name) == "eye" or re.search("qkv|attn|proj|^w", name.lower())
+    return bool(named and x.ndim == 2 and x.dtype.kind == "f" and not x.shape[1] % len(x))
 
 
 def parameters(f: Callable) -> list[inspect.Parameter]:

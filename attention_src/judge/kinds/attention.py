@@ -69,7 +69,9 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
             # Alike with other lengths, or with more axes, it ran and was wrong.
             alike = [replace(how, sizes=h.sizes | {"H": how.sizes["H"]}) == h for h in ran]
-            luck = any(alike) or (bool(ran) and how.layout in MATRICES)
+            luck = any(alike) or (
+                how.layout in MATRICES and any(h.layout != how.layout for h in ran)
+            )
             if fine is not None and not luck:
                 _taken(t, how)
                 return ran, None
