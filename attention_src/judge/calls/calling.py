@@ -41,6 +41,9 @@ class Config:
             return None
         return "eager" if "implementation" in name else constant(name, self._sizes)
 
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
 
 class Rate(float):
     """No dropout, as a number and as a module."""
@@ -61,6 +64,8 @@ def constant(name: str, sizes: dict[str, int]) -> Any:
         return Config(sizes)
     if r in known or r in ("mask", "positions") or re.search("device|dtype|cache", name):
         return known.get(r)
+    if re.fullmatch(r"(\w+_)?window(_size|_len(gth)?)?", name):
+        return 3
     if re.search("bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave", name):
         return 0 if "id" in name else False
     return d**0.5 if name == "temperature" else 1e4 if re.search("base|theta", name) else sizes["D"]
@@ -166,6 +171,11 @@ class Callee:
             if free:
                 self.names["mask"] = self.guessed = free[0].name
                 self.masks = [self.guessed]
+
+    def value_of(self, p: inspect.Parameter) -> Any:
+        """What an argument that is no array is, or is made."""
+        made = constant(p.name, self.sizes) if p.default is p.empty else p.default
+        return self.given.get(p.name, made)
 
     def nobody_knows(self, name: str) -> bool:
         """Whether an argument's name does not say what it is."""

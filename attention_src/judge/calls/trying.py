@@ -120,7 +120,7 @@ class Trier:
         if self.callee.tied or self.right is softmax:
             others = [{"e": 4} | square] if self.callee.tied else [{}]
             others += [{"e": 4}] * (self.callee.tied == "kv")
-        if not self.layer and self.kind == "multihead" and self._may_have_one_head():
+        if not self.layer and self.kind == "multihead" and not self.told_heads():
             D = self.sizes["D"]
             others += [sizes | {"H": 1, "G": 1, "d": D, "e": D} for sizes in others]
         others = getattr(self.callee, "others", others)
@@ -131,10 +131,17 @@ class Trier:
                 yield base
                 yield from self.mask_ways(base) if masked else ()
 
-    def _may_have_one_head(self) -> bool:
-        """Whether nobody tells it how many heads there are."""
+    def told_heads(self) -> bool:
+        """Whether it is told how many heads there are."""
         told = [*self.callee.parameters, *self.callee.inside]
-        return not any(role(p.name) == "H" or p.name in CONFIGS for p in told)
+        return any(role(p.name) == "H" or p.name in CONFIGS for p in told)
+
+    @property
+    def means_it(self) -> bool:
+        """Whether its name, or those of its arguments, say that it is an attention."""
+        named = {"q", "k", "v"} <= {role(p.name) for p in self.callee.parameters}
+        words = "att|head|dot_?prod|sdpa|tile|flash|group|soft"
+        return self.layer or named or bool(re.search(words, self.draft.name.lower()))
 
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""

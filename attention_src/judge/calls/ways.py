@@ -24,7 +24,19 @@ OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D"
 QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
 ARRAYS = {"q": "queries", "k": "keys", "v": "values"}
 LAYOUTS = {
-    "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
+    "attention": [
+        "BHnd",
+        "BnHd",
+        "Bnd",
+        "nd",
+        "Hnd",
+        "nHd",
+        "nBHd",
+        "nBd",
+        "Bn(Hd)",
+        "n(Hd)",
+        "dn",
+    ],
     "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],
     "grouped": ["BHnd", "BnHd", "Hnd", "nHd", "nBHd"],
     "softmax": ["BHqk", "Bqk", "qk", "Hqk"],
@@ -121,6 +133,8 @@ MISTAKEN = [
     )
 ]
 BANDS = [ALL, *CAUSAL, *MISTAKEN]
+MORE = "with more keys than queries"
+CORNERS = ("the last query sees the last key", "the first query sees the first key")
 
 
 def window(seen: np.ndarray) -> Band | None:

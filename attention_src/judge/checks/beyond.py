@@ -15,7 +15,7 @@ from attention_src.judge.calls.arrays import decode
 from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, ARRAYS, How, same, see_some
+from attention_src.judge.calls.ways import ALL, ARRAYS, CAUSAL, How, same, see_some
 from attention_src.judge.checks.precise import (
     gradients,
     masked_gradients,
@@ -121,8 +121,8 @@ def hidden_nan(t: Trier) -> None:
         arrays["k"][:, :, -1] = arrays["v"][:, :, -1] = np.nan
         if trial := t.run(t.masked, arrays, see):
             hidden = np.isfinite(trial.o).all()
-            said = "stays hidden" if hidden else "spreads (0·NaN)"
-            t.draft.convention["NaN behind a mask"] = said
+            said = "stays hidden" if hidden else "reaches the answer"
+            t.draft.convention["NaN in a hidden value"] = said
 
 
 def large_scores(t: Trier) -> None:
@@ -226,9 +226,14 @@ def of_matrices(t: Trier) -> None:
 
 def not_tried(t: Trier) -> None:
     """Arguments that keep their defaults, or got a number, because nobody knows them."""
+    windows = t.band not in (ALL, *CAUSAL)
     known = [*(x for r, x in t.callee.names.items() if r), *t.callee.masks, *t.callee.given]
     left = [p.name for p in t.callee.parameters if p.name not in known and not role(p.name)]
-    left = [x for x in left if not re.fullmatch(f"device|dtype|{ASKED}", x)]
+    left = [
+        x
+        for x in left
+        if not re.fullmatch(f"device|dtype|{ASKED}", x) and not (windows and "window" in x)
+    ]
     if left:
         t.draft.add("not tried", " and ".join(left))
 

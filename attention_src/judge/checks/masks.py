@@ -9,7 +9,7 @@ import numpy as np
 from attention_src.judge.calls.arrays import absent, in_words
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, How, same, see_some
+from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, CORNERS, MORE, How, same, see_some
 from attention_src.judge.checks.properties import smallest
 
 # In names of what hides the future.
@@ -32,7 +32,7 @@ def find_causal_flag(t: Trier) -> None:
                 short = "hides the future, of as many queries as keys"
                 t.draft.convention[f"{name}=True"] = t.band.name if how is hows[0] else short
                 if how is hows[0]:
-                    t.draft.convention["diagonal"] = "first" if t.band.first else "last"
+                    t.draft.convention[MORE] = CORNERS[t.band.first]
                 t.flag = (how, t.band)
             else:
                 about = f"With {name}=True: " if t.band.name else name

@@ -7,6 +7,7 @@ time, and its scores are read off (`reading`).
 
 import functools
 import re
+import sys
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -18,7 +19,7 @@ from attention_src.judge.calls.arrays import in_words, placed
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.oracle import Mistake, attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, MISTAKEN, Band, How
+from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, CORNERS, MISTAKEN, MORE, Band, How
 from attention_src.judge.checks import beyond, masks, properties, tiles
 from attention_src.judge.checks.reading import read
 from attention_src.judge.kinds.makers import repeater, repeats
@@ -32,16 +33,39 @@ Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and wa
 
 def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; `asked` are the options of `judge`."""
+    found = _attention(f, draft, asked)
+    plain = draft.kind == "multihead" and {"q", "k", "v"} <= found.callee.names.keys()
+    if plain and not (hasattr(found, "how") or found.layer or found.told_heads()):
+        other = Draft(draft.name, "attention")  # many heads may lie in the array, or be one
+        if hasattr(_attention(f, other, asked), "how") and (draft.why or not other.keys()):
+            vars(draft).update(vars(other))
+
+
+def _attention(f: Any, draft: Draft, asked: dict[str, Any]) -> Trier:
+    """Judge it, and tell how it was called."""
     if draft.kind == "grouped" and (callee := repeater(f)):
-        return repeats(callee, draft, asked)
+        repeats(callee, draft, asked)
+        return Trier(f, Draft("", "attention"), asked)
     t = Trier(f, draft, asked)
+    if not t.callee.parameters:
+        draft.why = "It takes no arguments: queries, keys and values must be three of them."
+        return t
     ran, lucky = _right_way(t)
     if not (ran or hasattr(t, "how")) and draft.kind == "softmax":
         of_lists = Trier(_of_lists(f), draft, asked)
         ran, lucky = _right_way(of_lists)
         t = of_lists if ran or hasattr(of_lists, "how") else t
+    alike = all(h.sizes["q"] == h.sizes["k"] == h.sizes["d"] for h in ran)
+    if alike and not hasattr(t, "how") and draft.kind == "attention" and "v" in t.callee.names:
+        one = _of_one_query(f, t.callee.names["q"])
+        of_rows = Trier(one, draft, asked | {"layout": asked["layout"] or "nd"})
+        _, lucky = _right_way(of_rows)
+        if hasattr(of_rows, "how"):
+            draft.convention["takes"] = "one query at a time"
+            t = of_rows
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
+    return t
 
 
 def _of_lists(f: Any) -> Any:
@@ -53,6 +77,17 @@ def _of_lists(f: Any) -> Any:
         return np.apply_along_axis(lambda row: np.array(f(row.tolist()), float), -1, x)
 
     return of_rows
+
+
+def _of_one_query(f: Any, name: str) -> Any:
+    """An attention of matrices, made of one that takes a single query as a vector."""
+
+    @functools.wraps(f)
+    def of_matrices(**given: Any) -> Any:
+        o = [f(**given | {name: q}) for q in given[name]]
+        return np.stack(o) if isinstance(o[0], np.ndarray) else sys.modules["torch"].stack(o)
+
+    return of_matrices
 
 
 def _right_way(t: Trier) -> tuple[list[How], Lucky]:
@@ -86,7 +121,9 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
-    if not ran and any(np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial):
+    if not (ran or t.callee.unknown) and any(
+        np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial
+    ):
         return t.draft.add("NaN in a mask")
     if ran or not t.callee.unused(t):
         t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
@@ -95,7 +132,8 @@ def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     bands = [ALL, *CAUSAL]
     if _mistaken(t, ran, MISTAKEN, [None]) or _mistaken(t, ran[:FEW], bands, t.mistakes):
         return
-    if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
+    windowed = any("window" in p.name for p in t.callee.parameters)
+    if (windowed or not lucky) and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
     if _mistaken(t, ran[FEW:], bands, t.mistakes):
         return
@@ -109,12 +147,15 @@ def _without_a_cause(t: Trier, how: How) -> None:
     """No mistake that is known explains it: say what it breaks, and by how much it is off."""
     t.band = ALL
     if t.callee.unknown:
-        names = " and ".join(t.callee.unknown)
-        t.draft.why = f"It gives other numbers; nobody can guess its arguments {names}: pass them."
-    elif not (t.callee.unused(t) or properties.explain(t, how)):
-        trial, right = t.case(how)
-        off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
-        t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
+        t.draft.why = f"It gives other numbers. {_in_the_code(t)}"
+        return
+    trial, right = t.case(how)
+    off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
+    if off < 1e-3:
+        return t.draft.add("few digits", off)
+    if not t.callee.unused(t) and not (t.means_it and properties.explain(t, how)):
+        case = properties.smallest(t, how) or f"it is off by up to {off:.2g}"
+        t.draft.add("cause unknown", case=case)
 
 
 def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
@@ -154,16 +195,19 @@ def _mistaken(t: Trier, ran: list[How], bands: list[Band], known: list) -> bool:
 
 
 def _never_ran(t: Trier) -> str:
-    """Why it never ran."""
-    if not t.callee.parameters:
-        return "It takes no arguments."
+    """Why it never ran, by the attempt that came furthest, or the one with the simplest arrays."""
     errors = [x for x in t.errors if OURS not in x] or t.errors
-    own = [x for x in errors if re.search("TypeError|AttributeError|NameError|returned nothing", x)]
-    said = f"It never ran; for example {(own + errors)[0]}" if errors else "It never ran."
-    if t.callee.unknown:
-        names = " and ".join(t.callee.unknown)
-        said += f". Nobody can guess {names}: pass values, as judge(f, {t.callee.unknown[0]}=…)."
-    return said
+    kinds = ("it returned", "TypeError|AttributeError|NameError", r"with \[n", "")
+    best = next((x for kind in kinds for x in errors if re.search(kind, x)), "")
+    said = f"It never ran; for example {best}".replace("'Config' object", "a stand-in for a config")
+    said = said if best else "It never ran."
+    return f"{said}. {_in_the_code(t)}" if t.callee.unknown else said
+
+
+def _in_the_code(t: Trier) -> str:
+    """What to do about arguments that nobody can guess."""
+    names = t.callee.unknown
+    return f"Nobody can guess {' and '.join(names)}. Give it a value in the code: `{names[0]}=4`."
 
 
 def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
@@ -198,6 +242,6 @@ def _describe(t: Trier, more: bool, wrong: bool) -> None:
         said["lengths"] = "as many queries as keys"
     if t.band != ALL and t.band not in MISTAKEN:
         said["by itself"] = t.band.name
-        said["diagonal"] = "first" if t.band.first else "last"
+        said[MORE] = CORNERS[t.band.first]
     if t.right is attend and not wrong:
         said.setdefault("scale", "1/√d" if t.own == t.base == () else "as given")
