@@ -1,5 +1,6 @@
 """Code as text: run it, pick the function in it, guess what it is, and judge it."""
 
+import contextlib
 import importlib
 import inspect
 import linecache
@@ -80,12 +81,11 @@ def _usual_names(text: str) -> dict[str, Any]:
     """Modules that the text uses by their usual names, for who copied no imports."""
     found = {}
     for name, module in USUAL.items():
-        if re.search(rf"\b{name}\.", text) and not re.search(rf"import\b.*\b{name}\b", text):
-            try:
+        if re.search(rf"\b{name}\.", text) and not re.search(rf"\b{name} *[,=)]", text):
+            with contextlib.suppress(ImportError):
                 found[name] = importlib.import_module(module)
-            except ImportError:
-                continue
-    return found
+    own = re.findall(r"(?m)^\s*(?:from|import)\b.*", text)
+    return {x: module for x, module in found.items() if not re.search(rf"\b{x}\b", " ".join(own))}
 
 
 def _guess(name: str, f: Any) -> str:

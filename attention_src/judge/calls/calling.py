@@ -165,11 +165,10 @@ class Callee:
             self.names |= dict(zip(roles, free, strict=False))
         if roles == "qkv" and not self.masks and not self.is_module:
             taken = [*(name for r, name in self.names.items() if r), *self.given]
-            free = [p for p in self.parameters if p.name not in taken]
-            free = [p for p in free if p.default is None or p.default is p.empty]
-            free = [p for p in free if self.nobody_knows(p.name)]
-            if free:
-                self.names["mask"] = self.guessed = free[0].name
+            left = [p for p in self.parameters if p.default is None or p.default is p.empty]
+            left = [p for p in left if p.name not in taken and self.nobody_knows(p.name)]
+            if left:
+                self.names["mask"] = self.guessed = left[0].name
                 self.masks = [self.guessed]
 
     def value_of(self, p: inspect.Parameter) -> Any:

@@ -120,7 +120,7 @@ class Trier:
         if self.callee.tied or self.right is softmax:
             others = [{"e": 4} | square] if self.callee.tied else [{}]
             others += [{"e": 4}] * (self.callee.tied == "kv")
-        if not self.layer and self.kind == "multihead" and not self.told_heads():
+        if self.callee.tied and self.kind == "multihead" and not (self.layer or self.told_heads()):
             D = self.sizes["D"]
             others += [sizes | {"H": 1, "G": 1, "d": D, "e": D} for sizes in others]
         others = getattr(self.callee, "others", others)
@@ -141,7 +141,8 @@ class Trier:
         """Whether its name, or those of its arguments, say that it is an attention."""
         named = {"q", "k", "v"} <= {role(p.name) for p in self.callee.parameters}
         words = "att|head|dot_?prod|sdpa|tile|flash|group|soft"
-        return self.layer or named or bool(re.search(words, self.draft.name.lower()))
+        words_fit = re.search(words, self.draft.name.lower())
+        return self.right is not attend or self.layer or named or bool(words_fit)
 
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""
@@ -200,7 +201,8 @@ class Trier:
             if found := decode(x, self.out_axes, how.sizes, how.layout, self.out):
                 others = outputs[:i] + outputs[i + 1 :]
                 return Trial(found[0].astype(float), found[1], others, [])
-        shapes = " and ".join(str(list(x.shape)) for x in outputs) or "nothing"
+        shapes = " and ".join(str(list(x.shape)) for x in outputs[:3]) or "nothing"
+        shapes = f"a list of {len(y)}, {shapes} …" if len(outputs) > 3 else shapes
         given = ", ".join(f"{r} {list(x.shape)}" for r, x in passed.items())
         raise ValueError(f"it returned {shapes} for {given}")
 

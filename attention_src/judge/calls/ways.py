@@ -137,10 +137,11 @@ MORE = "with more keys than queries"
 CORNERS = ("the last query sees the last key", "the first query sees the first key")
 
 
-def window(seen: np.ndarray) -> Band | None:
-    """The band that is seen, [n_q, n_k], if it is one."""
+def window(seen: np.ndarray, causal: bool = False) -> Band | None:
+    """The band that is seen, [n_q, n_k], if it is one; rather one that ends with its own place."""
     if not seen.any(axis=1).all():
         return None
+    found = []
     for first in (False, True):
         away = np.arange(seen.shape[1]) - np.arange(seen.shape[0])[:, None]
         away -= 0 if first else seen.shape[1] - seen.shape[0]
@@ -150,5 +151,6 @@ def window(seen: np.ndarray) -> Band | None:
         words += f" and {'all' if ahead_is_all else ahead} behind"
         band = Band(words, INF if ahead_is_all else ahead, INF if back_is_all else back, first)
         if np.array_equal(band.seen(*seen.shape), seen):
-            return band
-    return None
+            found.append(band)
+    found.sort(key=lambda band: causal and band.ahead != 0)
+    return found[0] if found else None

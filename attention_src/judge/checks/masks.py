@@ -13,6 +13,7 @@ from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, CORNERS, MORE, Ho
 from attention_src.judge.checks.properties import smallest
 
 # In names of what hides the future.
+LOW = "added to the scores, -1e9 hides"
 MASK = "mask|visible|allowed|keep|hid|pad|valid$|att$"
 FUTURE = r"(?<!non)(?<!non_)(?<!not_)causal|future|subsequent|look_?ahead"
 
@@ -35,7 +36,7 @@ def find_causal_flag(t: Trier) -> None:
                     t.draft.convention[MORE] = CORNERS[t.band.first]
                 t.flag = (how, t.band)
             else:
-                about = f"With {name}=True: " if t.band.name else name
+                about = f"With {name}=True: " if t.band.name else f"{name}"
                 weak = how is hows[0] and not same(t.answer(how, 0)[2], t.answer(t.how, 0)[2], 0)
                 key = "mask far too weak" if weak and not t.band.name else "causal not used"
                 about += "=True" * (key == "mask far too weak")
@@ -109,22 +110,20 @@ def _find_mask(t: Trier, name: str) -> How | None:
 
 
 def _is_meant(t: Trier, how: How) -> bool:
-    """Whether numbers are added to the scores, or are told from 0, if it is right for -inf and 0.
+    """Whether a mask that is right with 0 and -inf is meant to be added to the scores.
 
-    A mask of 1 and 0 that is multiplied by 1e9, or by 1e-9 in error, takes -inf as well.
+    One of 1 and 0 that is multiplied by 1e9, or by 1e-9 in error, takes -inf as well.
     """
     if not how.mask[1].startswith("added") or t.band != ALL:
         return True
     arrays, see, _ = t.answer(how, 0, True)
-    low, more = (
-        replace(how, mask=(how.mask[0], x)) for x in ("added to the scores, -1e9 hides", "1.5 more")
-    )
+    low, more = (replace(how, mask=(how.mask[0], form)) for form in (LOW, "1.5 more"))
     hidden, shown = t.expected(arrays, see), t.expected(arrays)
     trial = t.run(low, arrays, see)
-    if trial and not any(same(trial, right) for right in (hidden, shown)):
-        return False
-    trial, added = t.run(more, arrays, see), t.expected(arrays, see, "s = s + 1.5 * ~visible")
-    return not trial or any(same(trial, right) for right in (hidden, shown, added))
+    if trial and not (same(trial, hidden) or same(trial, shown)):
+        return False  # -1e9 hides a little
+    raised = ~see | see.all(axis=-1, keepdims=True)
+    return not same(t.run(more, arrays, see), t.expected(arrays, raised))  # 1.5 is not everything
 
 
 def _told(t: Trier, name: str, fits: list[How]) -> How:

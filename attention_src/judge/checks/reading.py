@@ -85,7 +85,7 @@ def _scores(t: Trier, how: How) -> Scores | None:
     q, k = arrays["q"], arrays["k"]
     p = weights(q)
     seen = np.asarray((p > 1e-12).any(axis=(0, 1)))
-    band = window(seen)
+    band = window(seen, any("window" in p.name for p in t.callee.parameters))
     if band is None or (p[..., seen] < 1e-12).any():
         return None
     t.band = next((x for x in (ALL, *CAUSAL) if np.array_equal(x.seen(*seen.shape), seen)), band)

@@ -197,7 +197,8 @@ def _mistaken(t: Trier, ran: list[How], bands: list[Band], known: list) -> bool:
 def _never_ran(t: Trier) -> str:
     """Why it never ran, by the attempt that came furthest, or the one with the simplest arrays."""
     errors = [x for x in t.errors if OURS not in x] or t.errors
-    kinds = ("it returned", "TypeError|AttributeError|NameError", r"with \[n", "")
+    errors.sort(key=lambda x: not x.startswith("with [n"))
+    kinds = ("it returned", "TypeError|AttributeError|NameError", "")
     best = next((x for kind in kinds for x in errors if re.search(kind, x)), "")
     said = f"It never ran; for example {best}".replace("'Config' object", "a stand-in for a config")
     said = said if best else "It never ran."
@@ -235,6 +236,8 @@ def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
 def _describe(t: Trier, more: bool, wrong: bool) -> None:
     """How it is called, in words."""
     said = t.draft.convention
+    if t.kind == "multihead" and t.how.sizes["H"] == 1:
+        t.draft.kind, said["heads"] = "attention", "one"
     axes = t.how.layout if t.right is attend else placed(t.how.layout, t.out_axes)
     said |= {"framework": t.how.framework[0], "layout": in_words(axes)}
     said["returns"] = in_words(t.out) + " and more" * more
