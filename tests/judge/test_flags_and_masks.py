@@ -79,6 +79,11 @@ MASKS = [  # the argument, the scores with it, and what is found
     ("mask", "s + mask * -1e-9", "mask far too weak"),
     ("mask", "s + mask * 1e9", "visible scores lost"),
     ("mask", "s + mask * -np.inf", "NaN in a mask"),
+    (
+        "mask",
+        "s + (1 - mask) * -1e-9 + np.triu(np.full(s.shape[-2:], -np.inf), 1)",
+        "mask far too weak",
+    ),
     ("mask", "np.where(mask < 0, -np.inf, s)", None),
     ("visible", "np.where(visible, s, -1e9)", None),
     ("visible", "np.where(visible, s, -1e-9)", "mask zeroes scores"),

@@ -65,11 +65,22 @@ def test_a_matrix_that_nobody_knows():
     assert report.verdict == "not judged" and "W_zork" in report.why, report
 
 
+def test_weights_that_are_hidden():
+    text = CLASS.replace("self.W_q, self.W_k, self.W_v, self.W_o =", "self.all =")
+    text = text.replace(
+        "(made(size=(d_model, d_model)) for _ in range(4))", "made(size=(4, 12, 12))"
+    )
+    text = text.replace("(self.W_q, self.W_k, self.W_v)", "self.all[:3]")
+    report = judge_source(text.replace("self.W_o", "self.all[3]"))
+    assert report.verdict == "not judged" and "paste" in report.why, report
+
+
 HEAD = CLASS.partition("class")[0]
 ONE = {  # arguments, of what queries, keys and values are made, and what is found
     ("x", "x, x, x", "q.shape[-1]"): None,
     ("x, Wq, Wk, Wv", "x @ Wq, x @ Wk, x @ Wv", "q.shape[-1]"): None,
     ("x, context, W_q, W_k, W_v", "x @ W_q, context @ W_k, context @ W_v", "q.shape[-1]"): None,
+    ("q, k, v, w_o", "q, k, v @ w_o", "q.shape[-1]"): None,
     ("x, Wq, Wk, Wv", "x @ Wq, x @ Wk, x @ Wv", "1"): "not scaled",
     ("x, Wq, Wk, Wv", "x @ Wq, x @ Wq, x @ Wv", "q.shape[-1]"): "wrong projection",
     ("x, context, W_q, W_k, W_v", "x @ W_q, context @ W_k, context @ W_k", "4"): "wrong projection",

@@ -119,8 +119,11 @@ class Callee:
     def _find_weights(self, f: Any) -> None:
         """The matrices of NumPy that an object of a class holds, which become unit matrices."""
         kept = vars(f) if self.inside or hasattr(f, "forward") else {}
+        plain = (int, float, str, type(None))
+        self.hides = bool(kept) and not all(isinstance(x, plain) for x in kept.values())
         kept = {name: x for name, x in kept.items() if isinstance(x, np.ndarray)}
         self.holder, self.weights = f, {name: x for name, x in kept.items() if _is_weight(name, x)}
+        self.hides = self.hides and not self.weights  # perhaps weights that nobody finds
         for name, x in {} if self.is_module else kept.items():
             if name in self.weights:
                 setattr(f, name, np.tile(np.eye(len(x)), (1, x.shape[1] // len(x))))

@@ -194,11 +194,12 @@ def of_matrices(t: Trier) -> None:
     names = t.callee.matrices
     if not names or t.layer:
         return None
-    if not {*"qkv"} <= {*"".join(names)} or {*names} - {*"qkvo", "qkv"}:
+    if {*names} - {*"qkvo", "qkv"}:
         t.draft.why = f"Nobody can guess what the matrices {', '.join(names.values())} are for."
         return None
     H, D, arrays = t.how.sizes["H"], t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes)
     w = {r: np.random.default_rng(i).normal(size=(D, D)) / D**0.5 for i, r in enumerate("qkvo")}
+    w |= {r: np.eye(D) for r in "qkv" if r not in "".join(names)}
     values = {name: np.hstack([w[r] for r in part]) for part, name in names.items()}
     t.callee.put({name: t.how.framework[1](x) for name, x in values.items()})
     trial = t.run(t.how, arrays)
@@ -207,7 +208,8 @@ def of_matrices(t: Trier) -> None:
     ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
     ends["projected twice"] = w["o"] @ w["o"]
     ends = ends if "o" in names else {"": np.eye(D)}
-    for made, (key, out), turned in product(product("qkv", repeat=3), ends.items(), (False, True)):
+    ways = sorted(product("qkv", repeat=3), key=lambda made: made != ("q", "k", "v"))
+    for made, (key, out), turned in product(ways, ends.items(), (False, True)):
         pairs = [*zip("qkv", made, strict=True)]
         heads = [cut(joined(arrays[r]) @ (w[m].T if turned else w[m])) for r, m in pairs]
         o: Any = t.expected(dict(zip("qkv", heads, strict=True)))

@@ -114,9 +114,10 @@ def _is_meant(t: Trier, how: How) -> bool:
 
     One of 1 and 0 that is multiplied by 1e9, or by 1e-9 in error, takes -inf as well.
     """
-    if not how.mask[1].startswith("added") or t.band != ALL:
+    if not how.mask[1].startswith("added"):
         return True
     arrays, see, _ = t.answer(how, 0, True)
+    see = see | (np.arange(see.shape[-1]) == 0)  # a causal query sees a key, too
     low, more = (replace(how, mask=(how.mask[0], form)) for form in (LOW, "1.5 more"))
     hidden, shown = t.expected(arrays, see), t.expected(arrays)
     trial = t.run(low, arrays, see)
@@ -180,7 +181,7 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
     if idle := [how for how in ran if ignored(how)]:
         known = t.band != ALL or name != t.callee.masks[0]
         weak = any(not same(t.answer(h, 0, True)[2], t.run(h, t.answer(h, 0)[0]), 0) for h in idle)
-        key = "mask without effect" if known else "mask far too weak" if weak else "mask not used"
+        key = "mask far too weak" if weak else "mask without effect" if known else "mask not used"
         return t.draft.add(key, name)
     if _by_a_mistake(t, ran):
         return None

@@ -149,6 +149,10 @@ def _without_a_cause(t: Trier, how: How) -> None:
     if t.callee.unknown:
         t.draft.why = f"It gives other numbers. {_in_the_code(t)}"
         return
+    if t.callee.hides and not t.callee.is_module:
+        t.draft.why = "Weights that such an object holds cannot be judged yet: "
+        t.draft.why += "paste its function of q, k and v."
+        return
     trial, right = t.case(how)
     off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
     if off < 1e-3:
