@@ -212,7 +212,8 @@ def _never_ran(t: Trier) -> str:
 def _in_the_code(t: Trier) -> str:
     """What to do about arguments that nobody can guess."""
     names = t.callee.unknown
-    return f"Nobody can guess {' and '.join(names)}. Give it a value in the code: `{names[0]}=4`."
+    which = f"argument{'s' * (len(names) > 1)} {' and '.join(names)}"
+    return f"Nobody can guess the {which}. Give a value in the code: `{names[0]}=4`."
 
 
 def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
