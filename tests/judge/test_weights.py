@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_src.judge import judge_source
+from attention_src.judge import judge, judge_source
 
 CLASS = """
 import numpy as np
@@ -63,6 +63,15 @@ def test_a_class_with_one_matrix_for_three():
 def test_a_matrix_that_nobody_knows():
     report = judge_source(CLASS.replace("W_k", "W_zork"))
     assert report.verdict == "not judged" and "W_zork" in report.why, report
+
+
+def test_an_object_keeps_its_weights():
+    space = {}
+    exec(CLASS, space)
+    made = space["MultiHeadAttention"](12, 3)
+    before = made.W_q
+    assert judge(made, "multihead", sizes={"H": 3, "d": 4}).verdict == "right"
+    assert made.W_q is before
 
 
 def test_weights_that_are_hidden():

@@ -14,8 +14,8 @@ from attention_src.exercises.engine.limits import within
 _TEXT = (Path(__file__).parent / "names.txt").read_text(encoding="utf-8")
 ROLES = dict(re.findall(r"(?m)^(\w+) +(.+)$", _TEXT))
 SECONDS = 5.0  # of processor time for one call
-PLAIN = "bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave"  # no arrays
-PLAIN += "|device|dtype|cache|temperature|base|theta|eps"
+FLAGS = "bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave"
+PLAIN = f"{FLAGS}|device|dtype|cache|temperature|base|theta|eps"  # no arrays
 CONFIGS = ("config", "args", "cfg", "conf", "model_args", "params")
 
 
@@ -66,7 +66,7 @@ def constant(name: str, sizes: dict[str, int]) -> Any:
         return known.get(r)
     if re.fullmatch(r"(\w+_)?window(_size|_len(gth)?)?", name):
         return 3
-    if re.search("bias|flag|flash|norm|use_|window|rope|id$|idx|index|pos$|interleave", name):
+    if re.search(FLAGS, name):
         return 0 if "id" in name else False
     return d**0.5 if name == "temperature" else 1e4 if re.search("base|theta", name) else sizes["D"]
 
@@ -94,7 +94,7 @@ class Callee:
             self.inside = parameters(f.__init__)[1:] if f.__init__ is not object.__init__ else ()
             f = self._make(f)
         self.is_module = hasattr(f, "parameters") and hasattr(f, "state_dict")
-        self._find_weights(f)
+        f = self._with_units(f)
         if self.is_module:
             f = copy.deepcopy(f).eval().double()
         self.f = f if callable(f) or not hasattr(f, "forward") else f.forward
@@ -116,19 +116,20 @@ class Callee:
         }
         return within(SECONDS, lambda: made(**values))
 
-    def _find_weights(self, f: Any) -> None:
-        """The matrices of NumPy that an object of a class holds, which become unit matrices."""
-        kept = vars(f) if self.inside or hasattr(f, "forward") else {}
-        plain = (int, float, str, type(None))
-        self.hides = bool(kept) and not all(isinstance(x, plain) for x in kept.values())
-        kept = {name: x for name, x in kept.items() if isinstance(x, np.ndarray)}
-        self.holder, self.weights = f, {name: x for name, x in kept.items() if _is_weight(name, x)}
-        self.hides = self.hides and not self.weights  # perhaps weights that nobody finds
-        for name, x in {} if self.is_module else kept.items():
+    def _with_units(self, f: Any) -> Any:
+        """The object with unit matrices for the weights of NumPy that it holds, if it holds any."""
+        kept = {} if self.is_module or inspect.isroutine(f) else getattr(f, "__dict__", {})
+        arrays = {name: x for name, x in kept.items() if isinstance(x, np.ndarray)}
+        self.weights = {name: x for name, x in arrays.items() if _is_weight(name, x)}
+        plain = all(isinstance(x, int | float | str | None) for x in kept.values())
+        self.hides = not (plain or self.weights)  # perhaps weights that nobody finds
+        self.holder = f = copy.copy(f) if self.weights else f
+        for name, x in arrays.items() if self.weights else ():
             if name in self.weights:
                 setattr(f, name, np.tile(np.eye(len(x)), (1, x.shape[1] // len(x))))
             elif x.ndim == 1 and name.lower().startswith("b"):
                 setattr(f, name, np.zeros(x.shape))
+        return f
 
     @property
     def matrices(self) -> dict[str, str]:

@@ -33,19 +33,19 @@ Lucky = tuple[How, Band] | None  # right, though in a likelier way it ran and wa
 
 def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; `asked` are the options of `judge`."""
+    if draft.kind == "grouped" and (callee := repeater(f)):
+        return repeats(callee, draft, asked)
     found = _attention(f, draft, asked)
     plain = draft.kind == "multihead" and {"q", "k", "v"} <= found.callee.names.keys()
     if plain and not (hasattr(found, "how") or found.layer or found.told_heads()):
         other = Draft(draft.name, "attention")  # many heads may lie in the array, or be one
         if hasattr(_attention(f, other, asked), "how") and (draft.why or not other.keys()):
             vars(draft).update(vars(other))
+    return None
 
 
 def _attention(f: Any, draft: Draft, asked: dict[str, Any]) -> Trier:
     """Judge it, and tell how it was called."""
-    if draft.kind == "grouped" and (callee := repeater(f)):
-        repeats(callee, draft, asked)
-        return Trier(f, Draft("", "attention"), asked)
     t = Trier(f, draft, asked)
     if not t.callee.parameters:
         draft.why = "It takes no arguments: queries, keys and values must be three of them."
@@ -121,9 +121,8 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
-    if not (ran or t.callee.unknown) and any(
-        np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial
-    ):
+    nan = any(np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial)
+    if nan and not (ran or t.callee.unknown):
         return t.draft.add("NaN in a mask")
     if ran or not t.callee.unused(t):
         t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
