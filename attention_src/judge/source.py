@@ -131,6 +131,8 @@ def _pick(space: dict[str, Any], kind: str | None) -> tuple[str, list[str]]:
     named = {x: [n for n in public if re.search(GUESSES[x], n.lower())] for x in kinds or GUESSES}
     takers = [n for n in public if {"q", "k", "v"} <= _roles(space[n])]
     several = [n for n in public if n in takers or any(n in ns for ns in named.values())]
+    if takers:  # and no test, no plot of weights
+        several = [n for n in several if {"v", "x"} & _roles(space[n]) or inspect.isclass(space[n])]
     for group in (several, public):
         tops = [n for n in group if not any(n in uses[m] for m in group if m != n)] or group
         if tops:

@@ -62,6 +62,36 @@ def test_a_refusal_and_a_square_table_alone():
     assert report.verdict == "right" and "as many" in report.convention["causal=True"]
 
 
+BOTH = {  # what a mask and causal=True hide together, and what is found
+    "mask & past": None,
+    "past": "one of two masks",
+    "mask": "causal lost with a mask",
+    "mask | past": "two masks at once",
+}
+
+
+@pytest.mark.parametrize("see", BOTH)
+def test_a_mask_and_the_flag_at_once(see):
+    def f(q, k, v, mask=None, causal=False):
+        past = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
+        both = mask is not None and causal
+        one = True if mask is None else mask
+        return plain(q, k, v, eval(see) if both else past if causal else one)
+
+    keys = [finding.key for finding in judge(f).findings]
+    assert (BOTH[see] in keys) if BOTH[see] else not {*BOTH.values()} & {*keys}, keys
+
+
+def test_without_the_flag_that_is_the_default():
+    def f(q, k, v, causal=True, other=1):
+        past = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
+        return plain(q, k, v, past if causal else True) * (1 if causal else other)
+
+    assert judge(f).verdict == "right"
+    report = judge(f, other=2)
+    assert report.cause == "causal wrong" and "causal=False" in str(report)
+
+
 def plain(q, k, v, see=True):
     s = np.where(see, q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))

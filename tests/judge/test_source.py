@@ -13,7 +13,10 @@ HEAD = "import numpy as np\n" + SOFTMAX
 MASK = "def attention_mask(n):\n    return np.tri(n, dtype=bool)\n"
 WRONG = "    return softmax(q @ k.swapaxes(-1, -2)) @ v\n"
 RIGHT = "    return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])) @ v\n"
+TESTED = "{}def test_attention():\n    attention(*np.ones((3, 2, 2)))\n"
 PICKED = {  # what is defined, and which of it is to be judged
+    "attention": TESTED.format(f"def attention(q, k, v):\n{WRONG}")
+    + "def plot_attention(w):\n    ...\n",
     "my_function": f"def my_function(q, k, v):\n{WRONG}",
     "head_mix": "def head_mix(a, b, c):\n    return softmax(a @ b.swapaxes(-1, -2)) @ c\n",
     "forward": f"{MASK}def forward(q, k, v):\n    attention_mask(3)\n{WRONG}",

@@ -80,8 +80,11 @@ def test_weights_that_are_hidden():
         "(made(size=(d_model, d_model)) for _ in range(4))", "made(size=(4, 12, 12))"
     )
     text = text.replace("(self.W_q, self.W_k, self.W_v)", "self.all[:3]")
-    report = judge_source(text.replace("self.W_o", "self.all[3]"))
-    assert report.verdict == "not judged" and "paste" in report.why, report
+    of_one = CLASS.replace("self.W_q, self.W_k, self.W_v, self.W_o =", "*self.three, self.W_o =")
+    of_one = of_one.replace("(self.W_q, self.W_k, self.W_v)", "self.three")
+    for hidden in (text.replace("self.W_o", "self.all[3]"), of_one):
+        report = judge_source(hidden)
+        assert report.verdict == "not judged" and "paste" in report.why, report
 
 
 HEAD = CLASS.partition("class")[0]

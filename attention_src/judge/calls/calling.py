@@ -121,8 +121,10 @@ class Callee:
         kept = {} if self.is_module or inspect.isroutine(f) else getattr(f, "__dict__", {})
         arrays = {name: x for name, x in kept.items() if isinstance(x, np.ndarray)}
         self.weights = {name: x for name, x in arrays.items() if _is_weight(name, x)}
-        plain = all(isinstance(x, int | float | str | None) for x in kept.values())
-        self.hides = not (plain or self.weights)  # perhaps weights that nobody finds
+        others = [
+            x for x in kept.values() if not isinstance(x, int | float | str | np.ndarray | None)
+        ]
+        self.hides = bool(others or (arrays and not self.weights))  # weights that nobody finds
         self.holder = f = copy.copy(f) if self.weights else f
         for name, x in arrays.items() if self.weights else ():
             if name in self.weights:

@@ -9,7 +9,17 @@ import numpy as np
 from attention_src.judge.calls.arrays import absent, in_words
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, CORNERS, MORE, How, same, see_some
+from attention_src.judge.calls.ways import (
+    ALL,
+    BANDS,
+    CAUSAL,
+    CORNERS,
+    MORE,
+    Band,
+    How,
+    same,
+    see_some,
+)
 from attention_src.judge.checks.properties import smallest
 
 # In names of what hides the future.
@@ -22,7 +32,7 @@ def find_causal_flag(t: Trier) -> None:
     """What causal=True hides; or what is hidden without, where the name says causal."""
     name, by_itself = t.callee.names.get("causal"), t.band
     if by_itself != ALL:
-        return
+        return _without_the_flag(t, name)
     if not name and not t.callee.masks and re.search(FUTURE, t.draft.name.lower()):
         t.draft.add("not causal")
     how = replace(t.how, extra=t.how.extra | {"causal": True})
@@ -47,6 +57,16 @@ def find_causal_flag(t: Trier) -> None:
     t.band = by_itself
 
 
+def _without_the_flag(t: Trier, name: str | None) -> None:
+    """Where causal=True is the default, causal=False sees all."""
+    if any(p.name == name and p.default is True for p in t.callee.parameters):
+        how, band = replace(t.how, extra=t.how.extra | {"causal": False}), t.band
+        t.band = ALL
+        if t.answer(how, 0)[2] and not t.fits(how):
+            t.draft.add("causal wrong", f"{name}=False", case=smallest(t, how))
+        t.band = band
+
+
 def _causal_is_wrong(t: Trier, name: str, hows: list[How]) -> None:
     """With causal=True it fails, or hides neither the future nor what is known to be mistaken."""
     ran = [how for how in hows if t.answer(how, 0)[2]]
@@ -61,7 +81,7 @@ def _causal_is_wrong(t: Trier, name: str, hows: list[How]) -> None:
     for how in ran[:1]:
         nan = np.isnan(t.answer(how, 0)[2].o).any()  # type: ignore[union-attr]
         key = "NaN in a mask" if nan else "causal wrong"
-        t.draft.add(key, name, case=smallest(t, how, CAUSAL[0]))
+        t.draft.add(key, f"{name}=True", case=smallest(t, how, CAUSAL[0]))
     return None
 
 
@@ -77,6 +97,24 @@ def find_masks(t: Trier) -> None:
         t.masked = found[0] if len(found) == len(t.callee.masks) else None
     if len(found) == len(t.callee.masks) == 2:
         _both_at_once(t, *found)
+    if t.masked and t.flag:
+        _with_the_flag(t, t.masked, t.flag[1])
+
+
+def _with_the_flag(t: Trier, how: How, band: Band) -> None:
+    """A mask and causal=True at once hide what either of them hides."""
+    see, by_itself = see_some(how, 7), t.band
+    see, name = see | (np.arange(see.shape[-1]) == 0), t.callee.names["mask"]  # no row is empty
+    arrays = t.draw(how.sizes, 7)
+    trial = t.run(replace(how, extra=how.extra | {"causal": True}), arrays, see)
+    mask_alone, t.band = t.expected(arrays, see), band
+    if trial and same(trial, mask_alone):
+        t.draft.add("causal lost with a mask", name)
+    elif trial and not same(trial, t.expected(arrays, see)):
+        idle = same(trial, t.expected(arrays))
+        names = [name] if idle else [name, f"{t.callee.names['causal']}=True"]
+        t.draft.add("one of two masks" if idle else "two masks at once", *names)
+    t.band = by_itself
 
 
 def _find_mask(t: Trier, name: str) -> How | None:
