@@ -115,6 +115,7 @@ MASKS = [  # the argument, the scores with it, and what is found
         "mask far too weak",
     ),
     ("mask", "np.where(mask < 0, -np.inf, s)", None),
+    ("mask", "np.where(mask[:, None, None, :] == 0, -1e-9, s)", "mask zeroes scores"),
     ("visible", "np.where(visible, s, -1e9)", None),
     ("visible", "np.where(visible, s, -1e-9)", "mask zeroes scores"),
     ("hide", "np.where(hide, 1e9, s)", "mask hides with a large number"),

@@ -216,7 +216,8 @@ def _explain(t: Trier, name: str, ran: list[How], error: str) -> None:
         if not _by_a_mistake(t, ran):
             t.callee.masks, _ = [], t.callee.names.pop("mask")
         return None
-    if idle := [how for how in ran if ignored(how)]:
+    tables = [how for how in ran if how.mask[1] != "lengths"]
+    if idle := [how for how in tables or ran if ignored(how)]:
         known = t.band != ALL or name != t.callee.masks[0]
         weak = any(not same(t.answer(h, 0, True)[2], t.run(h, t.answer(h, 0)[0]), 0) for h in idle)
         key = "mask far too weak" if weak else "mask without effect" if known else "mask not used"
