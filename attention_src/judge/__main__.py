@@ -26,8 +26,10 @@ def main() -> int:
     parser.add_argument("what", help="file.py:function, or file.py")
     parser.add_argument("--kind", choices=KINDS, help="what it is; by default guessed")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--seconds", type=commands.size(3600), default=120)
-    parser.add_argument("--memory", type=commands.size(1024), default=8, help="GiB")
+    parser.add_argument(
+        "--seconds", type=commands.size(3600), default=120, help="by the clock; by default 120"
+    )
+    parser.add_argument("--memory", type=commands.size(1024), default=8, help="GiB; by default 8")
     given = parser.parse_args()
     path, colon, name = given.what.rpartition(":")
     path, name = (path, name) if colon and not name.endswith(".py") else (given.what, "")

@@ -83,9 +83,10 @@ def assert_right(f: Any, kind: str = "attention", sturdy: bool = False, **option
         AssertionError: it is wrong, or could not be judged, or is fragile and should not be
         ValueError: an unknown kind or option
     """
+    __tracebackhide__ = True
     report = judge(f, kind, **options)
     if report.exit_code or (sturdy and report.verdict == "fragile"):
-        raise AssertionError(f"\n{report}")
+        raise AssertionError(f"{report}")
 
 
 def _check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:

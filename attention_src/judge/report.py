@@ -81,7 +81,7 @@ class Report:
     def __str__(self) -> str:
         said = [f"{key}: {value}" for key, value in self.convention.items()]
         said += [self.why] * (self.verdict == "not judged")
-        head = f"{self.name}: {self.verdict}, as {self.kind}"
+        head = f"{self.name}: {self.verdict}" + f", as {self.kind}" * bool(self.kind)
         return "\n".join([head, *(f"  {line}" for line in said), *map(str, self.findings)])
 
 

@@ -151,10 +151,10 @@ def test_what_a_nan_behind_a_mask_does_is_told():
         s = scores(q, k)
         return softmax(s if mask is None else np.where(mask, s, -1e30)) @ clean(v)
 
-    told = judge(f).convention["NaN behind a mask"]
-    assert told.startswith("spreads")
+    told = judge(f).convention["NaN in a hidden value"]
+    assert told.startswith("reaches")
     report = judge(lambda q, k, v, mask=None: f(q, k, v, mask, np.nan_to_num))
-    assert report.convention["NaN behind a mask"] == "stays hidden" and report.exit_code == 0
+    assert report.convention["NaN in a hidden value"] == "stays hidden" and report.exit_code == 0
 
 
 class KeepsItsMask:

@@ -63,7 +63,7 @@ def test_what_a_mask_means_is_said():
 
 WRONG = {
     "not scaled": "return softmax(q @ k.swapaxes(-1, -2)) @ v",
-    "scaled twice": "return softmax(q @ k.swapaxes(-1, -2) / q.shape[-1]) @ v",
+    "divided by d, not √d": "return softmax(q @ k.swapaxes(-1, -2) / q.shape[-1]) @ v",
     "softmax over the queries": "return softmax(k @ q.swapaxes(-1, -2) / 2).swapaxes(-1, -2) @ v",
     "keys and values exchanged": "return softmax(scores(q, v)) @ k",
     "softmax twice": "return softmax(softmax(scores(q, k))) @ v",

@@ -64,7 +64,7 @@ def test_the_plugin(attention_judge):
     exec(GOOD, space)
     attention_judge(space["attention"])
     exec(GOOD.replace("** 0.5", ""), space)
-    with pytest.raises(AssertionError, match="scaled twice"):
+    with pytest.raises(AssertionError, match="divided by d, not √d"):
         attention_judge(space["attention"])
 
 

@@ -27,6 +27,7 @@ def frameworks(code: Callable | None, only: str | None = "") -> Iterator[Convert
     space = getattr(inspect.unwrap(code), "__globals__", {}) if code else {}
     values = list(space.values())
     roots = {str(getattr(x, "__module__", None) or getattr(x, "__name__", "")) for x in values}
+    roots |= {*getattr(getattr(code, "__code__", None), "co_names", ())}  # imported inside it
     used = [name for name in LIBRARIES if any(root.split(".")[0] == name for root in roots)]
     for name in dict.fromkeys([only] if only else [*used, *([] if space else LIBRARIES), "numpy"]):
         if name == "numpy" or name in sys.modules:

@@ -121,13 +121,13 @@ class Layer(Callee):
         """Heads and their width, as the module calls them; without projections, identities."""
         width = {p: sum(int(np.prod(self.natural[m])) for m in ms) for p, ms in self.parts.items()}
         if not self.parts:
-            self.direct, self.tied = True, not self.cross
+            self.direct, self.tied = True, "qkv" * (not self.cross)
             width = dict.fromkeys("qkv", self.sizes["D"])
             with self.torch.no_grad():
                 for p in self.f.parameters():
                     eye = self.torch.eye(p.shape[-1]).repeat(p.shape[0], 1)[: p.shape[0]]
                     p.copy_(eye if p.ndim > 1 else 0 * p)
-        lengths = ({}, {"q": self.sizes["k"]})[self.tied :]
+        lengths = ({}, {"q": self.sizes["k"]})[bool(self.tied) :]
         self.others = [sizes | n for sizes in self._head_sizes(width) for n in lengths]
         self.sizes |= self.others[0]
 

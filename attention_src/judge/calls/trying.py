@@ -20,11 +20,12 @@ from attention_src.judge.calls.arrays import (
     placed,
     said,
 )
-from attention_src.judge.calls.calling import Callee, parameters, role
-from attention_src.judge.calls.layers import ORDERS, Layer
+from attention_src.judge.calls.calling import CONFIGS, Callee, parameters, role
+from attention_src.judge.calls.layers import ORDERS, OTHERS, Layer
 from attention_src.judge.calls.oracle import Mistake, attend, mistakes, softmax, written
 from attention_src.judge.calls.ways import (
     ALL,
+    BIASES,
     FORMATS,
     LAYOUTS,
     MASKS,
@@ -45,6 +46,7 @@ class Trier:
 
     how: How
     masked: How | None = None  # a way to call it with a mask
+    forms: Sequence[How] = ()  # with each meaning of its last mask in which it is right
     flag: tuple[How, Band] | None = None  # a way to call it causal, and what that hides
     band: Band = ALL  # what a query sees without a mask
     out = ""  # the layout of the answer, once it is known
@@ -56,7 +58,7 @@ class Trier:
         self.axes, self.out_axes = QKV, "BHqe"
         if self.kind == "softmax":
             self.right, self.axes, self.out_axes = softmax, {"x": "BHqk"}, "BHqk"
-        made = hasattr(f, "parameters") or hasattr(f, "forward")
+        made = hasattr(f, "parameters")
         names = parameters(f.forward) if hasattr(f, "forward") else []
         direct = {"q", "k", "v"} <= {role(p.name) for p in names} and self.kind != "multihead"
         self.layer = made and self.kind != "softmax" and not direct
@@ -80,8 +82,12 @@ class Trier:
     def _name_arrays(self) -> None:
         """Which arguments are q, k and v, or x for all three; and small tiles."""
         callee, names = self.callee, self.callee.names
-        if self.kind == "multihead" and not self.layer and "x" in names and "q" not in names:
-            names["q"], callee.tied = names["x"], True
+        unnamed = [p.name for p in callee.parameters if role(p.name) in ("", "x")]
+        one = self.right is attend and not self.layer and "x" in names and "q" not in names
+        if one and (other := [name for name in unnamed if name in OTHERS]):
+            names["q"], names["k"], callee.tied = names["x"], other[0], "kv"
+        elif one and (self.kind == "multihead" or len(unnamed) == 1):
+            names["q"], callee.tied = names["x"], "qkv"
         elif not self.layer:
             callee.arrays("".join(self.axes))
         if self.kind == "tiled":
@@ -113,6 +119,10 @@ class Trier:
         others = [{}, {"e": 4}, square, {"e": 4} | square, {"e": 4, "q": 4, "k": 4}]
         if self.callee.tied or self.right is softmax:
             others = [{"e": 4} | square] if self.callee.tied else [{}]
+            others += [{"e": 4}] * (self.callee.tied == "kv")
+        if self.callee.tied and self.kind == "multihead" and not (self.layer or self.told_heads()):
+            D = self.sizes["D"]
+            others += [sizes | {"H": 1, "G": 1, "d": D, "e": D} for sizes in others]
         others = getattr(self.callee, "others", others)
         only = "torch" if self.callee.is_module else self.asked["framework"]
         for framework in frameworks(self.callee.code, only):
@@ -120,6 +130,19 @@ class Trier:
                 base = How(framework, layout, self.sizes | other | absent(layout), extra=extra)
                 yield base
                 yield from self.mask_ways(base) if masked else ()
+
+    def told_heads(self) -> bool:
+        """Whether it is told how many heads there are."""
+        told = [*self.callee.parameters, *self.callee.inside]
+        return any(role(p.name) == "H" or p.name in CONFIGS for p in told)
+
+    @property
+    def means_it(self) -> bool:
+        """Whether its name, or those of its arguments, say that it is an attention."""
+        named = {"q", "k", "v"} <= {role(p.name) for p in self.callee.parameters}
+        words = "att|head|dot_?prod|sdpa|tile|flash|group|soft"
+        words_fit = re.search(words, self.draft.name.lower())
+        return self.right is not attend or self.layer or named or bool(words_fit)
 
     def mask_ways(self, base: How) -> Iterator[How]:
         """Every kind of mask that may go with a way of calling."""
@@ -135,14 +158,14 @@ class Trier:
         """Random arrays, by role, in our axes."""
         rng = np.random.default_rng(seed)
         arrays = {r: rng.normal(size=[sizes[a] for a in axes]) for r, axes in self.axes.items()}
-        return dict.fromkeys(arrays, arrays["q"]) if self.callee.tied else arrays
+        return arrays | {r: arrays[self.callee.tied[0]] for r in self.callee.tied}
 
     def given(self, how: How, arrays: dict[str, Array], see: Any = True) -> dict[str, Any]:
         """What is passed, by role."""
         axes = {r: (self.axes[r], placed(how.layout, self.axes[r])) for r in arrays}
         given = {r: encode(x, *axes[r]) for r, x in arrays.items()}
         if how.mask[0]:
-            made = FORMATS[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
+            made = BIASES[how.mask[1]](np.broadcast_to(see, [how.sizes[a] for a in "BHqk"]))
             given["mask"] = encode(made, "BHqk"[: made.ndim], how.mask[0])
         return {r: how.framework[1](x) for r, x in given.items()}
 
@@ -178,7 +201,8 @@ class Trier:
             if found := decode(x, self.out_axes, how.sizes, how.layout, self.out):
                 others = outputs[:i] + outputs[i + 1 :]
                 return Trial(found[0].astype(float), found[1], others, [])
-        shapes = " and ".join(str(list(x.shape)) for x in outputs) or "nothing"
+        shapes = " and ".join(str(list(x.shape)) for x in outputs[:3]) or "nothing"
+        shapes = f"a list of {len(y)}, {shapes} …" if len(outputs) > 3 else shapes
         given = ", ".join(f"{r} {list(x.shape)}" for r, x in passed.items())
         raise ValueError(f"it returned {shapes} for {given}")
 

@@ -24,7 +24,19 @@ OTHER_SIZES = {"grouped": {"H": 6}, "tiled": {"q": 6, "k": 9}, "multihead": {"D"
 QKV = {"q": "BHqd", "k": "BGkd", "v": "BGke"}  # axes, in our order
 ARRAYS = {"q": "queries", "k": "keys", "v": "values"}
 LAYOUTS = {
-    "attention": ["BHnd", "BnHd", "Bnd", "nd", "Hnd", "nHd", "nBHd", "nBd", "Bn(Hd)", "n(Hd)"],
+    "attention": [
+        "BHnd",
+        "BnHd",
+        "Bnd",
+        "nd",
+        "Hnd",
+        "nHd",
+        "nBHd",
+        "nBd",
+        "Bn(Hd)",
+        "n(Hd)",
+        "dn",
+    ],
     "multihead": ["Bn(Hd)", "nB(Hd)", "n(Hd)"],
     "grouped": ["BHnd", "BnHd", "Hnd", "nHd", "nBHd"],
     "softmax": ["BHqk", "Bqk", "qk", "Hqk"],
@@ -38,6 +50,7 @@ FORMATS: dict[str, Callable[[Array], Array]] = {  # of a mask, from "may see?" t
     "added to the scores, -1e9 hides": lambda see: np.where(see, 0.0, -1e9),
     "lengths": lambda see: see.sum(axis=-1),
 }
+BIASES = FORMATS | {"1.5 more": lambda see: np.where(see, 0.0, 1.5)}
 MASKS = ["qk", "Bqk", "B1qk", "BHqk", "11qk", "1qk", "Hqk"]  # axes of masks, likeliest first
 MASKS += ["B11k", "B1k", "Bk", "k", "qkB", "qk1", "B", "Bq"]
 
@@ -120,12 +133,15 @@ MISTAKEN = [
     )
 ]
 BANDS = [ALL, *CAUSAL, *MISTAKEN]
+MORE = "with more keys than queries"
+CORNERS = ("the last query sees the last key", "the first query sees the first key")
 
 
-def window(seen: np.ndarray) -> Band | None:
-    """The band that is seen, [n_q, n_k], if it is one."""
+def window(seen: np.ndarray, causal: bool = False) -> Band | None:
+    """The band that is seen, [n_q, n_k], if it is one; rather one that ends with its own place."""
     if not seen.any(axis=1).all():
         return None
+    found = []
     for first in (False, True):
         away = np.arange(seen.shape[1]) - np.arange(seen.shape[0])[:, None]
         away -= 0 if first else seen.shape[1] - seen.shape[0]
@@ -135,5 +151,6 @@ def window(seen: np.ndarray) -> Band | None:
         words += f" and {'all' if ahead_is_all else ahead} behind"
         band = Band(words, INF if ahead_is_all else ahead, INF if back_is_all else back, first)
         if np.array_equal(band.seen(*seen.shape), seen):
-            return band
-    return None
+            found.append(band)
+    found.sort(key=lambda band: causal and band.ahead != 0)
+    return found[0] if found else None

@@ -15,8 +15,13 @@ from attention_src.judge.calls.arrays import decode
 from attention_src.judge.calls.calling import role
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, ARRAYS, How, same, see_some
-from attention_src.judge.checks.precise import gradients, masked_gradients, precision
+from attention_src.judge.calls.ways import ALL, ARRAYS, CAUSAL, How, same, see_some
+from attention_src.judge.checks.precise import (
+    gradients,
+    masked_gradients,
+    masked_precision,
+    precision,
+)
 from attention_src.judge.checks.tiles import memory, tile_mistake
 
 VIEWS: dict[str, Callable] = {  # the same numbers, in another order in memory
@@ -116,8 +121,8 @@ def hidden_nan(t: Trier) -> None:
         arrays["k"][:, :, -1] = arrays["v"][:, :, -1] = np.nan
         if trial := t.run(t.masked, arrays, see):
             hidden = np.isfinite(trial.o).all()
-            said = "stays hidden" if hidden else "spreads (0·NaN)"
-            t.draft.convention["NaN behind a mask"] = said
+            said = "stays hidden" if hidden else "reaches the answer"
+            t.draft.convention["NaN in a hidden value"] = said
 
 
 def large_scores(t: Trier) -> None:
@@ -127,7 +132,7 @@ def large_scores(t: Trier) -> None:
         signs = 1 - 2 * (np.arange(how.sizes["q"]) % 2)
         first = next(iter(arrays))
         large = 3000 * signs[:, None] * arrays[first]
-        arrays |= dict.fromkeys(arrays if t.callee.tied else [first], large)
+        arrays |= dict.fromkeys(arrays if "q" in t.callee.tied else [first], large)
         trial, right = t.run(how, arrays, see), t.expected(arrays, see)
         if trial is None and "OverflowError" in t.last:
             return t.draft.add("no maximum subtracted")
@@ -184,35 +189,57 @@ def layer(t: Trier) -> None:
     t.callee.check(t)
 
 
-def of_arguments(t: Trier) -> None:
-    """Matrices that are arguments, W_q to W_o: each is multiplied by what it is for."""
-    matrices = [p.name for p in t.callee.parameters if role(p.name) == "eye"]
-    names = {name.lower().removeprefix("w").strip("_")[0]: name for name in matrices}
-    if len(names) != 4 or not t.callee.tied or "(Hd)" not in t.how.layout:
-        return
-    H, D, x = t.how.sizes["H"], t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes)["q"]
+def of_matrices(t: Trier) -> None:
+    """Matrices W_q to W_o of its arguments or attributes: each is multiplied by what it is for."""
+    names = t.callee.matrices
+    if not names or t.layer:
+        return None
+    if {*names} - {*"qkvo", "qkv"}:
+        t.draft.why = f"Nobody can guess what the matrices {', '.join(names.values())} are for."
+        return None
+    H, D, arrays = t.how.sizes["H"], t.how.sizes["H"] * t.how.sizes["d"], t.draw(t.how.sizes)
     w = {r: np.random.default_rng(i).normal(size=(D, D)) / D**0.5 for i, r in enumerate("qkvo")}
-    given = t.callee.given
-    t.callee.given = given | {names[r]: t.how.framework[1](w[r]) for r in w}
-    trial = t.run(t.how, dict.fromkeys("qkv", x))
-    t.callee.given = given
+    w |= {r: np.eye(D) for r in "qkv" if r not in "".join(names)}
+    values = {name: np.hstack([w[r] for r in part]) for part, name in names.items()}
+    t.callee.put({name: t.how.framework[1](x) for name, x in values.items()})
+    trial = t.run(t.how, arrays)
     joined = lambda o: o.swapaxes(1, 2).reshape(len(o), o.shape[2], D)  # noqa: E731
     cut = lambda y: y.reshape(*y.shape[:2], H, -1).swapaxes(1, 2)  # noqa: E731
     ends = {"": w["o"], "W_O not used": np.eye(D), "W_O transposed": w["o"].T}
     ends["projected twice"] = w["o"] @ w["o"]
-    for made, (key, out), turned in product(product("qkv", repeat=3), ends.items(), (False, True)):
-        heads = [cut(joined(x) @ (w[r].T if turned else w[r])) for r in made]
+    ends = ends if "o" in names else {"": np.eye(D)}
+    ways = sorted(product("qkv", repeat=3), key=lambda made: made != ("q", "k", "v"))
+    for made, (key, out), turned in product(ways, ends.items(), (False, True)):
+        pairs = [*zip("qkv", made, strict=True)]
+        heads = [cut(joined(arrays[r]) @ (w[m].T if turned else w[m])) for r, m in pairs]
         o: Any = t.expected(dict(zip("qkv", heads, strict=True)))
         if not same(trial, cut(joined(o) @ (out.T if turned else out))):
             continue
-        wrong = next((pair for pair in zip("qkv", made, strict=True) if len({*pair}) > 1), None)
+        wrong = next((pair for pair in pairs if len({*pair}) > 1), None)
         if key:
             t.draft.add(key, names["o"])
-        elif wrong:
+        elif wrong and "qkv" not in names:
             t.draft.add("wrong projection", names[wrong[1]], ARRAYS[wrong[0]], names[wrong[0]])
-        return
+        elif len({*made}) < 3:
+            t.draft.add("parts of one projection", names["qkv"])
+        return None
+    return t.draft.add("matrices", ", ".join(names.values())) if trial else None
+
+
+def not_tried(t: Trier) -> None:
+    """Arguments that keep their defaults, or got a number, because nobody knows them."""
+    windows = t.band not in (ALL, *CAUSAL)
+    known = [*(x for r, x in t.callee.names.items() if r), *t.callee.masks, *t.callee.given]
+    left = [p.name for p in t.callee.parameters if p.name not in known and not role(p.name)]
+    left = [
+        x
+        for x in left
+        if not re.fullmatch(f"device|dtype|{ASKED}", x) and not (windows and "window" in x)
+    ]
+    if left:
+        t.draft.add("not tried", " and ".join(left))
 
 
 CHECKS = [the_same_twice, corner, other_axis, weights, asked_for_weights, nothing_to_see]
 CHECKS += [hidden_nan, large_scores, side_effects, strides, lengths, memory]
-CHECKS += [precision, gradients, masked_gradients, layer, of_arguments]
+CHECKS += [masked_precision, precision, gradients, masked_gradients, layer, of_matrices, not_tried]

@@ -11,7 +11,7 @@ import numpy as np
 from attention_src.judge.calls.arrays import first, said
 from attention_src.judge.calls.oracle import attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import How, see_some
+from attention_src.judge.calls.ways import How, same, see_some
 
 PLAIN: dict[str, Callable] = {
     "numpy": attend,
@@ -27,6 +27,10 @@ def precision(t: Trier) -> None:
     name, to, back = t.how.framework
     if t.right is not attend or name not in ("torch", "numpy"):
         return
+    near, right = t.case(t.how)
+    off = np.abs(near.o - right).max() if near and right is not None else 0
+    if off > 1e-9 and t.own == t.base:
+        return t.draft.add("not to the last digit", off)
     arrays, plain = t.draw(t.how.sizes | {"q": 33, "k": 33}), PLAIN[name]
     for dtype, eps in DTYPES[: 2 if name == "numpy" else 3]:
         cast = _caster(name, dtype)
@@ -41,6 +45,19 @@ def precision(t: Trier) -> None:
         rounding = (4 if t.own else 1) * eps * np.abs(truth).max()
         if not off <= 2 * usual + rounding:
             t.draft.add("coarse in this dtype", dtype, off, usual + rounding)
+    return None
+
+
+def masked_precision(t: Trier) -> None:
+    """With a mask, in float32: what hides some scores leaves the others as they are."""
+    if t.right is not attend or t.how.framework[0] not in PLAIN:
+        return None
+    cast = _caster(t.how.framework[0], "float32")
+    for how in t.forms if len(t.callee.masks) == 1 else ():
+        trial, right = t.case(how, see_some(how, 8), 8, cast=cast)
+        if trial and right is not None and not same(trial, right, 1e-2):
+            return t.draft.add("visible scores lost", t.callee.names["mask"])
+    return None
 
 
 def _caster(name: str, dtype: str) -> Callable:

@@ -3,13 +3,14 @@
 import random
 import sys
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attention_src.judge.calls.oracle import attend, softmax, written
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, MISTAKEN, How, same
+from attention_src.judge.calls.ways import ALL, MISTAKEN, Band, How, same
 
 UNUSED = {"q": "queries not used", "k": "keys not used", "v": "values not used"}
 MADE = (
@@ -98,7 +99,7 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
     every = slice(None)
     for r in "qkv":
         if not moved((every,), r).any():
-            return t.draft.add(UNUSED[r])
+            return t.draft.add(UNUSED[r], case=smallest(t, how))
     if B > 1 and (moved((0,))[1].any() or moved((1,))[0].any()):
         return t.draft.add("texts mix")
     used = [moved((every, g), "kv").any(axis=(0, 2)) for g in range(G)]
@@ -108,7 +109,7 @@ def _mixing(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
             return t.draft.add("other key heads", found, [h * G // H for h in range(H)])
         return t.draft.add("heads mix")
     if not t.layer and moved((every, every, 1), "q")[:, :, 0].any():
-        return t.draft.add("queries mix")
+        return t.draft.add("queries mix", case=smallest(t, how))
 
 
 def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
@@ -120,20 +121,30 @@ def _not_an_average(t: Trier, how: How, arrays: dict, o: np.ndarray) -> None:
             t.draft.add("not exponentiated, negative weights")
 
 
-def smallest(t: Trier) -> str:
-    """The smallest case of whole numbers in which it is wrong."""
+def smallest(t: Trier, how: How | None = None, wanted: Band | None = None) -> str:
+    """The smallest case of whole numbers in which it is wrong; a mask hides the last key."""
+    how = how or t.how
     if t.right is softmax or t.layer or t.callee.tied:
         return ""
-    wanted = t.band if t.band not in MISTAKEN else ALL
+    known, t.out = t.out, getattr(t.answer(how, 0, bool(how.mask[0]))[2], "layout", "")
+    wanted = wanted or (t.band if t.band not in MISTAKEN else ALL)
+    said = ""
     cases = [(1, 2, 1, 1), (2, 2, 1, 1), (1, 2, 1, 2), (2, 2, 1, 2), (1, 3, 2, 2), (3, 3, 3, 4)]
-    for n_q, n_k, H, d in cases:
-        H = H if "H" in t.how.layout else 1
-        sizes = t.how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
-        arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, 3).items()}
-        trial = t.run(replace(t.how, sizes=sizes), arrays)
-        right = written(attend, *t.base)(*arrays.values(), wanted.seen(n_q, n_k))
+    for (n_q, n_k, H, d), seed in product(cases, (3, 4, 5)):
+        H = H if "H" in how.layout else 1
+        sizes = how.sizes | {"B": 1, "H": H, "G": H, "q": n_q, "k": n_k, "d": d, "e": 1}
+        arrays = {r: np.round(2 * x) for r, x in t.draw(sizes, seed).items()}
+        see = np.arange(n_k) < n_k - 1 if how.mask[0] else True
+        small = replace(how, sizes=sizes)
+        trial = t.run(small, arrays, see)
+        right = written(attend, *t.base)(*arrays.values(), see & wanted.seen(n_q, n_k))
         if trial and not same(trial, right, 1e-2):
             shown = arrays | {"right": right, "yours": trial.o}
             shown = {r: np.round(x[0] if H > 1 else x[0, 0], 4) + 0 for r, x in shown.items()}
-            return "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
-    return ""
+            if how.mask[0]:
+                mask = how.framework[2](t.given(small, arrays, see)["mask"])
+                shown = {"mask": mask, **shown}
+            said = "\n".join(f"{r:5} = {x.tolist()}" for r, x in shown.items())
+            break
+    t.out = known
+    return said

@@ -54,8 +54,15 @@ def _as_read(t: Trier, how: How, found: Scores) -> bool:
     if not t.fits(how) or (off and not normed and t.callee.unknown):
         return False
     if off and not normed:
-        t.draft.add("scale", found.scale, usual)
+        d = round(found.scale**-2, 6)
+        written = f" Is a number written in? It is right only for d = {d:.0f}." * (
+            d % 1 == 0 and d > 1
+        )
+        t.draft.add("scale", found.scale, usual, written)
     t.draft.convention["scale"] = f"{found.scale:.4g}" if off else "1/√d"
+    sizes = [t.callee.value_of(p) for p in t.callee.parameters if "window" in p.name]
+    if t.band.back in sizes:
+        t.draft.add("window and one more", t.band.back + 1, t.band.back)
     if found.words:
         t.draft.convention["variant"] = "; ".join(found.words)
         t.draft.add("not plain attention", "; ".join(found.words))
@@ -78,7 +85,7 @@ def _scores(t: Trier, how: How) -> Scores | None:
     q, k = arrays["q"], arrays["k"]
     p = weights(q)
     seen = np.asarray((p > 1e-12).any(axis=(0, 1)))
-    band = window(seen)
+    band = window(seen, any("window" in p.name for p in t.callee.parameters))
     if band is None or (p[..., seen] < 1e-12).any():
         return None
     t.band = next((x for x in (ALL, *CAUSAL) if np.array_equal(x.seen(*seen.shape), seen)), band)

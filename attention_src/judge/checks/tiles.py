@@ -13,6 +13,7 @@ from attention_src.judge.calls.oracle import tile_mistakes
 from attention_src.judge.calls.trying import Trier
 from attention_src.judge.calls.ways import ALL, CAUSAL, How, same
 
+LETTERS = "(m is the maximum so far, l the sum of exponentials, acc that of weighted values.)"
 OTHERS = (1, 16, 32, 64)  # sizes of tiles that it may have of its own
 
 
@@ -28,7 +29,7 @@ def tile_mistake(t: Trier, ran: list[How]) -> bool:
         except Exception:
             continue
         if trial and same(trial.o, np.reshape(made, trial.o.shape)):
-            t.draft.cause(name, says, "flash")
+            t.draft.cause(name, f"{says} {LETTERS}", "flash")
             return True
     return False
 

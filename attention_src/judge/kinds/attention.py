@@ -7,6 +7,7 @@ time, and its scores are read off (`reading`).
 
 import functools
 import re
+import sys
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -18,7 +19,7 @@ from attention_src.judge.calls.arrays import in_words, placed
 from attention_src.judge.calls.layers import OURS
 from attention_src.judge.calls.oracle import Mistake, attend
 from attention_src.judge.calls.trying import Trier
-from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, MISTAKEN, Band, How
+from attention_src.judge.calls.ways import ALL, BANDS, CAUSAL, CORNERS, MISTAKEN, MORE, Band, How
 from attention_src.judge.checks import beyond, masks, properties, tiles
 from attention_src.judge.checks.reading import read
 from attention_src.judge.kinds.makers import repeater, repeats
@@ -34,14 +35,37 @@ def attention(f: Any, draft: Draft, asked: dict[str, Any]) -> None:
     """Judge it; `asked` are the options of `judge`."""
     if draft.kind == "grouped" and (callee := repeater(f)):
         return repeats(callee, draft, asked)
+    found = _attention(f, draft, asked)
+    plain = draft.kind == "multihead" and {"q", "k", "v"} <= found.callee.names.keys()
+    if plain and not (hasattr(found, "how") or found.layer or found.told_heads()):
+        other = Draft(draft.name, "attention")  # many heads may lie in the array, or be one
+        if hasattr(_attention(f, other, asked), "how") and (draft.why or not other.keys()):
+            vars(draft).update(vars(other))
+    return None
+
+
+def _attention(f: Any, draft: Draft, asked: dict[str, Any]) -> Trier:
+    """Judge it, and tell how it was called."""
     t = Trier(f, draft, asked)
+    if not t.callee.parameters:
+        draft.why = "It takes no arguments: queries, keys and values must be three of them."
+        return t
     ran, lucky = _right_way(t)
     if not (ran or hasattr(t, "how")) and draft.kind == "softmax":
         of_lists = Trier(_of_lists(f), draft, asked)
         ran, lucky = _right_way(of_lists)
         t = of_lists if ran or hasattr(of_lists, "how") else t
+    alike = all(h.sizes["q"] == h.sizes["k"] == h.sizes["d"] for h in ran)
+    if alike and not hasattr(t, "how") and draft.kind == "attention" and "v" in t.callee.names:
+        one = _of_one_query(f, t.callee.names["q"])
+        of_rows = Trier(one, draft, asked | {"layout": asked["layout"] or "nd"})
+        _, lucky = _right_way(of_rows)
+        if hasattr(of_rows, "how"):
+            draft.convention["takes"] = "one query at a time"
+            t = of_rows
     if not hasattr(t, "how"):
         _explain(t, ran, lucky)
+    return t
 
 
 def _of_lists(f: Any) -> Any:
@@ -53,6 +77,17 @@ def _of_lists(f: Any) -> Any:
         return np.apply_along_axis(lambda row: np.array(f(row.tolist()), float), -1, x)
 
     return of_rows
+
+
+def _of_one_query(f: Any, name: str) -> Any:
+    """An attention of matrices, made of one that takes a single query as a vector."""
+
+    @functools.wraps(f)
+    def of_matrices(**given: Any) -> Any:
+        o = [f(**given | {name: q}) for q in given[name]]
+        return np.stack(o) if isinstance(o[0], np.ndarray) else sys.modules["torch"].stack(o)
+
+    return of_matrices
 
 
 def _right_way(t: Trier) -> tuple[list[How], Lucky]:
@@ -69,7 +104,9 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
             fine = next((t.band for t.band in (ALL, *CAUSAL) if t.fits(how)), None)
             # Alike with other lengths, or with more axes, it ran and was wrong.
             alike = [replace(how, sizes=h.sizes | {"H": how.sizes["H"]}) == h for h in ran]
-            luck = any(alike) or (bool(ran) and how.layout in MATRICES)
+            luck = any(alike) or (
+                how.layout in MATRICES and any(h.layout != how.layout for h in ran)
+            )
             if fine is not None and not luck:
                 _taken(t, how)
                 return ran, None
@@ -84,6 +121,9 @@ def _right_way(t: Trier) -> tuple[list[How], Lucky]:
 
 def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     """It is right in no way: what is the cause?"""
+    nan = any(np.isnan(trial.o).all() for _, _, trial, _ in t.kept.values() if trial)
+    if nan and not (ran or t.callee.unknown):
+        return t.draft.add("NaN in a mask")
     if ran or not t.callee.unused(t):
         t.draft.why = properties.not_the_same_twice(t, ran[0]) if ran else _never_ran(t)
     if t.draft.why or t.draft.keys() or (lucky and _lucky(t, ran, *lucky)):
@@ -91,7 +131,8 @@ def _explain(t: Trier, ran: list[How], lucky: Lucky) -> None:
     bands = [ALL, *CAUSAL]
     if _mistaken(t, ran, MISTAKEN, [None]) or _mistaken(t, ran[:FEW], bands, t.mistakes):
         return
-    if not lucky and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
+    windowed = any("window" in p.name for p in t.callee.parameters)
+    if (windowed or not lucky) and any(read(t, how) and _taken(t, how) for how in ran[:FEW]):
         return
     if _mistaken(t, ran[FEW:], bands, t.mistakes):
         return
@@ -105,12 +146,19 @@ def _without_a_cause(t: Trier, how: How) -> None:
     """No mistake that is known explains it: say what it breaks, and by how much it is off."""
     t.band = ALL
     if t.callee.unknown:
-        names = " and ".join(t.callee.unknown)
-        t.draft.why = f"It gives other numbers; nobody can guess its arguments {names}: pass them."
-    elif not (t.callee.unused(t) or properties.explain(t, how)):
-        trial, right = t.case(how)
-        off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
-        t.draft.add("cause unknown", case=f"it is off by up to {off:.2g}")
+        t.draft.why = f"It gives other numbers. {_in_the_code(t)}"
+        return
+    if t.callee.hides and not t.callee.is_module:
+        t.draft.why = "Weights that such an object holds cannot be judged yet: "
+        t.draft.why += "paste its function of q, k and v."
+        return
+    trial, right = t.case(how)
+    off = np.abs(trial.o - right).max()  # type: ignore[union-attr]
+    if off < 1e-3:
+        return t.draft.add("few digits", off)
+    if not t.callee.unused(t) and not (t.means_it and properties.explain(t, how)):
+        case = properties.smallest(t, how) or f"it is off by up to {off:.2g}"
+        t.draft.add("cause unknown", case=case)
 
 
 def _lucky(t: Trier, ran: list[How], how: How, band: Band) -> bool:
@@ -150,16 +198,21 @@ def _mistaken(t: Trier, ran: list[How], bands: list[Band], known: list) -> bool:
 
 
 def _never_ran(t: Trier) -> str:
-    """Why it never ran."""
-    if not t.callee.parameters:
-        return "It takes no arguments."
+    """Why it never ran, by the attempt that came furthest, or the one with the simplest arrays."""
     errors = [x for x in t.errors if OURS not in x] or t.errors
-    own = [x for x in errors if re.search("TypeError|AttributeError|NameError|returned nothing", x)]
-    said = f"It never ran; for example {(own + errors)[0]}" if errors else "It never ran."
-    if t.callee.unknown:
-        names = " and ".join(t.callee.unknown)
-        said += f". Nobody can guess {names}: pass values, as judge(f, {t.callee.unknown[0]}=…)."
-    return said
+    errors.sort(key=lambda x: not x.startswith("with [n"))
+    kinds = ("it returned", "TypeError|AttributeError|NameError", "")
+    best = next((x for kind in kinds for x in errors if re.search(kind, x)), "")
+    said = f"It never ran; for example {best}".replace("'Config' object", "a stand-in for a config")
+    said = said if best else "It never ran."
+    return f"{said}. {_in_the_code(t)}" if t.callee.unknown else said
+
+
+def _in_the_code(t: Trier) -> str:
+    """What to do about arguments that nobody can guess."""
+    names = t.callee.unknown
+    which = f"argument{'s' * (len(names) > 1)} {' and '.join(names)}"
+    return f"Nobody can guess the {which}. Give a value in the code: `{names[0]}=4`."
 
 
 def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
@@ -187,6 +240,8 @@ def _taken(t: Trier, how: How, made: Mistake | None = None) -> bool:
 def _describe(t: Trier, more: bool, wrong: bool) -> None:
     """How it is called, in words."""
     said = t.draft.convention
+    if t.kind == "multihead" and t.how.sizes["H"] == 1:
+        t.draft.kind, said["heads"] = "attention", "one"
     axes = t.how.layout if t.right is attend else placed(t.how.layout, t.out_axes)
     said |= {"framework": t.how.framework[0], "layout": in_words(axes)}
     said["returns"] = in_words(t.out) + " and more" * more
@@ -194,6 +249,6 @@ def _describe(t: Trier, more: bool, wrong: bool) -> None:
         said["lengths"] = "as many queries as keys"
     if t.band != ALL and t.band not in MISTAKEN:
         said["by itself"] = t.band.name
-        said["diagonal"] = "first" if t.band.first else "last"
+        said[MORE] = CORNERS[t.band.first]
     if t.right is attend and not wrong:
         said.setdefault("scale", "1/√d" if t.own == t.base == () else "as given")
