@@ -26,7 +26,6 @@ Beside them:
     shapes          the ValueErrors: which axis does not fit, or what is sparse, nested or too
                     narrow, and how to repair it
     tensors         the same for dtypes and devices, and which of them kernels take
-    packing         sequences of different lengths in one row, as a padded batch and back
     costs           bytes and operations of attention and of caches; costs.algorithms: of every
                     algorithm here; costs.bill: of one workload, before and after a change;
                     costs.roofline: the chips' limits on them

@@ -19,7 +19,6 @@ import torch
 from attention_src.attention.layer import attention
 from attention_src.attention.reference import attention as reference
 from attention_src.flash.layer import flash_attention
-from attention_src.flash.layer_packed import packed_attention
 from attention_src.kvcache.cache import KVCache, PagedKVCache, QuantizedKVCache, WindowedKVCache
 from attention_src.kvcache.kernel import decode_contiguous, decode_int8, decode_paged
 from attention_src.kvcache.layer import decode_attention
@@ -63,11 +62,6 @@ def flash_backward(sizes: Sizes, impl: str) -> None:
     sizes = sizes if impl == "tiled" else (*sizes[:4], sizes[4] + 14)  # kernels take 16 at least
     q, k, v = (x.requires_grad_() for x in qkv(sizes))
     flash_attention(q, k, v, impl=impl).sum().backward()
-
-
-def packed(sizes: Sizes) -> None:
-    q, k, v = row((1, *sizes[1:]))[:3]
-    packed_attention(q, k, v, torch.tensor([0, 0, q.shape[2]]), causal=True)
 
 
 def decode(sizes: Sizes, kind: Callable) -> None:
@@ -130,7 +124,6 @@ RUNS: dict[str, Callable[[Sizes], object]] = {
     "sdpa": lambda sizes: attention(*qkv(sizes), causal=True),
     "tiled": lambda sizes: flash(sizes, "tiled"),
     "tiled, backward": lambda sizes: flash_backward(sizes, "tiled"),
-    "packed": packed,
     "linear": lambda sizes: linear_attention(*row(sizes)[:3]),
     "delta": lambda sizes: gated_delta_rule(*row(sizes), row(sizes)[3]),
     "scan": lambda sizes: scan(sizes, selective_scan),

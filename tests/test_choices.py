@@ -18,7 +18,7 @@ from attention_src.costs.roofline import CHIPS, Cost
 from attention_src.costs.workload import Setup
 from attention_src.explorables.roll import rolled
 from attention_src.flash import layer as flash
-from attention_src.flash import layer_packed, traffic
+from attention_src.flash import traffic
 from attention_src.judge.alone import judge_alone
 from attention_src.judge.judging import assert_right, judge
 from attention_src.judge.source import judge_source
@@ -167,9 +167,6 @@ CHOICES = {
     ),
     "ssm.time_invariant.ssm": lambda **c: time_invariant.ssm(
         np.ones((4, 3)), 0.1 * np.ones(3), -np.ones((3, 2)), np.ones((3, 2)), np.ones((3, 2)), **c
-    ),
-    "flash.layer_packed.packed_attention": lambda **c: layer_packed.packed_attention(
-        *(x[:1] for x in (Q, K, V)), torch.tensor([0, 4]), **c
     ),
 }
 INSIDE = {

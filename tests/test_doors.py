@@ -11,7 +11,6 @@ from attention_src.attention import layer as attention
 from attention_src.attention.bias import Alibi
 from attention_src.attention.masks import to_additive
 from attention_src.flash.layer import flash_attention
-from attention_src.flash.layer_packed import packed_attention
 from attention_src.kvcache.cache import KVCache, PagedKVCache, QuantizedKVCache, WindowedKVCache
 from attention_src.kvcache.layer import decode_attention, merge_partials
 from attention_src.linear import layer as linear
@@ -61,7 +60,6 @@ CALLS = {
         QKV | {name: CHANGES[name] for name in ("bias", "mask")},
     ),
     "flash": (flash_attention, QKV | KEYS),
-    "packed": (packed_attention, QKV | dict(cu_seqlens=torch.tensor([0, 1, 4]))),
     "alibi": (alibi, dict(slopes=torch.ones(2))),
     "to_additive": (lambda mask: to_additive(mask, torch.float32), dict(mask=CHANGES["mask"])),
     "linear": (linear.linear_attention, QKV | dict(decay=torch.ones(2))),

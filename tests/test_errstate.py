@@ -72,7 +72,6 @@ CALLS = {
     "rms_norm": lambda: multihead.rms_norm(W[0], np.ones(2)),
     "ring": lambda: ring.ring_attention(Q, K, V, n_ranks=1, causal=True),
     "slopes": lambda: alibi_slopes(3),
-    "rollout": lambda: maps.attention_rollout(W[:, None]),
     "contributions": lambda: maps.contributions(W[0], W[0, 0]),
     "gelu": lambda: gelu(np.array([-40.0, 1e-320])),
 }

@@ -9,7 +9,6 @@ import torch
 from attention_src.attention import layer as attention
 from attention_src.attention import reference
 from attention_src.flash import layer as flash
-from attention_src.flash import layer_packed as packed
 from attention_src.flash import reference as flash_reference
 from attention_src.linear import layer as linear
 from attention_src.linear import reference as linear_reference
@@ -34,7 +33,6 @@ MLA = multihead.MultiHeadLatentAttention(8, 2, d_latent=4)
 TOKENS = torch.ones(1, 4, 8)
 SQUARE = np.eye(8)
 POSITIONS = np.arange(4)
-CU = torch.tensor([0, 1, 4])
 
 
 def numpy_of(tensors):
@@ -53,7 +51,6 @@ CALLS = [
     (flash_reference.flash_attention, (N, N, N)),
     (flash.flash_attention, (X, X, X)),
     (flash.flash_attention_with_lse, (X, X, X)),
-    (packed.packed_attention, (X, X, X, CU)),
     (multihead_reference.multihead_attention, (np.ones((4, 8)), *[SQUARE] * 4)),
     (multihead_reference.multihead_attention_by_head, (np.ones((4, 8)), *[SQUARE] * 4)),
     (

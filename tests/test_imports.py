@@ -143,7 +143,7 @@ def without_torch():
         for path in FILES
         if role(path) in ("reference", None)
         and (not torch_rooms & set(path.parents) or path.parent.name == "in_numpy")
-        and path.stem not in ("packing", "tensors")
+        and path.stem != "tensors"
     )
 
 

@@ -90,7 +90,6 @@ CALLS = {
     "zero": [lambda: kvcache.dequantize_asymmetric(X, X, M)],
     "packed": [lambda: kvcache.unpack_int4(CODES, 8)],
     "block_table": [lambda: kvcache.read_paged(Q, masked([[0]]), [2])],
-    "weights": [lambda: maps.attention_rollout(masked(Q))],
 }
 
 

@@ -78,7 +78,6 @@ CALLS = {
     "decode": (kvcache.decode, (ARRAY[:, :, :1], ARRAY, ARRAY), 3),
     "dequantize": (kvcache.dequantize_asymmetric, (np.ones((2, 3), np.uint8), 1.0, 0.5), 3),
     "unpack_int4": (kvcache.unpack_int4, (np.ones((2, 2), np.uint8), 4), 2),
-    "rollout": (maps.attention_rollout, (np.ones((2, 2, 3, 3)),), 1),
     "contributions": (maps.contributions, (np.ones((3, 3)), np.ones(3)), 2),
     "to_additive": (masks.to_additive, (np.ones((2, 2), bool), np.float32), 2),
 }

@@ -5,7 +5,6 @@ Texts are tokenised as for MiniLM: token 0 is [CLS], token n - 1 is [SEP], words
 
 import reprlib
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,53 +54,6 @@ def column_score(p: Any, column: int) -> Float[np.ndarray, "..."]:
     if column >= p.shape[-1]:
         raise ValueError(f"column={column}: p has {p.shape[-1]} keys")
     return np.asarray(p[..., 1:-1, column].mean(axis=-1))
-
-
-@own_errstate()
-def repeat_score(p: Any, tokens: Sequence[str]) -> Float[np.ndarray, "..."]:
-    """How much a word that occurs more than once attends to its other occurrences.
-
-        score = mean of p[i, j] over all pairs of words i != j with the same token
-
-    Args:
-        p: [..., n, n]  weights
-        tokens: the n tokens
-    Returns: [...]  one number per map, from 0 to 1
-    Raises:
-        ValueError: the number of tokens is not n, or no word occurs twice
-    """
-    p = _square_maps(p)
-    n = p.shape[-1]
-    if len(tokens) != n:
-        raise ValueError(f"tokens has {len(tokens)} entries, but p has {n} keys")
-    words = range(1, n - 1)
-    pairs = np.array([(i, j) for i in words for j in words if i != j and tokens[i] == tokens[j]])
-    if pairs.size == 0:
-        raise ValueError("tokens: no word occurs twice, so there is nothing to score")
-    return np.asarray(p[..., pairs[:, 0], pairs[:, 1]].mean(axis=-1))
-
-
-@own_errstate()
-def attention_rollout(weights: Any) -> Float[np.ndarray, "n n"]:
-    """Trace attention back through all layers to the input; the residual path counts as half.
-
-        R = A_L ... A_2 A_1,   A_l = (mean over heads of p_l + I) / 2
-
-    Args:
-        weights: [L, H, n, n]  each row sums to 1
-    Returns: [n, n]  R[i, j] = the share of output token i that comes from input token j
-    Raises:
-        ValueError: weights are not [L, H, n, n]
-    Cost: 2 L n^3 FLOP.
-    Source: Abnar & Zuidema 2020, arXiv:2005.00928, section 3 (their A-tilde is our R).
-    """
-    p = _real(weights, "weights")
-    if p.ndim != 4 or p.shape[-1] != p.shape[-2]:
-        raise ValueError(f"weights has shape {p.shape}: it must be [L, H, n, n]")
-    rollout = identity = np.eye(p.shape[-1])
-    for layer in p.mean(axis=1):  # the first layer is applied first, so it is the rightmost factor
-        rollout = (layer + identity) / 2 @ rollout
-    return rollout
 
 
 @own_errstate()

@@ -43,8 +43,7 @@ def explorable(name: str, **given: Any) -> None:
 
     Args:
         name: one of NAMES, such as "softmax"
-        given: what its maker takes. Where a maker has words of its own, others can be given
-            instead: question, the line above, and tries, lines below.
+        given: what its maker takes, such as state="two"
     Raises:
         ValueError: there is no explorable of that name, or `given` does not fit it
     """

@@ -1,9 +1,8 @@
 """The explorable "cache_fills": a text grows by a token, and what has to be computed then."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, check_words
+from attention_src.explorables.drawing import Explorable, Line
 
 PRESS = ("button", "Next token", "Enter")
 SAYS = "“was” adds one row to K and one to V"
@@ -58,40 +57,29 @@ WORDS: dict[str, Any] = {
 FAR = 999  # tokens of a longer text, for which the sentence says the same
 
 
-def make(
-    question: Line = QUESTION, tries: Sequence[Line] = TRIES, words: Mapping[str, Any] = WORDS
-) -> Explorable:
+def make() -> Explorable:
     """A text of five tokens in two layers: what is new, what changes, what is computed again.
 
-    Args:
-        question: the line above the picture
-        tries: lines below it
-        words: in the picture, on the controls and of the sentence, as WORDS has them
     Returns: what the page is made from
-    Raises:
-        ValueError: words lacks some
     """
-    check_words(words, WORDS)
     n = START["n"]
     kept, without = rows_computed(n)
-    said = words["grows"].format(word=TOKENS[n - 1], new=3, all=3 * n)
+    said = WORDS["grows"].format(word=TOKENS[n - 1], new=3, all=3 * n)
     return Explorable(
-        start(words),
+        start(),
         f"K and V of two layers after {n} tokens: one row of each is new, the others are as they "
         f"were. So far layer 2 has computed {kept} rows of q, k and v with a cache, and "
         f"{without} without.",
         f"{said} An interactive figure: add a token, and see what is new and what is computed. It "
         "needs JavaScript; here is its first state.",
-        question,
-        tuple(tries),
+        QUESTION,
+        TRIES,
     )
 
 
-def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+def start() -> dict[str, Any]:
     """The data that the script starts from.
 
-    Args:
-        words: as for `make`
     Returns: tokens, their vectors x [5, 3], the weights [3, 3] of two layers, the first state, the
         words
     """
@@ -101,7 +89,7 @@ def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
         "weights": WEIGHTS,
         "start": START,
         "far": FAR,
-        "words": dict(words),
+        "words": WORDS,
     }
 
 

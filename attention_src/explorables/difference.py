@@ -31,16 +31,12 @@ TRIES: dict[str, tuple[Line, ...]] = {
 }
 
 
-def make(
-    state: str = "one", question: Line | None = None, tries: Sequence[Line] | None = None
-) -> Explorable:
+def make(state: str = "one") -> Explorable:
     """One head, or two, that should say how much warmer Lisbon is than Oslo.
 
     Args:
         state: "one" head to drag, "two", or "signs": two heads that look at Lisbon, whose factors
             have equal or opposite signs, and whose weights can move to Oslo
-        question: the line above the picture
-        tries: what to try, a line each
     Returns: what the page is made from
     Raises:
         ValueError: there is no such state
@@ -63,8 +59,8 @@ def make(
         alt + left,
         "An interactive figure: move what the heads look at, and see how much of the error is "
         "left. It needs JavaScript; here is its first state.",
-        QUESTIONS[state] if question is None else question,
-        TRIES[state] if tries is None else tuple(tries),
+        QUESTIONS[state],
+        TRIES[state],
         "" if state == "one" else state,
     )
 

@@ -1,10 +1,8 @@
 """What an explorable consists of, and its still."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 STILLS = Path(__file__).parent / "stills"
 # Words; or several, one for each view that a script can show: it sets data-view to 0, 1, …
@@ -57,16 +55,3 @@ def still(name: str, state: str = "") -> tuple[str, tuple[int, int]]:
     picture = file_of(name, state).read_text(encoding="utf-8")
     width, height = re.findall(r' (?:width|height)="(\d+)"', picture)[:2]
     return picture, (int(width), int(height))
-
-
-def check_words(words: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse words with which an explorable could not say everything.
-
-    Args:
-        words: those given to its maker
-        wanted: its own, WORDS
-    Raises:
-        ValueError: words lacks some of wanted
-    """
-    if missing := sorted(set(wanted) - set(words)):
-        raise ValueError(f"words lacks {', '.join(missing)}; it should have what WORDS has")

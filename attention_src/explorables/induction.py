@@ -3,13 +3,12 @@
 The script holds the whole model, weights included, and reads what the reader types.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_src.explorables.drawing import Explorable, Line, check_words
+from attention_src.explorables.drawing import Explorable, Line
 from attention_src.models.planted.heads import MAX_TOKENS, POSITION, PREVIOUS, TOKEN, VOCABULARY
 from attention_src.models.planted.model import PlantedModel
 from attention_src.softmax.reference import softmax
@@ -70,42 +69,31 @@ WORDS: dict[str, Any] = {
 }
 
 
-def make(
-    question: Line = QUESTION, tries: Sequence[Line] = TRIES, words: Mapping[str, Any] = WORDS
-) -> Explorable:
+def make() -> Explorable:
     """The planted model on a text of at most ten letters, with heads that can be silenced.
 
-    Args:
-        question: the line above the picture
-        tries: lines below it
-        words: in the picture, on the controls and of the sentence, as WORDS has them
     Returns: what the page is made from
-    Raises:
-        ValueError: words lacks some
     """
-    check_words(words, WORDS)
     trace = MODEL.run("^" + START["text"])
     at, letter = START["at"], START["text"][-1]
     weight = trace.weights[MODEL.find("induction")][at].max()
     guess, share = trace.guesses[at], softmax(trace.logits)[at].max()
     return Explorable(
-        start(words),
+        start(),
         f"The text ^{START['text']}, and below each letter the one before it. The last "
         f"“{letter}” finds “{letter}” below “{guess}”, with {100 * weight:.0f} % of the weight, "
         f"and the guess is “{guess}”, {100 * share:.1f} %.",
         f"PlantedModel guesses “{guess}” after “{START['text']}”, {100 * share:.1f} %. An "
         "interactive figure: type a text and silence heads. It needs JavaScript; here is its "
         "first state.",
-        question,
-        tuple(tries),
+        QUESTION,
+        TRIES,
     )
 
 
-def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+def start() -> dict[str, Any]:
     """The data that the script starts from.
 
-    Args:
-        words: as for `make`
     Returns: the model (its letters, where the parts of the stream begin, eight heads with their
         matrices as runs), the first state, the words
     """
@@ -123,7 +111,7 @@ def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
         "unembedding": runs(MODEL.unembedding),
         "most": LETTERS,
         "start": START,
-        "words": dict(words),
+        "words": WORDS,
     }
 
 

@@ -1,7 +1,5 @@
 """The explorable "masking": a model calls the tosses of a coin, until cells are hidden."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from attention_src.explorables.drawing import Explorable, Line
@@ -29,15 +27,11 @@ TRIES: dict[str, tuple[Line, ...]] = {
 }
 
 
-def make(
-    state: str = "start", question: Line | None = None, tries: Sequence[Line] | None = None
-) -> Explorable:
+def make(state: str = "start") -> Explorable:
     """Eight tosses of a coin, and a model that calls each of them from what it may look at.
 
     Args:
         state: "start", where nothing is hidden, or "after": the future is, by a 0 after the softmax
-        question: the line above the picture
-        tries: what to try, a line each
     Returns: what the page is made from
     Raises:
         ValueError: there is no such state
@@ -57,8 +51,8 @@ def make(
         alt,
         "An interactive figure: hide what a model looks at, and see how many tosses of a coin it "
         "still calls. It needs JavaScript; here is its first state.",
-        QUESTIONS[state] if question is None else question,
-        TRIES[state] if tries is None else tuple(tries),
+        QUESTIONS[state],
+        TRIES[state],
         "after" if hidden else "",
     )
 

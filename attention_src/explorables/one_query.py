@@ -4,11 +4,9 @@ The market is that of the chapter *The equation*; its code prints the same numbe
 constants. A key says how sweet and how wooden a thing is, a value is its price.
 """
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from attention_src.explorables.drawing import Explorable, Line, check_words
+from attention_src.explorables.drawing import Explorable, Line
 from attention_src.softmax.reference import softmax
 
 PRESS = ("button", "all three guests", "Enter")
@@ -49,43 +47,28 @@ WORDS = {
 }
 
 
-def make(
-    question: Line = QUESTION,
-    tries: Sequence[Line] = TRIES,
-    words: Mapping[str, str] = WORDS,
-) -> Explorable:
+def make() -> Explorable:
     """The first guest, who wants something sweet, among four things with their prices.
 
-    Args:
-        question: the line above; a pair for one guest and for all
-        tries: lines below, each as question
-        words: the sentence that is computed: "apart" where the most weight and most of what the
-            dearest thing adds are of two things, "same" where they are of one, "all" for all
-            guests, with the names in braces that WORDS has
     Returns: what the page is made from
-    Raises:
-        ValueError: words lacks a sentence
     """
-    check_words(words, WORDS)
     q = GUESTS[0]
     weights = softmax(KEYS @ q / np.sqrt(len(AXES)))
     numbers = ", ".join(f"{name} {p:.3f}" for name, p in zip(THINGS, weights, strict=True))
     return Explorable(
-        start(words),
+        start(),
         f"The query ({q[0]}, {q[1]}) among four keys: scores, weights ({numbers}), and weight × "
         f"price as heights, stacked to {weights @ PRICES[:, 0]:.2f}.",
-        f"{said(q, words)} An interactive figure: drag the query and see every step change. It "
+        f"{said(q)} An interactive figure: drag the query and see every step change. It "
         "needs JavaScript; here is its first state.",
-        question,
-        tuple(tries),
+        QUESTION,
+        TRIES,
     )
 
 
-def start(words: Mapping[str, str] = WORDS) -> dict:
+def start() -> dict:
     """What the script starts from: the market, and the words.
 
-    Args:
-        words: as for `make`
     Returns: data for one_query.js
     """
     return {
@@ -94,22 +77,21 @@ def start(words: Mapping[str, str] = WORDS) -> dict:
         "keys": KEYS.tolist(),
         "prices": PRICES[:, 0].tolist(),
         "guests": GUESTS.tolist(),
-        "words": dict(words),
+        "words": WORDS,
     }
 
 
-def said(q: np.ndarray, words: Mapping[str, str] = WORDS) -> str:
+def said(q: np.ndarray) -> str:
     """What is said about one guest.
 
     Args:
         q: the query [2]
-        words: as for `make`
     Returns: a sentence or two; one_query.js says the same
     """
     weights = softmax(KEYS @ q / np.sqrt(len(AXES)))
     parts = weights * PRICES[:, 0]
     first, dear = int(weights.round(9).argmax()), int(PRICES.argmax())  # equal is equal
-    return words["same" if first == dear else "apart"].format(
+    return WORDS["same" if first == dear else "apart"].format(
         first=THINGS[first],
         dear=THINGS[dear],
         weight=f"{100 * weights[first]:.1f}",

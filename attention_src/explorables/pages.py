@@ -1,10 +1,9 @@
 """The explorable "pages": texts that grow in one memory, in reserved rooms or on pages."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attention_src.explorables.drawing import Explorable, Line, check_words
+from attention_src.explorables.drawing import Explorable, Line
 from attention_src.explorables.pages_memory import KINDS, SIZES, SLOTS, TEXTS, counts, run
 
 PRESS = ("button", "End A", "Enter")
@@ -76,24 +75,15 @@ WORDS: dict[str, Any] = {
 }
 
 
-def make(
-    question: Line = QUESTION, tries: Sequence[Line] = TRIES, words: Mapping[str, Any] = WORDS
-) -> Explorable:
+def make() -> Explorable:
     """Three texts, and a fourth that begins like one of them, in a memory of 48 slots.
 
-    Args:
-        question: the line above the picture
-        tries: lines below it
-        words: in the picture, on the controls and of the sentence, as WORDS has them
     Returns: what the page is made from
-    Raises:
-        ValueError: words lacks some
     """
-    check_words(words, WORDS)
     page = START["size"]
     now = run(START["events"], page, "pages")
     kinds = counts(now)
-    said = words["pages"].format(
+    said = WORDS["pages"].format(
         tokens=kinds["token"],
         used=sum(map(len, now.table.values())),
         size=page,
@@ -102,22 +92,20 @@ def make(
     )
     rooms = counts(run(START["events"], page, "reserve"))
     return Explorable(
-        start(words),
+        start(),
         f"Tokens of three texts in a memory of {SLOTS} slots, and the block table of one. On pages "
         f"of {page} slots {kinds['tail']} slots are wasted; with each text's limit "
         f"reserved, {rooms['reserved'] + rooms['hole']}.",
         f"{said} An interactive figure: let texts grow, end and begin, choose the page size, and "
         "see what is wasted. It needs JavaScript; here is its first state.",
-        question,
-        tuple(tries),
+        QUESTION,
+        TRIES,
     )
 
 
-def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
+def start() -> dict[str, Any]:
     """The data that the script starts from.
 
-    Args:
-        words: as for `make`
     Returns: the memory's slots, the texts, the page sizes, the kinds of slots, the first state, the
         words
     """
@@ -128,5 +116,5 @@ def start(words: Mapping[str, Any] = WORDS) -> dict[str, Any]:
         "sizes": SIZES,
         "kinds": KINDS,
         "start": START,
-        "words": dict(words),
+        "words": WORDS,
     }

@@ -31,12 +31,9 @@ NOTE = (
 )
 
 
-def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
+def make() -> Explorable:
     """The recorded sentence under the first head.
 
-    Args:
-        question: the line above the picture; by default, what is found in the recorded sentence
-        tries: what to try, a line each
     Returns: what the page is made from
     """
     tokens, weights = recorded()
@@ -48,8 +45,8 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         f"{said(tokens, weights[0], query, name_of(HEADS[0]))} An interactive figure: pick a word "
         "and a head, and let the model read your own sentence. It needs JavaScript; here is its "
         "first state.",
-        question or finding(tokens, weights[0], query, name_of(HEADS[0])),
-        (*tries, NOTE),
+        finding(tokens, weights[0], query, name_of(HEADS[0])),
+        (*TRIES, NOTE),
     )
 
 

@@ -55,12 +55,9 @@ NOTE = (
 )
 
 
-def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
+def make() -> Explorable:
     """The recorded sentence, with one head enlarged.
 
-    Args:
-        question: the line above the picture; by default, one that each sentence answers
-        tries: what to try, a line each
     Returns: what the page is made from
     """
     tokens, weights, added, _ = recorded()
@@ -70,8 +67,8 @@ def make(question: Line = "", tries: Sequence[Line] = TRIES) -> Explorable:
         f"{name_of(HEAD)} enlarged, beside the size of what it adds, where a diagonal appears.",
         f"{said(tokens, weights, added, HEAD)} An interactive figure: enlarge any head, and let "
         "the model read your own sentence. It needs JavaScript; here is its first state.",
-        question or QUESTION,
-        (*tries, NOTE),
+        QUESTION,
+        (*TRIES, NOTE),
     )
 
 

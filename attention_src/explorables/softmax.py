@@ -41,15 +41,11 @@ def shares(
     return weights, float(np.abs(weights - before).max()), float(2 ** entropy_bits(weights))
 
 
-def make(
-    state: str = "shares", question: Line | None = None, tries: Sequence[Line] | None = None
-) -> Explorable:
+def make(state: str = "shares") -> Explorable:
     """Four keys, their scores and their softmax weights.
 
     Args:
         state: "shares", where scores are dragged, or "temperature", which divides them
-        question: the line above the picture
-        tries: what to try, a line each
     Returns: what the page is made from
     Raises:
         ValueError: there is no such state
@@ -68,7 +64,7 @@ def make(
         {**START, "state": state},
         f"Four keys with their scores on a line and their shares of one unit as bars: {numbers}.",
         does + "It needs JavaScript; here is its first state.",
-        STATES[state] if question is None else question,
-        TRIES[state] if tries is None else tuple(tries),
+        STATES[state],
+        TRIES[state],
         "" if state == "shares" else state,
     )

@@ -4,9 +4,7 @@ A reshape reads the numbers in the order in which they lie in memory, row after 
 token into pieces, but only a transpose brings the pieces of one head together.
 """
 
-from collections.abc import Mapping, Sequence
-
-from attention_src.explorables.drawing import Explorable, Line, check_words
+from attention_src.explorables.drawing import Explorable, Line
 
 PRESS = ("button", "merge", "Enter")
 SAYS = "x is back in both ways"
@@ -15,7 +13,7 @@ COLUMNS = 8  # d_model
 HEADS = (1, 2, 4, 8)  # each divides the columns
 START = {"heads": 2, "step": 2, "lit": 0}  # all sizes differ: 2 heads, 5 tokens, 4 columns each
 
-QUESTION = "Why must a transpose follow the reshape into heads?"
+QUESTION = "Where does each row go?"
 TRIES: tuple[Line, ...] = (
     "Point at each head, or tap it. In which heads do “river” and “bank” meet?",
     "Press merge. Would comparing with x have told you which way is wrong?",
@@ -36,39 +34,25 @@ WORDS = {
 }
 
 
-def make(
-    question: Line = QUESTION,
-    tries: Sequence[Line] = TRIES,
-    words: Mapping[str, str] = WORDS,
-) -> Explorable:
+def make() -> Explorable:
     """Five tokens of eight numbers, two heads.
 
-    Args:
-        question: the line above
-        tries: lines below
-        words: the titles of the two ways and the sentence of each step, with the names in braces
-            that WORDS has
     Returns: what the page is made from
-    Raises:
-        ValueError: words lacks a sentence
     """
-    check_words(words, WORDS)
     return Explorable(
-        start(words),
+        start(),
         "A table of 5 tokens and 8 columns cut into 2 heads. Rightly, head 0 has columns 0 to 3 of "
         "every token; by a reshape alone, “the”, “river” and half of “bank”.",
         "An interactive figure: choose the number of heads and follow the numbers through both "
         "ways. It needs JavaScript; here is its first state.",
-        question,
-        tuple(tries),
+        QUESTION,
+        TRIES,
     )
 
 
-def start(words: Mapping[str, str] = WORDS) -> dict:
+def start() -> dict:
     """What the script starts from.
 
-    Args:
-        words: as for `make`
     Returns: data for split_merge.js
     """
     return {
@@ -76,5 +60,5 @@ def start(words: Mapping[str, str] = WORDS) -> dict:
         "columns": COLUMNS,
         "counts": HEADS,
         "start": START,
-        "words": dict(words),
+        "words": WORDS,
     }

@@ -1,6 +1,5 @@
 """The explorable "two_dials": whom three tokens look at, as query and key read different parts."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +38,11 @@ def weights(q: float, k: float) -> np.ndarray:
     return np.asarray(softmax(FACTOR * query @ key.T))
 
 
-def make(
-    state: str = "two", question: Line | None = None, tries: Sequence[Line] | None = None
-) -> Explorable:
+def make(state: str = "two") -> Explorable:
     """Three tokens, and the matrices that make their queries and keys.
 
     Args:
         state: "two" matrices, each with a dial of its own, or "one" for both
-        question: the line above the picture
-        tries: what to try, a line each
     Returns: what the page is made from
     Raises:
         ValueError: there is no such state
@@ -63,7 +58,7 @@ def make(
         f"a triangle, with arrows to whom they look at. {said}.",
         f"{said}. An interactive figure: turn the dials, and see whom "
         "each token looks at. It needs JavaScript; here is its first state.",
-        QUESTIONS[state] if question is None else question,
-        TRIES[state] if tries is None else tuple(tries),
+        QUESTIONS[state],
+        TRIES[state],
         "" if state == "two" else state,
     )

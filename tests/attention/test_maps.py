@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from attention_src.attention.maps import (
-    attention_rollout,
     column_score,
     contributions,
     offset_score,
-    repeat_score,
 )
 
 
@@ -29,8 +27,7 @@ def test_offset_score_counts_words_only():
 
 def test_scores_keep_the_leading_axes():
     p = random_weights(2, 3, 7, 7)
-    tokens = ["[CLS]", "a", "b", "a", "c", "b", "[SEP]"]
-    for score in (offset_score(p, -1), column_score(p, 0), repeat_score(p, tokens)):
+    for score in (offset_score(p, -1), column_score(p, 0)):
         assert score.shape == (2, 3)
     expected = p[1, 2, [2, 3, 4, 5], [1, 2, 3, 4]].mean()
     np.testing.assert_allclose(offset_score(p, -1)[1, 2], expected)
@@ -40,30 +37,6 @@ def test_column_score_leaves_special_queries_out():
     p = np.zeros((5, 5))
     p[1:4, 0] = 1
     assert column_score(p, 0) == 1 and column_score(p, -1) == 0
-
-
-def test_repeat_score_takes_pairs_of_different_places():
-    tokens = ["[CLS]", "a", "b", "a", "[SEP]"]
-    p = np.zeros((5, 5))
-    p[1, 3], p[3, 1] = 0.5, 0.1
-    assert repeat_score(p, tokens) == pytest.approx(0.3)
-    assert repeat_score(np.eye(5), tokens) == 0
-
-
-def test_rollout_is_stochastic_and_multiplies_in_order():
-    p = random_weights(3, 2, 5, 5)
-    rollout = attention_rollout(p)
-    np.testing.assert_allclose(rollout.sum(-1), 1)
-    first, second, third = (p.mean(1) + np.eye(5)) / 2
-    np.testing.assert_allclose(rollout, third @ second @ first)
-
-
-def test_rollout_of_uniform_attention():
-    layers, n = 6, 8
-    own = 2.0**-layers + (1 - 2.0**-layers) / n
-    rollout = attention_rollout(np.full((layers, 3, n, n), 1 / n))
-    np.testing.assert_allclose(np.diag(rollout), own)
-    np.testing.assert_allclose(rollout[0, 1], (1 - 2.0**-layers) / n)
 
 
 def test_contributions():
@@ -83,9 +56,6 @@ def test_contributions():
         (lambda: column_score(np.eye(4), 1.5), "column is 1.5; it should be a whole number"),
         (lambda: column_score(np.eye(4), True), "column is True; it should be a whole number"),
         (lambda: offset_score(np.eye(4), 0.5), "offset is 0.5; it should be a whole number"),
-        (lambda: repeat_score(np.eye(4), ["a", "b"]), "tokens has 2 entries, but p has 4"),
-        (lambda: repeat_score(np.eye(4), list("abcd")), "no word occurs twice"),
-        (lambda: attention_rollout(np.eye(4)), r"it must be \[L, H, n, n\]"),
         (lambda: contributions(np.eye(3), np.ones(2)), r"value_norms has shape \(2,\)"),
     ],
 )

@@ -129,7 +129,7 @@ UNKNOWN = f"name is 'maks'; it should be one of {', '.join(NAMES)}"
 BAD = [
     ("maks", {}, UNKNOWN),
     ("linear", {"tokens": ["a"]}, r"explorable\('linear'\) takes nothing else; .* given tokens"),
-    ("sentence", {"tokens": ["a"]}, r"takes question and tries; it was given tokens"),
+    ("masking", {"tokens": ["a"]}, r"takes state; it was given tokens"),
 ]
 
 

@@ -1,13 +1,11 @@
 """Methods of asking which heads and places matter, to be graded on a model whose truth is known.
 
-    of places   value_norms (for `contributions`), direct_logits, input_influence
-    of heads    ablation (by zero, by mean), patching
-    grade       is what is true among the brightest?
-
-`attention_rollout` and `contributions` are in `attention_src.attention.maps`.
+of places   value_norms, for `contributions` of attention_src.attention.maps
+of heads    ablation (by zero, by mean), patching
+grade       is what is true among the brightest?
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from attention_src.errstate import own_errstate
 from attention_src.models.heads import Head
 from attention_src.models.planted.checks import N_HEADS, N_LAYERS
 from attention_src.models.planted.model import PlantedModel, Trace
-from attention_src.models.planted.texts import LETTERS
 from attention_src.shapes import as_array, check_impl
 
 HEADS: list[Head] = [(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
@@ -36,49 +33,6 @@ def value_norms(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n"]
     """
     norms = [np.linalg.norm(trace.values[at] @ model.head(*at).w_o, axis=-1) for at in HEADS]
     return np.stack(norms).reshape(trace.values.shape[:3])
-
-
-@own_errstate()
-def direct_logits(model: PlantedModel, trace: Trace) -> Float[np.ndarray, "L H n vocab"]:
-    """What each head adds to the logits itself, not through later heads.
-
-        direct = o W_O W_U
-
-    Args:
-        model: the model
-        trace: a run of it
-    Returns: [2, 4, n, 27]  their sum, and the embedding's share, are the logits
-    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
-    """
-    return trace.outputs @ model.unembedding
-
-
-@own_errstate()
-def input_influence(
-    model: PlantedModel, tokens: Iterable[str], *, letters: Sequence[str] = LETTERS
-) -> Float[np.ndarray, "n n"]:
-    """How far the logits move when one letter is replaced: an experiment, not a map.
-
-        influence[i, j] = mean over letters x of max |logits_i(text with x at j) - logits_i(text)|
-
-    Args:
-        model: the model
-        tokens: a text
-        letters: what to put in each place; its own letter is left out
-    Returns: [n, n]  [i, j]: place j's influence on the guess after i; START's column is 0
-    Raises:
-        ValueError: a text that the model cannot read
-    Cost: 25 runs for each letter of the text: about a second.
-    """
-    tokens = list(tokens)
-    logits = model.run(tokens).logits
-    influence = np.zeros((len(tokens), len(tokens)))
-    for j in range(1, len(tokens)):
-        others = [x for x in letters if x != tokens[j]]
-        for x in others:
-            changed = model.run([*tokens[:j], x, *tokens[j + 1 :]]).logits
-            influence[:, j] += np.abs(changed - logits).max(axis=-1) / len(others)
-    return influence
 
 
 @own_errstate()
