@@ -35,15 +35,15 @@ FOUND = {"labels": {}, "docs": {}, "terms": {}, "cites": {}}  # numbers of a boo
 def made(tmp_path_factory):
     root = make_book(tmp_path_factory.mktemp("made"), tiny=CHAPTER)
     assert notebooks.main([], root) == 0
-    return root
+    return root, labels.load(Book(root))
 
 
 @pytest.fixture
 def book(made, tmp_path, monkeypatch):
     """A copy of a book whose notebook is up to date. Sphinx is not asked again for its numbers."""
-    found = labels.load(Book(made))
+    root, found = made
     monkeypatch.setattr(labels, "load", lambda book: found)
-    return shutil.copytree(made, tmp_path / "book", symlinks=True)
+    return shutil.copytree(root, tmp_path / "book", symlinks=True)
 
 
 @pytest.fixture
