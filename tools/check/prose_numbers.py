@@ -21,20 +21,16 @@ HOW = (
 
 def unfounded(chapter: Chapter) -> Iterator[str]:
     """One line for each number of the prose that the page does not compute."""
-    text, outputs, literals = (
-        prose(chapter.text),
-        computed.outputs(chapter),
-        computed.literals(chapter),
-    )
-    places = [(text.count("\n", 0, n.at) + 1, n, chapter.text) for n in in_prose(text)]
-    for line, alt in computed.alternatives(chapter):
-        places += [(line, n, alt) for n in in_prose(alt)]
-    for line, number, around in sorted(places, key=lambda place: place[0]):
-        if not number.is_among(outputs, literals):
-            yield (
-                f"{chapter.source}:{line}: {number.text} is in no output and in no code of this "
-                f"page: {_around(around, number.at)}"
-            )
+    outputs, literals = computed.outputs(chapter), computed.literals(chapter)
+    described = (1, chapter.front.get("description", ""))
+    for first, words in [described, *prose(chapter.text), *computed.alternatives(chapter)]:
+        for number in in_prose(words):
+            if not number.is_among(outputs, literals):
+                line = first + words.count("\n", 0, number.at)
+                yield (
+                    f"{chapter.source}:{line}: {number.text} is in no output and in no code of "
+                    f"this page: {_around(words, number.at)}"
+                )
 
 
 def not_measured(chapter: Chapter) -> Iterator[str]:
@@ -62,7 +58,7 @@ def undecided(chapter: Chapter) -> Iterator[str]:
         said = f"{chapter.source}: claim {claim.id}"
         if claim.cell(printed) is None:
             yield f"{said}: no cell prints {' | '.join(claim.found)}"
-        for number in in_prose(prose(claim.remark)):
+        for number in (n for _, words in prose(claim.remark) for n in in_prose(words)):
             if not number.is_among(*found):
                 yield f"{said}: {number.text} is in no output and in no code of the page"
 
