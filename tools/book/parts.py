@@ -62,17 +62,17 @@ def count_words(text: str) -> int:
 def _parts(text: str, first: int, *, outermost: bool = False) -> Iterator[Part]:
     tokens = parser().parse(text, {})
     for before, token in zip([None, *tokens], tokens, strict=False):
+        line = first + (token.map or [0])[0]
         if token.type == "inline":
+            inside = token.children or []
             if outermost and before is not None and before.type == "heading_open":
                 section = before.tag == "h2"
-                title = "".join(_shown(token.children or []))
-                yield Part("section" if section else "heading", title=title)
-            inside = token.children or []
-            yield Part("words", len(_words(inside)), line=first + token.map[0], tokens=inside)
+                yield Part("section" if section else "heading", title="".join(_shown(inside)))
+            yield Part("words", len(_words(inside)), line=line, tokens=inside)
         elif token.type in ("math_block", "math_block_label", "amsmath"):
-            yield Part("words", line=first + token.map[0], tokens=[token])
+            yield Part("words", line=line, tokens=[token])
         elif token.type in ("fence", "colon_fence"):
-            yield from _fence(token, first + token.map[0])
+            yield from _fence(token, line)
 
 
 def _fence(token: Token, line: int) -> Iterator[Part]:
