@@ -27,6 +27,5 @@ writes.py        {writes}: a model that writes in the page, on functions of its 
 contents.py      the list of chapters, exercises and predictions that the page scripts ask for
 directive.py     what the notebook's form of a directive works with
 markup.py        quotes, folds and other pieces of Markdown for notebooks
-veil.py          the cells whose outputs a prediction hides in a notebook
 elements.py      HTML elements with attributes of their own
 """

@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.book import freshness, labels, setup_cell, veil
+from tools.book import freshness, labels, predict, setup_cell
 from tools.book.chapters import Book, Chapter
 from tools.book.markup import details
 from tools.book.portable import Portable
@@ -44,7 +44,7 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
             setup_cell.first_code(book, chapter), metadata={"tags": ["generated"], **FOLDED}
         ),
     ]
-    veiled = veil.veiled(source.cells)
+    veiled = {place for place, labels in predict.covers(source.cells) if labels}
     for place, (cell, start) in enumerate(
         zip(source.cells, source.metadata.source_map, strict=True)
     ):
@@ -96,7 +96,7 @@ def _code_cells(
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
         words = f"*Fig. {number}.* {caption}"
-        cells.append(new_markdown_cell(details(veil.SUMMARY, words) if veiled else words))
+        cells.append(new_markdown_cell(details(predict.SUMMARY, words) if veiled else words))
     return cells
 
 

@@ -25,17 +25,23 @@ what comes next in it lies in one cell of a grid, unseen.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
 from docutils import nodes
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book import quiz
+from tools.book import parts, quiz
+from tools.book.chapters import Chapter
 from tools.book.directive import Checking, Directive, Page, body_of, checked
 from tools.book.elements import element, make
 from tools.book.markup import details
-from tools.book.veil import SUMMARY
+from tools.book.parts import Part
 
+SUMMARY = "After you have predicted"
 MOST_OPTIONS = 4
 SURE = """\
 <div class="predict-sure" role="group" aria-label="How sure are you?">
@@ -166,29 +172,8 @@ def is_cell(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
 
 
-def what_follows(box: element) -> list[nodes.Element]:
-    """What the veil of a prediction covers: its {reveal}s, and the outputs that lie before one."""
-    covered: list[nodes.Element] = []
-    waiting: list[nodes.Element] = []  # outputs since the last {reveal}
-    begun = False
-    todo = list(box.parent.children[box.parent.index(box) + 1 :])
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, nodes.section) or (begun and is_kind(node, "predict")):
-            break
-        if is_kind(node, "happened"):  # the question may be about this bug
-            todo = [*node.children, *todo]
-        elif is_cell(node):
-            begun = True
-            waiting += (n for n in node.findall(nodes.Element) if is_output(n))
-        elif is_kind(node, "reveal"):
-            covered += [*waiting, node]
-            begun, waiting = True, []
-    return covered
-
-
-def is_output(node: nodes.Element) -> bool:
-    return node.get("nb_element") == "cell_code_output"
+def is_output(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code_output"
 
 
 def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
@@ -204,22 +189,59 @@ def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]
     return [row for row in rows if not all(isinstance(n, nodes.Invisible) for n in row)]
 
 
+def covers(cells: Sequence[NotebookNode]) -> list[tuple[int | None, list[str]]]:
+    """Which predictions veil the outputs of each code cell, and each {reveal}, in order.
+
+    Args:
+        cells: a chapter's; a removed one does not exist
+    Returns: for a code cell its place in `cells`, for a {reveal} None; and the labels
+    """
+    found: list[tuple[int | None, list[str]]] = []
+    asked: list[str] = []
+    below: list[list[str]] = []  # labels of the cells since the last question or {reveal}
+    begun = False  # whether a cell or a {reveal} stands below the question
+    for place, part in _in_order(cells):
+        if part.kind in ("section", "heading") or (part.kind == "prediction" and begun):
+            asked, below, begun = [], [], False
+        if part.kind == "prediction":
+            asked.append(part.title)
+        elif part.kind == "reveal" or place is not None:
+            begun = True
+            found.append((place, []))
+            below.append(found[-1][1])
+        if part.kind == "reveal":
+            for labels in below:
+                labels += asked
+            below = []
+    return found
+
+
+def _in_order(cells: Sequence[NotebookNode]) -> Iterator[tuple[int | None, Part]]:
+    for place, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            yield from ((None, part) for part in parts.parts(cell.source))
+        elif "remove-cell" not in cell.metadata.get("tags", []):
+            yield place, Part("code")
+
+
 def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put a veil around what gives an answer away; predict.js lifts it."""
-    if app.builder.format != "html":
+    page = Chapter(Path(app.srcdir), docname)
+    if not page.path.is_file() or not page.has_code:
         return
+    shown = [n for n in doctree.findall() if is_cell(n) or is_kind(n, "reveal")]
     labels: dict[nodes.Element, list[str]] = {}
-    for box in list(doctree.findall(lambda node: is_kind(node, "predict"))):
+    for node, (_, names) in zip(shown, covers(page.read().cells), strict=True):
+        if names:
+            inside = node.findall(is_output) if is_cell(node) else [node]
+            labels |= {part: names for part in inside}
+        elif is_kind(node, "reveal"):
+            _log.warning("no {predict} stands before this {reveal}", location=node)
+    for box in doctree.findall(lambda node: is_kind(node, "predict")):
         if not isinstance(box.parent, nodes.section | nodes.document):
             _log.warning("a {predict} may not stand inside a box or a list", location=box)
-        covered = what_follows(box)
-        if not covered:
+        if not any(box["html"]["data-label"] in names for names in labels.values()):
             _log.warning("no {reveal} follows this {predict}", location=box)
-        for node in covered:
-            labels.setdefault(node, []).append(box["html"]["data-label"])
-    for node in list(doctree.findall(lambda node: is_kind(node, "reveal"))):
-        if node not in labels:
-            _log.warning("no {predict} stands before this {reveal}", location=node)
     for row in in_rows(labels):
         names = labels[row[0]]
         link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
