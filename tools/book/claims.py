@@ -37,7 +37,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book
-from tools.book.directive import Checking, Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page
 from tools.book.quiz import parsed
 
 FILE = "book/claims.toml"
@@ -242,7 +242,7 @@ def _slug(words: str) -> str:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    return page.inline(decided(checked(page, d, claim_of, page.book.root, d.argument)), d.line)
+    return page.inline(decided(claim_of(page.book.root, d.argument)), d.line)
 
 
 FORMS = {"claim": _portable}

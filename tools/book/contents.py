@@ -74,7 +74,7 @@ def _words(part: Tag) -> str:
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    if error or app.builder.format != "html":
+    if error:
         return
     out, book = Path(app.outdir), Book(Path(app.srcdir))
     files = {page.docname: out / f"{page.docname}.html" for page in book.chapters}

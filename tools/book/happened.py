@@ -28,7 +28,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book, Chapter
-from tools.book.directive import Checking, Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page
 from tools.book.elements import make
 
 _MONTHS = (
@@ -161,7 +161,7 @@ class MakeBoxes(SphinxTransform):
 
 
 def _portable_start(page: Page, d: Directive) -> str:
-    bug = checked(page, d, read, d.argument, d.content)
+    bug = read(d.argument, d.content)
     title = page.inline(d.argument, d.line)
     return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
 

@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from tools.book import quiz
-from tools.book.directive import Checking, Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page
 from tools.book.elements import make
 from tools.book.markup import details
 
@@ -56,7 +56,7 @@ class Hints(Checking):
 
 def _portable(page: Page, d: Directive) -> str:
     box = ""
-    steps = checked(page, d, parse, d.body)
+    steps = parse(d.body)
     for title, (text, line) in reversed(list(zip(TITLES, steps, strict=True))):
         words = page.block(text, d.body_line + line)
         box = details(title, f"{words}\n\n{box}".rstrip())

@@ -36,7 +36,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tools.book import parts, quiz
 from tools.book.chapters import Chapter
-from tools.book.directive import Checking, Directive, Page, body_of, checked
+from tools.book.directive import Checking, Directive, Page, body_of
 from tools.book.elements import element, make
 from tools.book.markup import details
 from tools.book.parts import Part
@@ -254,9 +254,7 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    question = checked(page, d, parse, d.argument, d.body)
-    checked(page, d, numbers, d.options.get("order", ""), len(question.options))
-    return quiz.choices(page, d, question, "Predict")
+    return quiz.choices(page, d, parse(d.argument, d.body), "Predict")
 
 
 def _portable_reveal(page: Page, d: Directive) -> str:

@@ -55,8 +55,6 @@ def _link(docname: str, page: Chapter, words: str) -> nodes.reference:
 def add_link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Below the cell stands where its file is."""
     page = Chapter(Path(app.srcdir), docname)
-    if app.builder.format != "html" or not page.path.is_file() or not page.has_code:
-        return
     for cell in list(doctree.findall(nodes.container)):
         if TAG in cell.get("cell_metadata", {}).get("tags", []):
             link = _link(docname, page, f"Download {Path(name(page)).name}")
@@ -65,7 +63,7 @@ def add_link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    if not error and app.builder.format == "html":
+    if not error:
         Path(app.outdir, FOLDER).mkdir(exist_ok=True)
         for page, text in files(Book(Path(app.srcdir))):
             Path(app.outdir, name(page)).write_text(text, "utf-8", newline="\n")
