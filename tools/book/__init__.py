@@ -8,7 +8,7 @@ portable.py      blocks of MyST as Markdown that any notebook viewer renders
 inline.py        the same for a paragraph: roles, links, mathematics
 forms.py         the portable form of MyST's own directives; the list of all
 setup_cell.py    the first cells of a notebook
-minutes.py       a chapter's sections and how long they take; parts.py counts, times.py has roles
+minutes.py       a chapter's sections and how long they take; parts.py counts
 prose.py         what of a page is prose
 macros.py        the course's TeX macros
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tools.book import macros
-from tools.book.chapters import Book, Chapter, SourceError
+from tools.book.chapters import Book, SourceError
 from tools.book.given import parts as parts_of_given
-from tools.book.times import hours_of, minutes_of
+from tools.book.minutes import time_of
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.
@@ -42,8 +42,8 @@ class Inline:
             "numref": self.reference,
             "term": lambda body: self.term(*_titled(body)),
             "given": lambda body: parts_of_given(body)[0],
-            "minutes": lambda body: minutes_of(Chapter(self.book.root, f"book/{body}")),
-            "hours": lambda body: hours_of(self.book, body),
+            "minutes": lambda body: time_of(self.book, "minutes", body),
+            "hours": lambda body: time_of(self.book, "hours", body),
         }
 
     def error(self, line: int, message: str) -> SourceError:
