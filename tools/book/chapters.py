@@ -150,15 +150,6 @@ class Book:
     @cached_property
     def pages(self) -> list[Chapter]:
         """Every page, in the order of _toc.yml."""
-        return [page for page in self._planned if page.path.is_file()]
-
-    @property
-    def missing(self) -> list[Chapter]:
-        """Pages that _toc.yml names but that do not exist."""
-        return [page for page in self._planned if not page.path.is_file()]
-
-    @cached_property
-    def _planned(self) -> list[Chapter]:
         toc = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
         return [Chapter(self.root, name.removesuffix(".md")) for name in _files(toc)]
 
