@@ -100,19 +100,13 @@ def _code_cells(
     return cells
 
 
-def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
-    """Copy the stored outputs if they belong to the same code; return whether they do."""
-    if not old.exists():
-        return False
+def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> None:
+    """Copy the stored outputs, which belong to the same code."""
     stored = nbformat.read(old, as_version=4)
-    same = stored.metadata.get("attention_digest") == notebook.metadata.attention_digest
-    if not same or freshness.own_code(stored) != freshness.own_code(notebook):
-        return False
     kept = [cell for cell in stored.cells if cell.cell_type == "code"]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, before in zip(cells, kept, strict=True):
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
-    return True
 
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
@@ -133,22 +127,24 @@ def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) 
     path = chapter.notebook
     with _PARSING:
         notebook = build(book, chapter, found)
-        kept = keep_outputs(notebook, path)
-        stale = None if kept else freshness.why_stale(chapter)
-    if not kept and check:
+        stale = freshness.why_stale(chapter)
+    if stale and check:
         return stale
-    if not kept:
+    if stale:
         path.parent.mkdir(exist_ok=True, parents=True)
         start = time.perf_counter()
         execute(notebook, path.parent)
-        seconds = time.perf_counter() - start
+        done = f"{chapter.notebook_name}: run, {time.perf_counter() - start:.0f} s"
+    else:
+        keep_outputs(notebook, path)
+        done = f"{chapter.notebook_name}: text updated"
     text = nbformat.writes(notebook, version=4) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
-        return None if kept else f"{chapter.notebook_name}: run again, {seconds:.0f} s, no change"
+        return f"{done}, no change" if stale else None
     if check:
         return f"{chapter.notebook_name} differs from {chapter.source}: run make notebooks"
     path.write_text(text, encoding="utf-8", newline="\n")
-    return f"{chapter.notebook_name}: " + ("text updated" if kept else f"run, {seconds:.0f} s")
+    return done
 
 
 def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) -> int:
