@@ -34,12 +34,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book import parts, quiz
+from tools.book import quiz
 from tools.book.chapters import Chapter
 from tools.book.directive import Checking, Directive, Page, body_of
-from tools.book.elements import element, make
+from tools.book.elements import is_kind, make
 from tools.book.markup import details
-from tools.book.parts import Part
+from tools.book.parts import Part, parts
 
 SUMMARY = "After you have predicted"
 MOST_OPTIONS = 4
@@ -102,50 +102,30 @@ class Predict(Checking):
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
         text = quiz.parsed(self, question.question, 0)
         box += make("div", *text, classes="predict-question")
-        parts = [self._option(option) for option in question.options]
-        box += _form(label, parts, [option.right for option in question.options], stored)
-        box += _without_script(parts)
+        choices = make(
+            "div", classes="predict-options", role="radiogroup", aria_label="Your answer"
+        )
+        step = make("div", _raw(SURE), classes="predict-step")
+        without_script = make("noscript")
+        for number, option in zip(stored, question.options, strict=True):
+            words, reply = quiz.words_and_reply(self, option)
+            fold = make("details", make("summary", words), *reply, classes="predict-fold")
+            without_script += _without_ids(fold)
+            radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
+            choices += make("label", _raw(radio), words, classes="predict-option")
+            mark = {"data_right": ""} if option.right else {}
+            step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
+        box += make("div", choices, step, _raw(SAID), classes="predict-form")
+        box += without_script
         return [box]
 
-    def _option(self, option: quiz.Option) -> tuple[list[nodes.Node], list[nodes.Node]]:
-        """The words of an option, and its reply."""
-        (words,) = quiz.parsed(self, option.text, option.line)
-        verdict = nodes.strong("", quiz.VERDICT[option.right])
-        return words.children, [verdict, *quiz.parsed(self, option.why, option.why_line)]
 
-
-Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
-
-
-def _form(label: str, parts: Parts, right: list[bool], stored: list[int]) -> element:
-    options = make("div", classes="predict-options", role="radiogroup", aria_label="Your answer")
-    step = make("div", _raw(SURE), classes="predict-step")
-    for number, (words, reply), is_right in zip(stored, parts, right, strict=True):
-        radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
-        options += make(
-            "label", _raw(radio), nodes.inline("", "", *words), classes="predict-option"
-        )
-        mark = {"data_right": ""} if is_right else {}
-        step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
-    return make("div", options, step, _raw(SAID), classes="predict-form")
-
-
-def _without_script(parts: Parts) -> element:
-    """The options as <details>."""
-    box = make("noscript")
-    for words, reply in parts:
-        summary = make("summary", nodes.inline("", "", *_copies(words)))
-        box += make("details", summary, *_copies(reply), classes="predict-fold")
-    return box
-
-
-def _copies(parts: list[nodes.Node]) -> list[nodes.Node]:
-    """Deep copies without ids, which are unique on a page."""
-    copies = [part.deepcopy() for part in parts]
-    for copy in copies:
-        for node in copy.findall(nodes.Element):
-            node["ids"] = []
-    return copies
+def _without_ids(node: nodes.Element) -> nodes.Element:
+    """A copy without ids, which are unique on a page."""
+    copy = node.deepcopy()
+    for part in copy.findall(nodes.Element):
+        part["ids"] = []
+    return copy
 
 
 def _raw(text: str) -> nodes.raw:
@@ -162,10 +142,6 @@ class Reveal(SphinxDirective):
         box = make("div", classes="reveal")
         box += quiz.parsed(self, "\n".join(self.content), 0)
         return [box]
-
-
-def is_kind(node: nodes.Node, kind: str) -> bool:
-    return isinstance(node, element) and kind in node["classes"]
 
 
 def is_cell(node: nodes.Node) -> bool:
@@ -219,7 +195,7 @@ def covers(cells: Sequence[NotebookNode]) -> list[tuple[int | None, list[str]]]:
 def _in_order(cells: Sequence[NotebookNode]) -> Iterator[tuple[int | None, Part]]:
     for place, cell in enumerate(cells):
         if cell.cell_type == "markdown":
-            yield from ((None, part) for part in parts.parts(cell.source))
+            yield from ((None, part) for part in parts(cell.source))
         elif "remove-cell" not in cell.metadata.get("tags", []):
             yield place, Part("code")
 

@@ -25,6 +25,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.directive import Checking, Directive, Page
+from tools.book.elements import make
 from tools.book.markup import details, html
 
 _OPTION = re.compile(r"- \[([ xX])\] +(.*)")
@@ -102,15 +103,21 @@ class QuizDirective(Checking):
         box += parsed(self, quiz.question, 0)
         for option in quiz.options:
             kind = "right" if option.right else "wrong"
-            box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
-            # <summary> may not hold a paragraph: take its inline content.
-            (paragraph,) = parsed(self, option.text, option.line)
-            box += nodes.inline("", "", *paragraph.children)
-            verdict = VERDICT[option.right]
-            box += _html(f'</summary><div class="quiz-why"><strong>{verdict}</strong>')
-            box += parsed(self, option.why, option.why_line)
-            box += _html("</div></details>")
+            words, reply = words_and_reply(self, option)
+            why = make("div", *reply, classes="quiz-why")
+            summary = make("summary", words)
+            box += make("details", summary, why, classes=f"quiz-option quiz-{kind}")
         return [box]
+
+
+def words_and_reply(
+    directive: SphinxDirective, option: Option
+) -> tuple[nodes.inline, list[nodes.Node]]:
+    """An option's words, without their paragraph, which <summary> may not hold, and its reply."""
+    (paragraph,) = parsed(directive, option.text, option.line)
+    reply = parsed(directive, option.why, option.why_line)
+    verdict = nodes.strong("", VERDICT[option.right])
+    return nodes.inline("", "", *paragraph.children), [verdict, *reply]
 
 
 def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Element]:
@@ -118,10 +125,6 @@ def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Eleme
     parent = nodes.Element()
     directive.state.nested_parse(text.split("\n"), directive.content_offset + line, parent)  # type: ignore[arg-type]
     return [child for child in parent.children if isinstance(child, nodes.Element)]
-
-
-def _html(text: str) -> nodes.raw:
-    return nodes.raw("", text, format="html")
 
 
 def choices(page: Page, d: Directive, read: Quiz, name: str) -> str:
@@ -143,5 +146,6 @@ FORMS = {"quiz": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.elements")
     app.add_directive("quiz", QuizDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
