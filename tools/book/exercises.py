@@ -7,20 +7,33 @@ it and of {solution-start} … {solution-end}.
     :minutes: 10
     ```
 
-Difficulty is 1 (follow the text), 2 (combine two ideas of it) or 3 (go beyond it).
+Difficulty is 1 (follow the text), 2 (combine two ideas of it) or 3 (go beyond it). For
+those who ask there are three hints, each below the one before:
+
+    ```{hints}
+    1. Which rows does row i of the output need?
+    2. Every array is [n, d].
+    3. `o = np.empty((n, d))`
+    ```
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx_exercise.directive import ExerciseDirective
 
-from tools.book.directive import Directive, Page, body_of, number_of
+from tools.book import quiz
+from tools.book.directive import Checking, Directive, Page, body_of, number_of
+from tools.book.elements import make
+from tools.book.markup import details
 
 LEVELS = {"1": "easy", "2": "medium", "3": "hard"}
+HINTS = ("Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3")
+_STEP = re.compile(r"(?m)^(\d)\. +")
 
 
 def cost(options: dict[str, Any]) -> str:
@@ -51,6 +64,37 @@ class Exercise(ExerciseDirective):
         return made
 
 
+def hints_of(body: str) -> list[tuple[str, int]]:
+    """Each step, and its line, counted from the first of the directive's body.
+
+    Raises:
+        ValueError: they are not three, numbered 1 to 3
+    """
+    found = list(_STEP.finditer(body))
+    if [step[1] for step in found] != ["1", "2", "3"] or body[: found[0].start()].strip():
+        raise ValueError("hints are three steps that begin with '1. ', '2. ' and '3. '")
+    ends = [step.start() for step in found[1:]] + [len(body)]
+    return [
+        (re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(), body[: step.start()].count("\n"))
+        for step, end in zip(found, ends, strict=True)
+    ]
+
+
+class Hints(Checking):
+    """On the site: <details>, one within the other."""
+
+    has_content = True
+
+    def made(self) -> list[nodes.Node]:
+        steps = hints_of("\n".join(self.content))
+        box: list[nodes.Node] = []
+        for title, (text, line) in reversed(list(zip(HINTS, steps, strict=True))):
+            summary = make("summary", nodes.Text(title))
+            words = quiz.parsed(self, text, line)
+            box = [make("details", summary, *words, *box, classes="hint")]
+        return box
+
+
 def _portable(page: Page, d: Directive) -> str:
     title = f": {page.inline(d.argument, d.line)}" if d.argument else ""
     head = f"### Exercise {number_of(page, d)}{title}\n\n*{cost(d.options)}.*"
@@ -62,8 +106,18 @@ def _portable_solution(page: Page, d: Directive) -> str:
     return f"<details>\n<summary>{title}</summary>"
 
 
+def _portable_hints(page: Page, d: Directive) -> str:
+    box = ""
+    steps = hints_of(d.body)
+    for title, (text, line) in reversed(list(zip(HINTS, steps, strict=True))):
+        words = page.block(text, d.body_line + line)
+        box = details(title, f"{words}\n\n{box}".rstrip())
+    return box
+
+
 FORMS = {
     "exercise": _portable,
+    "hints": _portable_hints,
     "solution-start": _portable_solution,
     "solution-end": lambda page, d: "</details>",
 }
@@ -71,5 +125,7 @@ FORMS = {
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
+    app.setup_extension("tools.book.elements")
     app.add_directive("exercise", Exercise, override=True)
+    app.add_directive("hints", Hints)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

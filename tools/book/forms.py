@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.book import claims, exercises, happened, hints, predict, quiz, writes
+from tools.book import claims, exercises, happened, predict, quiz, writes
 from tools.book.chapters import SourceError
 from tools.book.directive import Directive, Page, body_of, number_of, parse
 from tools.book.markup import details, html, quote
@@ -49,7 +49,6 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **quiz.FORMS,
     **predict.FORMS,
     **happened.FORMS,
-    **hints.FORMS,
     **claims.FORMS,
     **writes.FORMS,
 }
