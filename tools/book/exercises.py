@@ -32,7 +32,6 @@ from tools.book.elements import make
 from tools.book.markup import details
 
 LEVELS = {"1": "easy", "2": "medium", "3": "hard"}
-HINTS = ("Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3")
 _STEP = re.compile(r"(?m)^(\d)\. +")
 
 
@@ -48,36 +47,29 @@ def cost(options: dict[str, Any]) -> str:
     return f"Difficulty {level} of 3 ({LEVELS[level]}), about {minutes} minutes"
 
 
-class Exercise(ExerciseDirective):
+class Exercise(Checking, ExerciseDirective):
     """With the two options, of which it makes a line."""
 
     option_spec = {**ExerciseDirective.option_spec, "difficulty": str, "minutes": str}  # noqa: RUF012
 
-    def run(self) -> list[nodes.Node]:
-        try:
-            line = cost(self.options)
-        except ValueError as wrong:
-            raise self.error(str(wrong)) from None
-        made = super().run()
+    def made(self) -> list[nodes.Node]:
+        line = cost(self.options)
+        made = ExerciseDirective.run(self)
         for node in made:
             node.children[-1].insert(0, nodes.paragraph("", line, classes=["exercise-cost"]))
         return made
 
 
-def hints_of(body: str) -> list[tuple[str, int]]:
-    """Each step, and its line, counted from the first of the directive's body.
+def hints_of(body: str) -> list[str]:
+    """Its steps.
 
     Raises:
         ValueError: they are not three, numbered 1 to 3
     """
-    found = list(_STEP.finditer(body))
-    if [step[1] for step in found] != ["1", "2", "3"] or body[: found[0].start()].strip():
+    above, *found = _STEP.split(body)
+    if above.strip() or found[::2] != ["1", "2", "3"]:
         raise ValueError("hints are three steps that begin with '1. ', '2. ' and '3. '")
-    ends = [step.start() for step in found[1:]] + [len(body)]
-    return [
-        (re.sub(r"(?m)^ {3}", "", body[step.end() : end]).strip(), body[: step.start()].count("\n"))
-        for step, end in zip(found, ends, strict=True)
-    ]
+    return [re.sub(r"(?m)^ {3}", "", step).strip() for step in found[1::2]]
 
 
 class Hints(Checking):
@@ -88,9 +80,9 @@ class Hints(Checking):
     def made(self) -> list[nodes.Node]:
         steps = hints_of("\n".join(self.content))
         box: list[nodes.Node] = []
-        for title, (text, line) in reversed(list(zip(HINTS, steps, strict=True))):
-            summary = make("summary", nodes.Text(title))
-            words = quiz.parsed(self, text, line)
+        for number in (3, 2, 1):
+            summary = make("summary", nodes.Text(f"Hint {number} of 3"))
+            words = quiz.parsed(self, steps[number - 1], 0)
             box = [make("details", summary, *words, *box, classes="hint")]
         return box
 
@@ -107,11 +99,10 @@ def _portable_solution(page: Page, d: Directive) -> str:
 
 
 def _portable_hints(page: Page, d: Directive) -> str:
-    box = ""
-    steps = hints_of(d.body)
-    for title, (text, line) in reversed(list(zip(HINTS, steps, strict=True))):
-        words = page.block(text, d.body_line + line)
-        box = details(title, f"{words}\n\n{box}".rstrip())
+    box, steps = "", hints_of(d.body)
+    for number in (3, 2, 1):
+        words = page.block(steps[number - 1], d.body_line)
+        box = details(f"Hint {number} of 3", f"{words}\n\n{box}".rstrip())
     return box
 
 
