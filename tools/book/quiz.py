@@ -28,7 +28,7 @@ from tools.book.directive import Checking, Directive, Page
 from tools.book.elements import make
 from tools.book.markup import details, html
 
-_OPTION = re.compile(r"- \[([ xX])\] +(.*)")
+_OPTION = re.compile(r"(?m)^- \[([ xX])\] +")
 VERDICT = {True: "Right.", False: "Not quite."}
 
 
@@ -57,11 +57,10 @@ def parse(body: str, what: str = "a quiz") -> Quiz:
     Raises:
         ValueError: something is missing; the message says what
     """
-    lines = body.split("\n")
-    starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
-    question = "\n".join(lines[: starts[0]] if starts else lines).strip()
-    stops = [*starts, len(lines)][1:]
-    options = [_option(lines, a, b) for a, b in zip(starts, stops, strict=True)]
+    marks = list(_OPTION.finditer(body))
+    ends = [*(mark.start() for mark in marks), len(body)]
+    question = body[: ends[0]].strip()
+    options = [_option(body, mark, end) for mark, end in zip(marks, ends[1:], strict=True)]
     if not question:
         raise ValueError(f"{what} begins with its question")
     if len(options) < 2:
@@ -74,20 +73,15 @@ def parse(body: str, what: str = "a quiz") -> Quiz:
     return Quiz(question, options)
 
 
-def _option(lines: list[str], start: int, stop: int) -> Option:
+def _option(body: str, mark: re.Match[str], end: int) -> Option:
     """An option ends at the first blank line; what follows, indented, is its reason."""
-    rows = lines[start:stop]
-    gap = next((i for i, row in enumerate(rows) if not row.strip()), len(rows))
-    mark = _OPTION.fullmatch(rows[0])
-    assert mark is not None
-    text = " ".join([mark[2], *(row.strip() for row in rows[1:gap])])
-    why = rows[gap:]
-    for row in why:
-        if row.strip() and not row.startswith("  "):
-            raise ValueError(f"indent what follows an option by two: {row!r}")
-    skip = next((i for i, row in enumerate(why) if row.strip()), 0)
-    dedented = "\n".join(row[2:] for row in why).strip("\n")
-    return Option(mark[1] != " ", text.strip(), dedented, start, start + gap + skip)
+    text, _, why = body[mark.end() : end].partition("\n\n")
+    if re.search(r"(?m)^(?!  |$)", why):
+        raise ValueError(f"indent what follows an option by two: {why!r}")
+    line = body.count("\n", 0, mark.start())
+    why_line = line + text.count("\n") + 2
+    reason = re.sub(r"(?m)^  ", "", why).strip("\n")
+    return Option(mark[1] != " ", " ".join(text.split()), reason, line, why_line)
 
 
 class QuizDirective(Checking):
