@@ -21,18 +21,18 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
+from sphinx.util.nodes import explicit_title_re
 
 from tools.book.chapters import Book
 
 UNNAMED = "from a paper, a definition or runs of ours, not computed on this page"
 MEASURED = re.compile(r"measured in ([\w/]+)")
-_PARTS = re.compile(r"(?P<number>[^<]*[^<\s])\s*<(?P<source>[^<>]+)>")
 
 
 def parts(text: str) -> tuple[str, str]:
     """The number, and who says so: "8 <a paper>" is "8" and "a paper"."""
-    match = _PARTS.fullmatch(text)
-    return (match["number"], match["source"]) if match else (text, UNNAMED)
+    match = explicit_title_re.match(text)
+    return (match[1], match[2]) if match else (text, UNNAMED)
 
 
 def given(

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sphinx.util.nodes import explicit_title_re
+
 from tools.book import macros
 from tools.book.chapters import Book, SourceError
 from tools.book.given import parts as parts_of_given
@@ -25,7 +27,6 @@ _PIECE = re.compile(
     """,
     re.X | re.S,
 )
-_TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.S)
 
 
 class Inline:
@@ -129,5 +130,5 @@ class Inline:
 
 def _titled(body: str) -> tuple[str, str | None]:
     """ "text <target>" → (target, text);  "target" → (target, None)."""
-    match = _TITLED.match(body)
+    match = explicit_title_re.match(body)
     return (match[2], match[1]) if match else (body, None)

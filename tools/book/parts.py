@@ -13,6 +13,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
+from sphinx.util.nodes import explicit_title_re
 
 from tools.book.directive import directive_text
 
@@ -25,7 +26,6 @@ TITLED = re.compile(r"admonition|exercise|happened-start|prf:.*")
 PYTHON = re.compile(r"(?:python|py|ipython3?)\b")
 DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}[ \t]*(.*)", re.S)
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+")  # two letters or more; 42 is none
-TITLED_ROLE = re.compile(r"^(.*?)\s*<[^<>]+>$", re.S)
 _SHOWN_ROLES = {"term", "given"}  # their body is shown where they have no title
 
 
@@ -109,7 +109,7 @@ def _shown(tokens: Sequence[Token]) -> Iterator[str]:
         if token.type == "text":
             yield token.content
         elif token.type == "myst_role":
-            titled = TITLED_ROLE.match(token.content)
+            titled = explicit_title_re.match(token.content)
             if titled or token.meta["name"] in _SHOWN_ROLES:
                 yield titled[1] if titled else token.content
 

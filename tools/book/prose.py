@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from markdown_it.token import Token
+from sphinx.util.nodes import explicit_title_re
 
-from tools.book.parts import TITLED_ROLE, parts
+from tools.book.parts import parts
 
 _WRONG_OPTION = "[ ] "  # its text may be wrong
 _URL = re.compile(r"https?://[^\s)>]+")
@@ -41,7 +42,7 @@ def _of_token(token: Token) -> str:
     if token.type.startswith(("math", "amsmath")):
         return f" {_results(token.content)} "
     if token.type == "myst_role" and token.meta["name"] != "given":  # who says so is no prose
-        titled = TITLED_ROLE.match(token.content)
+        titled = explicit_title_re.match(token.content)
         return titled[1] if titled else "x"
     # A name: what stands behind a hyphen belongs to it, as in `entmax`-1.5.
     return "x" if token.type in ("code_inline", "myst_role") else ""
