@@ -33,7 +33,7 @@ class SourceError(ValueError):
 
 @functools.cache  # a build asks for each chapter's cells a dozen times
 def _cells(text: str, path: Path) -> nbformat.NotebookNode:
-    return read_myst_markdown_notebook(text, add_source_map=True, path=path)
+    return read_myst_markdown_notebook(text, path=path)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,12 @@ class Chapter:
         return is_myst_markdown_notebook(self.text)
 
     def read(self) -> nbformat.NotebookNode:
-        """The source as cells without outputs; metadata.source_map holds their lines."""
+        """The source as cells without outputs."""
         return copy.deepcopy(_cells(self.text, self.path))
+
+    def line_of(self, cell: str) -> int:
+        """The number of the line where a cell's text begins."""
+        return 1 + self.text.count("\n", 0, self.text.find(cell))
 
     @cached_property
     def code(self) -> list[str]:
@@ -137,11 +141,6 @@ class Book:
         """Where GitHub Pages serves this repository."""
         owner, name = self.owner_and_name.split("/")
         return f"https://{owner.lower()}.github.io/{name}"
-
-    @property
-    def raw(self) -> str:
-        """Where GitHub serves the raw files of this repository."""
-        return f"https://raw.githubusercontent.com/{self.owner_and_name}/{self.release}"
 
     def colab(self, chapter: Chapter) -> str:
         """The address that opens a chapter's notebook in Colab."""

@@ -45,17 +45,16 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
         ),
     ]
     veiled = {place for place, labels in predict.covers(source.cells) if labels}
-    for place, (cell, start) in enumerate(
-        zip(source.cells, source.metadata.source_map, strict=True)
-    ):
+    for place, cell in enumerate(source.cells):
+        line = chapter.line_of(cell.source)
         if cell.cell_type == "code":
-            cells += _code_cells(page, cell, start, veiled=place in veiled)
+            cells += _code_cells(page, cell, line, veiled=place in veiled)
         elif cell.cell_type == "markdown":
-            text = page.cell(cell.source, _first_line(chapter, start))
+            text = page.cell(cell.source, line)
             if text:
                 cells.append(new_markdown_cell(text))
         else:
-            raise page.error(start, "raw cells have no portable form")
+            raise page.error(line, "raw cells have no portable form")
     for i, cell in enumerate(cells):
         cell["id"] = f"{chapter.slug.replace('/', '-')}-{i}"
     metadata = {
@@ -64,14 +63,6 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
         "language_info": {"name": "python"},
     }
     return new_notebook(cells=cells, metadata=metadata)
-
-
-def _first_line(chapter: Chapter, start: int) -> int:
-    """The line of a Markdown cell's first text: the cell does not hold the blank lines above."""
-    lines = chapter.text.splitlines()
-    while not lines[start].strip():
-        start += 1
-    return start + 1
 
 
 def _code_cells(

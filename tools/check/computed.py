@@ -53,10 +53,10 @@ def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
     What an f-string puts in is computed; only its fixed words are returned.
     """
     for code in chapter.code:
-        above = chapter.text.count("\n", 0, chapter.text.find(code))
+        first = chapter.line_of(code)
         for node in ast.walk(tree(code)):
             if isinstance(node, ast.keyword) and node.arg == "alt":
-                yield above + node.value.lineno, " … ".join(_words(node.value))
+                yield first + node.value.lineno - 1, " … ".join(_words(node.value))
 
 
 def outputs_are_old(chapter: Chapter) -> bool:
