@@ -42,7 +42,6 @@ from tools.book.markup import details
 from tools.book.parts import Part, parts
 
 SUMMARY = "After you have predicted"
-MOST_OPTIONS = 4
 SURE = """\
 <div class="predict-sure" role="group" aria-label="How sure are you?">
 <span>How sure are you?</span>
@@ -64,14 +63,11 @@ def parse(label: str, body: str) -> quiz.Quiz:
     """Read a prediction.
 
     Raises:
-        ValueError: something is missing or too much; the message says what
+        ValueError: something is missing; the message says what
     """
     if not label.startswith("pr:") or " " in label:
         raise ValueError(f"a prediction needs a label that begins with 'pr:'; it is {label!r}")
-    question = quiz.parse(body, "a prediction")
-    if len(question.options) > MOST_OPTIONS:
-        raise ValueError(f"a prediction has {MOST_OPTIONS} options at most")
-    return question
+    return quiz.parse(body, "a prediction")
 
 
 def numbers(order: str, count: int) -> list[int]:
@@ -144,25 +140,8 @@ class Reveal(SphinxDirective):
         return [box]
 
 
-def is_cell(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
-
-
-def is_output(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code_output"
-
-
-def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
-    """What one veil covers: an output, or {reveal}s without anything in between."""
-    rows: list[list[nodes.Element]] = []
-    for node, names in labels.items():
-        last = rows[-1][-1] if rows else None
-        beside = last is not None and last.next_node(siblings=True, descend=False) is node
-        if beside and last is not None and labels[last] == names:
-            rows[-1].append(node)
-        else:
-            rows.append([node])
-    return [row for row in rows if not all(isinstance(n, nodes.Invisible) for n in row)]
+def is_cell(node: nodes.Node, part: str = "cell_code") -> bool:
+    return isinstance(node, nodes.Element) and node.get("nb_element") == part
 
 
 def covers(cells: Sequence[NotebookNode]) -> list[tuple[int | None, list[str]]]:
@@ -203,14 +182,12 @@ def _in_order(cells: Sequence[NotebookNode]) -> Iterator[tuple[int | None, Part]
 def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put a veil around what gives an answer away; predict.js lifts it."""
     page = Chapter(Path(app.srcdir), docname)
-    if not page.path.is_file() or not page.has_code:
-        return
     shown = [n for n in doctree.findall() if is_cell(n) or is_kind(n, "reveal")]
     labels: dict[nodes.Element, list[str]] = {}
     for node, (_, names) in zip(shown, covers(page.read().cells), strict=True):
         if names:
-            inside = node.findall(is_output) if is_cell(node) else [node]
-            labels |= {part: names for part in inside}
+            outputs = node.findall(lambda part: is_cell(part, "cell_code_output"))
+            labels |= {part: names for part in (outputs if is_cell(node) else [node])}
         elif is_kind(node, "reveal"):
             _log.warning("no {predict} stands before this {reveal}", location=node)
     for box in doctree.findall(lambda node: is_kind(node, "predict")):
@@ -218,15 +195,16 @@ def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             _log.warning("a {predict} may not stand inside a box or a list", location=box)
         if not any(box["html"]["data-label"] in names for names in labels.values()):
             _log.warning("no {reveal} follows this {predict}", location=box)
-    for row in in_rows(labels):
-        names = labels[row[0]]
-        link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
-        note = nodes.paragraph("", "", link, classes=["veil-note"])
-        cover = make("div", note, classes="veil", data_veil=" ".join(names))
-        row[0].parent.replace(row[0], cover)
-        for node in row[1:]:
-            node.parent.remove(node)
-        cover += row
+    cover = None
+    for node, names in labels.items():  # one veil covers those without anything in between
+        beside = cover is not None and cover.next_node(siblings=True, descend=False) is node
+        if cover is None or not beside or cover["html"]["data-veil"] != " ".join(names):
+            link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
+            note = nodes.paragraph("", "", link, classes=["veil-note"])
+            cover = make("div", note, classes="veil", data_veil=" ".join(names))
+            node.parent.insert(node.parent.index(node), cover)
+        node.parent.remove(node)
+        cover += node
 
 
 def _portable(page: Page, d: Directive) -> str:
