@@ -220,15 +220,10 @@ def found(
     env.note_dependency(FILE)
     number, _space, word = text.partition(" ")
     claim = claims_of(env.srcdir).get(number)
-    if claim is None or not is_found(claim, word):
+    if claim is None or not any(is_in(word, each) for each in claim.found):
         said = f"{word!r} is not among what claim {number} has found"
         return [], [inliner.reporter.error(said, line=line)]
     return [nodes.reference("", word, refuri=_address(env, claim), internal=True)], []
-
-
-def is_found(claim: Claim, word: str) -> bool:
-    """Whether a number, whole, is part of what the claim has found."""
-    return any(is_in(word, text) for text in claim.found)
 
 
 def _address(env: BuildEnvironment, claim: Claim) -> str:

@@ -40,10 +40,6 @@ class Directive:
     def label(self) -> str | None:
         return self.options.get("label")
 
-    @property
-    def folded(self) -> bool:
-        return "dropdown" in self.options.get("class", "").split()
-
 
 class _AnyDirective:
     """Makes myst-parser accept any option, and the first line as the argument."""

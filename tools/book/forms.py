@@ -24,7 +24,8 @@ def portable(page: Page, name: str, argument: str, content: str, line: int) -> s
 
 def _admonition(page: Page, d: Directive) -> str:
     title, body = page.inline(d.argument, d.line), body_of(page, d)
-    return details(html(title), body) if d.folded else quote(title, body)
+    folded = "dropdown" in d.options.get("class", "").split()
+    return details(html(title), body) if folded else quote(title, body)
 
 
 def _math(page: Page, d: Directive) -> str:

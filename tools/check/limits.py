@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from tools.book.chapters import Chapter
-from tools.book.given import UNNAMED
+from tools.book.given import MARKED, UNNAMED
 from tools.book.given import parts as parts_of
 from tools.book.minutes import KEEP, reading, reading_minutes, sections
 from tools.check.computed import cells, printed
@@ -76,7 +76,7 @@ def numbers_in_a_table(chapter: Chapter) -> int:
 
 def without_source(chapter: Chapter) -> list[str]:
     """Given numbers whose source is not named, or is a run of ours that nobody can see."""
-    marked = [parts_of(text) for text in re.findall(r"\{given\}`([^`]+)`", chapter.text)]
+    marked = [parts_of(text) for text in MARKED.findall(chapter.text)]
     return [number for number, source in marked if source == UNNAMED or _OURS.search(source)]
 
 
