@@ -16,7 +16,7 @@ Directives of the book's own. A file holds all of one: how it is read, the Sphin
 shows it on the site, and FORMS, what stands for it in the notebook. Its script, if it has one, is
 tools/page/static/learner/<name>.js.
 
-exercises.py     {exercise} says how hard it is and how long it takes; {hints}, three of them
+exercises.py     {exercise} says how hard it is and how long it takes; its {hints}
 quiz.py          {quiz}: a question whose options say why they are right or wrong
 given.py         {given}, a number from a source
 predict.py       {predict} and {reveal}: a question to answer before its outputs are shown

@@ -7,8 +7,8 @@ it and of {solution-start} … {solution-end}.
     :minutes: 10
     ```
 
-Difficulty is 1 (follow the text), 2 (combine two ideas of it) or 3 (go beyond it). For
-those who ask there are three hints, each below the one before:
+Difficulty is 1 (follow the text), 2 (combine two ideas of it) or 3 (go beyond it). Three
+hints, for those who ask, stand each below the one before:
 
     ```{hints}
     1. Which rows does row i of the output need?

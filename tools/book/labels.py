@@ -31,7 +31,7 @@ class FiguresOfCells(SphinxTransform):
 def load(book: Book) -> dict[str, Any]:
     """The book's numbers: labels, page titles, terms and citations, each by its name.
 
-    Sphinx reads what has changed since it was last asked; it writes nothing and runs no code.
+    Sphinx runs no code and reads what has changed. After a change of an extension: rm -r _build.
     """
     from jupyter_book.config import get_final_config
     from sphinx.util.docutils import docutils_namespace, patch_docutils
