@@ -101,7 +101,5 @@ def test_links_of_notebooks_lead_to_pages_and_files(chapter):
         if url.startswith(BOOK.site):
             page = url.removeprefix(f"{BOOK.site}/").removesuffix(".html")
             assert page in {p.docname for p in BOOK.pages}, url
-        elif url.startswith(BOOK.raw):
-            assert (BOOK.root / url.removeprefix(f"{BOOK.raw}/")).is_file(), url
         else:
             assert re.match(r"https?://", url), f"{url}: a notebook may be opened anywhere"

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tiny import FRONT, make_book
 
 from tools.book.chapters import Book, Chapter
-from tools.book.claims import FILE, VERDICTS, Claim, claims_of, is_found
+from tools.book.claims import FILE, VERDICTS, Claim, claims_of, is_in
 from tools.book.freshness import REPOSITORY
 from tools.book.minutes import lessons
 from tools.check.prose_numbers import undecided
@@ -91,7 +91,7 @@ def test_the_first_cell_that_prints_it_all_decides_a_claim():
     [("8.0", True), ("KeyError", True), ("8", False), ("0", False), ("9", False)],
 )
 def test_a_number_of_the_ledger_is_one_that_was_found(word, listed):
-    assert is_found(Claim("000-09", "wrong", "page", ["8.0", "KeyError"], "It is."), word) == listed
+    assert any(is_in(word, text) for text in ["8.0", "KeyError"]) == listed
 
 
 CELL = "```{code-cell} ipython3\nprint(8.0, 'KeyError')\n```\n\n"
@@ -116,7 +116,7 @@ def test_on_the_site(tmp_path):
     environment.pop("CI", None)  # there, pages without a notebook are refused
     ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    for said in ("'9.0' is not among what claim 000-09", "has no claim 9", "decides claim 003-01"):
+    for said in ("'9.0' is not among what claim 000-09", "has no claim 9"):
         assert said in ran.stderr
     html = {name: (root / f"_build/html/book/{name}.html").read_text("utf-8") for name in pages}
     page, documents, ledger, _ = (BeautifulSoup(text, "html.parser") for text in html.values())

@@ -14,6 +14,7 @@ import nbformat
 import tomllib
 import yaml
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+from sphinx_external_toc.parsing import parse_toc_yaml
 
 # The release that this checkout is or will become. Package, notebooks and site are of one release.
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -32,7 +33,7 @@ class SourceError(ValueError):
 
 @functools.cache  # a build asks for each chapter's cells a dozen times
 def _cells(text: str, path: Path) -> nbformat.NotebookNode:
-    return read_myst_markdown_notebook(text, add_source_map=True, path=path)
+    return read_myst_markdown_notebook(text, path=path)
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,12 @@ class Chapter:
         return is_myst_markdown_notebook(self.text)
 
     def read(self) -> nbformat.NotebookNode:
-        """The source as cells without outputs; metadata.source_map holds their lines."""
+        """The source as cells without outputs."""
         return copy.deepcopy(_cells(self.text, self.path))
+
+    def line_of(self, cell: str) -> int:
+        """The number of the line where a cell's text begins."""
+        return 1 + self.text.count("\n", 0, self.text.find(cell))
 
     @cached_property
     def code(self) -> list[str]:
@@ -137,11 +142,6 @@ class Book:
         owner, name = self.owner_and_name.split("/")
         return f"https://{owner.lower()}.github.io/{name}"
 
-    @property
-    def raw(self) -> str:
-        """Where GitHub serves the raw files of this repository."""
-        return f"https://raw.githubusercontent.com/{self.owner_and_name}/{self.release}"
-
     def colab(self, chapter: Chapter) -> str:
         """The address that opens a chapter's notebook in Colab."""
         where = f"{self.owner_and_name}/blob/{self.release}/{chapter.notebook_name}"
@@ -150,29 +150,9 @@ class Book:
     @cached_property
     def pages(self) -> list[Chapter]:
         """Every page, in the order of _toc.yml."""
-        return [page for page in self._planned if page.path.is_file()]
-
-    @property
-    def missing(self) -> list[Chapter]:
-        """Pages that _toc.yml names but that do not exist."""
-        return [page for page in self._planned if not page.path.is_file()]
-
-    @cached_property
-    def _planned(self) -> list[Chapter]:
-        toc = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
-        return [Chapter(self.root, name.removesuffix(".md")) for name in _files(toc)]
+        return [Chapter(self.root, name) for name in parse_toc_yaml(self.root / "_toc.yml")]
 
     @property
     def chapters(self) -> list[Chapter]:
         """The pages that have a notebook."""
         return [page for page in self.pages if page.has_code]
-
-
-def _files(entry: Any) -> list[str]:
-    """The files that a part of _toc.yml names, in order."""
-    if isinstance(entry, list):
-        return [name for item in entry for name in _files(item)]
-    if not isinstance(entry, dict):
-        return []
-    own = [entry[key] for key in ("root", "file") if key in entry]
-    return own + [name for value in entry.values() for name in _files(value)]

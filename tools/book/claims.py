@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import tomllib
@@ -33,12 +34,11 @@ from docutils import nodes
 from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book
-from tools.book.directive import Checking, Directive, Page, checked
-from tools.book.elements import make
+from tools.book.directive import Checking, Directive, Page
+from tools.book.quiz import parsed
 
 FILE = "book/claims.toml"
 HOME = "book/documents"  # decides the claims that no chapter needs, and shows the verdicts
@@ -58,7 +58,27 @@ VERDICTS = (
     "open",
 )
 _TAG = re.compile(r"<[^>]+>")
-_log = logging.getLogger(__name__)
+FILTER = '<div class="ledger-filter">{}<output class="ledger-count"></output></div>'
+LEDGER = """\
+````{list-table}
+:class: ledger
+:header-rows: 1
+
+* - number
+  - the claim, and what was found
+  - verdict
+  - chapter
+"""
+ROW = """\
+* - {claim.id}
+  - {claim.claim}
+
+    {claim.remark}
+  - {claim.verdict}
+  - {{doc}}`/{claim.chapter}`
+
+    <a class="reference internal" href="{address}">the cell</a>
+"""
 
 
 @dataclass(frozen=True)
@@ -104,22 +124,21 @@ def claim_of(root: str | Path, number: str) -> Claim:
 
 def is_in(word: str, text: str) -> bool:
     """Whether a text holds a word, not as a part of a longer number."""
-    return re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", text) is not None
+    return re.search(rf"(?<![\d.]){re.escape(word)}(?!\.?\d)", text) is not None
 
 
 def give_ids(app: Sphinx, doctree: nodes.document) -> None:
     """Let the ledger's links lead to the cell that decides a claim; at home, to its section."""
     docname = app.env.docname
-    cells = [n for n in doctree.findall(nodes.Element) if n.get("nb_element") == "cell_code"]
     claims = [c for c in claims_of(app.srcdir).values() if f"book/{c.page}" == docname]
-    if cells and Path(app.srcdir, FILE).exists():
-        app.env.note_dependency(FILE)
-    printed = [_printed(cell) for cell in cells] if claims else []
-    for claim in claims if app.builder.format == "html" else []:
-        number = claim.cell(printed)
-        if number is None:
-            _log.warning("no cell decides claim %s", claim.id, location=docname)
-        else:
+    if not claims:
+        return
+    app.env.note_dependency(FILE)
+    cells = [n for n in doctree.findall(nodes.Element) if n.get("nb_element") == "cell_code"]
+    printed = [_printed(cell) for cell in cells]
+    for claim in claims:
+        number = claim.cell(printed)  # `python -m tools.check` says if there is none
+        if number is not None:
             cell = cells[number]
             (cell.parent if docname == HOME else cell)["ids"].append(claim.anchor)
 
@@ -151,65 +170,46 @@ def css_class(claim: Claim) -> str:
 
 
 class VerdictsDirective(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
+    def run(self) -> Sequence[nodes.Node]:
         self.env.note_dependency(FILE)
-        claims = claims_of(self.env.srcdir).values()
-        count = Counter((claim.id[:3], claim.verdict) for claim in claims)
-        lines = [["verdict", *DOCUMENTS, "all"]]
-        for verdict in VERDICTS:
-            numbers = [count[document, verdict] for document in DOCUMENTS]
-            lines.append([verdict, *map(str, [*numbers, sum(numbers)])])
-        totals = [sum(count[document, verdict] for verdict in VERDICTS) for document in DOCUMENTS]
-        lines.append(["all", *map(str, [*totals, sum(totals)])])
-        cells = [[[nodes.paragraph("", word)] for word in line] for line in lines]
-        return [_table([_row(line) for line in cells], "claim-counts")]
+        count: Counter[tuple[str, str]] = Counter()
+        for claim in claims_of(self.env.srcdir).values():
+            for document in (claim.id[:3], "all"):
+                count.update([(document, claim.verdict), (document, "all")])
+        columns = [*DOCUMENTS, "all"]
+        rows = [["verdict", *columns], ["---"] * (1 + len(columns))]
+        for verdict in [*VERDICTS, "all"]:
+            rows.append([verdict, *(str(count[document, verdict]) for document in columns)])
+        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        return parsed(self, f"```{{table}}\n:class: claim-counts\n\n{lines}```", 0)
 
 
 class ClaimsDirective(SphinxDirective):
     """The filter, and a row for each claim."""
 
-    def run(self) -> list[nodes.Node]:
+    def run(self) -> Sequence[nodes.Node]:
         self.env.note_dependency(FILE)
-        claims = claims_of(self.env.srcdir)
-        titles = self._titles({claim.chapter for claim in claims.values()})
-        filters = {
-            "Verdict": {f"claim-{_slug(verdict)}": verdict for verdict in VERDICTS},
-            "Document": {f"document-{number}": title for number, title in DOCUMENTS.items()},
-            "Chapter": {f"chapter-{_slug(page)}": title for page, title in titles.items()},
-        }
-        bar = [_select(name, choices) for name, choices in filters.items()]
-        heads = ("number", "the claim, and what was found", "verdict", "chapter")
-        lines = [_row([[nodes.paragraph("", head)] for head in heads])]
-        for claim in claims.values():
-            line = _row(list(self._cells(claim, titles)))
-            line["ids"].append(claim.anchor)
+        claims = claims_of(self.env.srcdir).values()
+        taught = {claim.chapter for claim in claims}
+        chapters = [page for page in Book(Path(self.env.srcdir)).pages if page.docname in taught]
+        bar = [
+            _select("Verdict", {f"claim-{_slug(verdict)}": verdict for verdict in VERDICTS}),
+            _select("Document", {f"document-{number}": name for number, name in DOCUMENTS.items()}),
+            _select("Chapter", {f"chapter-{_slug(c.docname)}": c.title for c in chapters}),
+        ]
+        lines = [ROW.format(claim=claim, address=_address(self.env, claim)) for claim in claims]
+        table = parsed(self, LEDGER + "".join(lines) + "````", 0)
+        for claim, row in zip(claims, list(table[0].findall(nodes.row))[1:], strict=True):
+            row["ids"].append(claim.anchor)
             of = [f"document-{claim.id[:3]}", f"chapter-{_slug(claim.chapter)}"]
-            line["classes"] += [css_class(claim), *of]
-            lines.append(line)
-        count = make("output", classes="ledger-count")
-        return [make("div", *bar, count, classes="ledger-filter"), _table(lines, "ledger")]
+            row["classes"] += [css_class(claim), *of]
+        return [nodes.raw("", FILTER.format("".join(bar)), format="html"), *table]
 
-    def _titles(self, taught: set[str]) -> dict[str, str]:
-        """The chapters that teach, in the order of the book, and their titles."""
-        pages = [page for page in Book(Path(self.env.srcdir)).pages if page.docname in taught]
-        if missing := taught - {page.docname for page in pages}:
-            raise self.error(f"{FILE} names {', '.join(sorted(missing))}, which _toc.yml does not")
-        for page in pages:
-            self.env.note_dependency(page.source)
-        return {page.docname: page.title for page in pages}
 
-    def _cells(self, claim: Claim, titles: Mapping[str, str]) -> Iterator[list[nodes.Node]]:
-        """Number, words, verdict, and where it is taught and decided."""
-        yield [nodes.paragraph("", claim.id)]
-        words = [text for text in (claim.claim, claim.remark) if text]
-        parsed = [self.state.inline_text(text, self.lineno)[0] for text in words]
-        yield [nodes.paragraph("", "", *text) for text in parsed]
-        yield [nodes.paragraph("", claim.verdict)]
-        here = self.env.docname
-        uri = self.env.app.builder.get_relative_uri(here, claim.chapter)
-        chapter = _link(titles[claim.chapter], uri)
-        cell = _link("the cell", _address(self.env, claim))
-        yield [nodes.paragraph("", "", chapter), nodes.paragraph("", "", cell)]
+def _select(name: str, choices: dict[str, str]) -> str:
+    options = {"": "all", **choices}
+    made = [f'<option value="{value}">{escape(text)}</option>' for value, text in options.items()]
+    return f"<label>{name}<select>{''.join(made)}</select></label>"
 
 
 def found(
@@ -220,15 +220,10 @@ def found(
     env.note_dependency(FILE)
     number, _space, word = text.partition(" ")
     claim = claims_of(env.srcdir).get(number)
-    if claim is None or not is_found(claim, word):
+    if claim is None or not any(is_in(word, each) for each in claim.found):
         said = f"{word!r} is not among what claim {number} has found"
         return [], [inliner.reporter.error(said, line=line)]
-    return [_link(word, _address(env, claim))], []
-
-
-def is_found(claim: Claim, word: str) -> bool:
-    """Whether a number, whole, is part of what the claim has found."""
-    return any(re.search(rf"(?<![\d.]){re.escape(word)}(?![\d.])", text) for text in claim.found)
+    return [nodes.reference("", word, refuri=_address(env, claim), internal=True)], []
 
 
 def _address(env: BuildEnvironment, claim: Claim) -> str:
@@ -237,41 +232,18 @@ def _address(env: BuildEnvironment, claim: Claim) -> str:
     return f"{uri}#{claim.anchor}"
 
 
-def _link(text: str, uri: str) -> nodes.reference:
-    return nodes.reference("", text, refuri=uri, internal=True)
-
-
-def _select(name: str, choices: dict[str, str]) -> nodes.Node:
-    options = {"": "all", **choices}
-    made = [make("option", nodes.Text(text), value=value) for value, text in options.items()]
-    return make("label", nodes.Text(name), make("select", *made))
-
-
 def _slug(words: str) -> str:
     return words.rsplit("/", 1)[-1].replace(",", "").replace(" ", "-")
 
 
-def _row(cells: Sequence[Sequence[nodes.Node]]) -> nodes.row:
-    return nodes.row("", *[nodes.entry("", *cell) for cell in cells])
-
-
-def _table(rows: Sequence[nodes.row], name: str) -> nodes.Node:
-    """A table whose first row is its head."""
-    columns = [nodes.colspec(colwidth=1) for _ in rows[0]]
-    group = nodes.tgroup("", *columns, cols=len(columns))
-    group += [nodes.thead("", rows[0]), nodes.tbody("", *rows[1:])]
-    return nodes.table("", group, classes=[name])
-
-
 def _portable(page: Page, d: Directive) -> str:
-    return page.inline(decided(checked(page, d, claim_of, page.book.root, d.argument)), d.line)
+    return page.inline(decided(claim_of(page.book.root, d.argument)), d.line)
 
 
 FORMS = {"claim": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.setup_extension("tools.book.elements")
     app.add_directive("claim", ClaimDirective)
     app.add_directive("verdicts", VerdictsDirective)
     app.add_directive("claims", ClaimsDirective)

@@ -74,15 +74,14 @@ def _words(part: Tag) -> str:
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    if error or app.builder.format != "html":
+    if error:
         return
-    out, book = Path(app.outdir), Book(Path(app.srcdir))
-    files = {page.docname: out / f"{page.docname}.html" for page in book.chapters}
-    pages = {page: file.read_text("utf-8") for page, file in files.items()}
-    # The introduction has no end that a reader could reach.
-    pages = {page: html for page, html in pages.items() if 'id="what-to-keep"' in html}
-    place = out / FILE
-    found = [chapter(page, html) for page, html in pages.items()]
+    found = []
+    for page in Book(Path(app.srcdir)).chapters:
+        html = Path(app.outdir, f"{page.docname}.html").read_text("utf-8")
+        if 'id="what-to-keep"' in html:  # the introduction has no end that a reader could reach
+            found.append(chapter(page.docname, html))
+    place = Path(app.outdir, FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(f"course.contents = {json.dumps(found, ensure_ascii=False)};\n", "utf-8")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from docutils import nodes
 from myst_parser.parsers.directives import DirectiveParsingResult, parse_directive_text
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book
-
-Read = TypeVar("Read")
 
 
 class Page(Protocol):
@@ -42,10 +39,6 @@ class Directive:
     @property
     def label(self) -> str | None:
         return self.options.get("label")
-
-    @property
-    def folded(self) -> bool:
-        return "dropdown" in self.options.get("class", "").split()
 
 
 class _AnyDirective:
@@ -92,11 +85,3 @@ class Checking(SphinxDirective):
 
     def made(self) -> list[nodes.Node]:
         raise NotImplementedError
-
-
-def checked(page: Page, d: Directive, read: Callable[..., Read], *words: Any) -> Read:
-    """What `read` returns for a directive; its ValueError becomes an error with the line."""
-    try:
-        return read(*words)
-    except ValueError as wrong:
-        raise page.error(d.line, str(wrong)) from None

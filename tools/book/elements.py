@@ -18,6 +18,11 @@ def make(tag: str, *children: nodes.Node, classes: str = "", **html: str) -> ele
     return element("", *children, tag=tag, html=names, classes=classes.split())
 
 
+def is_kind(node: nodes.Node, kind: str) -> bool:
+    """Whether it is such an element, of this class."""
+    return isinstance(node, element) and kind in node["classes"]
+
+
 def visit(self: Any, node: element) -> None:
     self.body.append(self.starttag(node, node["tag"], "", **node["html"]))
 

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.book import claims, exercises, happened, hints, predict, quiz, writes
+from tools.book import claims, exercises, happened, predict, quiz, writes
+from tools.book.chapters import SourceError
 from tools.book.directive import Directive, Page, body_of, number_of, parse
 from tools.book.markup import details, html, quote
 
 
 def portable(page: Page, name: str, argument: str, content: str, line: int) -> str:
-    """Rewrite one directive; raise SourceError where it has no portable form."""
+    """Rewrite one directive; raise SourceError where it is wrong or has no portable form."""
     if name not in FORMS:
         raise page.error(line, f"directive {{{name}}} has no portable form")
-    return FORMS[name](page, parse(argument, content, line))
+    try:
+        return FORMS[name](page, parse(argument, content, line))
+    except SourceError:
+        raise
+    except ValueError as wrong:
+        raise page.error(line, str(wrong)) from None
 
 
 def _admonition(page: Page, d: Directive) -> str:
     title, body = page.inline(d.argument, d.line), body_of(page, d)
-    return details(html(title), body) if d.folded else quote(title, body)
+    folded = "dropdown" in d.options.get("class", "").split()
+    return details(html(title), body) if folded else quote(title, body)
 
 
 def _math(page: Page, d: Directive) -> str:
@@ -43,7 +50,6 @@ FORMS: dict[str, Callable[[Page, Directive], str]] = {
     **quiz.FORMS,
     **predict.FORMS,
     **happened.FORMS,
-    **hints.FORMS,
     **claims.FORMS,
     **writes.FORMS,
 }

@@ -21,18 +21,19 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
+from sphinx.util.nodes import explicit_title_re
 
-from tools.book.chapters import Book
+from tools.book.chapters import Chapter
 
 UNNAMED = "from a paper, a definition or runs of ours, not computed on this page"
+MARKED = re.compile(r"\{given\}`([^`]+)`")
 MEASURED = re.compile(r"measured in ([\w/]+)")
-_PARTS = re.compile(r"(?P<number>[^<]*[^<\s])\s*<(?P<source>[^<>]+)>")
 
 
 def parts(text: str) -> tuple[str, str]:
     """The number, and who says so: "8 <a paper>" is "8" and "a paper"."""
-    match = _PARTS.fullmatch(text)
-    return (match["number"], match["source"]) if match else (text, UNNAMED)
+    match = explicit_title_re.match(text)
+    return (match[1], match[2]) if match else (text, UNNAMED)
 
 
 def given(
@@ -41,16 +42,11 @@ def given(
     """The number as it is written, and its source."""
     number, source = parts(text)
     if page := MEASURED.fullmatch(source):
-        source = f"measured in {_title(inliner, page[1])}"
+        measured = Chapter(Path(inliner.document.settings.env.srcdir), f"book/{page[1]}")
+        source = f"measured in {measured.title}"
     said = f'<span class="given-source" role="note"> ({escape(source)})</span></span>'
     start = nodes.raw("", '<span class="given" tabindex="0">', format="html")
     return [start, nodes.Text(number), nodes.raw("", said, format="html")], []
-
-
-def _title(inliner: Inliner, slug: str) -> str:
-    """The title of a page of the book."""
-    book = Book(Path(inliner.document.settings.env.srcdir))
-    return next((page.title for page in book.pages if page.slug == slug), slug)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -17,6 +17,7 @@ On the site the two become one box around what lies between. {bugs} lists the bo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book.chapters import Book, Chapter
-from tools.book.directive import Checking, Directive, Page, checked
-from tools.book.elements import make
+from tools.book.directive import Checking, Directive, Page
+from tools.book.elements import is_kind, make
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
@@ -73,31 +74,30 @@ def read(title: str, content: str) -> Bug:
     return Bug(title, **found)
 
 
-class happened_start(nodes.Invisible, nodes.Element):
-    """Where a box begins. node["bug"] is the Bug, its children are the words of the title."""
-
-
-class happened_end(nodes.Invisible, nodes.Element):
-    """Where it ends."""
-
-
 class HappenedStart(Checking):
+    """The box, with its title and source; MakeBoxes puts the rest into it."""
+
     required_arguments, final_argument_whitespace = 1, True
     has_content = True
 
     def made(self) -> list[nodes.Node]:
         bug = read(self.arguments[0], "\n".join(self.content))
         words, _ = self.state.inline_text(bug.title, self.lineno)
-        node = happened_start("", *words, bug=bug)
-        self.set_source_info(node)
-        return [node]
+        label = nodes.strong("", "It happened. ")
+        title = nodes.paragraph("", "", label, *words, classes=["happened-title"])
+        link = nodes.reference("", bug.source, refuri=bug.link)
+        source = nodes.paragraph("", f"{bug.when}, ", link, classes=["happened-source"])
+        box = make("div", title, source, classes="happened")
+        box["ids"].append(_id(words))
+        self.set_source_info(box)
+        return [box]
 
 
 class HappenedEnd(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        node = happened_end()
-        self.set_source_info(node)
-        return [node]
+        end = make("div", classes="happened-end")
+        self.set_source_info(end)
+        return [end]
 
 
 class Bugs(SphinxDirective):
@@ -114,7 +114,7 @@ class Bugs(SphinxDirective):
         where = self.env.app.builder.get_relative_uri(self.env.docname, page.docname)
         words, _ = self.state.inline_text(bug.title, self.lineno)
         title = "".join(word.astext() for word in words)
-        line = nodes.paragraph("", "", nodes.reference("", title, refuri=f"{where}#{_id(title)}"))
+        line = nodes.paragraph("", "", nodes.reference("", title, refuri=f"{where}#{_id(words)}"))
         line += nodes.Text(f". {bug.when}, ")
         line += nodes.reference("", bug.source, refuri=bug.link)
         line += nodes.Text(", in ")
@@ -122,46 +122,33 @@ class Bugs(SphinxDirective):
         return nodes.list_item("", line)
 
 
-def _id(title: str) -> str:
-    return "happened-" + nodes.make_id(title)
+def _id(title: Sequence[nodes.Node]) -> str:
+    return "happened-" + nodes.make_id("".join(word.astext() for word in title))
 
 
 class MakeBoxes(SphinxTransform):
-    """Put what lies between start and end into one box."""
+    """Put what lies between start and end into the box."""
 
     default_priority = 10  # as sphinx-exercise does for its gated directives
 
     def apply(self, **_: Any) -> None:
-        for start in list(self.document.findall(happened_start)):
-            self._make_box(start)
-        for end in list(self.document.findall(happened_end)):
-            _log.warning("happened-end without happened-start", location=end)
-            end.parent.remove(end)
-
-    def _make_box(self, start: happened_start) -> None:
-        after = start.parent.children[start.parent.index(start) + 1 :]
-        stops = (i for i, n in enumerate(after) if isinstance(n, happened_start | happened_end))
-        stop = next(stops, None)
-        if stop is None or isinstance(after[stop], happened_start):
-            _log.warning("happened-start without happened-end before a heading", location=start)
-            start.parent.remove(start)
-            return
-        bug = start["bug"]
-        box = make("div", classes="happened")
-        box["ids"].append(_id(start.astext()))
-        label = nodes.strong("", "It happened. ")
-        box += nodes.paragraph("", "", label, *start.children, classes=["happened-title"])
-        link = nodes.reference("", bug.source, refuri=bug.link)
-        box += nodes.paragraph("", f"{bug.when}, ", link, classes=["happened-source"])
-        parent = start.parent
-        for node in after[: stop + 1]:
-            parent.remove(node)
-        box += after[:stop]
-        parent.replace(start, box)
+        for end in list(self.document.findall(lambda node: is_kind(node, "happened-end"))):
+            above = end.parent.children[: end.parent.index(end)]
+            starts = [i for i, node in enumerate(above) if is_kind(node, "happened")]
+            if not starts:
+                _log.warning("happened-end without happened-start", location=end)
+            inside = above[starts[-1] + 1 :] if starts else []
+            for node in [*inside, end]:
+                node.parent.remove(node)
+            if starts:
+                above[starts[-1]] += inside
+        for box in self.document.findall(lambda node: is_kind(node, "happened")):
+            if len(box) == 2:  # title and source
+                _log.warning("happened-start without happened-end before a heading", location=box)
 
 
 def _portable_start(page: Page, d: Directive) -> str:
-    bug = checked(page, d, read, d.argument, d.content)
+    bug = read(d.argument, d.content)
     title = page.inline(d.argument, d.line)
     return f"---\n\n**It happened. {title}**\n\n*{bug.when},* [{bug.source}]({bug.link})"
 
@@ -171,8 +158,6 @@ FORMS = {"happened-start": _portable_start, "happened-end": lambda page, d: "---
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("tools.book.elements")
-    for node in (happened_start, happened_end):
-        app.add_node(node)
     app.add_directive("happened-start", HappenedStart)
     app.add_directive("happened-end", HappenedEnd)
     app.add_directive("bugs", Bugs)

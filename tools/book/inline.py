@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sphinx.util.nodes import explicit_title_re
+
 from tools.book import macros
-from tools.book.chapters import Book, Chapter, SourceError
+from tools.book.chapters import Book, SourceError
 from tools.book.given import parts as parts_of_given
-from tools.book.times import hours_of, minutes_of
+from tools.book.minutes import time_of
 
 # The constructs of a paragraph. The first alternative that matches wins, so that nothing inside
 # code or mathematics is read as a link or a role.
@@ -25,7 +27,6 @@ _PIECE = re.compile(
     """,
     re.X | re.S,
 )
-_TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.S)
 
 
 class Inline:
@@ -42,8 +43,8 @@ class Inline:
             "numref": self.reference,
             "term": lambda body: self.term(*_titled(body)),
             "given": lambda body: parts_of_given(body)[0],
-            "minutes": lambda body: minutes_of(Chapter(self.book.root, f"book/{body}")),
-            "hours": lambda body: hours_of(self.book, body),
+            "minutes": lambda body: time_of(self.book, "minutes", body),
+            "hours": lambda body: time_of(self.book, "hours", body),
         }
 
     def error(self, line: int, message: str) -> SourceError:
@@ -129,5 +130,5 @@ class Inline:
 
 def _titled(body: str) -> tuple[str, str | None]:
     """ "text <target>" → (target, text);  "target" → (target, None)."""
-    match = _TITLED.match(body)
+    match = explicit_title_re.match(body)
     return (match[2], match[1]) if match else (body, None)

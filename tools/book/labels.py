@@ -1,26 +1,14 @@
-"""The numbers and labels of the book, computed by Sphinx, so that notebooks and site agree.
-
-This is a Sphinx extension: every build of the book, that of the site too, keeps them in
-_build/labels. Where they are missing or older than a source, Sphinx reads the sources, without
-running code, under its `dummy` builder, which writes nothing else.
-"""
+"""The numbers and labels of the book, computed by Sphinx, so that notebooks and site agree."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 
 from tools.book.chapters import Book
-
-# What the numbers depend on.
-_SOURCES = ("_config.yml", "_toc.yml", "book/**/*.md", "book/**/*.bib")
 
 
 class FiguresOfCells(SphinxTransform):
@@ -41,51 +29,23 @@ class FiguresOfCells(SphinxTransform):
 
 
 def load(book: Book) -> dict[str, Any]:
-    """The book's numbers: labels, page titles, terms and citations, each by its name."""
-    kept = _kept(book.root)
-    if kept.get("digest") != _digest(book.root):
-        _ask_sphinx(book.root)
-        kept = _kept(book.root)
-    return kept
+    """The book's numbers: labels, page titles, terms and citations, each by its name.
 
-
-def _store(root: Path) -> Path:
-    return root / "_build" / "labels" / "labels.json"
-
-
-def _kept(root: Path) -> dict[str, Any]:
-    store = _store(root)
-    return json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
-
-
-def _keep(app: Sphinx, env: BuildEnvironment) -> None:
-    root = Path(app.srcdir)
-    _store(root).parent.mkdir(parents=True, exist_ok=True)
-    numbers = {"digest": _digest(root), **_collect(env)}
-    _store(root).write_text(json.dumps(numbers, indent=1), encoding="utf-8")
-
-
-def _digest(root: Path) -> str:
-    files = [f for pattern in _SOURCES for f in sorted(root.glob(pattern))]
-    files += sorted(Path(__file__).parent.glob("*.py"))
-    text = "\0".join(f.read_text(encoding="utf-8") for f in files)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _ask_sphinx(root: Path) -> None:
+    Sphinx runs no code and reads what has changed. After a change of an extension: rm -r _build.
+    """
     from jupyter_book.config import get_final_config
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     config, _ = get_final_config(
-        user_yaml=root / "_config.yml",
+        user_yaml=book.root / "_config.yml",
         cli_config={"nb_execution_mode": "off", "latex_individualpages": False},
-        sourcedir=root,
+        sourcedir=book.root,
     )
-    folder = _store(root).parent
+    folder = book.root / "_build" / "labels"
     folder.mkdir(parents=True, exist_ok=True)
     with patch_docutils(None), docutils_namespace():
-        Sphinx(
-            srcdir=root,
+        sphinx = Sphinx(
+            srcdir=book.root,
             confdir=None,
             outdir=folder / "out",
             doctreedir=folder / "doctrees",
@@ -93,8 +53,9 @@ def _ask_sphinx(root: Path) -> None:
             confoverrides=config,
             status=None,
             warning=None,  # `make book` shows warnings; the pipeline raises its own errors
-            freshenv=True,
-        ).build()
+        )
+        sphinx.builder.build([], method="specific")
+    return _collect(sphinx.env)
 
 
 def _collect(env: Any) -> dict[str, Any]:
@@ -149,5 +110,4 @@ def _citation(citation: Any) -> dict[str, str]:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(FiguresOfCells)
-    app.connect("env-check-consistency", _keep)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,12 +1,19 @@
-"""A chapter's sections, what each holds, how long that takes, and the lines that say so."""
+"""A chapter's sections, what each holds, how long that takes, and the lines and roles that say so.
+
+{minutes}`softmax` is the time of a chapter; {hours}`reading`, `exercises` and `labs` are of all.
+"""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import astuple, dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import nbformat
+from docutils import nodes
+from docutils.parsers.rst.states import Inliner
+from sphinx.application import Sphinx
 
 from tools.book.chapters import Book, Chapter
 from tools.book.freshness import tree
@@ -106,6 +113,41 @@ def hours(book: Book) -> dict[str, int]:
         "labs": sum(map(reading_minutes, labs(book))),
     }
     return {kind: round(total / 60) for kind, total in minutes.items()}
+
+
+def time_of(book: Book, role: str, name: str) -> str:
+    """What the roles show: of {minutes}`softmax` "40 min", of {hours}`labs` "4".
+
+    Raises:
+        LookupError: there is no such chapter, or no such kind of hours
+    """
+    if role == "hours":
+        known = {kind: str(number) for kind, number in hours(book).items()}
+    else:
+        known = {page.slug: f"{reading_minutes(page)} min" for page in book.chapters}
+    if name not in known:
+        raise LookupError(f"there are no {role} of {name!r}")
+    return known[name]
+
+
+def time_role(
+    role: str, raw: str, text: str, line: int, inliner: Inliner, *_: object
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """A time, and that it depends on all chapters."""
+    env = inliner.document.settings.env
+    book = Book(Path(env.srcdir))
+    for chapter in book.chapters:
+        env.note_dependency(chapter.source)
+    try:
+        return [nodes.Text(time_of(book, role, text))], []
+    except LookupError as missing:
+        return [], [inliner.reporter.error(str(missing), line=line)]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_role("minutes", time_role)
+    app.add_role("hours", time_role)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 @lru_cache(maxsize=128)  # by the text, because every built page asks for every chapter

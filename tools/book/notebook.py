@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.book import freshness, labels, setup_cell, take_away, veil
+from tools.book import freshness, labels, predict, setup_cell
 from tools.book.chapters import Book, Chapter
 from tools.book.markup import details
 from tools.book.portable import Portable
@@ -44,18 +44,17 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
             setup_cell.first_code(book, chapter), metadata={"tags": ["generated"], **FOLDED}
         ),
     ]
-    veiled = veil.veiled(source.cells)
-    for place, (cell, start) in enumerate(
-        zip(source.cells, source.metadata.source_map, strict=True)
-    ):
+    veiled = {place for place, labels in predict.covers(source.cells) if labels}
+    for place, cell in enumerate(source.cells):
+        line = chapter.line_of(cell.source)
         if cell.cell_type == "code":
-            cells += _code_cells(page, cell, start, veiled=place in veiled)
+            cells += _code_cells(page, cell, line, veiled=place in veiled)
         elif cell.cell_type == "markdown":
-            text = page.cell(cell.source, _first_line(chapter, start))
+            text = page.cell(cell.source, line)
             if text:
                 cells.append(new_markdown_cell(text))
         else:
-            raise page.error(start, "raw cells have no portable form")
+            raise page.error(line, "raw cells have no portable form")
     for i, cell in enumerate(cells):
         cell["id"] = f"{chapter.slug.replace('/', '-')}-{i}"
     metadata = {
@@ -64,14 +63,6 @@ def build(book: Book, chapter: Chapter, found: dict[str, Any]) -> nbformat.Noteb
         "language_info": {"name": "python"},
     }
     return new_notebook(cells=cells, metadata=metadata)
-
-
-def _first_line(chapter: Chapter, start: int) -> int:
-    """The line of a Markdown cell's first text: the cell does not hold the blank lines above."""
-    lines = chapter.text.splitlines()
-    while not lines[start].strip():
-        start += 1
-    return start + 1
 
 
 def _code_cells(
@@ -96,23 +87,17 @@ def _code_cells(
         number = page.numbered(figure["name"], line)
         caption = page.block(figure["caption"], line)
         words = f"*Fig. {number}.* {caption}"
-        cells.append(new_markdown_cell(details(veil.SUMMARY, words) if veiled else words))
+        cells.append(new_markdown_cell(details(predict.SUMMARY, words) if veiled else words))
     return cells
 
 
-def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
-    """Copy the stored outputs if they belong to the same code; return whether they do."""
-    if not old.exists():
-        return False
+def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> None:
+    """Copy the stored outputs, which belong to the same code."""
     stored = nbformat.read(old, as_version=4)
-    same = stored.metadata.get("attention_digest") == notebook.metadata.attention_digest
-    if not same or freshness.own_code(stored) != freshness.own_code(notebook):
-        return False
     kept = [cell for cell in stored.cells if cell.cell_type == "code"]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, before in zip(cells, kept, strict=True):
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
-    return True
 
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
@@ -133,22 +118,24 @@ def update(book: Book, chapter: Chapter, found: dict[str, Any], *, check: bool) 
     path = chapter.notebook
     with _PARSING:
         notebook = build(book, chapter, found)
-        kept = keep_outputs(notebook, path)
-        stale = None if kept else freshness.why_stale(chapter)
-    if not kept and check:
+        stale = freshness.why_stale(chapter)
+    if stale and check:
         return stale
-    if not kept:
+    if stale:
         path.parent.mkdir(exist_ok=True, parents=True)
         start = time.perf_counter()
         execute(notebook, path.parent)
-        seconds = time.perf_counter() - start
+        done = f"{chapter.notebook_name}: run, {time.perf_counter() - start:.0f} s"
+    else:
+        keep_outputs(notebook, path)
+        done = f"{chapter.notebook_name}: text updated"
     text = nbformat.writes(notebook, version=4) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
-        return None if kept else f"{chapter.notebook_name}: run again, {seconds:.0f} s, no change"
+        return f"{done}, no change" if stale else None
     if check:
         return f"{chapter.notebook_name} differs from {chapter.source}: run make notebooks"
     path.write_text(text, encoding="utf-8", newline="\n")
-    return f"{chapter.notebook_name}: " + ("text updated" if kept else f"run, {seconds:.0f} s")
+    return done
 
 
 def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) -> int:
@@ -161,9 +148,7 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
     unknown = set(options.slugs) - {chapter.slug for chapter in chapters}
     if unknown:
         parser.error(f"no such chapter: {', '.join(sorted(unknown))}")
-    failed = bool(book.missing)
-    for page in book.missing:
-        print(f"_toc.yml names {page.source}, which does not exist")
+    failed = False
     there = {path.relative_to(root).as_posix() for path in (root / "notebooks").rglob("*.ipynb")}
     for name in sorted(there - {chapter.notebook_name for chapter in chapters}):
         print(f"{name} has no chapter in _toc.yml: delete it")
@@ -184,7 +169,4 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
             if news:
                 print(news, flush=True)
                 failed = failed or options.check
-    for news in take_away.update(book, check=options.check):
-        print(news)
-        failed = failed or options.check
     return 1 if failed else 0

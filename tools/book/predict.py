@@ -25,18 +25,23 @@ what comes next in it lies in one cell of a grid, unseen.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
 from docutils import nodes
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools.book import quiz
-from tools.book.directive import Checking, Directive, Page, body_of, checked
-from tools.book.elements import element, make
+from tools.book.chapters import Chapter
+from tools.book.directive import Checking, Directive, Page, body_of
+from tools.book.elements import is_kind, make
 from tools.book.markup import details
-from tools.book.veil import SUMMARY
+from tools.book.parts import Part, parts
 
-MOST_OPTIONS = 4
+SUMMARY = "After you have predicted"
 SURE = """\
 <div class="predict-sure" role="group" aria-label="How sure are you?">
 <span>How sure are you?</span>
@@ -58,14 +63,11 @@ def parse(label: str, body: str) -> quiz.Quiz:
     """Read a prediction.
 
     Raises:
-        ValueError: something is missing or too much; the message says what
+        ValueError: something is missing; the message says what
     """
     if not label.startswith("pr:") or " " in label:
         raise ValueError(f"a prediction needs a label that begins with 'pr:'; it is {label!r}")
-    question = quiz.parse(body, "a prediction")
-    if len(question.options) > MOST_OPTIONS:
-        raise ValueError(f"a prediction has {MOST_OPTIONS} options at most")
-    return question
+    return quiz.parse(body, "a prediction")
 
 
 def numbers(order: str, count: int) -> list[int]:
@@ -96,50 +98,30 @@ class Predict(Checking):
         box += nodes.paragraph("", "Predict", classes=["predict-head"])
         text = quiz.parsed(self, question.question, 0)
         box += make("div", *text, classes="predict-question")
-        parts = [self._option(option) for option in question.options]
-        box += _form(label, parts, [option.right for option in question.options], stored)
-        box += _without_script(parts)
+        choices = make(
+            "div", classes="predict-options", role="radiogroup", aria_label="Your answer"
+        )
+        step = make("div", _raw(SURE), classes="predict-step")
+        without_script = make("noscript")
+        for number, option in zip(stored, question.options, strict=True):
+            words, reply = quiz.words_and_reply(self, option)
+            fold = make("details", make("summary", words), *reply, classes="predict-fold")
+            without_script += _without_ids(fold)
+            radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
+            choices += make("label", _raw(radio), words, classes="predict-option")
+            mark = {"data_right": ""} if option.right else {}
+            step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
+        box += make("div", choices, step, _raw(SAID), classes="predict-form")
+        box += without_script
         return [box]
 
-    def _option(self, option: quiz.Option) -> tuple[list[nodes.Node], list[nodes.Node]]:
-        """The words of an option, and its reply."""
-        (words,) = quiz.parsed(self, option.text, option.line)
-        verdict = nodes.strong("", quiz.VERDICT[option.right])
-        return words.children, [verdict, *quiz.parsed(self, option.why, option.why_line)]
 
-
-Parts = list[tuple[list[nodes.Node], list[nodes.Node]]]
-
-
-def _form(label: str, parts: Parts, right: list[bool], stored: list[int]) -> element:
-    options = make("div", classes="predict-options", role="radiogroup", aria_label="Your answer")
-    step = make("div", _raw(SURE), classes="predict-step")
-    for number, (words, reply), is_right in zip(stored, parts, right, strict=True):
-        radio = f'<input type="radio" name="{label}" value="{number}" autocomplete="off">'
-        options += make(
-            "label", _raw(radio), nodes.inline("", "", *words), classes="predict-option"
-        )
-        mark = {"data_right": ""} if is_right else {}
-        step += make("div", *reply, classes="predict-why", tabindex="-1", **mark)
-    return make("div", options, step, _raw(SAID), classes="predict-form")
-
-
-def _without_script(parts: Parts) -> element:
-    """The options as <details>."""
-    box = make("noscript")
-    for words, reply in parts:
-        summary = make("summary", nodes.inline("", "", *_copies(words)))
-        box += make("details", summary, *_copies(reply), classes="predict-fold")
-    return box
-
-
-def _copies(parts: list[nodes.Node]) -> list[nodes.Node]:
-    """Deep copies without ids, which are unique on a page."""
-    copies = [part.deepcopy() for part in parts]
-    for copy in copies:
-        for node in copy.findall(nodes.Element):
-            node["ids"] = []
-    return copies
+def _without_ids(node: nodes.Element) -> nodes.Element:
+    """A copy without ids, which are unique on a page."""
+    copy = node.deepcopy()
+    for part in copy.findall(nodes.Element):
+        part["ids"] = []
+    return copy
 
 
 def _raw(text: str) -> nodes.raw:
@@ -158,83 +140,75 @@ class Reveal(SphinxDirective):
         return [box]
 
 
-def is_kind(node: nodes.Node, kind: str) -> bool:
-    return isinstance(node, element) and kind in node["classes"]
+def is_cell(node: nodes.Node, part: str = "cell_code") -> bool:
+    return isinstance(node, nodes.Element) and node.get("nb_element") == part
 
 
-def is_cell(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
+def covers(cells: Sequence[NotebookNode]) -> list[tuple[int | None, list[str]]]:
+    """Which predictions veil the outputs of each code cell, and each {reveal}, in order.
 
-
-def what_follows(box: element) -> list[nodes.Element]:
-    """What the veil of a prediction covers: its {reveal}s, and the outputs that lie before one."""
-    covered: list[nodes.Element] = []
-    waiting: list[nodes.Element] = []  # outputs since the last {reveal}
-    begun = False
-    todo = list(box.parent.children[box.parent.index(box) + 1 :])
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, nodes.section) or (begun and is_kind(node, "predict")):
-            break
-        if is_kind(node, "happened"):  # the question may be about this bug
-            todo = [*node.children, *todo]
-        elif is_cell(node):
+    Args:
+        cells: a chapter's; a removed one does not exist
+    Returns: for a code cell its place in `cells`, for a {reveal} None; and the labels
+    """
+    found: list[tuple[int | None, list[str]]] = []
+    asked: list[str] = []
+    below: list[list[str]] = []  # labels of the cells since the last question or {reveal}
+    begun = False  # whether a cell or a {reveal} stands below the question
+    for place, part in _in_order(cells):
+        if part.kind in ("section", "heading") or (part.kind == "prediction" and begun):
+            asked, below, begun = [], [], False
+        if part.kind == "prediction":
+            asked.append(part.title)
+        elif part.kind == "reveal" or place is not None:
             begun = True
-            waiting += (n for n in node.findall(nodes.Element) if is_output(n))
-        elif is_kind(node, "reveal"):
-            covered += [*waiting, node]
-            begun, waiting = True, []
-    return covered
+            found.append((place, []))
+            below.append(found[-1][1])
+        if part.kind == "reveal":
+            for labels in below:
+                labels += asked
+            below = []
+    return found
 
 
-def is_output(node: nodes.Element) -> bool:
-    return node.get("nb_element") == "cell_code_output"
-
-
-def in_rows(labels: dict[nodes.Element, list[str]]) -> list[list[nodes.Element]]:
-    """What one veil covers: an output, or {reveal}s without anything in between."""
-    rows: list[list[nodes.Element]] = []
-    for node, names in labels.items():
-        last = rows[-1][-1] if rows else None
-        beside = last is not None and last.next_node(siblings=True, descend=False) is node
-        if beside and last is not None and labels[last] == names:
-            rows[-1].append(node)
-        else:
-            rows.append([node])
-    return [row for row in rows if not all(isinstance(n, nodes.Invisible) for n in row)]
+def _in_order(cells: Sequence[NotebookNode]) -> Iterator[tuple[int | None, Part]]:
+    for place, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            yield from ((None, part) for part in parts(cell.source))
+        elif "remove-cell" not in cell.metadata.get("tags", []):
+            yield place, Part("code")
 
 
 def veil(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put a veil around what gives an answer away; predict.js lifts it."""
-    if app.builder.format != "html":
-        return
+    page = Chapter(Path(app.srcdir), docname)
+    shown = [n for n in doctree.findall() if is_cell(n) or is_kind(n, "reveal")]
     labels: dict[nodes.Element, list[str]] = {}
-    for box in list(doctree.findall(lambda node: is_kind(node, "predict"))):
+    for node, (_, names) in zip(shown, covers(page.read().cells), strict=True):
+        if names:
+            outputs = node.findall(lambda part: is_cell(part, "cell_code_output"))
+            labels |= {part: names for part in (outputs if is_cell(node) else [node])}
+        elif is_kind(node, "reveal"):
+            _log.warning("no {predict} stands before this {reveal}", location=node)
+    for box in doctree.findall(lambda node: is_kind(node, "predict")):
         if not isinstance(box.parent, nodes.section | nodes.document):
             _log.warning("a {predict} may not stand inside a box or a list", location=box)
-        covered = what_follows(box)
-        if not covered:
+        if not any(box["html"]["data-label"] in names for names in labels.values()):
             _log.warning("no {reveal} follows this {predict}", location=box)
-        for node in covered:
-            labels.setdefault(node, []).append(box["html"]["data-label"])
-    for node in list(doctree.findall(lambda node: is_kind(node, "reveal"))):
-        if node not in labels:
-            _log.warning("no {predict} stands before this {reveal}", location=node)
-    for row in in_rows(labels):
-        names = labels[row[0]]
-        link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
-        note = nodes.paragraph("", "", link, classes=["veil-note"])
-        cover = make("div", note, classes="veil", data_veil=" ".join(names))
-        row[0].parent.replace(row[0], cover)
-        for node in row[1:]:
-            node.parent.remove(node)
-        cover += row
+    cover = None
+    for node, names in labels.items():  # one veil covers those without anything in between
+        beside = cover is not None and cover.next_node(siblings=True, descend=False) is node
+        if cover is None or not beside or cover["html"]["data-veil"] != " ".join(names):
+            link = nodes.reference("", "Predict first", refuri=f"#{nodes.make_id(names[0])}")
+            note = nodes.paragraph("", "", link, classes=["veil-note"])
+            cover = make("div", note, classes="veil", data_veil=" ".join(names))
+            node.parent.insert(node.parent.index(node), cover)
+        node.parent.remove(node)
+        cover += node
 
 
 def _portable(page: Page, d: Directive) -> str:
-    question = checked(page, d, parse, d.argument, d.body)
-    checked(page, d, numbers, d.options.get("order", ""), len(question.options))
-    return quiz.choices(page, d, question, "Predict")
+    return quiz.choices(page, d, parse(d.argument, d.body), "Predict")
 
 
 def _portable_reveal(page: Page, d: Directive) -> str:

@@ -24,10 +24,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tools.book.directive import Checking, Directive, Page, checked
+from tools.book.directive import Checking, Directive, Page
+from tools.book.elements import make
 from tools.book.markup import details, html
 
-_OPTION = re.compile(r"- \[([ xX])\] +(.*)")
+_OPTION = re.compile(r"(?m)^- \[([ xX])\] +")
 VERDICT = {True: "Right.", False: "Not quite."}
 
 
@@ -56,11 +57,10 @@ def parse(body: str, what: str = "a quiz") -> Quiz:
     Raises:
         ValueError: something is missing; the message says what
     """
-    lines = body.split("\n")
-    starts = [i for i, line in enumerate(lines) if _OPTION.fullmatch(line)]
-    question = "\n".join(lines[: starts[0]] if starts else lines).strip()
-    stops = [*starts, len(lines)][1:]
-    options = [_option(lines, a, b) for a, b in zip(starts, stops, strict=True)]
+    marks = list(_OPTION.finditer(body))
+    ends = [*(mark.start() for mark in marks), len(body)]
+    question = body[: ends[0]].strip()
+    options = [_option(body, mark, end) for mark, end in zip(marks, ends[1:], strict=True)]
     if not question:
         raise ValueError(f"{what} begins with its question")
     if len(options) < 2:
@@ -73,20 +73,15 @@ def parse(body: str, what: str = "a quiz") -> Quiz:
     return Quiz(question, options)
 
 
-def _option(lines: list[str], start: int, stop: int) -> Option:
+def _option(body: str, mark: re.Match[str], end: int) -> Option:
     """An option ends at the first blank line; what follows, indented, is its reason."""
-    rows = lines[start:stop]
-    gap = next((i for i, row in enumerate(rows) if not row.strip()), len(rows))
-    mark = _OPTION.fullmatch(rows[0])
-    assert mark is not None
-    text = " ".join([mark[2], *(row.strip() for row in rows[1:gap])])
-    why = rows[gap:]
-    for row in why:
-        if row.strip() and not row.startswith("  "):
-            raise ValueError(f"indent what follows an option by two: {row!r}")
-    skip = next((i for i, row in enumerate(why) if row.strip()), 0)
-    dedented = "\n".join(row[2:] for row in why).strip("\n")
-    return Option(mark[1] != " ", text.strip(), dedented, start, start + gap + skip)
+    text, _, why = body[mark.end() : end].partition("\n\n")
+    if re.search(r"(?m)^(?!  |$)", why):
+        raise ValueError(f"indent what follows an option by two: {why!r}")
+    line = body.count("\n", 0, mark.start())
+    why_line = line + text.count("\n") + 2
+    reason = re.sub(r"(?m)^  ", "", why).strip("\n")
+    return Option(mark[1] != " ", " ".join(text.split()), reason, line, why_line)
 
 
 class QuizDirective(Checking):
@@ -102,15 +97,21 @@ class QuizDirective(Checking):
         box += parsed(self, quiz.question, 0)
         for option in quiz.options:
             kind = "right" if option.right else "wrong"
-            box += _html(f'<details class="quiz-option quiz-{kind}"><summary>')
-            # <summary> may not hold a paragraph: take its inline content.
-            (paragraph,) = parsed(self, option.text, option.line)
-            box += nodes.inline("", "", *paragraph.children)
-            verdict = VERDICT[option.right]
-            box += _html(f'</summary><div class="quiz-why"><strong>{verdict}</strong>')
-            box += parsed(self, option.why, option.why_line)
-            box += _html("</div></details>")
+            words, reply = words_and_reply(self, option)
+            why = make("div", *reply, classes="quiz-why")
+            summary = make("summary", words)
+            box += make("details", summary, why, classes=f"quiz-option quiz-{kind}")
         return [box]
+
+
+def words_and_reply(
+    directive: SphinxDirective, option: Option
+) -> tuple[nodes.inline, list[nodes.Node]]:
+    """An option's words, without their paragraph, which <summary> may not hold, and its reply."""
+    (paragraph,) = parsed(directive, option.text, option.line)
+    reply = parsed(directive, option.why, option.why_line)
+    verdict = nodes.strong("", VERDICT[option.right])
+    return nodes.inline("", "", *paragraph.children), [verdict, *reply]
 
 
 def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Element]:
@@ -118,10 +119,6 @@ def parsed(directive: SphinxDirective, text: str, line: int) -> list[nodes.Eleme
     parent = nodes.Element()
     directive.state.nested_parse(text.split("\n"), directive.content_offset + line, parent)  # type: ignore[arg-type]
     return [child for child in parent.children if isinstance(child, nodes.Element)]
-
-
-def _html(text: str) -> nodes.raw:
-    return nodes.raw("", text, format="html")
 
 
 def choices(page: Page, d: Directive, read: Quiz, name: str) -> str:
@@ -135,14 +132,14 @@ def choices(page: Page, d: Directive, read: Quiz, name: str) -> str:
 
 
 def _portable(page: Page, d: Directive) -> str:
-    read = checked(page, d, parse, d.body)
     page.questions += 1
-    return choices(page, d, read, f"Question {page.questions}")
+    return choices(page, d, parse(d.body), f"Question {page.questions}")
 
 
 FORMS = {"quiz": _portable}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("tools.book.elements")
     app.add_directive("quiz", QuizDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -63,16 +63,12 @@ def first_markdown(book: Book, chapter: Chapter) -> str:
 
 def first_code(book: Book, chapter: Chapter) -> str:
     needs = chapter.front.get("needs") or []
-    allowed = sorted([*_MODELS, "triton"])
-    for name in needs:
-        if name not in allowed:
-            raise ValueError(f"{chapter.source}: needs: {name!r} is not one of {allowed}")
     pins = {name: _pin(name) for name in ("jaxtyping", "wadler_lindig")}
     course = {"repository": book.repository, "release": book.release, "version": VERSION}
     code = _PACKAGE.format(**course, **pins)
     if "triton" in needs:
         code += _TRITON.format(triton=_pin("triton"))
-    models = [name for name in needs if name in _MODELS]
+    models = [name for name in needs if name != "triton"]
     return (code + "".join(_MODEL.format(name=n, **_MODELS[n]) for n in models)).strip()
 
 

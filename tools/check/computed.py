@@ -52,19 +52,11 @@ def alternatives(chapter: Chapter) -> Iterator[tuple[int, str]]:
 
     What an f-string puts in is computed; only its fixed words are returned.
     """
-    page = chapter.read()
-    for cell, start in zip(page.cells, page.metadata.source_map, strict=True):
-        if cell.cell_type != "code":
-            continue
-        lines = chapter.text.split("\n")
-        first = next(
-            i
-            for i in range(start, len(lines))
-            if cell.source.startswith(lines[i].strip()) and lines[i].strip()
-        )
-        for node in ast.walk(tree(cell.source)):
+    for code in chapter.code:
+        first = chapter.line_of(code)
+        for node in ast.walk(tree(code)):
             if isinstance(node, ast.keyword) and node.arg == "alt":
-                yield first + node.value.lineno, " … ".join(_words(node.value))
+                yield first + node.value.lineno - 1, " … ".join(_words(node.value))
 
 
 def outputs_are_old(chapter: Chapter) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -170,41 +169,16 @@ def in_output(text: str) -> Iterator[float]:
         yield float(plain)
 
 
-_FOLD = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-}
+_ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
 def in_code(tree: ast.AST) -> Iterator[float]:
     """The numbers written in Python code, products and powers of them too: 3 * 10**4."""
     for node in ast.walk(tree):
-        value = _constant(node)
-        if value is not None:
-            yield value
-
-
-def _constant(node: ast.AST) -> float | None:
-    if isinstance(node, ast.Constant):
-        value = node.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
-            return None
-        return float(value)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _constant(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.BinOp) and type(node.op) in _FOLD:
-        left, right = _constant(node.left), _constant(node.right)
-        if left is None or right is None or (isinstance(node.op, ast.Pow) and abs(right) > 300):
-            return None
-        try:
-            whole = isinstance(node.op, ast.LShift)
-            a, b = (int(left), int(right)) if whole else (left, right)
-            return float(_FOLD[type(node.op)](a, b))
-        except (ArithmeticError, ValueError, TypeError):
-            return None
-    return None
+        if isinstance(node, ast.expr) and all(isinstance(x, _ARITHMETIC) for x in ast.walk(node)):
+            try:
+                value = eval(compile(ast.Expression(node), "<page>", "eval"))
+                if type(value) in (int, float):
+                    yield float(value)
+            except (ArithmeticError, TypeError, ValueError):
+                pass  # 1 / 0, on purpose

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tools.book.chapters import Book, Chapter
+from tools.book.chapters import Chapter
 from tools.book.claims import claims_of
-from tools.book.given import MEASURED, parts
+from tools.book.given import MARKED, MEASURED, parts
 from tools.book.prose import prose
 from tools.check import computed
 from tools.check.numbers import in_prose
 
-_GIVEN = re.compile(r"\{given\}`([^`]+)`")
 HOW = (
     "A number in the prose is computed on its page. Print it or assert it in a cell (a hidden one "
     "will do), or mark it as given: {given}`2,048`."
@@ -21,33 +19,28 @@ HOW = (
 
 def unfounded(chapter: Chapter) -> Iterator[str]:
     """One line for each number of the prose that the page does not compute."""
-    text, outputs, literals = (
-        prose(chapter.text),
-        computed.outputs(chapter),
-        computed.literals(chapter),
-    )
-    places = [(text.count("\n", 0, n.at) + 1, n, chapter.text) for n in in_prose(text)]
-    for line, alt in computed.alternatives(chapter):
-        places += [(line, n, alt) for n in in_prose(alt)]
-    for line, number, around in sorted(places, key=lambda place: place[0]):
-        if not number.is_among(outputs, literals):
-            yield (
-                f"{chapter.source}:{line}: {number.text} is in no output and in no code of this "
-                f"page: {_around(around, number.at)}"
-            )
+    outputs, literals = computed.outputs(chapter), computed.literals(chapter)
+    described = (1, chapter.front.get("description", ""))
+    for first, words in [described, *prose(chapter.text), *computed.alternatives(chapter)]:
+        for number in in_prose(words):
+            if not number.is_among(outputs, literals):
+                line = first + words.count("\n", 0, number.at)
+                yield (
+                    f"{chapter.source}:{line}: {number.text} is in no output and in no code of "
+                    f"this page: {_around(words, number.at)}"
+                )
 
 
 def not_measured(chapter: Chapter) -> Iterator[str]:
     """One line for each number that is measured on another page, which does not print it."""
-    if not MEASURED.search(chapter.text):
-        return
-    pages = {page.slug: page for page in Book(chapter.root).chapters}
-    for match in _GIVEN.finditer(chapter.text):
+    for match in MARKED.finditer(chapter.text):
         number, source = parts(match[1])
         named = MEASURED.fullmatch(source)
-        found = computed.outputs(pages[named[1]]) if named and named[1] in pages else set()
-        if named and not all(n.is_among(found, ()) for n in in_prose(number)):
-            line = chapter.text.count("\n", 0, match.start()) + 1
+        if not named:
+            continue
+        found = computed.outputs(Chapter(chapter.root, f"book/{named[1]}"))
+        if not all(n.is_among(found, ()) for n in in_prose(number)):
+            line = chapter.line_of(match[0])
             yield f"{chapter.source}:{line}: {named[1]} does not print {number}"
 
 
@@ -62,7 +55,7 @@ def undecided(chapter: Chapter) -> Iterator[str]:
         said = f"{chapter.source}: claim {claim.id}"
         if claim.cell(printed) is None:
             yield f"{said}: no cell prints {' | '.join(claim.found)}"
-        for number in in_prose(prose(claim.remark)):
+        for number in (n for _, words in prose(claim.remark) for n in in_prose(words)):
             if not number.is_among(*found):
                 yield f"{said}: {number.text} is in no output and in no code of the page"
 
