@@ -4,7 +4,7 @@ import itertools
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tiny import make_book
 
 from tools.book import minutes, parts
@@ -108,6 +108,9 @@ def test_words(text, count):
     assert parts.count_words(text) == count
 
 
+FOLDED_CELL = "```{{code-cell}} ipython3\n:tags: [hide-input]\n{}\n```\n"
+
+
 def stored(chapter, *cells):
     chapter.notebook.parent.mkdir(exist_ok=True)
     nbformat.write(new_notebook(cells=list(cells)), chapter.notebook)
@@ -138,10 +141,45 @@ def test_what_a_lesson_prints_is_counted(page):
     assert limits.numbers_in_a_table(page) == 4
 
 
+@pytest.mark.parametrize(
+    ("cell", "faults"),
+    [
+        ("# The drawing\ndraw('a')", ["# The drawing"]),
+        ("# The drawing\na = 1\n\ndraw('a')", []),
+        ("draw('a')", ["draw('a')"]),
+    ],
+)
+def test_a_fold_of_one_line_is_found(cell, faults, tmp_path):
+    book = Book(make_book(tmp_path, page="# P\n\n" + FOLDED_CELL.format(cell)))
+    assert limits.folds_of_one_line(book.chapters[0]) == faults
+
+
 def test_a_given_number_without_a_source_is_found(tmp_path):
     words = "{given}`1`, {given}`2 <a paper>`, {given}`3 <our runs>`, {given}`4 <measured in page>`"
     book = Book(make_book(tmp_path, page=f"# P\n\n{words}\n\n" + CELL.format("print(1)")))
     assert limits.without_source(book.chapters[0]) == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("What comes out? Think before you read on.", ["before you read on"]),
+        ("Guess first, then run.", ["Guess first"]),
+        ("One reads it before one runs it.", []),
+    ],
+)
+def test_a_question_without_a_form_is_found(words, found, tmp_path):
+    book = Book(make_book(tmp_path, page=f"# P\n\n{words}\n\n" + CELL.format("print(1)")))
+    assert limits.pauses(book.chapters[0]) == found
+
+
+def test_a_visible_claim_is_found(page):
+    stored(page, new_markdown_cell("*[Claim 000-09](x): holds.*"), printed("ok"))
+    assert limits.visible_claims(page) == ["Claim 000-09"]
+    assert list(limits.faults(page)) == [
+        "2 pictures; at least 4",
+        "1 claims that readers see; at most 0: Claim 000-09",
+    ]
 
 
 def test_the_command(page, tmp_path, capsys, monkeypatch):

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
+import nbformat
+
 from tools.book.chapters import Chapter
 from tools.book.given import MARKED, UNNAMED
 from tools.book.given import parts as parts_of
@@ -22,7 +24,11 @@ NOT_COUNTED = {KEEP, "Exercises", "Quiz", "Take it with you", "Where this goes"}
 
 _SAYS_TRUE = re.compile(r"(?m)(?::|[ \t])[ \t]+True[ \t]*$")
 _LONG = re.compile(r"\d[\d,]*\.\d+|\d{1,3}(?:,\d{3})+|\d{3,}")  # shapes and indices are short
+_PAUSE = re.compile(
+    r"(?i)\b(?:before (?:you (?:read|look|scroll|run)|reading) (?:on|further|it)|guess first)\b"
+)
 _OURS = re.compile(r"\b(?:ours?|we)\b")
+_CLAIM = re.compile(r"\bclaim \d{3}-\d{2}\b", re.I)
 
 
 def faults(chapter: Chapter) -> Iterator[str]:
@@ -41,6 +47,15 @@ def faults(chapter: Chapter) -> Iterator[str]:
 def says_true(chapter: Chapter) -> int:
     """How many printed lines are an assertion: "largest error below 1e-15: True"."""
     return sum(len(_SAYS_TRUE.findall(text)) for text in printed(chapter))
+
+
+def visible_claims(chapter: Chapter) -> list[str]:
+    """Names of claims that a reader of the notebook meets."""
+    if not chapter.notebook.exists():
+        return []
+    cells = nbformat.read(chapter.notebook, as_version=4).cells
+    told = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    return [name for text in [*told, *printed(chapter)] for name in _CLAIM.findall(text)]
 
 
 def lesson_minutes(chapter: Chapter) -> int:
@@ -74,10 +89,26 @@ def numbers_in_a_table(chapter: Chapter) -> int:
     return max((sum(n for n in row if n > 1) for row in rows), default=0)
 
 
+def folds_of_one_line(chapter: Chapter) -> list[str]:
+    """The first lines of cells that are folded to hide one line."""
+    cells = [cell for cell in chapter.read().cells if cell.cell_type == "code"]
+    folded = [c for c in cells if "hide-input" in c.metadata.get("tags", [])]
+    return [
+        cell.source.splitlines()[0]
+        for cell in folded
+        if sum(bool(row.strip()) and row[0] != "#" for row in cell.source.splitlines()) < 2
+    ]
+
+
 def without_source(chapter: Chapter) -> list[str]:
     """Given numbers whose source is not named, or is a run of ours that nobody can see."""
     marked = [parts_of(text) for text in MARKED.findall(chapter.text)]
     return [number for number, source in marked if source == UNNAMED or _OURS.search(source)]
+
+
+def pauses(chapter: Chapter) -> list[str]:
+    """Words that ask the reader to stop and think, for which there is {predict}."""
+    return _PAUSE.findall(chapter.text)
 
 
 # What is counted, the fewest and the most, and what gives a number or the names of what is found.
@@ -87,6 +118,7 @@ LIMITS: tuple[Limit, ...] = (
     ("pictures", 4, None, lambda chapter: reading(chapter).drawn),
     ("explorables", 1, None, lambda chapter: reading(chapter).explorables),
     ("lines of outputs that only say True and not what was measured", 0, 0, says_true),
+    ("claims that readers see", 0, 0, visible_claims),
 )
 OF_LESSONS: tuple[Limit, ...] = (
     ("minutes of a lesson", 1, 30, lesson_minutes),
@@ -96,6 +128,8 @@ OF_LESSONS: tuple[Limit, ...] = (
     ("printed blocks", 0, 12, lambda chapter: len(blocks(chapter))),
     ("numbers in a printed table", 0, 12, numbers_in_a_table),
     ("given numbers whose source nobody can look up", 0, 0, without_source),
+    ("folds of one line", 0, 0, folds_of_one_line),
+    ("places that say to think before reading on, and ask nothing", 0, 0, pauses),
 )
 OF_LABS: tuple[Limit, ...] = (
     ("minutes of a lab", 1, 40, lesson_minutes),
