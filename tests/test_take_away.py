@@ -8,31 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from tools.book.chapters import Book
-from tools.book.take_away import files
-
-FILES = {page.slug: text for page, text in files(Book(Path(__file__).parents[1]))}
-
-
-def _marks(text):  # a process that loads PyTorch takes three seconds for that alone
-    return [pytest.mark.slow] if "import torch" in text else []
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "take_away").glob("*.py"))
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
-@pytest.mark.parametrize(
-    "text", [pytest.param(text, id=name, marks=_marks(text)) for name, text in FILES.items()]
-)
-def test_it_runs_alone(text, tmp_path):
+def _marks(path):  # a process that loads PyTorch takes three seconds for that alone
+    return [pytest.mark.slow] if "import torch" in path.read_text("utf-8") else []
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem, marks=_marks(p)) for p in FILES])
+def test_it_runs_alone(path, tmp_path):
     """In a folder where nothing else lies, without the course's package."""
-    path = tmp_path / "alone.py"
-    path.write_text(text, "utf-8")
     program = "import runpy, sys; sys.modules['attention_src'] = None; runpy.run_path(sys.argv[1])"
     command = [sys.executable, "-I", "-c", program, str(path)]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
-def test_it_is_short_needs_little_and_tests_itself(text):
+@each_file
+def test_it_is_short_needs_little_and_tests_itself(path):
+    text = path.read_text("utf-8")
     assert len(text.splitlines()) <= 60
     nodes = list(ast.walk(ast.parse(text)))
     names = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}

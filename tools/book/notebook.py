@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.book import freshness, labels, predict, setup_cell
+from tools.book import freshness, labels, predict, setup_cell, take_away
 from tools.book.chapters import Book, Chapter
 from tools.book.markup import details
 from tools.book.portable import Portable
@@ -169,4 +169,7 @@ def main(arguments: list[str] | None = None, root: Path = freshness.REPOSITORY) 
             if news:
                 print(news, flush=True)
                 failed = failed or options.check
+    for news in take_away.update(book, check=options.check):
+        print(news)
+        failed = failed or options.check
     return 1 if failed else 0

@@ -1,11 +1,13 @@
-"""What a reader takes home of a chapter: a cell tagged take-away, as a file of the site.
+"""What a reader takes home of a chapter: a cell tagged take-away, as a file of take_away/.
 
-It imports nothing of the course and holds its own test; tests/test_take_away.py runs each alone. A
-link below the cell downloads it, and {take-away} lists all of them.
+It imports nothing of the course and holds its own test; tests/test_take_away.py runs each alone.
+python -m tools.book writes the files, so that a release has them. On the site, a link below the
+cell downloads it, and {take-away} lists all of them.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,24 @@ def files(book: Book) -> list[tuple[Chapter, str]]:
 
 def name(chapter: Chapter) -> str:
     return f"{FOLDER}/{chapter.slug}.py"
+
+
+def update(book: Book, *, check: bool) -> list[str]:
+    """Write the files; give a line for each that was written, deleted, or with `check` is old."""
+    wanted = {name(page): text for page, text in files(book)}
+    there = {path.relative_to(book.root).as_posix() for path in (book.root / FOLDER).glob("*.py")}
+    news = []
+    for file in sorted(wanted.keys() | there):
+        path, new = book.root / file, wanted.get(file)
+        if new == (path.read_text("utf-8") if file in there else None):
+            continue
+        news.append(f"{file} is old: run make notebooks" if check else f"{file}: updated")
+        if new is None and not check:
+            path.unlink()
+        elif new is not None and not check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(new, "utf-8", newline="\n")
+    return news
 
 
 class TakeAway(SphinxDirective):
@@ -62,15 +82,14 @@ def add_link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             cell.parent.insert(cell.parent.index(cell) + 1, note)
 
 
-def write(app: Sphinx, error: Exception | None) -> None:
-    if not error:
-        Path(app.outdir, FOLDER).mkdir(exist_ok=True)
-        for page, text in files(Book(Path(app.srcdir))):
-            Path(app.outdir, name(page)).write_text(text, "utf-8", newline="\n")
+def copy(app: Sphinx, error: Exception | None) -> None:
+    folder = Path(app.srcdir, FOLDER)
+    if not error and folder.is_dir():
+        shutil.copytree(folder, Path(app.outdir, FOLDER), dirs_exist_ok=True)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("take-away", TakeAway)
     app.connect("doctree-resolved", add_link)
-    app.connect("build-finished", write)
+    app.connect("build-finished", copy)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
