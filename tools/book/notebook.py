@@ -11,6 +11,7 @@ import argparse
 import os
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> bool:
     return True
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+def execute(
+    notebook: nbformat.NotebookNode, folder: Path, environment: Mapping[str, str] = os.environ
+) -> None:
     """Run all cells in `folder`, without storing anything that differs between runs."""
     NotebookClient(
         notebook,
@@ -124,7 +127,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
         record_timing=False,
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+    ).execute(env=environment)
     notebook.metadata.language_info = {"name": "python"}
 
 
