@@ -22,7 +22,7 @@ from sphinx.util import logging
 from tools.book import macros
 from tools.book.chapters import Book
 from tools.site import drawings
-from tools.site.outputs import executed
+from tools.site.outputs import with_outputs
 
 HUES = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
 INK = re.compile("#767676", re.IGNORECASE)
@@ -113,7 +113,7 @@ def draw_in_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     page = Page()
     images = [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]
     chapters = [c for c in Book(Path(app.srcdir)).chapters if c.docname == docname and images]
-    narrow = {k: v for c in chapters for k, v in drawings.arrangements(executed(app, c)).items()}
+    narrow = {k: v for c in chapters for k, v in drawings.arrangements(with_outputs(c)).items()}
     for node in images:
         path = Path(app.srcdir, node["uri"])
         if not path.is_file():
