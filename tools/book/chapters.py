@@ -158,9 +158,12 @@ class Book:
         return [page for page in self._planned if not page.path.is_file()]
 
     @cached_property
+    def toc(self) -> dict[str, Any]:
+        return yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+
+    @cached_property
     def _planned(self) -> list[Chapter]:
-        toc = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
-        return [Chapter(self.root, name.removesuffix(".md")) for name in _files(toc)]
+        return [Chapter(self.root, name.removesuffix(".md")) for name in files(self.toc)]
 
     @property
     def chapters(self) -> list[Chapter]:
@@ -168,11 +171,11 @@ class Book:
         return [page for page in self.pages if page.has_code]
 
 
-def _files(entry: Any) -> list[str]:
+def files(entry: Any) -> list[str]:
     """The files that a part of _toc.yml names, in order."""
     if isinstance(entry, list):
-        return [name for item in entry for name in _files(item)]
+        return [name for item in entry for name in files(item)]
     if not isinstance(entry, dict):
         return []
     own = [entry[key] for key in ("root", "file") if key in entry]
-    return own + [name for value in entry.values() for name in _files(value)]
+    return own + [name for value in entry.values() for name in files(value)]
