@@ -21,18 +21,6 @@ def from_nowhere(monkeypatch):
     monkeypatch.setenv("npm_config_registry", NOWHERE)
 
 
-def test_the_registry_is_the_one_that_npm_is_set_to(monkeypatch, tmp_path):
-    for name in [n for n in os.environ if n.lower() == "npm_config_registry"]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    assert pyodide.registry() == "https://registry.npmjs.org/"
-    (tmp_path / ".npmrc").write_text("color=false\nregistry=https://mirror.example/npm\n")
-    assert pyodide.registry() == "https://mirror.example/npm"
-    monkeypatch.setenv("NPM_CONFIG_REGISTRY", NOWHERE)
-    assert pyodide.registry() == NOWHERE
-
-
 @pytest.mark.parametrize(
     "name",
     [
