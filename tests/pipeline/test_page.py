@@ -67,7 +67,7 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
         text=True,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "no button to run code" in ran.stdout and NOWHERE in ran.stdout
+    assert "no button that needs py" in ran.stdout and NOWHERE in ran.stdout
     assert not (root / "_build/html/_static/py").exists()
 
 

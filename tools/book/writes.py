@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from tools.book.directive import Directive, Page
 
 LONGEST = 300  # characters of a prompt
-# It begins as tools/page/models/extension.py knows it. What a script has to fill is hidden without.
+# It begins as tools/page/build.py knows it. What a script has to fill is hidden without.
 FORM = """<div class="model-writes" data-own="{own}"><form>
 <label class="model-prompt">The text begins <input name="prompt" value="{prompt}" \
 maxlength="{longest}" autocomplete="off" spellcheck="false"></label>

@@ -60,8 +60,8 @@ PROCESSORS = {
 NEEDS = {"Sandybridge": "avx", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
 # What is left out computes no numbers, or computes them in a browser.
 COMMAND = (
-    f"-q -n 2 --dist loadfile --no-loadscope-reorder {NOTEBOOKS} tests/sanitize.cfg notebooks tests "
-    "--ignore=tests/site --ignore=tests/pipeline --ignore=tests/colab"
+    f"-q -n 2 --dist loadfile --no-loadscope-reorder {NOTEBOOKS} tests/sanitize.cfg notebooks "
+    "tests --ignore=tests/site --ignore=tests/pipeline --ignore=tests/colab"
 )
 PROBE = """
 import numpy, torch
