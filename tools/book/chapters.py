@@ -14,7 +14,6 @@ import nbformat
 import tomllib
 import yaml
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
-from sphinx_external_toc.parsing import parse_toc_yaml
 
 # The release that this checkout is or will become. Package, notebooks and site are of one release.
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -148,11 +147,25 @@ class Book:
         return f"https://colab.research.google.com/github/{where}"
 
     @cached_property
+    def toc(self) -> dict[str, Any]:
+        return yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+
+    @cached_property
     def pages(self) -> list[Chapter]:
         """Every page, in the order of _toc.yml."""
-        return [Chapter(self.root, name) for name in parse_toc_yaml(self.root / "_toc.yml")]
+        return [Chapter(self.root, name) for name in files(self.toc)]
 
     @property
     def chapters(self) -> list[Chapter]:
         """The pages that have a notebook."""
         return [page for page in self.pages if page.has_code]
+
+
+def files(entry: Any) -> list[str]:
+    """The files that a part of _toc.yml names, in order."""
+    if isinstance(entry, list):
+        return [name for item in entry for name in files(item)]
+    if not isinstance(entry, dict):
+        return []
+    own = [entry[key] for key in ("root", "file") if key in entry]
+    return own + [name for value in entry.values() for name in files(value)]

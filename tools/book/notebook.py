@@ -11,6 +11,7 @@ import argparse
 import os
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,9 @@ def keep_outputs(notebook: nbformat.NotebookNode, old: Path) -> None:
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+def execute(
+    notebook: nbformat.NotebookNode, folder: Path, environment: Mapping[str, str] = os.environ
+) -> None:
     """Run all cells in `folder`, without storing anything that differs between runs."""
     NotebookClient(
         notebook,
@@ -109,7 +112,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
         record_timing=False,
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+    ).execute(env=environment)
     notebook.metadata.language_info = {"name": "python"}
 
 

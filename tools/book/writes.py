@@ -18,7 +18,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-# It begins as tools/page/models/extension.py knows it. What a script has to fill is hidden without.
+# It begins as tools/page/build.py knows it. What a script has to fill is hidden without.
 FORM = """<div class="model-writes" data-own="{own}"><form>
 <label class="model-prompt">The text begins <input name="prompt" value="{prompt}" \
 maxlength="300" autocomplete="off" spellcheck="false"></label>

@@ -141,32 +141,26 @@ def _same_attribute(name: str, stored: str, found: str) -> bool:
     if name == "aria-label":
         return same_text(stored, found)
     if name in _PLACES:
-        return _near(_COORDINATE, float, POINTS, stored, found)
+        return _near(_COORDINATE, POINTS, stored, found)
     if name == "transform":
         moves = zip(_MOVE.findall(stored), _MOVE.findall(found), strict=False)
         return _MOVE.sub("", stored) == _MOVE.sub("", found) and all(
-            _near(_COORDINATE, float, POINTS, *pair) for pair in moves
+            _near(_COORDINATE, POINTS, *pair) for pair in moves
         )
     old, new = _HASH.sub("", stored), _HASH.sub("", found)
-    return _near(_COLOUR, _levels, LEVELS, old, new)
+    return _near(_COLOUR, LEVELS, old, new)
 
 
-def _near(
-    part: re.Pattern[str], value: Callable[[str], Any], most: float, stored: str, found: str
-) -> bool:
+def _near(part: re.Pattern[str], most: float, stored: str, found: str) -> bool:
     """Whether two texts are close where they match a pattern, and equal elsewhere."""
-    pairs = zip(part.findall(stored), part.findall(found), strict=False)
+    old, new = (
+        [x for match in part.findall(text) for x in _numbers(match)] for text in (stored, found)
+    )
     return part.split(stored) == part.split(found) and all(
-        _distance(value(old), value(new)) <= most for old, new in pairs
+        abs(a - b) <= most for a, b in zip(old, new, strict=True)
     )
 
 
-def _distance(one: Any, other: Any) -> float:
-    if isinstance(one, tuple):
-        return max(abs(a - b) for a, b in zip(one, other, strict=True))
-    return abs(one - other)
-
-
-def _levels(colour: str) -> tuple[int, ...]:
-    """Red, green and blue of #rrggbb, each 0 to 255."""
-    return tuple(bytes.fromhex(colour[1:]))
+def _numbers(text: str) -> list[float]:
+    """Red, green and blue of #rrggbb, each 0 to 255, or the one number that it is."""
+    return list(bytes.fromhex(text[1:])) if text.startswith("#") else [float(text)]

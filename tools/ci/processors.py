@@ -1,6 +1,6 @@
 """Run the notebooks and the numerical tests as on other processors (make elsewhere).
 
-    python -m tools.ci.processors [Haswell …] [options of pytest]
+    python -m tools.ci.processors [Haswell …]
 
 NumPy, OpenBLAS, torch, oneMKL and oneDNN choose their code by the processor; each has a variable
 that makes it choose as on an older one. Another order of the same sums, other roundings: an output
@@ -58,10 +58,11 @@ PROCESSORS = {
     },
 }
 NEEDS = {"Sandybridge": "avx", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
-# These compute no numbers, or compute them in a browser.
-ELSE = ("site", "pipeline", "colab")
-COMMAND = "-q -n 2 --dist loadfile --no-loadscope-reorder"
-FILES = "tests/sanitize.cfg notebooks tests"
+# What is left out computes no numbers, or computes them in a browser.
+COMMAND = (
+    f"-q -n 2 --dist loadfile --no-loadscope-reorder {NOTEBOOKS} tests/sanitize.cfg notebooks "
+    "tests --ignore=tests/site --ignore=tests/pipeline --ignore=tests/colab"
+)
 PROBE = """
 import numpy, torch
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
@@ -82,18 +83,16 @@ SAID = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all on each processor, or on those named, and print the sum in the last line."""
-    words = sys.argv[1:] if arguments is None else arguments
-    names = [word for word in words if word in PROCESSORS] or list(PROCESSORS)
-    extra = [word for word in words if word not in PROCESSORS]
+    names = sys.argv[1:] if arguments is None else arguments
     total: Counter[str] = Counter()
-    for name in names:
+    for name in names or PROCESSORS:
         if not can_pretend(name):
             print(f"{name}: not tried, this processor has no {NEEDS[name]}", flush=True)
             total += Counter(skipped=1)
             continue
         environment = {**os.environ, **PROCESSORS[name], "OPENBLAS_CORETYPE": name}
         print(f"As on {name}: {chosen(environment)}", flush=True)
-        found = run(environment, extra)
+        found = run(environment)
         print(f"As on {name}: {found['passed']} passed, {found['failed']} failed", flush=True)
         total += found
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
@@ -120,11 +119,9 @@ def chosen(environment: dict[str, str]) -> str:
     return ", ".join(f"{library} {what}" for library, what in said.items())
 
 
-def run(environment: dict[str, str], extra: list[str]) -> Counter[str]:
+def run(environment: dict[str, str]) -> Counter[str]:
     """Passed, failed and skipped tests of one run."""
-    ignored = [f"--ignore=tests/{folder}" for folder in ELSE]
-    words = f"{COMMAND} {NOTEBOOKS} {FILES}".split()
-    return run_pytest([*words, *ignored, *extra], environment)
+    return run_pytest(COMMAND.split(), environment)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 pyodide.py    gets Pyodide (npm) and NumPy for it (vendor/), checks their hashes, compiles, caches
 course.py     the NumPy part of attention_src, as a zip
-build.py      Sphinx: writes both into _static/py, and tells the pages where they are
+build.py      Sphinx: writes them and the models into _static, and tells the pages where they are
 needs.py      why a cell cannot run in the page, as its tag says
 slice.py      which cells must run before a cell: asked in the page, at each press
 reasons.py    Sphinx: says so below such a cell

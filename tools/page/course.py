@@ -35,40 +35,28 @@ def at_import(tree: ast.AST) -> Iterator[str]:
             yield from at_import(node)
 
 
-def package_files(root: Path) -> dict[str, Path]:
-    """Every module under root/attention_src: dotted name to file."""
+def numpy_modules(root: Path) -> dict[str, Path]:
+    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
     files = {}
     for path in sorted((root / PACKAGE).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         files[".".join(parts).removesuffix(".__init__")] = path
-    return files
+    # A module also needs the package that it lies in.
+    wants = {
+        name: [name.rpartition(".")[0] or PACKAGE, *at_import(ast.parse(path.read_text("utf-8")))]
+        for name, path in files.items()
+    }
+    good = {name for name in files if not name.startswith(ABSENT)}
 
+    def there(target: str) -> bool:
+        """Whether an import will work; the last part of `target` may be a name inside a module."""
+        if target.split(".")[0] != PACKAGE:
+            return target.split(".")[0] in AVAILABLE
+        return target in good or (target not in files and target.rpartition(".")[0] in good)
 
-def numpy_modules(root: Path) -> dict[str, Path]:
-    """The modules under root/attention_src that need NumPy alone: dotted name to file."""
-    files = package_files(root)
-    files = {name: path for name, path in files.items() if not name.startswith(ABSENT)}
-    wants = {n: set(at_import(ast.parse(p.read_text("utf-8")))) for n, p in files.items()}
-    everything = set(wants)
-    while True:
-        refused = {
-            name
-            for name, imported in wants.items()
-            if any(not _there(target, set(wants), everything) for target in imported)
-        }
-        # A package that cannot be imported takes its modules with it.
-        refused |= {n for n in wants for r in refused if n.startswith(f"{r}.")}
-        if not refused:
-            return {name: files[name] for name in wants}
-        wants = {name: imported for name, imported in wants.items() if name not in refused}
-
-
-def _there(target: str, modules: set[str], everything: set[str]) -> bool:
-    """Whether an import will work; the last part of `target` may be a name inside a module."""
-    if target.split(".")[0] != PACKAGE:
-        return target.split(".")[0] in AVAILABLE
-    parent = target.rpartition(".")[0]
-    return target in modules or (parent in modules and target not in everything)
+    while bad := {name for name in good if not all(map(there, wants[name]))}:
+        good -= bad
+    return {name: files[name] for name in files if name in good}
 
 
 def archive(root: Path) -> bytes:

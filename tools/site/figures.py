@@ -2,32 +2,28 @@
 
 An SVG in the page costs no request and follows the theme: the grey #767676 of attention_src.figures
 becomes the colour of the text around it, and the palette's colours become variables that course.css
-sets for light and for dark. This covers the figures that cells show and the .svg files of {figure}
-and {image}. The shape of a letter is written once per page, however many figures use it. What
-attention_src.figures.drawing draws needs none of this: see drawings.py.
+sets for light and for dark. The shape of a letter is written once per page, however many figures
+use it. What attention_src.figures.drawing draws needs none of this: see drawings.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
 from tools.book import macros
 from tools.book.chapters import Book
 from tools.site import drawings
-from tools.site.outputs import executed
+from tools.site.outputs import with_outputs
 
 HUES = {hue.lower(): f"var(--figure-{name.lower()})" for name, hue in macros.COLOURS.items()}
 INK = re.compile("#767676", re.IGNORECASE)
 _XLINK = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
-_log = logging.getLogger(__name__)
 
 
 class Page:
@@ -37,28 +33,14 @@ class Page:
         self.drawings = 0
         self.shapes: set[str] = set()  # ids of the shapes that the page already has
 
-    def inline(self, svg: str, alt: str | None = None) -> str:
-        """An SVG file as an element of the page.
-
-        Args:
-            svg: the text of the file
-            alt: what the drawing shows; required if the SVG has no aria-label
-        Raises:
-            ValueError: neither the SVG nor `alt` says what it shows
-        """
+    def inline(self, svg: str) -> str:
+        """An SVG that a cell shows as an element of the page."""
         self.drawings += 1
-        svg = svg[svg.index("<svg") :].strip()
-        svg = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
-        if "aria-label=" not in svg[: svg.index(">")]:
-            if not alt:
-                raise ValueError("the drawing has no alt text: say in a sentence what it shows")
-            label = html.escape(alt, quote=True)
-            svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
         svg = svg.replace("xlink:href", "href").replace(_XLINK, "")
         svg = self._share_shapes(self._own_ids(svg))
         svg = re.sub(r'(?<= d=")[^"]*', lambda match: shorten(match[0]), svg)
         svg = re.sub(r'(?<= style=")[^"]*', lambda match: use_hues(match[0]), svg)
-        return INK.sub("currentColor", re.sub(r"\s*\n\s*", "\n", svg))
+        return INK.sub("currentColor", svg)
 
     def _own_ids(self, svg: str) -> str:
         """Two drawings on a page must not share an id."""
@@ -113,24 +95,14 @@ def draw_in_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     page = Page()
     images = [n for n in doctree.findall(nodes.image) if n["uri"].endswith(".svg")]
     chapters = [c for c in Book(Path(app.srcdir)).chapters if c.docname == docname and images]
-    narrow = {k: v for c in chapters for k, v in drawings.arrangements(executed(app, c)).items()}
+    narrow = {k: v for c in chapters for k, v in drawings.arrangements(with_outputs(c)).items()}
     for node in images:
-        path = Path(app.srcdir, node["uri"])
-        if not path.is_file():
-            continue  # a URL; Sphinx has already warned about missing files
-        text = path.read_text("utf-8")
+        text = Path(app.srcdir, node["uri"]).read_text("utf-8")
         if text in narrow:
             html = drawings.both(text, narrow[text])
-            node.replace_self(nodes.raw("", html, format="html"))
-            continue
-        try:
-            svg = page.inline(text, alt=node.get("alt"))
-        except ValueError as error:
-            _log.warning("%s: %s", node["uri"], error, location=node, type="figure")
-            continue
-        width = f' style="width:{node["width"]}"' if node.get("width") else ""
-        box = f'<div class="drawing"{width}>{svg}</div>'
-        node.replace_self(nodes.raw("", box, format="html"))
+        else:
+            html = f'<div class="drawing">{page.inline(text)}</div>'
+        node.replace_self(nodes.raw("", html, format="html"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

