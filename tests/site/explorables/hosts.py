@@ -1,4 +1,4 @@
-"""What tests of explorables share: what each is given, pages that hold it, its state, its cells."""
+"""What tests of explorables share: pages that hold one, its state, its cells, mouse and finger."""
 
 import json
 from itertools import pairwise
@@ -37,17 +37,25 @@ def state(page, name):
     return json.loads(host(page, name).get_attribute("data-state"))
 
 
-def background(page, name):
-    color = page.locator(f'[data-explorable="{name}"] .ae-body').evaluate(
-        "e => getComputedStyle(e).backgroundColor"
-    )
-    return [int(part) for part in color[4:-1].split(",")]
-
-
 def cell(page, i, j):
     """The place of row i and column j in "masking"."""
     rows = host(page, "masking").locator(".ae-cells [aria-pressed]")
     return rows.nth(9 * i + j)
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def mouse(page, points):
+    """Press the button on the first point, move through the others, and lift it."""
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    ends = page.viewport_size["width"] - 1, page.viewport_size["height"] - 1
+    for point in points[1:]:
+        page.mouse.move(*np.clip(point, 0, ends), steps=4)  # Firefox refuses what is outside
+    page.mouse.up()
 
 
 def finger(page, points):

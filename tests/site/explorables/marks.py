@@ -29,6 +29,7 @@ OUTSIDE = """() => [...document.querySelectorAll('.ae-body *')].filter(e => {
   return box.width && !fits && !e.closest('.ae-spoken');
 }).map(e => e.dataset.key ?? e.outerHTML.slice(0, 90))"""
 STEADY = {"reduced_motion": "reduce"}
+ALONE = {"service_workers": "block"}  # any such option gives a page a context of its own
 
 
 def marks(page, name):
@@ -46,7 +47,8 @@ def until(page, true):
 
 
 def stop_time(page):
-    """Time goes on in page.clock.run_for(ms) alone, however busy the machine is."""
+    """Time goes on in page.clock.run_for(ms) alone, however busy the machine is, for all pages of
+    the context: the page needs one of its own."""
     page.clock.install()
     page.clock.pause_at(datetime.now() + timedelta(hours=1))
 
@@ -72,15 +74,15 @@ def rounded(now):
     return json.loads(json.dumps(now), parse_float=lambda digits: round(float(digits), 9))
 
 
-def assert_shows(page, name, **made):
-    """The page shows what the script's pure functions make of its state and its width; made: what
-    the explorable's maker was given.
+def assert_shows(page, name):
+    """The page shows what the script's pure functions make of what it was given, its state and its
+    width.
 
     That these are right is what tests/explorables/test_drawn_*.py compare with NumPy.
     """
-    now = state(page, name)
+    now, given = state(page, name), json.loads(host(page, name).get_attribute("data-given"))
     wide = host(page, name).locator(".ae-scene").evaluate("e => e.clientWidth")
-    [one] = figures(name, [now], [wide], **made)
+    [one] = figures(name, [now], [wide], given=given)
     assert rounded(now) == rounded({key: one.now[key] for key in now})
     assert marks(page, name) == one.seen[0]
     assert said(page, name) == one.said

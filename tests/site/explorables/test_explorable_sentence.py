@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from hosts import axe, host, state
-from marks import OUTSIDE, SHIFT, STEADY, assert_shows, assert_still, marks, said, shade
+from marks import ALONE, OUTSIDE, SHIFT, STEADY, assert_shows, assert_still, marks, said, shade
 from test_drawn_sentence import truth
 
 from attention_src.explorables import explorable_html, sentence, sentence72
@@ -231,7 +231,7 @@ def test_what_is_wrong_is_said(visit):
 
 def test_offline_is_said(visit):
     # A context of its own, which has fetched nothing before and is offline for nobody else.
-    page = visit(SMALL, service_workers="block")
+    page = visit(SMALL, **ALONE)
     page.context.set_offline(True)
     host(page, SMALL).get_by_label("Your sentence").press_sequentially("W")
     host(page, SMALL).get_by_text("Not fetched: this device is offline.").wait_for()

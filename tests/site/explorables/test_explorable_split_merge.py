@@ -1,8 +1,8 @@
-"""The explorable "split_merge" in a browser: it shows what its script computes; every control."""
+"""The explorable "split_merge" in a browser: a head is lit by mouse and keys; ten colours."""
 
 import pytest
 from hosts import host, state
-from marks import STEADY, assert_shows, marks, marks_under_way, said
+from marks import STEADY, assert_shows, said
 
 from attention_src.explorables import split_merge
 
@@ -66,14 +66,3 @@ def test_fewer_heads_keep_a_head_lit(page_at):
     press(page, "Number of heads", "1")
     assert state(page, NAME)["lit"] == 0
     assert said(page, NAME) == split_merge.WORDS["one"]
-
-
-def test_cells_glide_from_x_into_the_heads(show):
-    page = show(NAME, reduced_motion="reduce")
-    press(page, "Step", "x")
-    start = marks(page, NAME)["wrong-cell20"]
-    page.emulate_media(reduced_motion="no-preference")
-    under_way = marks_under_way(page, NAME, "swapaxes")["wrong-cell20"]
-    page.clock.run_for(900)
-    there = marks(page, NAME)["wrong-cell20"]
-    assert float(start["y"]) <= float(under_way["y"]) < float(there["y"])
