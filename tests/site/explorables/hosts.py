@@ -2,11 +2,9 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-AXE = Path(__file__).parents[1] / "vendor" / "axe.min.js"
 # What a host page says when it is dark: the site, JupyterLab, Colab, and a page that says nothing.
 DARK_PAGES = {
     "site": ('<html lang="en" data-theme="dark">', "<body>", "light"),
@@ -20,13 +18,6 @@ LIGHT_PAGES = {
     "colab": ('<html lang="en" theme="light">', "<body>", "dark"),
     "system": ('<html lang="en">', "<body>", "light"),
 }
-
-
-def axe(page):
-    """What axe-core finds: its rule, and the first element of each."""
-    page.evaluate(AXE.read_text("utf-8"))
-    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
 
 
 def host(page, name):

@@ -1,16 +1,10 @@
 """What tests of explorables that are pictures of marks share: the marks, as the page shows them."""
 
 import json
-import sys
 from datetime import datetime, timedelta
-from pathlib import Path
 
+from drawn import figures
 from hosts import host, state
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "explorables"))
-from drawn import box, figures, numbers, numbers_in, points, shade
-
-__all__ = ["box", "numbers", "numbers_in", "points", "shade"]
 
 READ = """e => Object.fromEntries([...e.querySelectorAll("[data-key]")].map(mark => [
   mark.dataset.key, { words: mark.textContent, ...Object.fromEntries(
@@ -51,18 +45,6 @@ def stop_time(page):
     the context: the page needs one of its own."""
     page.clock.install()
     page.clock.pause_at(datetime.now() + timedelta(hours=1))
-
-
-def marks_under_way(page, name, button):
-    """Press a button, and look at the marks as they begin to move; time then stands still."""
-    stop_time(page)
-    host(page, name).evaluate(
-        "(e, words) => [...e.querySelectorAll('button')]"
-        ".find(b => b.textContent === words).click()",
-        button,
-    )
-    page.clock.run_for(80)
-    return marks(page, name)
 
 
 def said(page, name):

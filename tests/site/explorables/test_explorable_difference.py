@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from drawn import points
 from hosts import host, mouse, state
-from marks import STEADY, assert_shows, assert_still, marks, points, said
+from marks import STEADY, assert_shows, assert_still, marks, said
 
 NAME = "difference"
 

@@ -1,8 +1,9 @@
 """The explorable "one_query" in a browser: arrows by mouse, finger and keys, and how it moves."""
 
 import numpy as np
+from drawn import points
 from hosts import finger, host, mouse, state
-from marks import ALONE, STEADY, assert_shows, marks, marks_under_way, points, until
+from marks import ALONE, STEADY, assert_shows, marks, stop_time, until
 
 from attention_src.explorables import one_query
 
@@ -100,7 +101,10 @@ def test_each_view_has_its_question_and_lights_what_is_pointed_at(show):
 
 def test_what_stays_glides_and_calm_readers_see_it_at_once(show):
     page = show(NAME, **ALONE)
-    under_way = marks_under_way(page, NAME, "all three guests")
+    stop_time(page)
+    host(page, NAME).get_by_role("button", name="all three guests").press("Enter")
+    page.clock.run_for(80)
+    under_way = marks(page, NAME)
     page.clock.run_for(900)
     there = marks(page, NAME)
     assert "step-dot" in under_way and "step-dot" not in there  # what goes fades

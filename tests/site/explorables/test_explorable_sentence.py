@@ -8,8 +8,10 @@ import re
 
 import numpy as np
 import pytest
-from hosts import axe, host, state
-from marks import ALONE, OUTSIDE, SHIFT, STEADY, assert_shows, assert_still, marks, said, shade
+from drawn import shade
+from hosts import host, state
+from marks import ALONE, OUTSIDE, SHIFT, STEADY, assert_shows, assert_still, marks, said
+from test_accessibility import violations
 from test_drawn_sentence import truth
 
 from attention_src.explorables import explorable_html, sentence, sentence72
@@ -20,10 +22,11 @@ from tools.page.models import weights
 from tools.site.server import serving
 
 SMALL, LARGE = BOTH = ["sentence", "sentence72"]
+DARK = "@media (prefers-color-scheme: dark) { body { background: #141618; color: #dfe2e6 } }"
 FIRST = {SMALL: sentence.TEXT, LARGE: sentence72.TEXT}
 # A page, the explorable on it, and the folder in which it is told its model lies.
 PAGES = [(SMALL, SMALL, "minilm"), (LARGE, LARGE, "minilm"), ("later", LARGE, "minilm-later")]
-# Of the weights that the browser keeps, the names; and one of an older version.
+# The names of the weights that the browser keeps; and one of an older version.
 STORED = """caches.open('minilm').then(s => s.keys())
   .then(all => all.map(one => one.url.split('/').pop()).sort())"""
 OLDER = "caches.open('minilm').then(s => s.put('/minilm-older/0.bin', new Response('weights')))"
@@ -108,9 +111,8 @@ def assert_read(page, name, tokens, p, c):
         np.testing.assert_allclose(shades, p[head], atol=0.0051)
         assert said(page, name).startswith(sentence72.said(tokens, p, c, head))
         looks, takes = (sentence72.on_cls(tokens, x) for x in (p, c))
-        words = host(page, name).locator(".ae-all").text_content()
-        shown = re.findall(r"sentence (\d+) of 72|(\d+|none) takes?", words)
-        assert (shown[0][0], shown[1][1]) == (str(looks), str(takes or "none"))
+        all_heads = host(page, name).locator(".ae-all").text_content()
+        assert f" {looks} of 72 heads" in all_heads and f"; {takes or 'none'} take" in all_heads
     else:
         head, query = sentence.HEADS[head], now["query"]
         shown = [float(seen[f"number{j}"]["words"]) for j in range(n)]
@@ -144,6 +146,7 @@ def test_before_the_press_what_was_recorded_is_shown_and_nothing_is_fetched(
 
 
 TYPED = (("To be or not to be, that is the question", 13), ("Crème brûlée, 50 €!", 11), ("Why?", 4))
+LONG = "The old man who remembers everything never told anybody where the treasure was hidden"
 
 
 @pytest.mark.parametrize("width", [390, 960])
@@ -173,9 +176,6 @@ def test_the_word_that_is_picked_stays_where_it_still_stands(visit, model):
     assert state(page, SMALL)["query"] == sentence.strongest(p[37])
     host(page, SMALL).get_by_role("button", name="L1H8").click()
     assert_read(page, SMALL, tokens, p, c)
-
-
-LONG = "The old man who remembers everything never told anybody where the treasure was hidden"
 
 
 def test_a_key_fetches_the_model_and_what_was_typed_is_read(visit):
@@ -253,9 +253,8 @@ def test_the_browser_keeps_the_weights_for_the_other_and_for_a_later_version(vis
         page.asked.clear()
         fetch(page, name)
         assert page.asked and all(url.startswith(served) for url in page.asked)
-        fetched = {
-            url.rsplit("/", 1)[1] for url in page.asked if not url.endswith((".js", ".json"))
-        }
+        names = [url.rsplit("/", 1)[1] for url in page.asked]
+        fetched = {one for one in names if not one.endswith((".js", ".json"))}
         assert fetched <= blocks - {*kept}
         assert not fetched or address == LARGE, "the same sentence has the same words"
         kept = page.evaluate(STORED)
@@ -345,15 +344,12 @@ def test_heads_and_cells_by_finger_on_a_phone_in_one_view(visit):
     assert state(page, LARGE)["cell"] == [1, 6]
 
 
-DARK = "@media (prefers-color-scheme: dark) { body { background: #141618; color: #dfe2e6 } }"
-
-
 @pytest.mark.parametrize(("name", "width"), [(SMALL, 390), (LARGE, 960)])
 def test_axe_finds_nothing_once_the_model_is_there(visit, name, width):
     page = visit(name, width=width)
     page.add_style_tag(content=DARK)
     fetch(page, name)
-    assert axe(page) == []
+    assert violations(page) == []
     page.emulate_media(color_scheme="dark")
-    assert axe(page) == []
+    assert violations(page) == []
     assert page.evaluate(SHIFT) == 0

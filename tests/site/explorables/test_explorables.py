@@ -5,16 +5,9 @@ from itertools import product
 
 import pytest
 from built_site import press
-from hosts import (
-    DARK_PAGES,
-    LIGHT_PAGES,
-    axe,
-    cell,
-    finger,
-    host,
-    state,
-)
+from hosts import DARK_PAGES, LIGHT_PAGES, cell, finger, host, state
 from marks import ALONE, rounded, stop_time
+from test_accessibility import violations
 
 from attention_src.explorables import HERE, NAMES, content, explorable_html, module
 
@@ -205,11 +198,11 @@ def test_the_picture_takes_no_more_room_than_what_replaces_it(new_page):
 def test_axe_finds_nothing(show, pages, width):
     page = show(*NAMES, width=width, page=pages["site"])
     page.add_style_tag(content="html[data-theme=dark] body { background: #141618; color: #dfe2e6 }")
-    assert axe(page) == []
+    assert violations(page) == []
     host(page, "softmax").get_by_role("slider", name="score of desk").press("PageUp")
     cell(page, 0, 1).click()
     cell(page, 4, 4).focus()
-    assert axe(page) == []
+    assert violations(page) == []
 
 
 def test_the_book_s_page_shows_the_picture_without_scripts(open_page):
