@@ -11,11 +11,23 @@ from attention_src.explorables import content
 from attention_src.explorables.bundling import bundle, scripts
 
 WIDTHS = [338, 638, 910]  # of a picture, in pages of 390, 688 and 960 pixels
+# These draw a view, which a page's model may make anew: here it is the one that is given.
+OF_A_VIEW = {
+    "sentence": """{
+  picture: (state, width) => $sentence.picture($sentence.unpack(given), state, width),
+  sentence: (state) =>
+    $sentence.said($sentence.unpack(given), state, $places.label(given.heads[state.head])),
+}""",
+    "sentence72": """{
+  picture: (state, width) => $sentence72_picture.picture($sentence72.unpack(given), state, width),
+  sentence: (state) => $sentence72_heads.saidOfHead($sentence72.unpack(given), state.head),
+}""",
+}
 # After the script that a page loads; marks are as scene.js writes them into the page.
 RUN = """
 const { readFileSync } = await import("node:fs");
 const { given, states, widths } = JSON.parse(readFileSync(0, "utf-8"));
-const { compute, picture, sentence } = { ...$PICTURE, ...$NAME };
+const { compute = () => ({}), picture, sentence } = FUNCTIONS;
 const drawn = (state, width) => picture(state, width, given).marks.map(shown);
 const shown = ([key, , all, words = ""]) => {
   const written = { words: `${words}`, "data-key": key };
@@ -44,12 +56,15 @@ class Figure:
             assert len(self.seen[i]) == len(marks), "two marks have one key"
 
 
-def figures(name, states, widths=WIDTHS, **made):
-    """What the script of an explorable makes of each state; made: what its maker takes."""
-    asked = {"given": content(name, made).given, "states": states, "widths": widths}
+def figures(name, states, widths=WIDTHS, given=None, **made):
+    """What the script of an explorable makes of each state.
+
+    given: what it starts from, if not what its maker makes; made: what its maker takes.
+    """
+    asked = {"given": given or content(name, made).given, "states": states, "widths": widths}
     apart = f"{name}_picture"
     where = apart if apart in scripts(name) else name
-    run = RUN.replace("NAME", name).replace("PICTURE", where)
+    run = RUN.replace("FUNCTIONS", OF_A_VIEW.get(name, f"{{ ...${where}, ...${name} }}"))
     done = node(
         ["--no-warnings", "--input-type=module", "--eval", bundle(name) + run],
         return_completed_process=True,

@@ -1,12 +1,16 @@
 """A fixture: show, a page of its own for explorables, which needs no built site."""
 
+import sys
 from itertools import count
+from pathlib import Path
 
 import pytest
 from built_site import come_near
 from hosts import LIGHT_PAGES
 
 from attention_src.explorables import explorable_html
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "explorables"))  # drawn.py, which Node runs
 
 
 @pytest.fixture

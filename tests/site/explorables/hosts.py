@@ -1,12 +1,10 @@
-"""What tests of explorables share: what each is given, pages that hold it, its state, its cells."""
+"""What tests of explorables share: pages that hold one, its state, its cells, mouse and finger."""
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-AXE = Path(__file__).parents[1] / "vendor" / "axe.min.js"
 # What a host page says when it is dark: the site, JupyterLab, Colab, and a page that says nothing.
 DARK_PAGES = {
     "site": ('<html lang="en" data-theme="dark">', "<body>", "light"),
@@ -22,13 +20,6 @@ LIGHT_PAGES = {
 }
 
 
-def axe(page):
-    """What axe-core finds: its rule, and the first element of each."""
-    page.evaluate(AXE.read_text("utf-8"))
-    result = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [(v["id"], v["nodes"][0]["html"][:200]) for v in result["violations"]]
-
-
 def host(page, name):
     return page.locator(f'[data-explorable="{name}"][data-ready]').first
 
@@ -37,17 +28,25 @@ def state(page, name):
     return json.loads(host(page, name).get_attribute("data-state"))
 
 
-def background(page, name):
-    color = page.locator(f'[data-explorable="{name}"] .ae-body').evaluate(
-        "e => getComputedStyle(e).backgroundColor"
-    )
-    return [int(part) for part in color[4:-1].split(",")]
-
-
 def cell(page, i, j):
     """The place of row i and column j in "masking"."""
     rows = host(page, "masking").locator(".ae-cells [aria-pressed]")
     return rows.nth(9 * i + j)
+
+
+def middle(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def mouse(page, points):
+    """Press the button on the first point, move through the others, and lift it."""
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    ends = page.viewport_size["width"] - 1, page.viewport_size["height"] - 1
+    for point in points[1:]:
+        page.mouse.move(*np.clip(point, 0, ends), steps=4)  # Firefox refuses what is outside
+    page.mouse.up()
 
 
 def finger(page, points):

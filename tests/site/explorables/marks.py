@@ -1,16 +1,10 @@
 """What tests of explorables that are pictures of marks share: the marks, as the page shows them."""
 
 import json
-import sys
 from datetime import datetime, timedelta
-from pathlib import Path
 
+from drawn import figures
 from hosts import host, state
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "explorables"))
-from drawn import box, figures, numbers, numbers_in, points, shade
-
-__all__ = ["box", "numbers", "numbers_in", "points", "shade"]
 
 READ = """e => Object.fromEntries([...e.querySelectorAll("[data-key]")].map(mark => [
   mark.dataset.key, { words: mark.textContent, ...Object.fromEntries(
@@ -29,6 +23,7 @@ OUTSIDE = """() => [...document.querySelectorAll('.ae-body *')].filter(e => {
   return box.width && !fits && !e.closest('.ae-spoken');
 }).map(e => e.dataset.key ?? e.outerHTML.slice(0, 90))"""
 STEADY = {"reduced_motion": "reduce"}
+ALONE = {"service_workers": "block"}  # any such option gives a page a context of its own
 
 
 def marks(page, name):
@@ -46,21 +41,10 @@ def until(page, true):
 
 
 def stop_time(page):
-    """Time goes on in page.clock.run_for(ms) alone, however busy the machine is."""
+    """Time goes on in page.clock.run_for(ms) alone, however busy the machine is, for all pages of
+    the context: the page needs one of its own."""
     page.clock.install()
     page.clock.pause_at(datetime.now() + timedelta(hours=1))
-
-
-def marks_under_way(page, name, button):
-    """Press a button, and look at the marks as they begin to move; time then stands still."""
-    stop_time(page)
-    host(page, name).evaluate(
-        "(e, words) => [...e.querySelectorAll('button')]"
-        ".find(b => b.textContent === words).click()",
-        button,
-    )
-    page.clock.run_for(80)
-    return marks(page, name)
 
 
 def said(page, name):
@@ -72,15 +56,15 @@ def rounded(now):
     return json.loads(json.dumps(now), parse_float=lambda digits: round(float(digits), 9))
 
 
-def assert_shows(page, name, **made):
-    """The page shows what the script's pure functions make of its state and its width; made: what
-    the explorable's maker was given.
+def assert_shows(page, name):
+    """The page shows what the script's pure functions make of what it was given, its state and its
+    width.
 
     That these are right is what tests/explorables/test_drawn_*.py compare with NumPy.
     """
-    now = state(page, name)
+    now, given = state(page, name), json.loads(host(page, name).get_attribute("data-given"))
     wide = host(page, name).locator(".ae-scene").evaluate("e => e.clientWidth")
-    [one] = figures(name, [now], [wide], **made)
+    [one] = figures(name, [now], [wide], given=given)
     assert rounded(now) == rounded({key: one.now[key] for key in now})
     assert marks(page, name) == one.seen[0]
     assert said(page, name) == one.said

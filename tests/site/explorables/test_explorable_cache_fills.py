@@ -1,27 +1,9 @@
-"""The explorable "cache_fills" in a browser: it shows what its script computes; every control."""
+"""The explorable "cache_fills" in a browser: by keyboard, and a button that is held."""
 
-import pytest
-from hosts import host, state
-from marks import STEADY, assert_inside, assert_shows, assert_still
-
-from attention_src.explorables.cache_fills import TOKENS, WORDS
+from hosts import host, middle, state
+from marks import STEADY, assert_shows
 
 NAME = "cache_fills"
-
-
-@pytest.mark.parametrize("width", [390, 688])
-def test_every_state_fits(show, width):
-    page = show(NAME, width=width, **STEADY)
-    now = state(page, NAME)
-    assert (now["n"], now["both"], now["kept"], now["without"]) == (3, False, 9, 18)
-    figure = host(page, NAME)
-    for way in WORDS["ways"].values():
-        figure.get_by_role("button", name=way).click()
-        for _ in TOKENS:
-            assert_inside(page, NAME)
-            figure.locator(".ae-next").click()
-    assert_still(page, NAME)
-    assert_shows(page, NAME)
 
 
 def test_by_keyboard(show):
@@ -49,8 +31,7 @@ def test_by_keyboard(show):
 
 def test_a_button_that_is_held_goes_on_and_stops_at_the_end(show):
     page = show(NAME)
-    at = host(page, NAME).locator(".ae-next").bounding_box()
-    page.mouse.move(at["x"] + 20, at["y"] + 10)
+    page.mouse.move(*middle(host(page, NAME).locator(".ae-next")))
     page.mouse.down()
     page.wait_for_function(
         "document.querySelector('[data-explorable]').dataset.state.includes('\"n\":5')"

@@ -1,4 +1,4 @@
-"""The explorable "induction" in a browser: it shows what its script computes; every control."""
+"""The explorable "induction" in a browser: any text, any place in it, and heads by keyboard."""
 
 import pytest
 from hosts import host, state
@@ -8,46 +8,23 @@ from attention_src.models.planted import PlantedModel
 
 NAME = "induction"
 ROLES = list(PlantedModel.load().truth.values())
-TEXTS = ["stonesto", "banana", "abcdefghij", "aaaaaaaaaa", "z", ""]
-
-
-def press(page, *names):
-    for name in names:
-        host(page, NAME).get_by_role("button", name=name, exact=True).click()
+LETTERS = {"Ab-3 ^é c" + 20 * "d": "abcddddddd"}  # only letters are read, and ten at most
 
 
 @pytest.mark.parametrize("width", [390, 688])
 def test_texts_at_their_places(show, width):
     page = show(NAME, width=width, **STEADY)
-    for text in TEXTS:
-        host(page, NAME).get_by_role("textbox").fill(text)
+    field = host(page, NAME).get_by_role("textbox")
+    for typed in ("banana", "abcdefghij", "z", "", *LETTERS):
+        text = LETTERS.get(typed, typed)
+        field.fill(typed)
+        assert field.input_value() == state(page, NAME)["text"] == text
         assert state(page, NAME)["at"] == len(text)
         for at in {len(text), len(text) // 2, 0}:
-            press(page, f"place {at}: {('^' + text)[at]}")
+            host(page, NAME).get_by_role("button", name=f"place {at}: {('^' + text)[at]}").click()
             assert state(page, NAME)["at"] == at
             assert_inside(page, NAME)
     assert_still(page, NAME)
-    assert_shows(page, NAME)
-
-
-def test_each_head_silenced_alone_and_beside_another(show):
-    page = show(NAME, **STEADY)
-    for role in ROLES:
-        for name in (role, "mean" if role != "mean" else "steady"):
-            press(page, name)
-            assert_inside(page, NAME)
-        press(page, role)
-        assert role not in state(page, NAME)["silent"]
-        press(page, "Reset")
-        assert state(page, NAME)["silent"] == []
-    assert_still(page, NAME)
-
-
-def test_only_letters_are_read_and_ten_at_most(show):
-    page = show(NAME, **STEADY)
-    field = host(page, NAME).get_by_role("textbox")
-    field.fill("Ab-3 ^é c" + 20 * "d")
-    assert field.input_value() == state(page, NAME)["text"] == "abcddddddd"
     assert_shows(page, NAME)
 
 
@@ -62,6 +39,7 @@ def test_by_keyboard(show):
     page.keyboard.press("Space")  # previous
     assert state(page, NAME)["silent"] == ["previous"]
     page.keyboard.press("Space")
+    assert state(page, NAME)["silent"] == []
     for _ in ROLES:
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.ariaLabel") == "place 9: n"

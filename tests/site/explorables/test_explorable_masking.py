@@ -1,8 +1,8 @@
 """The explorable "masking" in a browser: its cells are hidden by mouse, finger and keyboard."""
 
 import numpy as np
-from hosts import cell, finger, host, state
-from marks import STEADY, assert_inside, assert_shows, said
+from hosts import cell, finger, host, middle, mouse, state
+from marks import STEADY, assert_shows, said
 
 from attention_src.explorables.masking import past
 
@@ -26,28 +26,22 @@ def hidden(*pairs):
     return mask
 
 
-def middle(locator):
-    box = locator.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def test_a_click_hides_one_cell_and_shows_it(show):
+def test_a_click_hides_a_cell_or_a_column_and_shows_it(show):
     page = show(NAME, **STEADY)
-    cell(page, 2, 4).click()
-    assert_mask(page, hidden((2, 4)))
-    assert said(page, NAME) == "6 of 7 called right."
-    cell(page, 2, 4).click()
-    assert_mask(page, ALL)
+    coin = host(page, NAME).get_by_role("button", name="toss 3:")
+    column = hidden(*((i, 4) for i in range(N)))
+    for place, mask in ((cell(page, 2, 4), hidden((2, 4))), (coin, column)):
+        place.click()
+        assert_mask(page, mask)
+        assert said(page, NAME) == "6 of 7 called right."
+        place.click()
+        assert_mask(page, ALL)
 
 
 def test_a_drag_paints_what_its_first_cell_began(show):
     page = show(NAME, **STEADY)
-    page.mouse.move(*middle(cell(page, 0, 2)))
-    page.mouse.down()
-    for j in range(3, 7):
-        page.mouse.move(*middle(cell(page, 0, j)), steps=3)
-    page.mouse.move(*middle(cell(page, 0, 2)), steps=9)  # back: still hiding, not toggling
-    page.mouse.up()
+    # There and back: still hiding, not toggling.
+    mouse(page, [middle(cell(page, 0, j)) for j in (2, 3, 4, 5, 6, 5, 4, 3, 2)])
     mask = hidden(*((0, j) for j in range(2, 7)))
     assert_mask(page, mask)
     # After the button is up, moving paints nothing.
@@ -55,46 +49,27 @@ def test_a_drag_paints_what_its_first_cell_began(show):
     assert_mask(page, mask)
 
 
-PHONE = {**STEADY, "width": 390, "has_touch": True, "is_mobile": True}
-
-
-def test_a_finger_paints_sideways_and_taps(show):
-    page = show(NAME, **PHONE)
-    cell(page, 0, 2).tap()
-    finger(page, [middle(cell(page, 1, j)) for j in range(3, 6)])
-    assert_mask(page, hidden((0, 2), (1, 3), (1, 4), (1, 5)))
-    assert_inside(page, NAME)
-
-
-def test_a_finger_that_scrolls_paints_nothing(show):
-    page = show(NAME, "softmax", **PHONE)
-    x, y = middle(cell(page, 5, 1))
-    finger(page, [(x, y), (x, y - 200)])
-    assert page.evaluate("scrollY") > 100
-    assert_mask(page, ALL)
-
-
-def test_a_coin_hides_and_shows_its_column(show):
-    page = show(NAME, **STEADY)
-    box = host(page, NAME)
-    box.get_by_role("button", name="toss 3: hide it").click()
-    assert_mask(page, hidden(*((i, 4) for i in range(N))))
-    box.get_by_role("button", name="toss 3: show it").click()
-    assert_mask(page, ALL)
-
-
 def test_the_start_cannot_be_hidden(show):
     """Without it the model would be reduced to luck while the future stays in sight."""
     page = show(NAME, **STEADY)
-    box = host(page, NAME)
-    box.get_by_role("button", name="the start: always seen").click(force=True)
-    cell(page, 3, 0).click(force=True)
+    start = host(page, NAME).get_by_role("button", name="the start: always seen")
+    for place in (start, cell(page, 3, 0)):
+        place.click(force=True)
     assert_mask(page, ALL)
-    page.mouse.move(*middle(cell(page, 3, 0)))
-    page.mouse.down()
-    page.mouse.move(*middle(cell(page, 3, 2)), steps=6)
-    page.mouse.up()
+    mouse(page, [middle(cell(page, 3, j)) for j in range(3)])
     assert_mask(page, hidden((3, 1), (3, 2)))
+
+
+def test_a_finger_paints_sideways_and_taps_and_where_it_scrolls_it_paints_nothing(show):
+    page = show(NAME, "softmax", width=390, has_touch=True, is_mobile=True, **STEADY)
+    cell(page, 0, 2).tap()
+    finger(page, [middle(cell(page, 1, j)) for j in range(3, 6)])
+    mask = hidden((0, 2), (1, 3), (1, 4), (1, 5))
+    assert_mask(page, mask)
+    x, y = middle(cell(page, 5, 1))
+    finger(page, [(x, y), (x, y - 200)])
+    assert page.evaluate("scrollY") > 100
+    assert_mask(page, mask)
 
 
 def test_calls_are_counted_since_the_mask_changed(show):
@@ -135,4 +110,4 @@ def test_zeros_after_the_softmax_hide_nothing(show):
     cell(page, 0, 2).click()
     box.get_by_role("button", name="Hide the future").click()
     np.testing.assert_array_equal(state(page, NAME)["mask"], past(N))
-    assert_shows(page, NAME, state="after")
+    assert_shows(page, NAME)

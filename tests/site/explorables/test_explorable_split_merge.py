@@ -1,13 +1,11 @@
-"""The explorable "split_merge" in a browser: it shows what its script computes; every control."""
+"""The explorable "split_merge" in a browser: a head is lit by mouse and keys; ten colours."""
 
-import pytest
 from hosts import host, state
-from marks import STEADY, assert_shows, marks, marks_under_way, said
+from marks import STEADY, assert_shows, said
 
 from attention_src.explorables import split_merge
 
 NAME = "split_merge"
-STEPS = ["x", "reshape", "swapaxes", "merge"]
 
 
 def press(page, group, words):
@@ -15,25 +13,38 @@ def press(page, group, words):
     box.get_by_role("button", name=words, exact=True).click()
 
 
-@pytest.fixture
-def page_at(show):
-    def visit(heads, step, **options):
-        page = show(NAME, **STEADY, **options)
-        press(page, "Number of heads", str(heads))
-        press(page, "Step", STEPS[step])
-        return page
-
-    return visit
+def button(page, words):
+    return host(page, NAME).get_by_role("button", name=words, exact=True)
 
 
-def test_heads_are_lit_by_pointing_at_them(page_at):
-    page = page_at(4, 2)
-    for lit in (3, 1):
-        host(page, NAME).get_by_role("button", name=f"wrong: head {lit}", exact=True).hover()
+def test_heads_are_lit_by_pointing_at_them_and_fewer_keep_one_lit(show):
+    page = show(NAME, **STEADY)
+    press(page, "Number of heads", "8")
+    press(page, "Step", "swapaxes")
+    for way, lit in (("wrong", 3), ("right", 6)):
+        button(page, f"{way}: head {lit}").hover()
         assert state(page, NAME)["lit"] == lit
     assert_shows(page, NAME)
+    for heads, lit in (("2", 1), ("1", 0)):
+        press(page, "Number of heads", heads)
+        assert state(page, NAME)["lit"] == lit
+    assert said(page, NAME) == split_merge.WORDS["one"]
     press(page, "Step", "merge")
     assert_shows(page, NAME)
+
+
+def test_by_the_keyboard(show):
+    page = show(NAME, **STEADY)
+    press(page, "Number of heads", "2")
+    press(page, "Step", "swapaxes")
+    head = button(page, "right: head 0")
+    head.focus()
+    assert state(page, NAME)["lit"] == 0 and head.get_attribute("aria-pressed") == "true"
+    page.keyboard.press("Tab")
+    assert state(page, NAME)["lit"] == 1
+    button(page, "merge").focus()
+    page.keyboard.press("Enter")
+    assert state(page, NAME)["step"] == 3
 
 
 def test_tokens_and_roles_have_ten_colours(show):
@@ -44,36 +55,3 @@ def test_tokens_and_roles_have_ten_colours(show):
             name => [name, getComputedStyle(e).getPropertyValue(`--ae-${name}`)]))"""
     )
     assert len(set(colours.values())) == 10 and "" not in colours.values()
-
-
-def test_by_the_keyboard(page_at):
-    page = page_at(2, 2)
-    head = host(page, NAME).get_by_role("button", name="right: head 0", exact=True)
-    head.focus()
-    assert state(page, NAME)["lit"] == 0 and head.get_attribute("aria-pressed") == "true"
-    page.keyboard.press("Tab")
-    assert state(page, NAME)["lit"] == 1
-    host(page, NAME).get_by_role("button", name="merge", exact=True).focus()
-    page.keyboard.press("Enter")
-    assert state(page, NAME)["step"] == 3
-
-
-def test_fewer_heads_keep_a_head_lit(page_at):
-    page = page_at(8, 2)
-    host(page, NAME).get_by_role("button", name="right: head 6", exact=True).hover()
-    press(page, "Number of heads", "2")
-    assert state(page, NAME)["lit"] == 1
-    press(page, "Number of heads", "1")
-    assert state(page, NAME)["lit"] == 0
-    assert said(page, NAME) == split_merge.WORDS["one"]
-
-
-def test_cells_glide_from_x_into_the_heads(show):
-    page = show(NAME, reduced_motion="reduce")
-    press(page, "Step", "x")
-    start = marks(page, NAME)["wrong-cell20"]
-    page.emulate_media(reduced_motion="no-preference")
-    under_way = marks_under_way(page, NAME, "swapaxes")["wrong-cell20"]
-    page.clock.run_for(900)
-    there = marks(page, NAME)["wrong-cell20"]
-    assert float(start["y"]) <= float(under_way["y"]) < float(there["y"])
