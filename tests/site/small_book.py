@@ -22,10 +22,8 @@ def small_book(root):
     import learner_book
     import test_drawings_on_page
     import test_minilm_in_cells
-    import test_writes
 
-    asking = (test_writes, test_minilm_in_cells, test_drawings_on_page)
-    chapters = {name: text for file in asking for name, text in file.SMALL_BOOK.items()}
+    chapters = test_minilm_in_cells.SMALL_BOOK | test_drawings_on_page.SMALL_BOOK
     learner_book.add_end(make_book(root, **learner_book.chapters(), **chapters))
     assert notebooks.main([], root) == 0
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]

@@ -312,7 +312,7 @@ def fill(visit):
 def test_progress(visit):
     page = fill(visit)
     text = page.locator("article").inner_text()
-    assert "1 of 5 chapters read, 1 exercise passed here." in text
+    assert "1 of 3 chapters read, 1 exercise passed here." in text
     assert "Of 1 guess, 1 right. Of 2 sure, 1 right." in text
     rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
     assert rows[0] == ["One", "not yet", "1 of 1", "2 of 2"]
@@ -341,11 +341,11 @@ def test_export_erase_import(visit, tmp_path):
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Erase").click()
     assert stored(page) is None
-    assert "0 of 5 chapters read" in page.locator("article").inner_text()
+    assert "0 of 3 chapters read" in page.locator("article").inner_text()
     page.set_input_files("input[type=file]", kept)  # nothing is here: no question
     page.get_by_text("Imported kept.json.").wait_for()
     assert stored(page) == before
-    assert "1 of 5 chapters read" in page.locator("article").inner_text()
+    assert "1 of 3 chapters read" in page.locator("article").inner_text()
 
 
 def test_import_asks_before_it_replaces(visit, tmp_path):
