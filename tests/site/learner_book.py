@@ -114,14 +114,9 @@ Try.
 
 Keep this.
 """
-FILLER = "\n\n".join(["Words that fill the page so that its end is out of view."] * 60)
 LATER = """\
 (ch:{0})=
-# {1}
-
-```{{code-cell}} ipython3
-print("{0}")
-```
+# {0}
 
 ````{{predict}} pr:{0}
 A question of chapter {0}?
@@ -143,30 +138,13 @@ print("answer of {0}")
 So.
 ```
 
-{2}
-
-## What to keep
-
-Keep.
 """
+LATER += "Words that fill the page so that its end is out of view.\n\n" * 60
+LATER += "## What to keep\n\nKeep.\n"
+CHAPTERS = {"one": ONE, "two": LATER.format("two"), "three": LATER.format("three")}
+# The back matter: pages without code.
 END = {
     "progress": "---\ndescription: P.\n---\n\n# Your progress\n\n"
     '```{raw} html\n<div id="progress"><noscript><p>Would show.</p></noscript></div>\n```\n',
     "bugs": "---\ndescription: B.\n---\n\n# It happened\n\n```{bugs}\n```\n",
 }
-
-
-def chapters():
-    """The text of each chapter, without front matter."""
-    later = {slug: LATER.format(slug, slug.capitalize(), FILLER) for slug in ("two", "three")}
-    return {"one": ONE, **later}
-
-
-def add_end(root):
-    """Add the back matter: pages without code."""
-    toc = root / "_toc.yml"
-    names = "".join(f"- file: book/{name}\n" for name in END)
-    toc.write_text(toc.read_text("utf-8") + names, "utf-8")
-    for name, text in END.items():
-        (root / f"book/{name}.md").write_text(text, "utf-8")
-    return root

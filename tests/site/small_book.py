@@ -19,12 +19,16 @@ __all__ = ["REPOSITORY", "small_book", "visiting"]
 
 def small_book(root):
     """Write the book, in which each of these files has chapters, run it, and build its site."""
-    import learner_book
     import test_drawings_on_page
     import test_minilm_in_cells
+    from learner_book import CHAPTERS, END
 
-    chapters = test_minilm_in_cells.SMALL_BOOK | test_drawings_on_page.SMALL_BOOK
-    learner_book.add_end(make_book(root, **learner_book.chapters(), **chapters))
+    others = test_minilm_in_cells.SMALL_BOOK | test_drawings_on_page.SMALL_BOOK
+    make_book(root, **CHAPTERS, **others)
+    with (root / "_toc.yml").open("a") as toc:
+        for name, text in END.items():
+            (root / f"book/{name}.md").write_text(text, "utf-8")
+            toc.write(f"- file: book/{name}\n")
     assert notebooks.main([], root) == 0
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
