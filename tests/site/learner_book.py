@@ -1,4 +1,4 @@
-"""A small book in which a learner predicts, reads and meets a bug: chapters one, two, three."""
+"""A small book in which a learner predicts and reads: chapters one, two, three."""
 
 ONE = """\
 (ch:one)=
@@ -85,23 +85,6 @@ print("second answer")
 Revealed: yes.
 ```
 
-```{happened-start} NaN from a maximum nobody subtracted
-:date: 2026-03
-:source: pytorch/executorch #18407
-:link: https://github.com/pytorch/executorch/issues/18407
-```
-
-Text before.
-
-```{code-cell} ipython3
-print("inside the box")
-```
-
-What test would have caught it.
-
-```{happened-end}
-```
-
 ````{exercise} Try it
 :label: ex:one-try
 :difficulty: 1
@@ -142,9 +125,15 @@ So.
 LATER += "Words that fill the page so that its end is out of view.\n\n" * 60
 LATER += "## What to keep\n\nKeep.\n"
 CHAPTERS = {"one": ONE, "two": LATER.format("two"), "three": LATER.format("three")}
-# The back matter: pages without code.
-END = {
-    "progress": "---\ndescription: P.\n---\n\n# Your progress\n\n"
-    '```{raw} html\n<div id="progress"><noscript><p>Would show.</p></noscript></div>\n```\n',
-    "bugs": "---\ndescription: B.\n---\n\n# It happened\n\n```{bugs}\n```\n",
-}
+# The back matter: a page without code.
+PROGRESS = """\
+---
+description: P.
+---
+
+# Your progress
+
+```{raw} html
+<div id="progress"><noscript><p>Would show.</p></noscript></div>
+```
+"""

@@ -1,10 +1,8 @@
-"""What a reader does: on a phone, in the dark, with the keyboard; quizzes, search, copying.
+"""What a reader does: on a phone, in the dark, with the keyboard; quizzes, copying, bugs.
 
 What works on one page works on all, since they share template and scripts. What each page must hold
 for it is in test_pages.
 """
-
-import re
 
 import pytest
 from built_site import FIRST_PAGE, THEMES, book_pages, chapter_pages
@@ -49,26 +47,24 @@ def test_copy_button(open_page):
     assert copied.strip() == cell.locator("pre").inner_text().strip()
 
 
-def test_search_finds_a_word(open_page):
-    opened = open_page(BOOK[0])
-    opened.keyboard.press("Control+k")
-    opened.keyboard.type("softmax")
-    opened.keyboard.press("Enter")
-    opened.wait_for_selector("#search-results li a")
-    # The theme lists the pages first and counts them in the summary when it is through.
-    summary = opened.locator("#search-results .search-summary", has_text=re.compile(r"\d+ page"))
-    summary.wait_for()
-    opened.locator("#search-results li a").first.click()
-    opened.wait_for_load_state()
-    assert "softmax" in opened.locator("article").inner_text().lower()
-
-
-def test_next_and_previous(open_page, site):
+def test_the_first_page_and_the_next(open_page, site):
     opened = open_page("index.html")
     opened.wait_for_url(f"{site}/{BOOK[0]}")
-    for button, page in (("a.right-next", BOOK[1]), ("a.left-prev", BOOK[0])):
-        opened.click(button)
-        opened.wait_for_url(f"{site}/{page}")
+    opened.click("a.right-next")
+    opened.wait_for_url(f"{site}/{BOOK[1]}")
+
+
+def test_bugs_are_listed_with_their_chapters(open_page):
+    opened = open_page("book/bugs.html")
+    bug = opened.locator(".bugs li", has_text="A mask that came too late")
+    assert bug.inner_text() == (
+        "A mask that came too late. July 2024, huggingface/pytorch-image-models #2236, "
+        "in Lab 7: tested and timed"
+    )
+    bug.locator("a").first.click()
+    opened.wait_for_url("**/labs/equation.html#happened-*")
+    box = opened.locator(".happened:target")
+    assert "A mask that came too late" in box.inner_text() and box.locator(".cell_input").count()
 
 
 @pytest.mark.parametrize("side", ["primary", "secondary"])
