@@ -31,7 +31,6 @@ APART = {
     "test_accessibility.py",
     "test_judge_page.py",
     "test_typed_code.py",
-    "test_not_kept.py",
 }
 FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
 

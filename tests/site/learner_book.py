@@ -1,4 +1,4 @@
-"""A small book in which a learner predicts, reads and meets a bug: chapters one, two, three."""
+"""A small book in which a learner predicts and reads: chapters one, two, three."""
 
 ONE = """\
 (ch:one)=
@@ -85,23 +85,6 @@ print("second answer")
 Revealed: yes.
 ```
 
-```{happened-start} NaN from a maximum nobody subtracted
-:date: 2026-03
-:source: pytorch/executorch #18407
-:link: https://github.com/pytorch/executorch/issues/18407
-```
-
-Text before.
-
-```{code-cell} ipython3
-print("inside the box")
-```
-
-What test would have caught it.
-
-```{happened-end}
-```
-
 ````{exercise} Try it
 :label: ex:one-try
 :difficulty: 1
@@ -114,14 +97,9 @@ Try.
 
 Keep this.
 """
-FILLER = "\n\n".join(["Words that fill the page so that its end is out of view."] * 60)
 LATER = """\
 (ch:{0})=
-# {1}
-
-```{{code-cell}} ipython3
-print("{0}")
-```
+# {0}
 
 ````{{predict}} pr:{0}
 A question of chapter {0}?
@@ -143,30 +121,19 @@ print("answer of {0}")
 So.
 ```
 
-{2}
-
-## What to keep
-
-Keep.
 """
-END = {
-    "progress": "---\ndescription: P.\n---\n\n# Your progress\n\n"
-    '```{raw} html\n<div id="progress"><noscript><p>Would show.</p></noscript></div>\n```\n',
-    "bugs": "---\ndescription: B.\n---\n\n# It happened\n\n```{bugs}\n```\n",
-}
+LATER += "Words that fill the page so that its end is out of view.\n\n" * 60
+LATER += "## What to keep\n\nKeep.\n"
+CHAPTERS = {"one": ONE, "two": LATER.format("two"), "three": LATER.format("three")}
+# The back matter: a page without code.
+PROGRESS = """\
+---
+description: P.
+---
 
+# Your progress
 
-def chapters():
-    """The text of each chapter, without front matter."""
-    later = {slug: LATER.format(slug, slug.capitalize(), FILLER) for slug in ("two", "three")}
-    return {"one": ONE, **later}
-
-
-def add_end(root):
-    """Add the back matter: pages without code."""
-    toc = root / "_toc.yml"
-    names = "".join(f"- file: book/{name}\n" for name in END)
-    toc.write_text(toc.read_text("utf-8") + names, "utf-8")
-    for name, text in END.items():
-        (root / f"book/{name}.md").write_text(text, "utf-8")
-    return root
+```{raw} html
+<div id="progress"><noscript><p>Would show.</p></noscript></div>
+```
+"""

@@ -19,15 +19,15 @@ __all__ = ["REPOSITORY", "small_book", "visiting"]
 
 def small_book(root):
     """Write the book, in which each of these files has chapters, run it, and build its site."""
-    import learner_book
     import test_drawings_on_page
-    import test_keep
     import test_minilm_in_cells
-    import test_writes
+    from learner_book import CHAPTERS, PROGRESS
 
-    asking = (test_keep, test_writes, test_minilm_in_cells, test_drawings_on_page)
-    chapters = {name: text for file in asking for name, text in file.SMALL_BOOK.items()}
-    learner_book.add_end(make_book(root, **learner_book.chapters(), **chapters))
+    others = test_minilm_in_cells.SMALL_BOOK | test_drawings_on_page.SMALL_BOOK
+    make_book(root, **CHAPTERS, **others)
+    (root / "book/progress.md").write_text(PROGRESS, "utf-8")
+    with (root / "_toc.yml").open("a") as toc:
+        toc.write("- file: book/progress\n")
     assert notebooks.main([], root) == 0
     command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-q", "-W", "-n"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CI": "true", "NO_COLOR": "1"}
@@ -38,20 +38,18 @@ def small_book(root):
 
 @contextmanager
 def visiting(new_page, base):
-    """A function: go("one", init="script", **as new_page) -> that page; page=… goes on in that one.
+    """A function: go("one", **as new_page) -> that page; page=… goes on in that one.
 
     page.asked: the files that it asked for. At the end no page may have done what none may do.
     """
     log = Log(base)
 
-    def go(name, *, page=None, init=None, **options):
+    def go(name, *, page=None, **options):
         if page is None:
             page = new_page(**options)
             log.watch(page)
             page.asked = []
             page.on("request", lambda request: page.asked.append(request.url))
-            if init:
-                page.add_init_script(init)
         page.goto(f"{base}/book/{name}.html", wait_until="load")
         return page
 

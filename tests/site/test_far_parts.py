@@ -4,8 +4,8 @@ import pytest
 from built_site import FIRST_PAGE, chapter_pages
 
 PAGE = next(page for page in chapter_pages() if page != FIRST_PAGE)
-PARTS = """() => [...document.querySelectorAll('.bd-article > section > section')]
-  .map(part => part.firstElementChild.checkVisibility({ contentVisibilityAuto: true }))"""
+PARTS = ".bd-article > section > section"
+LAID_OUT = "e => e.firstElementChild.checkVisibility({ contentVisibilityAuto: true })"
 # The first paragraph below the head of the window.
 READ = """() => [...document.querySelectorAll('.bd-article p')]
   .find(p => p.checkVisibility({ contentVisibilityAuto: true })
@@ -17,32 +17,27 @@ def settle(page):
     page.wait_for_timeout(600)
 
 
-def test_far_parts_wait_and_come_when_they_are_near(open_page):
+def test_far_parts_wait_and_come_when_they_are_found_or_near(open_page):
     page = open_page(PAGE)
-    assert page.evaluate(PARTS)[-1] is False
-    page.locator(".bd-article > section > section").last.scroll_into_view_if_needed()
+    first, last = page.locator(PARTS).first, page.locator(PARTS).last
+    assert not last.evaluate(LAID_OUT)
+    words = last.locator("h2").evaluate("e => e.firstChild.textContent")
+    assert page.evaluate("words => window.find(words, true, true)", words), "as find in page does"
     settle(page)
-    assert page.evaluate(PARTS)[-1] is True and page.evaluate(PARTS)[0] is False
+    assert last.evaluate(LAID_OUT) and not first.evaluate(LAID_OUT)
+    first.scroll_into_view_if_needed()
+    settle(page)
+    assert first.evaluate(LAID_OUT)
 
 
-def read_half(page):
-    """What the reader reads after a leap to the middle."""
+def test_after_a_reload_and_on_the_way_back_the_reader_is_where_he_was(open_page):
+    page = open_page(PAGE)
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
     settle(page)
-    return page.evaluate(READ)
-
-
-def test_after_a_reload_the_reader_is_where_he_was(open_page):
-    page = open_page(PAGE)
-    read = read_half(page)
+    read = page.evaluate(READ)
     page.reload()
     settle(page)
     assert page.evaluate(READ) == read
-
-
-def test_on_the_way_back_the_reader_is_where_he_was(open_page):
-    page = open_page(PAGE)
-    read = read_half(page)
     page.goto(page.url.replace(PAGE, FIRST_PAGE))
     page.go_back()
     settle(page)
@@ -51,34 +46,23 @@ def test_on_the_way_back_the_reader_is_where_he_was(open_page):
 
 def test_a_link_leads_to_its_heading_and_the_way_up_does_not_jump(open_page):
     page = open_page(PAGE)
-    ids = "all => all.map(e => e.id)"
-    name = page.locator(".bd-article > section > section").evaluate_all(ids)[-2]
-    page.evaluate("name => { location.hash = name; }", name)
+    part = page.locator(PARTS).nth(-2)
+    page.evaluate("name => { location.hash = name; }", part.get_attribute("id"))
     settle(page)
-    top = "name => document.getElementById(name).getBoundingClientRect().top"
-    at = page.evaluate(top, name)
+    at = part.bounding_box()["y"]
     assert 0 <= at < 150
     page.mouse.move(640, 450)
     for _ in range(12):  # upwards, into parts that had no height of their own yet
         page.mouse.wheel(0, -150)
         page.wait_for_timeout(100)
     settle(page)
-    assert page.evaluate(top, name) == pytest.approx(at + 12 * 150, abs=20)
-
-
-def test_find_in_page_finds_what_is_far(open_page):
-    page = open_page(PAGE)
-    last = page.locator(".bd-article > section > section").last
-    words = last.locator("h2").evaluate("e => e.firstChild.textContent")
-    assert page.evaluate("words => window.find(words, true, true)", words)
-    settle(page)
-    assert page.evaluate(PARTS)[-1] is True
+    assert part.bounding_box()["y"] == pytest.approx(at + 12 * 150, abs=20)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_hangs_out_of_its_part_is_seen_whole(width, open_page):
     page = open_page(PAGE, width=width)
-    box = page.locator(".bd-article > section > section > .predict").first
+    box = page.locator(f"{PARTS} > .predict").first
     box.evaluate("e => e.scrollIntoView({ block: 'center' })")
     settle(page)
     # A click hits what is painted, and nothing else.

@@ -1,6 +1,7 @@
 """The first screen of a chapter: question, minutes, few words, then something to see.
 
-Also what the first "Run here" of a page gives, and cells tagged `setup`, which run unseen.
+Also what the first "Run here" of a page gives, and cells tagged `setup`, which show nothing; that
+they run unseen, test_run_here sees.
 """
 
 import re
@@ -8,16 +9,13 @@ import re
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import FIRST_PAGE, HTML, LESSONS, chapter_pages
+from built_site import HTML, LESSONS, chapter_pages
 from run_here import chapter_of, stored
-from test_run_here import Cells
 
 from attention_src.explorables import module
 from tools.check import limits
-from tools.ci.compare_outputs import same_text
 
 WORDS = 100
-CHAPTERS = [page for page in chapter_pages() if page != FIRST_PAGE]
 PICTURE = "svg:not([aria-hidden=true], .strip *), [data-explorable]"  # the strip is on every page
 
 
@@ -51,6 +49,7 @@ def test_the_first_screen(page, site):
     words, code = first_screen(soup)
     assert len(words) <= WORDS, f"{len(words)} words before the first picture"
     assert not code, "code or a table before the first picture"
+    assert stored(page)[0][1], "what runs silently belongs into a cell tagged setup"
 
 
 @pytest.mark.parametrize("width, height", [(1366, 768), (390, 844)])
@@ -67,35 +66,9 @@ def test_what_is_dragged_and_where_to_are_in_sight(slug, width, height, open_pag
     assert page.evaluate("scrollY") == 0
 
 
-@pytest.mark.parametrize("page", LESSONS)
-def test_the_first_button_shows_something(page):
-    assert stored(page)[0][1], "what runs silently belongs into a cell tagged setup"
-
-
-@pytest.mark.parametrize("page", CHAPTERS)
+@pytest.mark.parametrize("page", chapter_pages())
 def test_setup_cells_show_nothing(page):
     cells = nbformat.read(chapter_of(page).notebook, as_version=4).cells
     tagged = [cell for cell in cells if "setup" in cell.metadata.get("tags", [])]
     assert not [cell.source for cell in tagged if cell.outputs]
     assert all(cell.metadata.jupyter.source_hidden for cell in tagged)
-
-
-def test_a_setup_cell_runs_unseen_with_the_first_cell(new_page, site):
-    """The cell of imports, tagged on its way to the browser."""
-    page = new_page()
-
-    def tagged(route):
-        first = re.sub(
-            r'class="cell ', 'class="cell tag_setup ', (HTML / name).read_text(), count=1
-        )
-        route.fulfill(body=first, content_type="text/html")
-
-    name = "book/softmax.html"
-    page.route(f"**/{name}", tagged)
-    page.goto(f"{site}/{name}")
-    cells = Cells(page)
-    source, text = next(cell for cell in stored(name) if cell[1])
-    assert "import numpy" not in cells.sources[0]
-    assert page.locator(".tag_setup .run-button").count() == 0
-    assert same_text(text, cells.press(cells.at(source)))
-    assert page.locator(".tag_setup .run-yours").count() == 0

@@ -15,6 +15,15 @@ Storage.prototype.setItem = function (key, value) {{
   if (key === "{KEY}") throw new DOMException("full", "QuotaExceededError");
   set.call(this, key, value);
 }}"""
+DAY = "2026-01-31"
+RECORD = {
+    "version": 1,
+    "read": {"book/one": DAY},
+    "passed": {"ex:one-try": DAY},
+    "predictions": {"pr:shift": {"page": "book/one", "choice": 0, "sure": 2, "right": False}},
+    "code": {"book/one": {"0" * 14: "x = 1"}},
+    "kept": {"softmax": {"page": "book/one", "day": DAY, "code": "def softmax(x): pass"}},
+}
 # Everything on the page that has a place: where, and how large.
 BOXES = """() => [...document.querySelectorAll('main *')]
   .filter(e => !e.closest('.predict-said, .veil-note'))
@@ -23,7 +32,7 @@ BOXES = """() => [...document.querySelectorAll('main *')]
 
 @pytest.fixture
 def visit(new_page, small_site):
-    """visit("one", init="script", **as new_page) -> a page; page=… goes on in that one."""
+    """visit("one", **as new_page) -> a page; page=… goes on in that one."""
     with visiting(new_page, small_site) as go:
         yield go
 
@@ -46,6 +55,10 @@ def veils(page):
     ]
 
 
+def forget(box):
+    box.get_by_role("button", name="Forget this answer").click()
+
+
 def stored(page):
     return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "null")
 
@@ -60,7 +73,7 @@ def test_outputs_and_reveals_are_veiled_and_no_other_word(visit):
     assert veils(page) == [False] * 5
     assert page.get_by_text("Open prose above").is_visible()
     assert page.get_by_text("Some prose between").is_visible()
-    for text in ("after the reveal", "after the heading", "inside the box"):
+    for text in ("after the reveal", "after the heading"):
         assert page.get_by_text(text, exact=True).is_visible()
     assert not page.evaluate("find('hidden number 42')")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
@@ -85,50 +98,38 @@ def test_nothing_moves_when_the_veil_lifts(width, visit):
         box = predict(page, label, option, "Fairly sure")
         page.evaluate("scrollTo(0, 0)")
         assert page.evaluate(BOXES) == before
-        box.get_by_role("button", name="Forget this answer").click()
+        forget(box)
         page.evaluate("scrollTo(0, 0)")
         assert page.evaluate(BOXES) == before
 
 
-def test_the_reply_belongs_to_the_choice_and_the_others_can_be_read(visit):
-    page = visit("one")
-    box = predict(page, "pr:shift", 0, "Fairly sure")
-    assert box.locator(".predict-why:visible").count() == 1
-    assert [reply.text_content()[:8] for reply in box.locator(".chosen").all()] == ["Not quit"]
-    assert box.get_by_role("status").last.text_content() == (
-        "You were fairly sure, and it was not so."
-    )
-    box.locator("input").nth(1).check()
-    assert box.locator(".chosen").text_content().startswith("Right.")
-    given = {"page": "book/one", "choice": 0, "sure": 1, "right": False}
-    assert stored(page)["predictions"] == {"pr:shift": given}
-
-
-def test_an_answer_is_needed_before_a_confidence_counts(visit):
+def test_an_answer_is_needed_gets_its_reply_and_stays_until_it_is_forgotten(visit):
     page = visit("one")
     box = predict(page, "pr:shift", None, "Sure")
     assert box.locator(".predict-hint").text_content() == "Choose an answer first."
     assert stored(page) is None and veils(page) == [False] * 5
-
-
-def test_answers_stay_until_they_are_forgotten(visit):
-    page = visit("one")
-    predict(page, "pr:shift", 2, "Guess")
-    predict(page, "pr:second", None, "Show me")
+    predict(page, "pr:shift", 0, "Fairly sure")
+    said = "You were fairly sure, and it was not so."
+    assert box.get_by_role("status").last.text_content() == said
+    assert box.locator(".predict-why:visible").count() == 1
+    assert box.locator(".chosen").text_content().startswith("Not quite.")
+    box.locator("input").nth(1).check()
+    assert box.locator(".chosen").text_content().startswith("Right."), "others can be read"
+    given = {"page": "book/one", "choice": 0, "sure": 1, "right": False}
+    assert stored(page)["predictions"] == {"pr:shift": given}
+    second = predict(page, "pr:second", None, "Show me")
     page.reload()
     assert veils(page) == [True] * 5
-    first, second = page.locator(".predict").all()
-    assert "It was a guess, and it was not so." in first.text_content()
-    assert first.locator("input").nth(2).is_checked()
+    assert said in box.text_content() and box.locator("input").first.is_checked()
     assert "Shown, not counted." in second.text_content()
-    first.get_by_role("button", name="Forget this answer").click()
+    forget(box)
     assert veils(page) == [False] * 3 + [True] * 2
     page.reload()
     assert veils(page) == [False] * 3 + [True] * 2
-    assert not first.locator("input:checked").count()
+    assert not box.locator("input:checked").count()
 
 
-def test_answers_reach_another_tab(visit):
+def test_another_tab_shows_the_same_answers(visit):
     page, other = visit("one"), visit("one")
     predict(page, "pr:shift", 2, "Guess")
     box = other.locator("[data-label='pr:shift']")
@@ -138,27 +139,31 @@ def test_answers_reach_another_tab(visit):
     predict(page, "pr:second", 0, "Sure")
     other.wait_for_function("document.querySelectorAll('.answered').length === 2")
     assert box.locator("input").nth(1).is_checked(), "what one reads here stays"
-    page.locator("[data-label='pr:shift']").get_by_role("button", name="Forget").click()
+    forget(page.locator("[data-label='pr:shift']"))
     other.wait_for_function("document.querySelectorAll('.answered').length === 1")
     assert veils(other) == [False] * 3 + [True] * 2
     assert not box.locator("input:checked").count()
+
+    page.get_by_role("button", name="Open all answers").click()
+    other.get_by_role("button", name="Close all answers").click()
+    page.get_by_role("button", name="Open all answers").wait_for()
+    assert veils(page) == [False] * 3 + [True] * 2
 
 
 def test_an_answer_stays_what_was_chosen_when_its_option_moves(visit):
     """pr:second says `:order: 2 1`: what stands first was the second option once."""
     page = visit("one")
-    for choice, words in ((0, "No."), (1, "Yes.")):
-        old = {"page": "book/one", "choice": choice, "sure": 2, "right": choice == 1}
-        put(page, {"version": 1, "read": {}, "passed": {}, "predictions": {"pr:second": old}})
-        visit("one", page=page)
-        box = page.locator("[data-label='pr:second']")
-        option = box.locator(".predict-option:has(:checked)")
-        option.scroll_into_view_if_needed()  # Firefox reads no text that is not laid out
-        assert option.inner_text().strip() == words
-        assert box.locator(".chosen").text_content().startswith(["Not quite.", "Right."][choice])
-        box.get_by_role("button", name="Forget this answer").click()
-        predict(page, "pr:second", 1 - choice, "Sure")  # where it stands now
-        assert stored(page)["predictions"] == {"pr:second": old}
+    old = {"page": "book/one", "choice": 1, "sure": 2, "right": True}
+    put(page, RECORD | {"predictions": {"pr:second": old}})
+    page.reload()
+    box = page.locator("[data-label='pr:second']")
+    option = box.locator(".predict-option:has(:checked)")
+    option.scroll_into_view_if_needed()  # Firefox reads no text that is not laid out
+    assert option.inner_text().strip() == "Yes."
+    assert box.locator(".chosen").text_content().startswith("Right.")
+    forget(box)
+    predict(page, "pr:second", 0, "Sure")  # where it stands now
+    assert stored(page)["predictions"] == {"pr:second": old}
 
 
 def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
@@ -166,7 +171,7 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     predict(page, "pr:shift", 0, "Sure")
     before = stored(page)
     page.get_by_role("button", name="Open all answers").click()
-    assert veils(page) == [True] * 5
+    assert veils(page) == [True] * 5 and not violations(page)
     first, second = page.locator(".predict").all()
     assert "You were sure, and it was not so." in first.text_content()
     assert second.locator(".chosen").text_content().startswith("Right.")
@@ -175,7 +180,7 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     visit("two", page=page)
     assert all(veils(page)), "in every chapter"
     visit("one", page=page)
-    first.get_by_role("button", name="Forget this answer").click()
+    forget(first)
     assert "Open, like all answers." in first.text_content(), "what is forgotten stays open"
     put(page, before)
     visit("progress", page=page)
@@ -184,17 +189,6 @@ def test_all_answers_open_and_close_again_and_nothing_is_counted(visit):
     assert veils(page) == [True] * 3 + [False] * 2
     assert "answered" not in second.get_attribute("class")
     assert stored(page) == before
-
-
-def test_open_answers_reach_another_tab_and_axe_finds_nothing(visit):
-    page, other = visit("one"), visit("one")
-    page.get_by_role("button", name="Open all answers").click()
-    other.get_by_role("button", name="Close all answers").wait_for()
-    assert veils(other) == [True] * 5
-    assert not violations(page)
-    other.get_by_role("button", name="Close all answers").click()
-    page.get_by_role("button", name="Open all answers").wait_for()
-    assert veils(page) == [False] * 5
 
 
 def test_by_keyboard_alone(visit):
@@ -226,43 +220,34 @@ def test_without_scripts_nothing_is_veiled_and_replies_are_folds(visit):
     assert page.locator("#progress p").is_visible()
 
 
-def test_a_script_that_does_not_arrive_veils_nothing(visit, browser, small_site):
-    context = browser.new_context()
-    page = context.new_page()
+def test_a_script_that_does_not_arrive_veils_nothing(new_page, small_site):
+    page = new_page()
     page.route("**/learner/predict.js", lambda route: route.abort())
     page.goto(f"{small_site}/book/one.html")
     page.wait_for_function("!document.documentElement.classList.contains('js')")
     assert veils(page) == [True] * 5
-    context.close()
 
 
 @pytest.mark.parametrize("init", [BLOCKED, FULL], ids=["blocked", "full"])
 def test_with_storage_blocked_pages_work_and_forget(init, visit):
-    page = visit("one", init=init)
+    page = visit("one")
+    page.add_init_script(init)
+    page.reload()
     predict(page, "pr:shift", 1, "Sure")
     assert veils(page)[0] == (init == BLOCKED)
-    page.click(".theme-switch-button") if init == BLOCKED else None
+    page.click(".theme-switch-button")
     visit("one", page=page)
     assert veils(page) == [False] * 5
     visit("progress", page=page)
     page.get_by_text("You have made none yet.").wait_for()
 
 
-def test_everything_is_printed(visit):
-    page = visit("one")
-    page.emulate_media(media="print")
-    page.evaluate("document.dispatchEvent(new CustomEvent('to-paper'))")  # as course.js does
-    assert veils(page) == [True] * 5
-    answers = page.locator(".paper-answers li")
-    assert answers.first.is_visible() and answers.first.inner_text().startswith("Nothing.")
-
-
 def test_a_missed_question_comes_back_in_a_later_chapter_and_retires(visit):
-    page = visit("two")
-    predict(page, "pr:two", 0, "Sure")
-    visit("one", page=page)
-    predict(page, "pr:shift", 0, "Sure")
-    predict(page, "pr:second", 0, "Sure")  # right
+    page = visit("one")
+    right = {"page": "book/one", "choice": 0, "sure": 2, "right": True}
+    later = {"page": "book/two", "choice": 0, "sure": 2, "right": False}
+    given = RECORD["predictions"] | {"pr:second": right, "pr:two": later}
+    put(page, RECORD | {"predictions": given})
     visit("one", page=page)
     page.wait_for_timeout(200)
     assert not page.locator(".again").count(), "what was missed here or later does not come back"
@@ -285,14 +270,11 @@ def test_a_missed_question_comes_back_in_a_later_chapter_and_retires(visit):
     assert "It will not come back." in boxes.first.inner_text()
     page.reload()
     boxes.first.wait_for()
-    assert [box.locator("p").nth(1).inner_text() for box in boxes.all()] == [
-        "A question of chapter two?"
-    ]
+    assert boxes.locator(".predict-question").all_inner_texts() == ["A question of chapter two?"]
     assert stored(page)["predictions"]["pr:shift"]["right"] is False, "the first answer counts"
 
 
-def fill(visit):
-    """A reader who predicted, read a chapter and passed an exercise; on the page of progress."""
+def test_progress_is_shown_exported_erased_and_imported(visit, tmp_path):
     page = visit("one")
     predict(page, "pr:shift", 0, "Sure")
     predict(page, "pr:second", 0, "Sure")
@@ -304,31 +286,21 @@ def fill(visit):
     page.locator("#what-to-keep").scroll_into_view_if_needed()
     page.wait_for_function(f"'book/two' in JSON.parse(localStorage['{KEY}']).read")
     predict(page, "pr:two", 1, "Guess")
+
     visit("progress", page=page)
-    page.locator(".calibration").wait_for()
-    return page
-
-
-def test_progress(visit):
-    page = fill(visit)
+    shown = page.locator(".calibration").get_attribute("aria-label")
+    assert shown.endswith("guess 1 of 1, fairly sure 0 of 0, sure 1 of 2.")
+    widths = [float(bar.get_attribute("width")) for bar in page.locator(".bar").all()]
+    assert widths == [290, 145]
     text = page.locator("article").inner_text()
-    assert "1 of 5 chapters read, 1 exercise passed here." in text
+    assert "1 of 3 chapters read, 1 exercise passed here." in text
     assert "Of 1 guess, 1 right. Of 2 sure, 1 right." in text
     rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
     assert rows[0] == ["One", "not yet", "1 of 1", "2 of 2"]
     assert rows[1][2:] == ["–", "1 of 1"] and "read on 20" in rows[1][1]
     assert rows[-3][1:] == ["One", "sure", "missed"]
-    assert rows[-1] == ["A question of chapter two?", "Two", "guess", "right"]
-    label = page.locator(".calibration").get_attribute("aria-label")
-    assert label.endswith("guess 1 of 1, fairly sure 0 of 0, sure 1 of 2.")
-    widths = [float(bar.get_attribute("width")) for bar in page.locator(".bar").all()]
-    assert widths == [290, 145]
-    page.click("text=What happens to the weights")
-    assert page.url.endswith("/book/one.html#pr-shift")
+    assert rows[-1] == ["A question of chapter two?", "two", "guess", "right"]
 
-
-def test_export_erase_import(visit, tmp_path):
-    page = fill(visit)
     before = stored(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
@@ -341,124 +313,91 @@ def test_export_erase_import(visit, tmp_path):
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Erase").click()
     assert stored(page) is None
-    assert "0 of 5 chapters read" in page.locator("article").inner_text()
+    assert "0 of 3 chapters read" in page.locator("article").inner_text()
     page.set_input_files("input[type=file]", kept)  # nothing is here: no question
     page.get_by_text("Imported kept.json.").wait_for()
     assert stored(page) == before
-    assert "1 of 5 chapters read" in page.locator("article").inner_text()
+    assert "1 of 3 chapters read" in page.locator("article").inner_text()
 
-
-def test_import_asks_before_it_replaces(visit, tmp_path):
-    page = fill(visit)
-    before = stored(page)
-    # As exported before code and functions were kept.
-    old = {"version": 1, "read": {"book/one": "2026-01-31"}, "passed": {}, "predictions": {}}
-    file = tmp_path / "old.json"
-    file.write_text(json.dumps(old))
+    old = tmp_path / "old.json"  # as exported before code and functions were kept
+    old.write_text(json.dumps({k: v for k, v in RECORD.items() if k not in ("code", "kept")}))
     asked = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
-    page.set_input_files("input[type=file]", file)
+    page.set_input_files("input[type=file]", old)
     page.get_by_text("Nothing was changed.").wait_for()
     assert stored(page) == before
     assert "keeps: 1 chapter read, 1 exercise passed, 3 predictions." in asked[0]
-    assert "old.json holds: 1 chapter read." in asked[0]
+    assert "old.json holds: 1 chapter read, 1 exercise passed, 1 prediction." in asked[0]
     page.once("dialog", lambda dialog: dialog.accept())
-    page.set_input_files("input[type=file]", file)
+    page.set_input_files("input[type=file]", old)
     page.get_by_text("Imported old.json. It replaced what was here.").wait_for()
-    assert stored(page) == {**old, "code": {}, "kept": {}}
+    assert stored(page) == RECORD | {"code": {}, "kept": {}}
+    page.click("text=What happens to the weights")
+    assert page.url.endswith("/book/one.html#pr-shift")
+
+
+GIVEN, FUNCTION = RECORD["predictions"]["pr:shift"], RECORD["kept"]["softmax"]
+CELLS = RECORD["code"]["book/one"] | {"1" * 14: 5, "2" * 14: "x" * 20_001}
+DAMAGED = {
+    "read": {"book/two": "yesterday"},
+    "passed": {"no label": DAY},
+    "predictions": {
+        "pr:null": None,
+        "pr:four": GIVEN | {"choice": 4},
+        "pr:away": GIVEN | {"page": "//evil.example"},
+    },
+    "code": {"book/one": CELLS, "book/two": {"0" * 14: None}, "book/three": []},
+    "kept": {
+        "../softmax": FUNCTION,
+        "sample": FUNCTION | {"page": "//evil.example"},
+        "project": FUNCTION | {"day": None},
+    },
+}
 
 
 def test_a_damaged_part_or_entry_takes_no_other_with_it(visit):
-    page = fill(visit)
-    sound = stored(page)
-    for part in sound.keys() - {"version"}:
-        put(page, {**sound, part: ["damaged"]})
-        assert page.evaluate("course.load()") == {**sound, part: {}}
-    sound["code"] = {"book/one": {"0" * 14: "x = 1"}}
-    function = {"page": "book/one", "day": "2026-01-31", "code": "def softmax(x): pass"}
-    sound["kept"] = {"softmax": function}
-    damaged = json.loads(json.dumps(sound))
-    damaged["read"]["book/one"] = "yesterday"
-    damaged["passed"]["no label"] = "2026-01-31"
-    damaged["predictions"] |= {
-        "pr:null": None,
-        "pr:four": {**sound["predictions"]["pr:two"], "choice": 4},
-    }
-    damaged["code"]["book/one"] |= {"1" * 14: 5, "2" * 14: "x" * 20_001}
-    damaged["code"] |= {"book/two": {"0" * 14: None}, "book/three": []}
-    damaged["kept"] |= {
-        "../softmax": function,
-        "rotate": {**function, "code": "x" * 20_001},
-        "sample": {**function, "page": "//evil.example"},
-        "project": {**function, "day": None},
-        "attention": None,
-    }
-    put(page, damaged)
-    visit("one", page=page)
-    shift = page.locator("[data-label='pr:shift']")
-    shift.get_by_role("button", name="Forget this answer").click()  # now it is written
-    del sound["predictions"]["pr:shift"]
-    assert stored(page) == sound
-
-
-BROKEN = (
-    ("{", "it is not JSON"),
-    ("[]", "not a record of this course"),
-    ('{"version": 9}', "its version is 9, not 1"),
-    ('{"version": 1, "read": {}, "passed": {}}', "“predictions” is missing"),
-    ('{"version":1,"read":{},"passed":{"ex:a":"<b>"},"predictions":{}}', "damaged at “ex:a”"),
-    (
-        '{"version":1,"read":{},"passed":{},"predictions":{},"code":{"book/one":{"x":"1"}}}',
-        "damaged at “book/one”",
-    ),
-    (
-        '{"version":1,"read":{},"passed":{},"predictions":{},"kept":{"softmax":{"code":"x"}}}',
-        "damaged at “softmax”",
-    ),
-    ('{"version":1,"read":{},"passed":{},"predictions":{"pr:a":null}}', "damaged at “pr:a”"),
-    (  # a page elsewhere
-        '{"version":1,"read":{},"passed":{},"predictions":{"pr:a":'
-        '{"page":"//evil.example","choice":0,"sure":0,"right":true}}}',
-        "damaged at “pr:a”",
-    ),
-)
-
-
-def test_a_broken_import_says_so_and_changes_nothing(visit, tmp_path):
     page = visit("one")
-    predict(page, "pr:shift", 0, "Sure")
-    before = stored(page)
-    visit("progress", page=page)
-    page.locator(".calibration").wait_for()
-    for number, (text, why) in enumerate(BROKEN):
-        (tmp_path / f"broken{number}.json").write_text(text)
-        page.set_input_files("input[type=file]", tmp_path / f"broken{number}.json")
-        said = page.get_by_text(f"Nothing was changed: broken{number}.json cannot be imported")
-        said.wait_for()
-        assert why in said.inner_text()
-        assert stored(page) == before
+    for part, entries in DAMAGED.items():
+        put(page, RECORD | {part: RECORD[part] | entries})
+        assert page.evaluate("course.load()") == RECORD
+        put(page, RECORD | {part: ["damaged"]})
+        assert page.evaluate("course.load()") == RECORD | {part: {}}
 
 
-def test_bugs_are_listed_with_their_chapters(visit):
-    page = visit("bugs")
-    assert page.locator(".bugs li").all_inner_texts() == [
-        "NaN from a maximum nobody subtracted. March 2026, pytorch/executorch #18407, in One"
-    ]
-    page.click("text=NaN from a maximum")
-    box = page.locator(".happened")
-    assert page.url.endswith("#" + box.get_attribute("id"))
-    assert "What test would have caught it." in box.inner_text()
-    assert box.locator(".cell_input").count() == 1
+@pytest.mark.parametrize(
+    "record, why",
+    [
+        ("{", "it is not JSON"),
+        ("[]", "not a record of this course"),
+        (json.dumps(RECORD | {"version": 9}), "its version is 9, not 1"),
+        ('{"version": 1, "read": {}, "passed": {}}', "“predictions” is missing"),
+        (json.dumps(RECORD | {"passed": {"ex:a": "<b>"}}), "damaged at “ex:a”"),
+        (json.dumps(RECORD | {"code": {"book/one": {"x": "1"}}}), "damaged at “book/one”"),
+    ],
+)
+def test_a_broken_import_says_so_and_changes_nothing(record, why, visit, tmp_path):
+    page = visit("progress")
+    put(page, RECORD)
+    (tmp_path / "broken.json").write_text(record)
+    page.set_input_files("input[type=file]", tmp_path / "broken.json")
+    said = page.get_by_text("Nothing was changed: broken.json cannot be imported")
+    said.wait_for()
+    assert why in said.inner_text()
+    assert stored(page) == RECORD
 
 
 def test_search_shows_the_sentence_around_the_word(visit):
-    page = visit("one")
-    page.goto(page.url.replace("book/one.html", "search.html?q=searchword"))
+    page = visit("progress")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("searchword")
+    page.keyboard.press("Enter")
     context = page.locator("#search-results .context")
     context.wait_for()
     assert context.inner_text() == (
         "Open prose above, about SEARCHWORD in the middle. This sentence is another one."
     )
+    page.locator("#search-results li a").click()
+    page.wait_for_url("**/book/one.html*")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -467,15 +406,10 @@ def test_axe_finds_nothing_before_and_after(width, visit):
     assert not violations(page)
     predict(page, "pr:shift", 0, "Sure")
     predict(page, "pr:second", 0, "Sure")
-    assert_no_violation(page)
-    for name, place in (("three", ".again"), ("progress", ".calibration"), ("bugs", ".bugs")):
+    for name, place in (("one", ".answered"), ("three", ".again"), ("progress", ".calibration")):
         visit(name, page=page)
-        page.locator(place).wait_for()
-        assert_no_violation(page)
+        page.locator(place).first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def assert_no_violation(page):
-    assert not violations(page)
-    go_dark(page)
-    assert not violations(page, OF_COLOUR)
+        assert not violations(page)
+        go_dark(page)
+        assert not violations(page, OF_COLOUR)

@@ -1,13 +1,12 @@
 """Python on the pages after a visit's first press: there before the next press, and only then."""
 
-import pytest
 from built_site import QUIET
 from run_here import stored
-from test_run_here import CHAPTERS, SECONDS, Cells, check_stop
+from test_run_here import SECONDS, Cells, check_stop
 
 from tools.ci.compare_outputs import same_text
 
-FIRST, NEXT = (page for page in CHAPTERS if page in ("book/scores.html", "book/softmax.html"))
+PAGE = "book/softmax.html"
 KEY = "attention-course-python"
 # What each page hears of its Python, and when a button is pressed, in order.
 WATCH = """window.heard = [];
@@ -15,12 +14,12 @@ window.Worker = class extends Worker {
   constructor(...given) {
     super(...given);
     heard.push("started");
-    const names = ["ready", "done"];
-    // Cells above are done as well, before the one that was pressed.
-    const news = (data) => names.filter((x) => data[x] && heard.at(-1) !== x);
-    const heed = ({ data }) => "needed" in data || heard.push(...news(data));
-    this.addEventListener("message", heed); // which cells must run is asked in between
     this.addEventListener("error", () => heard.push("failed"));
+    this.addEventListener("message", ({ data }) => {
+      if (data.ready) heard.push("ready");
+      // Which cells must run is asked in between; those above are done before the one pressed.
+      else if (data.done && !("needed" in data) && heard.at(-1) !== "done") heard.push("done");
+    });
   }
 };
 const listen = ({ target }) => target.matches(".run-button") && heard.push("pressed");
@@ -42,17 +41,13 @@ PRESS_AT_ONCE = f"""async () => {{
   return document.querySelector(".run-status").textContent;
 }}"""
 # A browser that saves data, or that keeps nothing of a session, where the address says so.
-BROWSERS = f"""const how = location.search;
+BROWSERS = f"""const how = location.search, real = Storage.prototype.getItem;
 if (how === "?saves")
   Object.defineProperty(Navigator.prototype, "connection", {{ value: {{ saveData: true }} }});
-for (const name of how === "?blocked" ? ["getItem", "setItem"] : []) {{
-  const real = Storage.prototype[name];
-  Storage.prototype[name] = function (key, ...value) {{
-    if (key === "{KEY}") throw new DOMException("denied", "SecurityError");
-    return real.call(this, key, ...value);
-  }};
-}}"""
-
+Storage.prototype.getItem = function (key) {{
+  if (how === "?blocked" && key === "{KEY}") throw new DOMException("denied");
+  return real.call(this, key);
+}};"""
 # A browser that cannot load Python, until it can.
 LOST = """window.lost = true;
 window.Worker = class extends Worker {
@@ -60,42 +55,25 @@ window.Worker = class extends Worker {
 };"""
 
 
-@pytest.fixture
-def first(open_page):
-    """A function: first(press=True) -> a visit's first page, after a press of its first cell."""
-
-    def visit(press=True):
-        page = open_page(FIRST)
-        page.add_init_script(WATCH)
-        page.reload()
-        assert page.evaluate(SETTLED) == [], "nothing is started before a press"
-        if press:
-            Cells(page).press(Cells(page).all.first)
-        return page
-
-    return visit
-
-
-def follow(page, address=NEXT):
-    """Go on to the next page of the visit."""
-    page.goto(page.url[: page.url.index("/book/") + 1] + address)
+def follow(page, how=""):
+    """Go on to the next page of the visit; all have the same address."""
+    page.goto(page.url.partition("?")[0] + how)
     return Cells(page)
 
 
 def runs(cells):
     """Press the first cell; it prints what it should."""
-    return same_text(stored(NEXT)[0][1], cells.press(cells.all.first))
+    return same_text(stored(PAGE)[0][1], cells.press(cells.all.first))
 
 
-def test_a_visit_without_a_press_starts_nothing(first):
-    page = first(press=False)
-    follow(page)
-    assert page.evaluate(SETTLED) == []
-
-
-def test_after_a_press_the_next_pages_have_python_before_theirs(first):
+def test_after_a_press_the_next_pages_have_python_before_theirs(open_page):
     """Python takes seconds to start, so this is one visit of several pages."""
-    page = first()
+    page = open_page(PAGE)
+    page.add_init_script(WATCH)
+    for _ in range(2):
+        cells = follow(page)
+        assert page.evaluate(SETTLED) == [], "nothing is started before a press"
+    assert runs(cells)
     had = page.evaluate(f"sessionStorage.getItem('{KEY}')")
     assert "0.29.0" in had, "of which version the browser has the files"
 
@@ -113,7 +91,7 @@ def test_after_a_press_the_next_pages_have_python_before_theirs(first):
     page.set_viewport_size({"width": 1280, "height": 900})
     cells = follow(page)
     assert page.evaluate(PRESS_AT_ONCE) == "Starting Python …"
-    assert same_text(stored(NEXT)[0][1], cells.result(cells.all.first))
+    assert same_text(stored(PAGE)[0][1], cells.result(cells.all.first))
     assert page.evaluate("heard") == ["started", "pressed", "ready", "done"]
 
     # Where it is not to start, it waits for the press.
@@ -122,8 +100,8 @@ def test_after_a_press_the_next_pages_have_python_before_theirs(first):
     follow(page)
     assert page.evaluate(SETTLED) == []
     page.evaluate(f"sessionStorage.setItem('{KEY}', '{had}')")
-    for browser in ("saves", "blocked"):
-        cells = follow(page, f"{NEXT}?{browser}")
+    for browser in ("?saves", "?blocked"):
+        cells = follow(page, browser)
         assert page.evaluate(SETTLED) == [], browser
     assert runs(cells)
     follow(page)
@@ -132,8 +110,8 @@ def test_after_a_press_the_next_pages_have_python_before_theirs(first):
 
 def test_if_python_does_not_start_the_press_tries_again(new_page, site):
     page = new_page()
-    page.goto(f"{site}/{FIRST}")
-    Cells(page).press(Cells(page).all.first)
+    page.goto(f"{site}/{PAGE}")
+    assert runs(Cells(page))
     page.add_init_script(WATCH)
     page.add_init_script(LOST)
     cells = follow(page)

@@ -1,17 +1,17 @@
-"""What a reader types into cells and passes: kept in the browser, shown again, and easy to undo."""
+"""What a reader types into cells and passes: kept in the browser, shown again, and easy to undo.
 
-import json
+Where it cannot be kept, the reader is told, for as long as it is so.
+"""
 
 import pytest
 from bs4 import BeautifulSoup
 from built_site import HTML, chapter_pages
 from run_here import chapter_of, exercises
 from test_accessibility import OF_COLOUR, go_dark, violations
-from test_learner import KEY
+from test_learner import BLOCKED, KEY
 from test_run_here import Cells
 
 PAGE = "book/softmax.html"
-NAME = PAGE.removesuffix(".html")
 TASK = next(task for task in exercises(PAGE) if task.label == "ex:softmax-implement")
 MINE = "def my_softmax(x):\n    return x  # mine: <b> & 'ü'\n"
 # Where the lines of a cell's code stand, and how tall its whole box is.
@@ -39,7 +39,8 @@ def type_mine(page, text=MINE):
 
 
 def kept(page):
-    return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "{}").get("code", {})
+    """The code that is kept now, of all pages."""
+    return page.evaluate("course.load().code")
 
 
 def test_typed_code_survives(open_page):
@@ -58,10 +59,13 @@ def test_typed_code_survives(open_page):
     assert field_of(open_page(PAGE)).input_value() == MINE
 
 
-def test_reset_gives_back_and_forgets(open_page):
+@pytest.mark.parametrize("text", [MINE, ""], ids=["typed", "emptied"])
+def test_reset_gives_back_and_forgets(text, open_page):
     page = open_page(PAGE)
-    reset = type_mine(page).get_by_role("button", name="Reset")
-    page.wait_for_function(f"(localStorage['{KEY}'] ?? '').includes('my_softmax')")
+    type_mine(page, text)
+    page.reload()
+    assert field_of(page).input_value() == text
+    reset = page.get_by_role("button", name="Reset")
     reset.click()
     assert field_of(page).input_value() == TASK.stub and not reset.is_visible()
     page.reload()
@@ -73,13 +77,9 @@ def test_code_for_a_cell_that_changed_stays_away(open_page):
     type_mine(page)
     page.reload()
     before = kept(page)
-    assert list(before) == [NAME]
-
-    def newer(route):
-        text = route.fetch().text().replace("NotImplementedError", "Exception")
-        route.fulfill(body=text, content_type="text/html")
-
-    page.route(f"**/{PAGE}", newer)
+    assert list(before) == [PAGE.removesuffix(".html")]
+    newer = (HTML / PAGE).read_text("utf-8").replace("NotImplementedError", "Exception")
+    page.route(f"**/{PAGE}", lambda route: route.fulfill(body=newer, content_type="text/html"))
     page.reload()
     assert page.locator("div.cell .run-button").count() and not page.locator("textarea").count()
     assert kept(page) == before
@@ -88,77 +88,67 @@ def test_code_for_a_cell_that_changed_stays_away(open_page):
     assert field_of(page).input_value() == MINE
 
 
-def test_export_erase_import_of_code(open_page, tmp_path):
+def test_where_nothing_can_be_kept_one_can_type_and_run_and_is_told(open_page):
     page = open_page(PAGE)
-    type_mine(page)
-    page.goto(page.url.replace("softmax", "progress"))
-    page.get_by_text("Code that you typed is kept for 1 cell.").wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export").click()
-    download.value.save_as(tmp_path / "kept.json")
-    page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Erase").click()
-    page.goto(page.url.replace("progress", "softmax"))
-    assert page.locator("div.cell .run-button").count() and not page.locator("textarea").count()
-    page.goto(page.url.replace("softmax", "progress"))
-    page.set_input_files("input[type=file]", tmp_path / "kept.json")
-    page.get_by_text("Imported kept.json.").wait_for()
-    page.goto(page.url.replace("progress", "softmax"))
-    assert field_of(page).input_value() == MINE
+    page.add_init_script(BLOCKED)
+    page.reload()
+    cell = type_mine(page, "print(1)")
+    told = cell.get_by_text("Not kept: this browser’s storage is full or blocked.")
+    told.wait_for()
+    cells = Cells(page)
+    assert cells.press(cell) == "1" and cells.status(cell) == "Done."
+    assert told.is_visible(), "after the run too"
 
 
-def test_an_emptied_cell_comes_back_empty_and_can_be_reset(open_page):
+def test_code_that_is_too_long_to_keep_is_named_and_spoils_nothing(open_page):
     page = open_page(PAGE)
-    type_mine(page, "")
+    cell = type_mine(page, "x = 0")
+    cell.locator("textarea").fill("x" * 20_001)  # before what stood there has been kept
+    page.wait_for_timeout(600)  # longer than storage waits for the next key
+    assert "Not kept: it is too long." in cell.inner_text()
     page.reload()
-    assert field_of(page).input_value() == ""
-    Cells(page).at(TASK.stub).get_by_role("button", name="Reset").click()
-    assert field_of(page).input_value() == TASK.stub
-    page.reload()
-    assert not page.locator("textarea").count() and kept(page) == {}
+    assert field_of(page).input_value() == "x = 0"
+    cell = type_mine(page, "x" * 20_001)
+    assert "Not kept: it is too long." in cell.inner_text()
+    cell.locator("textarea").fill("x = 1")
+    page.wait_for_function(f"localStorage['{KEY}'].includes('x = 1')")
+    assert "Not kept" not in cell.inner_text()
 
 
 def test_wrong_and_passed_look_different_and_a_pass_stays(open_page):
     page, other = open_page(PAGE), open_page(PAGE)
-    cells = Cells(page)
-    stub, check = cells.at(TASK.stub), cells.at(TASK.check)
-    shown, stored = check.locator(".run-yours"), check.locator(".cell_output")
-    bar = "e => getComputedStyle(e.querySelector('pre')).borderLeftColor"
     title = f"[id='{TASK.label}'] .admonition-title"
-    assert stored.is_visible()
-
-    cells.write(stub, TASK.wrong)
-    cells.press(check)
-    assert cells.status(check) == "Not yet"
-    assert shown.get_attribute("data-verdict") == "open"
-    assert shown.locator(".run-label").inner_text() == "Yours: not yet"
-    assert not stored.is_visible(), "it says: not started"
-    orange = shown.evaluate(bar)
-    assert not page.locator(".exercise-passed").count()
-    cells.page.evaluate("document.querySelectorAll('.katex, .highlight').forEach(e => e.remove())")
-    assert not violations(page, OF_COLOUR)
-
-    page.reload()
-    cells = Cells(page)
-    stub, check = cells.at(TASK.stub), cells.at(TASK.check)
-    shown, stored = check.locator(".run-yours"), check.locator(".cell_output")
-    assert stored.is_visible()
-    cells.write(stub, TASK.solution)
-    cells.press(check)
-    assert cells.status(check) == "✓ Passed"
-    assert shown.get_attribute("data-verdict") == "passed"
-    assert shown.locator(".run-label").inner_text() == "Yours: passed"
-    assert not stored.is_visible() and shown.evaluate(bar) != orange
-    assert "✓ Passed" in page.locator(title).inner_text()
-    assert page.locator(".exercise-passed").count() == 1
-    assert "✓ Passed" in other.locator(title).text_content(), "in another tab as well"
-    page.reload()
-    assert "✓ Passed" in page.locator(title).text_content()
+    colours = []
+    for answer, verdict, said, label in (
+        (TASK.wrong, "open", "Not yet", "Yours: not yet"),
+        (TASK.solution, "passed", "✓ Passed", "Yours: passed"),
+    ):
+        cells = Cells(page)
+        stub, check = cells.at(TASK.stub), cells.at(TASK.check)
+        shown, stored = check.locator(".run-yours"), check.locator(".cell_output")
+        assert stored.is_visible()
+        cells.write(stub, answer)
+        cells.press(check)
+        assert cells.status(check) == said
+        assert shown.get_attribute("data-verdict") == verdict
+        assert shown.locator(".run-label").inner_text() == label
+        assert not stored.is_visible(), "it says: not started"
+        assert page.locator(".exercise-passed").count() == (verdict == "passed")
+        colours.append(shown.locator("pre").evaluate("e => getComputedStyle(e).borderLeftColor"))
+        assert_colours_are_right(page)
+        page.reload()
+    assert len({*colours}) == 2
+    for tab in (page, other):
+        assert "✓ Passed" in tab.locator(title).text_content()
     assert not Cells(page).at(TASK.check).locator(".cell_output").is_visible()
     assert field_of(page).input_value() == TASK.solution
-    page.evaluate("document.querySelectorAll('.katex, .highlight').forEach(e => e.remove())")
-    assert not violations(page, OF_COLOUR)
+    assert_colours_are_right(page)
     go_dark(page)
+    assert not violations(page, OF_COLOUR)
+
+
+def assert_colours_are_right(page):
+    page.evaluate("document.querySelectorAll('.katex, .highlight').forEach(e => e.remove())")
     assert not violations(page, OF_COLOUR)
 
 

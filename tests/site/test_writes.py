@@ -2,194 +2,143 @@
 
 import re
 import time
-from functools import partial
 
 import numpy as np
 import pytest
-from small_book import visiting
-from test_accessibility import violations
+from built_site import HTML
+from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
+from test_run_here import Cells
 
 from attention_src.models.install import folder
 from attention_src.models.smollm2 import FILE
 from attention_src.models.smollm2.in_numpy.weights import load
 from attention_src.models.smollm2.in_numpy.write import write
 
-PROMPT = "The capital of France is"
-SMALL_BOOK = {
-    "writing": f"""(ch:writing)=
-# Writing
-
-```{{code-cell}} ipython3
-import numpy as np
-
-
-def grouped(q, k, v, mask):
-    r = q.shape[-3] // k.shape[-3]
-    k, v = (np.repeat(x, r, axis=-3) for x in (k, v))
-    s = np.where(mask, q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, -np.inf)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ v
-
-
-three = dict(grouped_attention=grouped)
-```
-
-```{{code-cell}} ipython3
-mine = {{}}
-```
-
-```{{writes}} three
-:prompt: {PROMPT}
-```
-
-```{{writes}} mine
-:prompt: {PROMPT}
-```
-
-Text below.
-"""
-}
+PAGE = "book/llm.html"
 SECONDS = 180_000  # milliseconds; a busy machine is not a bug
 
 
-@pytest.fixture
-def visit(new_page, small_site):
-    """A function: visit(**as new_page) -> a page with a model; page.asked: what it asked for."""
-    with visiting(new_page, small_site) as go:
-        yield partial(go, "writing")
+class Form:
+    """A form in which a model writes on the functions of this name."""
+
+    def __init__(self, page, own):
+        self.page, self.box = page, page.locator(f".model-writes[data-own={own}]")
+        self.button = self.box.get_by_role("button", name="Write")
+        self.prompt = self.box.get_by_label("The text begins")
+        self.status = self.box.locator("[role=status]")
+
+    def hears(self, words):
+        """Wait for such a status, and give it; another end of the work is an error."""
+        ends = f"{words}|^(?!Loading|Starting|Running|[0-9])."
+        self.status.filter(has_text=re.compile(ends)).wait_for(timeout=SECONDS)
+        text = self.status.text_content()
+        assert re.search(words, text), text
+        return text
+
+    def stop(self):
+        self.page.get_by_role("button", name="Stop", exact=True).click()
+
+    def write(self):
+        """Press, stop it after twelve tokens or a few more, and give what is written."""
+        self.button.click()
+        self.hears(r"^(1[2-9]|[2-9]\d) tokens, [\d.]+ a second$")
+        self.stop()
+        n_tokens = int(re.match(r"Stopped: (\d+) tokens", self.hears("^Stopped:"))[1])
+        assert 12 <= n_tokens < 100, "it did not go on"
+        return self.box.locator(".model-text").text_content()
 
 
-def expected():
-    """What NumPy writes after PROMPT, here and without blocks."""
-    model = load(np.fromfile(folder("smollm2") / FILE, np.uint8))
-    return "".join(write(model, PROMPT, 12))
+def asked_from_now_on(page):
+    """A list to which each address comes that the page asks for, its worker's included."""
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    return asked
 
 
-def press(page):
-    form(page).get_by_role("button", name="Write").click()
-
-
-def form(page):
-    return page.locator(".model-writes").first
-
-
-def status(page, words):
-    """Wait for such a status, and give it; another end of the work is an error."""
-    said = form(page).locator("[role=status]")
-    ends = re.compile(f"{words}|^(?!Loading|Starting|Running|[0-9]).")
-    page.wait_for_function(
-        """([box, words]) => new RegExp(words).test(box.textContent)""",
-        arg=[said.element_handle(), ends.pattern],
-        timeout=SECONDS,
-    )
-    text = said.text_content()
-    assert re.search(words, text), text
-    return text
-
-
-def written(page):
-    return form(page).locator(".model-text").text_content()
-
-
-def test_it_writes_on_the_cells_functions_until_it_is_stopped(visit):
-    page = visit()
-    assert not [url for url in page.asked if "/py/" in url or "smollm2" in url], "before a press"
-    button = form(page).get_by_role("button", name="Write")
-    said = re.fullmatch(r"Write: fetch (\d+) MB, once", button.text_content())
+def test_it_writes_on_the_cells_functions_until_it_is_stopped(open_page):
+    page = open_page(PAGE)
+    form, cells = Form(page, "three"), Cells(page)
+    came = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+    assert not [url for url in came if "/py/" in url or "smollm2" in url], "before a press"
+    said = re.fullmatch(r"Write: fetch (\d+) MB, once", form.button.text_content())
     assert 104 < int(said[1]) < 112
-    press(page)
-    status(page, r"^(1[2-9]|[2-9]\d) tokens, [\d.]+ a second$")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    n_tokens = int(re.match(r"Stopped: (\d+) tokens", status(page, "^Stopped:"))[1])
-    assert 12 <= n_tokens < 100, "it did not go on"
-    assert written(page).startswith(PROMPT + expected())
-    assert form(page).locator(".model-warning").text_content() == "", "on the product"
-    assert violations(page) == []
+    # What NumPy writes, here and without the course's product for the browser.
+    prompt = form.prompt.input_value()
+    model = load(np.fromfile(folder("smollm2") / FILE, np.uint8))
+    expected = prompt + "".join(write(model, prompt, 12))
+    assert form.write().startswith(expected)
+    assert form.box.locator(".model-warning").text_content() == "", "on the product"
 
     # A function of the reader's that is wrong is named; it is in a cell, which then runs again.
-    cell = page.locator("div.cell").first
-    cell.get_by_role("button", name="Run here").click()
-    code = cell.locator("textarea").input_value()
-    cell.locator("textarea").fill(code.replace("keepdims=True) @ v", "keepdims=True) @ v[..., :7]"))
-    press(page)
-    assert "parts['grouped_attention'] (grouped) returned" in status(page, "^parts")
+    [code] = [source for source in cells.sources if source.startswith("def grouped")]
+    cell = cells.at(code)
+    cells.write(cell, code.replace("keepdims=True) @ v", "keepdims=True) @ v[..., :7]"))
+    form.button.click()
+    form.hears(r"^parts\['grouped_attention'\] \(grouped\) returned")
     # With one that does not run nothing is written, again and again, until the cell is changed.
-    cell.locator("textarea").fill(code.replace("mask):", "mask)"))
-    assert form(page).locator("[role=status]").text_content() == "", "that was about other code"
+    cells.write(cell, code.replace("mask):", "mask)"))
+    assert form.status.text_content() == "", "that was about other code"
     for _ in range(2):
-        press(page)
-        said = "^Cell 1, further up, raised an error. SyntaxError: expected ':'$"
-        status(page, said)
-        assert written(page) == PROMPT
-    cell.locator("textarea").fill(code)
-    assert form(page).locator("[role=status]").text_content() == ""
+        form.button.click()
+        form.hears("^Cell 2, further up, raised an error. SyntaxError: expected ':'$")
+        assert form.box.locator(".model-text").text_content() == prompt
+    cells.write(cell, code)
+    assert form.status.text_content() == ""
 
     # In an endless loop nothing is heard: the stop starts another Python, and what was typed stays.
-    endless = code.replace("    s = np", "    while True: pass\n    s = np")
-    cell.locator("textarea").fill(endless)
-    press(page)
+    endless = code.replace("    s = q", "    while True: pass\n    s = q")
+    cells.write(cell, endless)
+    form.button.click()
     page.wait_for_timeout(3000)
     since = time.monotonic()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    status(page, "^Stopped.$")
+    form.stop()
+    form.hears("^Stopped.$")
     assert time.monotonic() - since < 20, "two seconds, and a busy machine"
     assert cell.locator("textarea").input_value() == endless
-    assert form(page).get_by_label("The text begins").input_value() == PROMPT
-    cell.locator("textarea").fill(code)
+    assert form.prompt.input_value() == prompt
+    cells.write(cell, code)
 
     # Where nothing is kept, it says so.
-    other = page.locator(".model-writes").nth(1)
-    other.get_by_role("button", name="Write").click()
-    other.get_by_text("mine is empty, so the model writes on the course’s").wait_for()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    other.get_by_text("Stopped:").wait_for()
+    other = Form(page, "mine")
+    other.button.click()
+    other.box.get_by_text("mine is empty, so the model writes on the course’s").wait_for()
+    other.stop()
+    other.hears("^Stopped:")
 
     # On the course's functions it goes on as if nothing had been; nothing is fetched again.
-    page.asked.clear()
-    form(page).get_by_role("checkbox").uncheck()
-    press(page)
-    status(page, r"^\d\d tokens")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    status(page, "^Stopped:")
-    assert written(page).startswith(PROMPT + expected()[:20])
-    assert page.asked == []
+    asked = asked_from_now_on(page)
+    form.box.get_by_role("checkbox").uncheck()
+    assert form.write().startswith(expected[: len(prompt) + 20])
+    assert asked == []
+    page.evaluate(FEW_TOKENS)
+    page.evaluate(EQUATIONS_AS_TEXT)
+    assert not violations(page)
 
 
-def test_stop_while_it_is_fetched_and_what_came_is_kept(visit, small_book):
-    page = visit(width=390)
-    chunks = sorted((small_book / "_build/html/_static/smollm2").glob("*/*.bin"))
-    held = chunks[-1].name
+def test_stop_while_it_is_fetched_and_what_came_is_kept(open_page):
+    page = open_page(PAGE, width=390)
+    form = Form(page, "three")
+    held = max((HTML / "_static/smollm2").glob("*/*.bin")).name
     page.context.route(f"**/{held}", lambda route: None)  # an answer that never comes
-    press(page)
-    status(page, "^91 of 98 MB$")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    status(page, "^Stopped: 0 tokens")
+    form.button.click()
+    form.hears("^91 of 98 MB$")
+    form.stop()
+    form.hears("^Stopped: 0 tokens")
     page.context.unroute(f"**/{held}")
-    page.asked.clear()
-    form(page).get_by_label("The text begins").fill("Once upon a time")
-    press(page)
-    status(page, r"^\d+ tokens")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    status(page, "^Stopped:")
-    assert written(page).startswith("Once upon a time")
-    names = [url.rsplit("/", 1)[1] for url in page.asked]
+    asked = asked_from_now_on(page)
+    form.prompt.fill("Once upon a time")
+    assert form.write().startswith("Once upon a time")
+    names = [url.rsplit("/", 1)[1] for url in asked]
     assert [name for name in names if name.endswith(".bin")] == [held], "the others were kept"
-    shift = "document.documentElement.scrollWidth - innerWidth"
-    assert page.evaluate(shift) <= 0
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_without_weights_or_python_there_is_no_form(small_book, small_site, new_page):
-    page_of = small_book / "_build/html/book/writing.html"
-    html = page_of.read_text("utf-8")
-    for name, change in (
-        ("weights", lambda text: re.sub(r' data-model="[^"]*" data-mb="[^"]*"', "", text)),
-        ("python", lambda text: re.sub(r'data-python="[^"]*"', 'data-python=""', text)),
-    ):
-        assert change(html) != html
-        copy = page_of.with_name(f"{name}.html")
-        copy.write_text(change(html), "utf-8")
-    for name in ("weights", "python"):
-        page = new_page()
-        page.goto(f"{small_site}/book/{name}.html", wait_until="load")
-        assert page.locator(".model-writes").count() == 2
-        assert not page.locator(".model-writes:visible").count()
+@pytest.mark.parametrize("name, instead", [("data-model", ""), ("data-python", 'data-python=""')])
+def test_without_weights_or_python_there_is_no_form(name, instead, open_page):
+    page = open_page(PAGE)
+    assert page.locator(".model-writes:visible").count() == 2
+    less = re.sub(f'{name}="[^"]*"', instead, (HTML / PAGE).read_text("utf-8"))
+    page.route(f"**/{PAGE}", lambda route: route.fulfill(body=less, content_type="text/html"))
+    page.reload()
+    assert page.locator(".model-writes").count() == 2
+    assert not page.locator(".model-writes:visible").count()
