@@ -1,6 +1,12 @@
 """Tiny books to try the pipeline on."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -129,3 +135,25 @@ def make_book(root, **chapters):
         (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
     return root
+
+
+def build(root, *options, **environment):
+    """What Jupyter Book prints while it builds the site of the book in `root`."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", *options]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return ran.stdout + ran.stderr
+
+
+def ran(code, printed, *tags):
+    """A code cell, and what it has printed."""
+    outputs = [new_output("stream", name="stdout", text=printed)]
+    return new_code_cell(code, outputs=outputs, execution_count=1, metadata={"tags": [*tags]})
+
+
+def store(path, *cells):
+    """Write a notebook of these cells."""
+    path.parent.mkdir(exist_ok=True)
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(new_notebook(cells=[*cells], metadata={"kernelspec": kernel}), path)
