@@ -2,8 +2,8 @@
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from tiny import FRONT
+from nbformat.v4 import new_output
+from tiny import FRONT, ran, store
 
 from tools.book.chapters import Book, Chapter
 from tools.book.freshness import REPOSITORY
