@@ -62,7 +62,7 @@ CATCH = [
     ("worked-out mathematics", r"$\ln 2047 \approx 7.62$", ["7.62"]),
     ("admonition", "```{admonition} All 99\n:class: tip\n\nOf 98.\n```", ["99", "98"]),
     ("reply", "```{quiz}\n97?\n\n- [ ] 96\n\n  No, 99.\n\n- [x] 95\n```", ["97", "99", "95"]),
-    ("exercise", "````{exercise} To 99\nTo 98.\n\n```python\n97\n```\n````", ["99", "98"]),
+    ("exercise", "````{exercise} 99\n:minutes: 96\n98\n\n```text\n97\n```\n````", ["99", "98"]),
     ("solution", "`````{solution} ex:99\nIs 98.\n\n```{note}\n97\n```\n`````", ["98", "97"]),
 ]
 
