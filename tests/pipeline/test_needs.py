@@ -3,11 +3,8 @@
 import ast
 import os
 import sys
-from types import SimpleNamespace
 
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 from page_cells import names
 
 from tools.book.chapters import Book
@@ -15,16 +12,8 @@ from tools.book.freshness import REPOSITORY
 from tools.page import needs, reasons
 
 BOOK = Book(REPOSITORY)
-OTHERS = {
-    "hide-input",
-    "hide-cell",
-    "hide-output",
-    "remove-cell",
-    "remove-input",
-    "slow",
-    "take-away",
-    "minilm",
-}
+FOLDS = {"hide-input", "hide-cell", "hide-output", "remove-cell", "remove-input"}
+OTHERS = FOLDS | {"slow", "take-away", "minilm"}
 NOT_HERE = ("torch", "triton", "transformers")  # in the page's Python
 LACKING = {"needs-torch", "needs-triton", "needs-smollm2"}
 FEW = ("scores", "gradients", "costs")
@@ -34,11 +23,8 @@ each_page = pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page
 @pytest.mark.parametrize(
     ("tags", "reason", "runs", "minilm"),
     [
-        ([], "", True, False),
         (["hide-input", "slow"], "", True, False),
-        (["needs-torch"], "needs PyTorch", False, False),
         (["hide-input", "explorable"], "moves without Python", False, False),
-        (["setup"], "runs before the first cell", False, False),
         (["minilm"], "", True, True),
         (["remove-cell"], "", False, False),
     ],
@@ -108,14 +94,14 @@ def test_a_cell_that_lacks_something_does_not_run_without_it(page, monkeypatch):
 
 @each_page
 def test_what_runs_uses_nothing_that_only_other_cells_make(page):
-    made_elsewhere, here = {}, set()
+    made_elsewhere, here = set(), set()
     for cell in needs.cells(page):
         used, made = names(cell.source)
         if cell.runs or "setup" in cell.tags:
-            assert not (used - here - made) & set(made_elsewhere), cell.source
+            assert not (used - here - made) & made_elsewhere, cell.source
             here |= made
         else:
-            made_elsewhere.update(dict.fromkeys(made, cell))
+            made_elsewhere |= made
 
 
 def test_the_line_links_to_the_notebook_where_that_helps():
@@ -125,30 +111,3 @@ def test_the_line_links_to_the_notebook_where_that_helps():
     assert "<a" not in reasons.line("moves without Python", link)
     minilm = reasons.model_line(link)
     assert minilm.startswith(reasons.CELL) and minilm.endswith(f">needs MiniLM: {link}</p>")
-
-
-def test_a_cell_that_is_not_found_on_its_page_is_told(monkeypatch):
-    page = next(p for p in BOOK.chapters if p.slug == "gpu")
-    without = [c for c in needs.cells(page) if c.shown and not c.runs]
-    warnings = []
-    warn = SimpleNamespace(warning=lambda text, *args, **where: warnings.append(text % args))
-    monkeypatch.setattr(reasons, "_log", warn)
-    monkeypatch.setattr(reasons, "chapter_of", lambda app, name: page)
-    app = SimpleNamespace(
-        env=SimpleNamespace(docname="gpu"), builder=SimpleNamespace(format="html"), srcdir=BOOK.root
-    )
-
-    def lines_of(sources):
-        doctree = new_document("gpu.md")
-        for source in sources:
-            cell = nodes.container(nb_element="cell_code_source")
-            doctree += cell
-            cell += nodes.literal_block(source, source)
-        reasons.add_reasons(app, doctree)
-        return len(list(doctree.findall(nodes.raw)))
-
-    sources = [c.source for c in without]
-    assert lines_of(sources) == len(without) and not warnings
-    assert lines_of([*sources[1:], sources[0] + " "]) == len(without) and not warnings
-    assert lines_of([sources[0] + "  # changed", *sources[1:]]) == len(without) - 1
-    assert len(warnings) == 1 and sources[0].splitlines()[0] in warnings[0]
