@@ -134,11 +134,8 @@ def test_changed_code_is_executed_and_changed_back_gives_the_same_bytes(book, ca
 def test_what_does_not_belong_together_is_told(book, monkeypatch, capsys):
     monkeypatch.setattr(freshness, "digest", lambda code: "other")
     (book / "notebooks/gone.ipynb").write_text("{}")
-    with (book / "_toc.yml").open("a") as toc:
-        toc.write("- file: book/nowhere\n")
     assert notebooks.main(["--check"], book) == 1
     assert capsys.readouterr().out.splitlines() == [
-        "_toc.yml names book/nowhere.md, which does not exist",
         "notebooks/gone.ipynb has no chapter in _toc.yml: delete it",
         "notebooks/tiny.ipynb is stale (attention_src changed): run make notebooks",
     ]
@@ -153,7 +150,6 @@ FIGURE = "---\ntags: [hide-input]\nmystnb:\n  figure:\n    caption: Two words.\n
         ("[hide-input]", "[setup]", ":16: a setup cell begins with a comment"),
         (":tags: [hide-input]", FIGURE, ":16: a cell's figure needs a caption and a name"),
         ("Some prose.", "Prose.\n\nA {nope}`role`.", ":24: role {nope} has no portable form"),
-        ("seconds: 2", "seconds: 2\nneeds: [maxilm]", ": needs: 'maxilm' is not one of"),
     ],
 )
 def test_errors_name_file_and_line(old, new, message, book, never_execute, capsys):

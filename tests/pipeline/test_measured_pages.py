@@ -30,9 +30,6 @@ def test_it_finds_such_sentences():
     """Those that stood in the pages before, and one that still does."""
     for said in (
         "Not measured yet: no run on a GPU has been recorded in this project so far.",
-        "Here **on a GPU this course has not measured yet**: no timing stands, and so none.",
-        "GPU times are **not measured yet**; where there is a GPU, this cell does it:",
-        "How near it comes to a copy on a GPU is not measured yet; this cell does:",
         "These are least times, worked out from bytes; no GPU was timed.",
     ):
         assert unmeasured(f"It is so. {said}\n\nSo is this.") == [said.replace("*", "")]

