@@ -1,7 +1,6 @@
 """MiniLM in the page: its files are the model's numbers as float16, its runs are NumPy's."""
 
 import json
-import math
 import zipfile
 from types import SimpleNamespace
 
@@ -105,12 +104,6 @@ def test_a_head_may_bring_its_mean_instead(model):
     for head, (_, _, found) in zip(((0, 2), (5, 9)), in_node(RUN_ALL, given), strict=True):
         np.testing.assert_allclose(found, wanted[head], atol=1e-5)
     assert np.abs(wanted - zero)[0, 2].max() > 1e-3, "the mean is another thing than nothing"
-
-
-def test_the_error_function():
-    points = np.linspace(-7, 7, 2001)
-    found = in_node("return given.map(erf);", points.tolist())
-    np.testing.assert_allclose(found, [math.erf(x) for x in points], atol=2e-10)
 
 
 def test_blocks_are_fetched_when_a_text_needs_them_and_once(manifest):
