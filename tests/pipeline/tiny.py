@@ -42,9 +42,6 @@ query
 
 key
   What is matched.
-
-Attention weight
-  What a key gets.
 ```
 """
 # A chapter with what has a number, a question, and code.
