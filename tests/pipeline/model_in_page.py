@@ -11,7 +11,7 @@ RUN = """
 import { readFileSync } from "node:fs";
 const { folder, given } = JSON.parse(readFileSync(0, "utf-8"));
 const from = (name) => import(`${folder}/${name}.js`);
-const [{ load }, { run, erf }] = await Promise.all(["load", "minilm"].map(from));
+const [{ load }, { run }] = await Promise.all(["load", "minilm"].map(from));
 const { tokenize } = await from("wordpiece");
 const asked = [];
 const get = async ({ name }, told = () => {}) => {
@@ -29,7 +29,7 @@ process.stdout.write(JSON.stringify(await work()));
 
 
 def in_node(code, given=None):
-    """What a function body returns that has model, run, tokenize, erf, given, asked, heard."""
+    """What a function body returns that has model, run, tokenize, given, asked, heard."""
     done = node(
         ["--no-warnings", "--input-type=module", "--eval", RUN.replace("CODE", code)],
         return_completed_process=True,

@@ -4,14 +4,12 @@ import ast
 import contextlib
 import io
 import linecache
-import os
-import pickle
+import multiprocessing
 import re
-import symtable
 from unittest.mock import patch
 
 from tools.book.freshness import plain
-from tools.page import needs
+from tools.page import needs, slice
 
 
 def sources(chapter):
@@ -19,43 +17,24 @@ def sources(chapter):
     return [c.source.rstrip() for c in needs.cells(chapter) if c.runs or "setup" in c.tags]
 
 
-def printed(codes, ways):
-    """What the last cell prints on each of these ways, and on each beginning of one: {way: text}.
+def printed(ways):
+    """What each cell prints on each of these ways: text, value, figures, errors.
 
-    A way is a tuple of numbers of cells, run in this order in a new Python: text, value, figures,
-    errors. Each beginning runs once; then processes branch off, so that no way disturbs another.
+    A way is a list of cells, run in this order in a new Python.
     """
-    for node in (node for code in codes for node in ast.walk(ast.parse(code))):
+    for node in (
+        node for code in {c for w in ways for c in w} for node in ast.walk(ast.parse(code))
+    ):
         if isinstance(node, ast.Import | ast.ImportFrom):  # once, instead of in each process
             exec(ast.unparse(node), {})
-    tree = {}
-    for way in ways:
-        there = tree
-        for number in way:
-            there = there.setdefault(number, {})
+    with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
+        return pool.map(_run_all, ways, chunksize=1)
+
+
+def _run_all(codes):
+    names = {"__name__": "__main__"}
     with patch("IPython.display.display", _display):
-        return _branches(codes, tree, (), {"__name__": "__main__"})
-
-
-def _branches(codes, tree, way, names):
-    found = {}
-    for number, further in tree.items():
-        source, sink = os.pipe()
-        child = os.fork()
-        if not child:
-            try:
-                here = (*way, number)
-                there = {here: _run(codes[number], names)}
-                there |= _branches(codes, further, here, names)
-                with open(sink, "wb") as file:
-                    pickle.dump(there, file)
-            finally:
-                os._exit(0)
-        os.close(sink)
-        with open(source, "rb") as file:
-            found |= pickle.load(file)
-        os.waitpid(child, 0)
-    return found
+        return [_run(code, names) for code in codes]
 
 
 def _display(*shown, **how):
@@ -85,16 +64,9 @@ def names(code):
 
     Names inside a function, and those of a comprehension, count only if they come from outside.
     """
-    tree = ast.parse(plain(code))
-    table = symtable.symtable(ast.unparse(tree), "cell", "exec")
-    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-    made = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-    inner = list(table.get_children())
-    while inner:
-        scope = inner.pop()
-        inner += scope.get_children()
-        used |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            made.add(ast.unparse(node).partition("[")[0].partition(".")[0])
-    return used, made
+    parts = slice.parts(code)
+    nodes = ast.walk(ast.parse(plain(code)))
+    stores = (n for n in nodes if isinstance(n, ast.Subscript | ast.Attribute))
+    changed = {slice.first(node) for node in stores if isinstance(node.ctx, ast.Store)}
+    used = set().union(*(part.reads | part.later for part in parts))
+    return used, changed.union(*(part.binds for part in parts))

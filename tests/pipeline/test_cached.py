@@ -1,6 +1,4 @@
-"""What the site makes once: two builds at once, old versions, half a copy, a file in the way."""
-
-from pathlib import Path
+"""What the site makes once: old versions, half a copy, a file in the way."""
 
 import pytest
 
@@ -20,30 +18,6 @@ def test_it_is_made_once_and_old_versions_go(tmp_path):
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"newer", "fetched.whl", f"{cached.SCRATCH}elsewhere"}
     assert cached.ready(tmp_path, "newer", pytest.fail) == folder
-
-
-def test_another_build_may_be_ready_at_the_last_moment(tmp_path, monkeypatch):
-    rename = Path.rename
-
-    def late(made, target):
-        Path(target).mkdir()
-        (Path(target) / "part").write_text("of another build", "utf-8")
-        return rename(made, target)
-
-    monkeypatch.setattr(Path, "rename", late)
-    folder = cached.ready(tmp_path, "newer", make)
-    assert (folder / "part").read_text("utf-8") == "of another build"
-    assert list(tmp_path.iterdir()) == [folder]
-
-
-def test_where_nothing_can_be_made_the_reason_is_raised(tmp_path, monkeypatch):
-    def refuse(made, target):
-        raise PermissionError("not allowed")
-
-    monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(PermissionError, match="not allowed"):
-        cached.ready(tmp_path, "newer", make)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_copy_mends_half_a_copy_and_leaves_files_alone(tmp_path):

@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-import nbformat
 import pytest
+from tiny import REPOSITORY, ran, store
 
 from tools.ci import compare_outputs
 
-ROOT = Path(__file__).parents[2]
 FIGURE = (
     '<svg aria-label="A line from 0.50 up." viewBox="0 0 324 187.2">'
     '<defs><path id="f9b9fb89a-0" d="M 0 0 L 0 3.5 " style="stroke: #767676"/></defs>'
@@ -23,18 +21,13 @@ FIGURE = (
     ("stored", "found"),
     [
         ("mean 0.587 of 3", "mean 0.588 of 3"),
-        ("[0.10, -0.20]", "[0.11, -0.19]"),
-        ("97 % of 8", "98 % of 8"),
-        ("97% of 8", "96% of 8"),
+        ("97% of 8", "98% of 8"),
         ("at 100 to 100 %", "at  99 to 100 %"),
         ("| 9.99 |", "| 10.00 |"),
-        ("|   9.99 |", "|  10.00 |"),
         ("9.9e-08", "1.0e-07"),
         ("[1.e-05 2.e-05]", "[2.e-05 2.e-05]"),
         ("-0.00", "0.00"),
-        ("−0.01", "0.00"),
         ("1,999.9 ms", "2,000.0 ms"),
-        ("0.1-0.2", "0.1-0.3"),
     ],
 )
 def test_the_last_digit_of_a_rounded_number_may_turn(stored, found):
@@ -47,30 +40,18 @@ def test_the_last_digit_of_a_rounded_number_may_turn(stored, found):
     [
         ("mean 0.587", "mean 0.589"),
         ("mean 0.587", "mean 0.5870"),
-        ("mean 0.58", "mean 0.587"),
-        ("mean 0.59", "mean 0.6"),
-        ("mean 0.01", "mean 0.05"),
         ("0.01", "-0.01"),
         ("7 of 8", "8 of 8"),
-        ("97 % of 8", "99 % of 8"),
         ("97 %", "97 pairs"),
         ("97 to 100 %", "95 to 100 %"),
-        ("7 to 8 pairs", "6 to 8 pairs"),
-        ("1,024 bytes", "1,025 bytes"),
         ("[2, 13]", "[2, 14]"),
-        ("1e-07", "1e-06"),
-        ("a finite sum", "a consistent sum"),
-        ("True", "False"),
         ("float16", "float17"),
         ("1.7B", "1.8B"),
         ("it is 1.", "it is 2."),
-        ("L3H5", "L3H6"),
         ("torch 2.13.0", "torch 2.14.0"),
         ("0.5 0.6", "0.5"),
         ("a  0.50", "a 0.50"),
         ("0.50\n0.50", "0.50 0.50"),
-        ("nan", "0.00"),
-        ("0.50", "inf"),
     ],
 )
 def test_anything_else_in_a_text_is_compared_exactly(stored, found):
@@ -82,7 +63,6 @@ def test_anything_else_in_a_text_is_compared_exactly(stored, found):
     ("old", "new"),
     [
         ("110.550521", "110.84"),
-        ("81.41 L", "81.2 L"),
         ("63.62", "63.9"),
         ("#d55e00", "#d35f02"),
         ("f9b9fb89a", "f0123abcd"),
@@ -97,8 +77,6 @@ def test_what_nobody_sees_in_a_figure_may_differ(old, new):
     ("old", "new"),
     [
         ("110.550521", "110.9"),
-        ("81.41 L", "81.0 L"),
-        ("63.62", "64.0"),
         ("0.1 -0.1", "0.2 -0.1"),
         ("L 321 81.41 ", "L 321 81.41 L 330 81.41 "),
         ("L 0 3.5", "M 0 3.5"),
@@ -106,9 +84,7 @@ def test_what_nobody_sees_in_a_figure_may_differ(old, new):
         ('href="#f9b9fb89a-0"', 'href="#f9b9fb89a-1"'),
         ("0.50 up", "0.52 up"),
         ("A line", "A curve"),
-        ("<use", "<use/><use"),
         ("</defs>", "</defs>words"),
-        ('style="fill: #d55e00"', 'style="fill: none"'),
         ('y="151.4"', 'y="151.4" opacity="0.5"'),
         ("187.2", "187.3"),
     ],
@@ -134,12 +110,9 @@ def test_timings_are_left_out_and_another_number_of_outputs_is_seen():
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "passes"), [("0.588", True), ("0.5871", False)])
 def test_nbval_takes_a_last_digit_and_no_other(tmp_path, number, passes):
-    cell = nbformat.v4.new_code_cell(f'print("mean", {number})', execution_count=1)
-    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="mean 0.587\n")]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata=kernel)
-    nbformat.write(notebook, tmp_path / "tiny.ipynb")
+    notebook = tmp_path / "tiny.ipynb"
+    store(notebook, ran(f'print("mean", {number})', "mean 0.587\n"))
     words = f"-q --rootdir {tmp_path} --nbval --nbval-current-env -p tools.ci.compare_outputs"
-    command = [sys.executable, "-m", "pytest", *words.split(), str(tmp_path / "tiny.ipynb")]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert ran.returncode == (0 if passes else 1), ran.stdout + ran.stderr
+    command = [sys.executable, "-m", "pytest", *words.split(), str(notebook)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == (0 if passes else 1), done.stdout + done.stderr

@@ -39,8 +39,6 @@ def reached(package, *code):
     [
         ("import numpy", set()),
         ("import attention_src.plain", {"__init__.py", "plain.py"}),
-        ("from attention_src import plain", {"__init__.py", "plain.py"}),
-        ("%matplotlib inline\n!ls\nfrom attention_src import far", {"__init__.py", "far.py"}),
         ("def f():\n    %time 1\n    import attention_src.far", {"__init__.py", "far.py"}),
         ("from attention_src.deep.inner import f", set(FILES) - {"lazy.py", "unused.py"}),
         (
@@ -61,20 +59,15 @@ def test_a_drawing_counts_where_it_is_drawn(package):
     assert "figures/drawings/chair.py" not in reached(package, "draw(chair)", 'draw("table")')
 
 
-@pytest.mark.parametrize("name", ["deep/other.py", "far.py", "deep/script.js"])
-def test_the_digest_follows_what_is_reached(name, package):
+@pytest.mark.parametrize(
+    "name, counts",
+    [("deep/other.py", True), ("deep/script.js", True), ("lazy.py", False), ("unused.py", False)],
+)
+def test_the_digest_follows_what_is_reached(name, counts, package):
     code = ["from attention_src.deep.inner import f"]
     before = freshness.digest(code)
     (package / name).write_text("changed = 1\n")
-    assert freshness.digest(code) != before
-
-
-@pytest.mark.parametrize("name", ["lazy.py", "unused.py"])
-def test_the_digest_ignores_what_is_not_reached(name, package):
-    code = ["from attention_src.deep.inner import f"]
-    before = freshness.digest(code)
-    (package / name).write_text("changed = 1\n")
-    assert freshness.digest(code) == before
+    assert (freshness.digest(code) != before) == counts
 
 
 SOURCE = '''"""A module."""
@@ -96,16 +89,12 @@ class C:
     "old, new, counts",
     [
         ('"""A module."""', '"""Another."""', False),
-        ('"""A class."""', "", False),
         ('"""A method."""', '"""A method.\\n\\n    More."""', False),
         ("# a comment", "# nothing", False),
         ("import json", "import json, pickle", False),
-        ("import numpy as np\n", "import numpy as np\n\n\n", False),
         ("np.exp(x)", "np.exp( x )", False),
         ("np.exp(x)", "np.exp(-x)", True),
         ("x=1", "x=True", True),
-        ("x=1", "x=1.0", True),
-        ("return np", "print(np); return np", True),
         ("import numpy as np", "import numpy as np, json", True),
         ('"""A method."""', '"""A method."""; "not the docstring"', True),
     ],
@@ -129,18 +118,16 @@ def test_the_digest_is_the_same_in_every_version_of_python():
 
 def test_the_digest_is_the_same_on_every_system(package):
     code = ["from attention_src.deep.inner import f"]
-    (package / "deep/weights.npz").write_bytes(b"\xff\x00\xfe")
     (package / "far.py").write_bytes(b"a = 1\n")
+    (package / "deep/script.js").write_bytes(b"let a = 1;\n")
     before = freshness.digest(code)
     (package / "far.py").write_bytes(b"a = 1\r\n")
+    (package / "deep/script.js").write_bytes(b"let a = 1;\r\n")
     assert freshness.digest(code) == before
-    (package / "deep/weights.npz").write_bytes(b"\xff\x00\xfd")
-    assert freshness.digest(code) != before
 
 
 def test_the_digest_follows_the_code():
-    assert freshness.digest(["a = 1"]) != freshness.digest(["a = 2"])
-    assert freshness.digest(["a", "b"]) != freshness.digest(["b", "a"])
+    assert len({freshness.digest(code) for code in (["a", "b"], ["a", "c"], ["b", "a"])}) == 3
 
 
 def test_an_explorable_counts_with_its_scripts_where_it_is_shown():

@@ -156,22 +156,19 @@ def course(tmp_path, monkeypatch):
 
 
 def test_a_digest_is_of_code_and_of_what_is_printed():
-    def notebook(code="print(1)", output=None, prose="One."):
-        printed = {"output_type": "stream", "text": ["1\n"]} if output is None else output
+    def digest(code="print(1)", prose="One.", **output):
         cells = [
             {"cell_type": "markdown", "source": prose},
-            {"cell_type": "code", "source": code, "outputs": [printed]},
+            {"cell_type": "code", "source": code, "outputs": [output or {"text": ["1\n"]}]},
         ]
         return jitter.digest({"cells": cells})
 
-    same = [notebook(), notebook(prose="Two."), notebook(output={"text": "1\n"})]
-    same += [notebook(output={"text": f"1\n[time] once: {n} ms\n"}) for n in (3, 4)]
-    assert len(set(same[:3])) == len(set(same[3:])) == 1
-    shown = {"data": {"text/plain": "2", "image/png": "iVBO"}}
-    other = {notebook(code="print(2)"), notebook(output={"text": "2\n"}), notebook(output=shown)}
-    assert len(other - set(same)) == 3
-    shown["data"]["image/png"] = "AAAA"  # a picture is not compared
-    assert notebook(output=shown) in other
+    assert digest() == digest(prose="Two.") == digest(text="1\n")
+    three, four = (digest(text=f"1\n[time] once: {n} ms\n") for n in (3, 4))
+    assert three == four
+    shown, other = (digest(data={"text/plain": "2", "image/png": x}) for x in ("iVBO", "AAAA"))
+    assert shown == other, "a picture is not compared"
+    assert len({digest(), digest(code="print(2)"), digest(text="2\n"), shown}) == 4
 
 
 MOVED = [("rope.ipynb Cell 1", "0.10", "0.11")]
@@ -186,9 +183,8 @@ def test_only_what_has_not_passed_is_tried_and_then_recorded(course, capsys):
     assert capsys.readouterr().out.endswith(" 0 notebooks passed, 0 failed\n")
 
 
-@pytest.mark.parametrize("seeds", ["0", "1", "0,1"])
-def test_one_seed_is_too_few_to_record(course, seeds):
-    assert jitter.main(["--seeds", seeds]) == 0
+def test_one_seed_is_too_few_to_record(course):
+    assert jitter.main(["--seeds", "0,1"]) == 0
     assert jitter.recorded()["rope"] == "rope-old"
 
 
@@ -209,11 +205,6 @@ def test_what_fails_is_named_and_not_recorded(course, capsys):
     assert jitter.recorded() == {"flash": "flash-new", "rope": "rope-old"}
     said = capsys.readouterr().out
     assert said.endswith("FAILED rope.ipynb Cell 1\nSeeds 1,2,3: 1 notebooks passed, 1 failed\n")
-
-
-def test_an_unknown_notebook_is_refused(course):
-    with pytest.raises(SystemExit):
-        jitter.main(["flush"])
 
 
 CODES = (

@@ -22,22 +22,16 @@ CHAPTERS = [
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs each way in a process that branches off")
 def test_with_what_it_needs_a_cell_prints_what_it_prints_after_all_above(chapter):
     codes = sources(chapter)
-    every = tuple(range(len(codes)))
-    ways = [(*needed(codes[:i], codes[i]), i) for i in every]
-    found = printed(codes, [every, *ways])
-    differ = [
-        f"{codes[i]}\n--- after {way[:-1]}:\n{found[way]}\n--- after all:\n{wanted}"
-        for i, way in enumerate(ways)
-        if found[way] != (wanted := found[every[: i + 1]])
-    ]
-    assert not differ, "\n\n".join(differ)
-    assert sum(len(way) - 1 for way in ways) <= sum(every) / 2, "little was left out"
+    ways = [[*needed(codes[:i], code), i] for i, code in enumerate(codes)]
+    wanted, *found = printed([codes, *([codes[i] for i in way] for way in ways)])
+    for way, alone, after_all in zip(ways, found, wanted, strict=True):
+        assert alone[-1] == after_all, f"{codes[way[-1]]}\n--- after {way[:-1]}"
+    assert sum(len(way) - 1 for way in ways) <= sum(range(len(codes))) / 2, "little was left out"
 
 
 # Cells, separated by |, and the numbers of those that the last of them needs.
 CASES = {
     "nothing": ("x = 1 | print(2)", []),
-    "a name": ("x = 1 | y = 2 | print(x)", [0]),
     "by way of another": ("x = 1 | y = x | z = 3 | print(y)", [0, 1]),
     "the last maker": ("x = 1 | x = 2 | print(x)", [1]),
     "made here": ("x = 1 | x = 2; print(x)", []),
@@ -48,81 +42,30 @@ CASES = {
     "a part": ("x = [1] | x[0] = 2 | y = x[0] | print(x)", [0, 1]),
     "an attribute": ("class A: pass\na = A() | a.b = 2 | print(a.b)", [0, 1]),
     "a method that changes": ("x = [1] | x.append(2) | x.index(1) | print(x)", [0, 1, 2]),
-    "a method that nobody knows": ("x = f | x.rearrange() | print(x)", [0, 1]),
     "its argument": ("x = [1] | f = open_it | f.fold_into(x) | print(x)", [0, 1, 2]),
-    "a generator": (
-        "from numpy.random import default_rng\nr = default_rng(0) | a = r.normal() | b = 1 "
-        "| c = r.normal()",
-        [0, 1],
-    ),
-    "numbers of a generator are not the generator": (
-        "import numpy as np\nr = np.random.default_rng(0) | a = r.normal() | b = r.normal() "
-        "| print(a)",
-        [0, 1],
-    ),
-    "a copy": (
-        "import numpy as np\nx = np.ones(3) | y = x.copy() | y[0] = 2 | print(x)",
-        [0],
-    ),
+    "a generator": ("r = default_rng(0) | a = r.normal() | b = 1 | c = r.normal()", [0, 1]),
+    "numbers of a generator": ("r = default_rng(0) | a = r.normal() | r.normal() | a", [0, 1]),
+    "a copy": ("x = [1] | y = x.copy() | y[0] = 2 | print(x)", [0]),
     "a comprehension's own name": ("x = 1 | y = [x for x in range(3)] | print(y)", [1]),
     "a comprehension's source": ("x = [1] | [x for x in x]", [0]),
     "used up": ("z = zip([1], [2]) | list(z) | print(list(z))", [0, 1]),
-    "numbers do not change": ("n = 1 | m = n | m += 1 | print(n)", [0]),
     "an import changes nothing": ("import numpy as np\nx = np.ones(2) | np.sum(x) | x", [0, 1]),
     "imported again": ("import math | import math | math.pi", [1]),
-    "an import that changes": (
-        "import numpy as np\nx = np.eye(2) | np.fill_diagonal(x, 2) | x",
-        [0, 1],
-    ),
-    "where to": (
-        "import numpy as np\nx = np.eye(2) | np.exp(1, out=x) | x",
-        [0, 1],
-    ),
-    "at": ("import numpy as np\nx = np.eye(2) | np.add.at(x, 0, 2) | x", [0, 1]),
-    "what is drawn does not change": (
-        "from attention_src.figures import heatmap\nx = [1] | heatmap(ax, x) | print(x)",
-        [0],
-    ),
+    "where to": ("import numpy as np\nx = np.eye(2) | y = np.exp(1, out=x) | x", [0, 1]),
+    "what is drawn does not change": ("x = [1] | heatmap(ax, x) | print(x)", [0]),
     "a function uses names": ("n = 1 | def f(): return n\n | n = 2 | f()", [1, 2]),
     "in a comprehension": ("n = 1 | def f(): return [n for i in range(2)]\n | f()", [0, 1]),
-    "and functions made later": (
-        "def f(): return g() | n = 1 | def g(): return n\n | f()",
-        [0, 1, 2],
-    ),
+    "made later": ("def f(): return g() | n = 1 | def g(): return n\n | f()", [0, 1, 2]),
     "a function's own names": ("n = 1 | def f(n): return n\n | f(2)", [1]),
-    "a function that changes what it is given": (
-        "x = [1] | def f(a): a.append(2)\n | f(x) | def g(a): return a\n | g(x)",
-        [0, 1, 2, 3],
-    ),
-    "nor what it calls": (
-        "def g(): return 1\n | def f(a): a.append(g())\n | x = []\nf(x) | g()",
-        [0],
-    ),
-    "but not after a copy": (
-        "import numpy as np\nx = np.ones(2) | def f(a):\n    a = np.array(a)\n    a[0] = 0\n"
-        " | f(x) | print(x)",
-        [0, 1, 2],
-    ),
-    "a function in a table": (
-        "x = [1] | t = {'f': lambda a: a.append(2)} | t['f'](x) | x",
-        [0, 1, 2],
-    ),
+    "a function changes x": ("x = [1] | def f(a): a.append(2)\n | f(x) | x", [0, 1, 2]),
+    "nor what it calls": ("def g(): 1\n | def f(a): a.append(g())\n | x = []\nf(x) | g()", [0]),
+    "in a table": ("x = [] | t = {'f': lambda a: a.pop()} | t['f'](x) | x", [0, 1, 2]),
     "computed later": ("n = 1 | g = (n for i in range(2)) | n = 2 | list(g)", [0, 1, 2]),
-    "a class": (
-        "class A:\n    def __init__(self): self.n = 0\n    def more(self): self.n += 1\n"
-        " | a = A() | a.more() | print(a.n)",
-        [0, 1, 2],
-    ),
     "settings": ("import numpy as np\nnp.set_printoptions(precision=2) | x = 1 | print(2)", [0]),
-    "a seed": ("import numpy as np | np.random.seed(0) | x = 1 | print(2)", [0, 1]),
     "all of a module": ("from math import * | print(pi)", [0]),
     "exec": ("x = 1 | exec('x = 2') | print(x)", [0, 1]),
-    "a file": ("open('a', 'w') | print(1)", [0]),
-    "an unknown module": ("import os | os.chdir('..') | print(1)", [0, 1]),
     "deleted": ("x = 1 | del x | print(x)", [0, 1]),
     "an error in the code": ("x = 1 | y = = 2 | print(x)", [0]),
-    "an error in this code": ("x = 1 | print(x", []),
-    "a walrus": ("x = 1 | print(x := 2) | print(x)", [1]),
     "unpacked": ("a, *b = 1, [2] | b[0].pop() | b", [0, 1]),
     "try": ("x = 1 | try:\n    x = 2\nexcept ValueError:\n    x = 3\n | x", [0, 1]),
     "match": ("x = [1] | match x:\n    case [y]:\n        x.pop()\n | x", [0, 1]),
@@ -131,29 +74,14 @@ CASES = {
 BY_READERS = {
     "a method by its name": ("x = [] | add = x.append | add(1) | print(x)", [0, 1, 2]),
     "another name for it": ("x = [1] | y = x | y.append(2) | print(x)", [0, 1, 2]),
-    "a view": (
-        "import numpy as np\nx = np.ones(3) | y = np.reshape(x, (3, 1)) | y[0] = 2 | print(x)",
-        [0, 1, 2],
-    ),
-    "held by another": ("x = [1] | y = [x, 2] | y[0].append(3) | print(x)", [0, 1, 2]),
     "held, and changed itself": ("x = [1] | y = {} | y['x'] = x | x.pop() | y", [0, 1, 2, 3]),
-    "gone through": ("xs = [[1]] | for x in xs:\n    x.append(2)\n | print(xs)", [0, 1]),
-    "gone through beside another": (
-        "xs, ys = [[1]], [[2]] | for x, y in zip(xs, ys):\n    y.append(2)\n | xs = 1 | print(ys)",
-        [0, 1],
-    ),
-    "gone through in a comprehension": ("xs = [[1]] | [x.pop() for x in xs] | print(xs)", [0, 1]),
-    "a function that changes a name": ("x = [1] | def f(): x.append(2)\n | f() | x", [0, 1, 2]),
+    "gone through": ("x = [[1]] | for y, z in zip(x, x):\n    z.append(2)\n | print(x)", [0, 1]),
     "global": ("x = 1 | def f():\n    global x\n    x = 2\n | f() | x", [0, 1, 2]),
     "a function handed on": (
-        "x = [1] | def f(a): a.append(2)\n | def call(g, a): g(a)\n | call(f, x) | x",
+        "x = [1] | f = list.pop | def g(h, a): h(a)\n | g(f, x) | x",
         [0, 1, 2, 3],
     ),
-    "a closure": (
-        "def make():\n    return lambda: n\n | g = make() | n = 2 | g()",
-        [0, 1, 2],
-    ),
-    "with": ("x = [1] | with x as y:\n    y.pop()\n | x", [0, 1]),
+    "a closure": ("def make():\n    return lambda: n\n | g = make() | n = 2 | g()", [0, 1, 2]),
 }
 
 

@@ -1,13 +1,6 @@
-"""What cells of the page need, as their tags say: held against their code, and by running them."""
-
-import ast
-import os
-import sys
-from types import SimpleNamespace
+"""What cells of the page need, as their tags say, held against their code."""
 
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 from page_cells import names
 
 from tools.book.chapters import Book
@@ -15,30 +8,16 @@ from tools.book.freshness import REPOSITORY
 from tools.page import needs, reasons
 
 BOOK = Book(REPOSITORY)
-OTHERS = {
-    "hide-input",
-    "hide-cell",
-    "hide-output",
-    "remove-cell",
-    "remove-input",
-    "slow",
-    "take-away",
-    "minilm",
-}
-NOT_HERE = ("torch", "triton", "transformers")  # in the page's Python
-LACKING = {"needs-torch", "needs-triton", "needs-smollm2"}
-FEW = ("scores", "gradients", "costs")
+FOLDS = {"hide-input", "hide-cell", "hide-output", "remove-cell", "remove-input"}
+OTHERS = FOLDS | {"slow", "take-away", "minilm"}
 each_page = pytest.mark.parametrize("page", BOOK.chapters, ids=lambda page: page.slug)
 
 
 @pytest.mark.parametrize(
     ("tags", "reason", "runs", "minilm"),
     [
-        ([], "", True, False),
         (["hide-input", "slow"], "", True, False),
-        (["needs-torch"], "needs PyTorch", False, False),
         (["hide-input", "explorable"], "moves without Python", False, False),
-        (["setup"], "runs before the first cell", False, False),
         (["minilm"], "", True, True),
         (["remove-cell"], "", False, False),
     ],
@@ -65,57 +44,16 @@ def test_what_was_computed_with_minilm_is_tagged_so(page):
             made = made | makes if cell.minilm else made - makes
 
 
-def lacks_it_later(code):
-    """Whether it makes functions, acts on a condition, or says itself that Triton is not there."""
-    quiet = ast.FunctionDef | ast.ClassDef | ast.If
-    only = all(isinstance(part, quiet) for part in ast.parse(code).body)
-    return only or "where_triton_compiles" in code
-
-
-def runs(code, there):
-    """Whether a cell runs in a process that branches off."""
-    child = os.fork()
-    if not child:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        try:
-            exec(compile(code, "cell", "exec"), there)
-        except Exception:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="tries each cell in a process of its own")
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=() if page.slug in FEW else pytest.mark.weekly, id=page.slug)
-        for page in BOOK.chapters
-    ],
-)
-def test_a_cell_that_lacks_something_does_not_run_without_it(page, monkeypatch):
-    parts = [name for name in sys.modules if name.split(".")[0] in NOT_HERE]
-    for name in {*NOT_HERE, *parts}:
-        monkeypatch.setitem(sys.modules, name, None)
-    there = {"__name__": "__main__"}
-    for cell in needs.cells(page):
-        if cell.runs or "setup" in cell.tags:
-            exec(compile(cell.source, "cell", "exec"), there)
-        elif LACKING & set(cell.tags) and cell.shown and not lacks_it_later(cell.source):
-            assert not runs(cell.source, there), cell.source
-
-
 @each_page
 def test_what_runs_uses_nothing_that_only_other_cells_make(page):
-    made_elsewhere, here = {}, set()
+    made_elsewhere, here = set(), set()
     for cell in needs.cells(page):
         used, made = names(cell.source)
         if cell.runs or "setup" in cell.tags:
-            assert not (used - here - made) & set(made_elsewhere), cell.source
+            assert not (used - here - made) & made_elsewhere, cell.source
             here |= made
         else:
-            made_elsewhere.update(dict.fromkeys(made, cell))
+            made_elsewhere |= made
 
 
 def test_the_line_links_to_the_notebook_where_that_helps():
@@ -125,23 +63,3 @@ def test_the_line_links_to_the_notebook_where_that_helps():
     assert "<a" not in reasons.line("moves without Python", link)
     minilm = reasons.model_line(link)
     assert minilm.startswith(reasons.CELL) and minilm.endswith(f">needs MiniLM: {link}</p>")
-
-
-def test_each_cell_that_cannot_run_says_why(monkeypatch):
-    monkeypatch.setattr(reasons, "chapter_of", lambda app, name: BOOK.chapters[1])
-    app = SimpleNamespace(
-        env=SimpleNamespace(docname="x"), builder=SimpleNamespace(format="html"), srcdir=BOOK.root
-    )
-    doctree, said = new_document("x.md"), {}
-    for tag in ("needs-torch", "hide-input", "minilm", "explorable"):
-        source = nodes.container(nb_element="cell_code_source")
-        cell = nodes.container("", source, nb_element="cell_code", classes=["cell", f"tag_{tag}"])
-        doctree += cell
-        said[tag] = source
-    reasons.add_reasons(app, doctree)
-    assert [said[tag].astext().partition(":")[0] for tag in said] == [
-        '<p class="run-why">needs PyTorch',
-        "",
-        f"{reasons.CELL}>needs MiniLM",
-        '<p class="run-why on-page">moves without Python</p>',
-    ]

@@ -1,7 +1,7 @@
 """MiniLM in the page: its files are the model's numbers as float16, its runs are NumPy's."""
 
 import json
-import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from attention_src.explorables import explorable_html
 from attention_src.models.formats.safetensors import read_safetensors
 from attention_src.models.install import folder
 from attention_src.models.minilm import MiniLM
-from attention_src.models.minilm.baselines import mean_outputs
+from attention_src.models.minilm.baselines import embed_without_each, mean_outputs
 from attention_src.models.minilm.in_page import read_own_file
 from attention_src.models.minilm.sentences import PLAIN
 from tools.page import build, reasons
@@ -32,23 +32,8 @@ def manifest():
     return json.loads((weights.ready() / "manifest.json").read_text("utf-8"))
 
 
-def test_the_files_hold_the_weights_rounded_to_the_nearest(model, manifest):
-    made = weights.ready()
-    chunks = [(made / chunk["name"]).read_bytes() for chunk in manifest["chunks"]]
-    start = b"".join(chunks)
-    assert len(start) == manifest["bytes"] and max(map(len, chunks)) <= weights.CHUNK
-    for name, (at, count) in manifest["tensors"].items():
-        found = np.frombuffer(start, "<f2", count, at)
-        np.testing.assert_array_equal(found, model.parameters[name].ravel()[:count])
-    rare = b"".join((made / block["name"]).read_bytes() for block in manifest["blocks"])
-    np.testing.assert_array_equal(
-        np.frombuffer(rare, "<f2").reshape(-1, 384), model.token_embeddings[weights.COMMON :]
-    )
-    vocabulary = (folder("minilm") / "model/vocab.txt").stat().st_size
-    assert weights.weight(made) == len(start) + vocabulary
-
-
 def test_all_files_in_order_are_the_model_that_python_reads(model, manifest, tmp_path):
+    """Its numbers are those of the model: they were float16 all along."""
     made, path = weights.ready(), tmp_path / "model.safetensors"
     listed = in_node("return (await from('files')).parts(manifest);")
     data = [(made / one["name"]).read_bytes() for one in listed]
@@ -76,6 +61,7 @@ def test_files_are_named_by_what_they_hold_and_come_with_their_licence(manifest)
     others = {path.name for path in made.iterdir()} - {one["name"] for one in listed}
     scripts = {path.name for path in weights.HERE.glob("worker/*")}
     assert others == {"manifest.json", *weights.LICENCES, *scripts}
+    assert max(chunk["bytes"] for chunk in manifest["chunks"]) <= weights.CHUNK
 
 
 def test_the_tokenizer_of_the_page_gives_what_tokenizers_gives():
@@ -95,56 +81,28 @@ for (const [text, silent] of given) {
 return out;"""
 
 
-def numpy_says(model, text, ablate=(), fill=None):
-    """Weights, lengths of what each value hands over, and the embedding."""
-    if fill is None:
-        trace, e = model.trace(text, ablate=ablate), model.embed(text, ablate=ablate)
-    else:
-        trace, e = filled(model, text, ablate, fill)
-    w_o = np.stack([[model.head_output_weights(i, h) for h in range(12)] for i in range(6)])
-    return trace.weights, np.linalg.norm(trace.values @ w_o, axis=-1), e
-
-
-def filled(model, text, heads, fill):
-    """The model with other outputs of some heads: attend and layer, as embed_without_each."""
-    x = model.trace(text).layers[0]
-    for layer in range(6):
-        o = model.attend(layer, x)
-        for head in (h for at, h in heads if at == layer):
-            o[head] = fill[layer, head]
-        x = model.layer(layer, x, o)
-    mean = x.mean(axis=0)
-    return model.trace(text), mean / np.linalg.norm(mean)
-
-
 def test_a_run_gives_what_numpy_gives(model):
-    silent = [[], [2, 21], [70], [0]]
-    given = [
-        [text, [[h, [0] * 32] for h in heads]] for text, heads in zip(TEXTS, silent, strict=True)
-    ]
-    for (text, heads), found in zip(
-        zip(TEXTS, silent, strict=True), in_node(RUN_ALL, given), strict=True
-    ):
-        wanted = numpy_says(model, text, [divmod(head, 12) for head in heads])
-        for numbers, expected in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(numbers, expected.ravel(), atol=1e-5)
+    """Attention weights, lengths of what each value hands over, and the embedding."""
+    ways = list(zip(TEXTS, ([], [2, 21], [70], [0]), strict=True))
+    w_o = np.stack([[model.head_output_weights(i, h) for h in range(12)] for i in range(6)])
+    silent = [[text, [[head, [0] * 32] for head in heads]] for text, heads in ways]
+    for (text, heads), (maps, lengths, e) in zip(ways, in_node(RUN_ALL, silent), strict=True):
+        ablate = [divmod(head, 12) for head in heads]
+        trace = model.trace(text, ablate=ablate)
+        wanted = np.linalg.norm(trace.values @ w_o, axis=-1)
+        np.testing.assert_allclose(maps, trace.weights.ravel(), atol=1e-5)
+        np.testing.assert_allclose(lengths, wanted.ravel(), atol=1e-5)
+        np.testing.assert_allclose(e, model.embed(text, ablate=ablate), atol=1e-5)
 
 
 @pytest.mark.slow
 def test_a_head_may_bring_its_mean_instead(model):
     means = mean_outputs(model, PLAIN)
-    given = [[PLAIN[4], [[h, means[divmod(h, 12)].tolist()] for h in (2, 69)]]]
-    [(_, _, found)] = in_node(RUN_ALL, given)
-    wanted = numpy_says(model, PLAIN[4], [divmod(h, 12) for h in (2, 69)], means)[2]
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
-    zero = numpy_says(model, PLAIN[4], [(0, 2), (5, 9)])[2]
-    assert np.abs(wanted - zero).max() > 1e-3, "the mean is another thing than nothing"
-
-
-def test_the_error_function():
-    points = np.linspace(-7, 7, 2001)
-    found = in_node("return given.map(erf);", points.tolist())
-    np.testing.assert_allclose(found, [math.erf(x) for x in points], atol=2e-10)
+    given = [[PLAIN[4], [[h, means[divmod(h, 12)].tolist()]]] for h in (2, 69)]
+    wanted, zero = (embed_without_each(model, PLAIN[4], fill) for fill in (means, 0))
+    for head, (_, _, found) in zip(((0, 2), (5, 9)), in_node(RUN_ALL, given), strict=True):
+        np.testing.assert_allclose(found, wanted[head], atol=1e-5)
+    assert np.abs(wanted - zero)[0, 2].max() > 1e-3, "the mean is another thing than nothing"
 
 
 def test_blocks_are_fetched_when_a_text_needs_them_and_once(manifest):
@@ -177,89 +135,57 @@ def test_where_the_package_is_not_installed_pip_fetches_it(tmp_path, monkeypatch
         weights.ready(tmp_path)
 
 
-class Site:
-    """What the extension needs of Sphinx."""
-
-    class builder:
-        format = "html"
-
-    def __init__(self, outdir):
-        self.outdir = outdir
+CELL_LINE = reasons.model_line("notebook")
+WRITES = '<div class="model-writes" data-own="three"></div>'
 
 
-@pytest.mark.parametrize("name", ["sentence", "sentence72"])
-def test_pages_learn_where_the_model_is_or_that_there_is_none(name, tmp_path, monkeypatch, capsys):
-    (tmp_path / "book").mkdir()
+@pytest.mark.parametrize(
+    "element, made, name, megabytes",
+    [
+        (explorable_html("sentence"), weights, "minilm", 28),
+        (explorable_html("sentence72"), weights, "minilm", 28),
+        (CELL_LINE, weights, "minilm", 46),
+        (WRITES, smollm2, "smollm2", 98),
+    ],
+    ids=["sentence", "sentence72", "a cell", "writes"],
+)
+def test_pages_learn_where_their_model_is_or_that_there_is_none(
+    element, made, name, megabytes, tmp_path, monkeypatch, capsys
+):
+    site = SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=tmp_path)
     page = tmp_path / "book" / "maps.html"
-    cell = reasons.model_line("notebook")
-    before = explorable_html(name) + cell
-    page.write_text(before, "utf-8")
+    page.parent.mkdir()
+    page.write_text(element, "utf-8")
+    told = f' data-model="../_static/{name}/{made.version()}/" data-mb="{megabytes}"'
     for _ in range(2):
-        build.write_files(Site(tmp_path), None)
-        made = weights.version()
-        told = f' data-model="../_static/minilm/{made}/" data-mb="28"'
-        of_cell = told.replace("28", "46")
+        build.write_files(site, None)
         text = page.read_text("utf-8")
-        assert text.count(told) == text.count(of_cell) == 1
-        assert text.replace(told, "").replace(of_cell, "") == before, "its style is as it was"
-        assert (tmp_path / "_static/minilm" / made / "manifest.json").is_file()
+        assert text.count(told) == 1 and text.replace(told, "") == element
+    served = tmp_path / "_static" / name
+    assert list(served.parent.iterdir()) == [served], "no other model is made for nobody"
+    assert (served / made.version() / "manifest.json").is_file()
 
     def missing():
         raise Unavailable("No network.")
 
-    monkeypatch.setattr(weights, "ready", missing)
-    build.write_files(Site(tmp_path), None)
-    assert page.read_text("utf-8") == before
-    assert not (tmp_path / "_static/minilm").exists()
-    assert "needs minilm, which is missing. No network." in capsys.readouterr().out
+    monkeypatch.setattr(made, "ready", missing)
+    build.write_files(site, None)
+    assert page.read_text("utf-8") == element and not served.exists()
+    assert f"needs {name}, which is missing. No network." in capsys.readouterr().out
 
 
-def test_a_site_without_such_a_page_gets_no_weights(tmp_path, monkeypatch):
-    (tmp_path / "index.html").write_text("<p>No explorable.</p>", "utf-8")
-    monkeypatch.setattr(weights, "ready", lambda: pytest.fail("made for nobody"))
-    build.write_files(Site(tmp_path), None)
-    assert not (tmp_path / "_static").exists()
-
-
-@pytest.fixture(scope="module")
-def smollm2_file():
-    return (folder("smollm2") / next(iter(smollm2.SHA256))).read_bytes()
-
-
-def test_smollm2_comes_as_it_is_in_files_named_by_what_they_hold(smollm2_file):
+def test_smollm2_comes_as_it_is_in_files_named_by_what_they_hold():
     made = smollm2.ready()
+    file = (folder("smollm2") / next(iter(smollm2.SHA256))).read_bytes()
     manifest = json.loads((made / "manifest.json").read_text("utf-8"))
     listed = [*manifest["chunks"], manifest["product"]]
-    for one in listed:
-        data = (made / one["name"]).read_bytes()
-        assert one["name"].startswith(weights.sha256(data)[:12]) and one["bytes"] == len(data)
-        assert len(data) <= smollm2.CHUNK
-    chunks = [(made / chunk["name"]).read_bytes() for chunk in manifest["chunks"]]
-    assert b"".join(chunks) == smollm2_file and manifest["bytes"] == len(smollm2_file)
-    assert (made / manifest["product"]["name"]).read_bytes() == smollm2.PRODUCT.read_bytes()
-    assert smollm2.weight(made) == len(smollm2_file) + len(smollm2.PRODUCT.read_bytes())
+    data = [(made / one["name"]).read_bytes() for one in listed]
+    for one, held in zip(listed, data, strict=True):
+        assert one["name"].startswith(weights.sha256(held)[:12]) and one["bytes"] == len(held)
+    assert b"".join(data[:-1]) == file and manifest["bytes"] == len(file)
+    assert data[-1] == smollm2.PRODUCT.read_bytes()
+    assert max(map(len, data)) <= smollm2.CHUNK
+    assert smollm2.weight(made) == sum(map(len, data))
     others = {path.name for path in made.iterdir()} - {one["name"] for one in listed}
     assert others == {"manifest.json", *smollm2.LICENCES}
     assert "SmolLM2" in (made / "NOTICE.md").read_text("utf-8")
-
-
-def test_a_page_that_writes_learns_where_smollm2_is_or_that_there_is_none(
-    tmp_path, monkeypatch, capsys
-):
-    page = tmp_path / "llm.html"
-    page.write_text(before := '<div class="model-writes" data-own="three"></div>', "utf-8")
-    for _ in range(2):
-        build.write_files(Site(tmp_path), None)
-        told = f' data-model="_static/smollm2/{smollm2.version()}/" data-mb="98"'
-        assert page.read_text("utf-8").replace(told, "", 1) == before
-    assert (tmp_path / "_static/smollm2" / smollm2.version() / "manifest.json").is_file()
-    assert not (tmp_path / "_static/minilm").exists()
-
-    def missing():
-        raise Unavailable("No network.")
-
-    monkeypatch.setattr(smollm2, "ready", missing)
-    build.write_files(Site(tmp_path), None)
-    assert page.read_text("utf-8") == before
-    assert not (tmp_path / "_static/smollm2").exists()
-    assert "needs smollm2, which is missing. No network." in capsys.readouterr().out

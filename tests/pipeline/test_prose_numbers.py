@@ -1,12 +1,14 @@
-"""Every number of the prose is computed on its page: what must be caught, and what must pass."""
+"""Every number of the prose is computed on its page: what must be caught.
+
+That what is right passes, all pages show: see test_minutes.py.
+"""
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from tiny import FRONT
+from nbformat.v4 import new_output
+from tiny import FRONT, ran, store
 
-from tools.book.chapters import Book, Chapter
-from tools.book.freshness import REPOSITORY
+from tools.book.chapters import Chapter
 from tools.check.__main__ import main, wrong
 from tools.check.prose_numbers import not_measured, unfounded
 
@@ -18,17 +20,14 @@ print(f"{score:.13f}", *more, "typed 77 by hand")
 OUTPUT = "0.587 -0.66 0.1175 431.4 4012 4.1e-18 1,024 L3H5 46 typed 77 by hand\n"
 
 
-def page(tmp_path, text, code=CODE, output=OUTPUT, line=""):
+def page(tmp_path, text, code=CODE, output=OUTPUT):
     """A chapter with this prose, and its notebook, as stored."""
-    for folder in ("book", "notebooks"):
-        (tmp_path / folder).mkdir(exist_ok=True)
+    chapter = Chapter(tmp_path, "book/page")
+    chapter.path.parent.mkdir(exist_ok=True)
     cell = f"```{{code-cell}} ipython3\n{code}```\n"
-    path = tmp_path / "book/page.md"
-    path.write_text(f"{FRONT}# A page\n\n{text}\n\n{cell}{line}", encoding="utf-8")
-    outputs = [new_output("stream", name="stdout", text=output)]
-    cells = [new_markdown_cell(text), new_code_cell(code.rstrip("\n"), outputs=outputs)]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/page.ipynb")
-    return Chapter(tmp_path, "book/page")
+    chapter.path.write_text(f"{FRONT}# A page\n\n{text}\n\n{cell}", encoding="utf-8")
+    store(chapter.notebook, ran(code.rstrip("\n"), output))
+    return chapter
 
 
 def caught(tmp_path, text, **options):
@@ -37,22 +36,17 @@ def caught(tmp_path, text, **options):
 
 
 CATCH = [
-    ("nowhere", "The score is 0.687.", ["0.687"]),
-    ("too many digits", "The score is 0.5873.", ["0.5873"]),
-    ("rounded wrongly", "The score is 0.58 or 0.5.", ["0.58", "0.5"]),
+    (
+        "other digits",
+        "The score is 0.687, 0.5873, 0.58 or 0.5.",
+        ["0.687", "0.5873", "0.58", "0.5"],
+    ),
     ("sign", "A correlation of −0.587.", ["−0.587"]),
     ("percentage", "That is 13 % or 1.2 %.", ["13 %", "1.2 %"]),
-    ("not about", "There are 4,000 of them.", ["4,000"]),
-    ("about, and wrong", "About 5,000; about 0.58.", ["5,000", "0.58"]),
-    (
-        "more than",
-        "More than 440 times; more than 4,100; more than 4,011.",
-        ["440", "4,100", "4,011"],
-    ),
+    ("about", "There are 4,000. About 5,000; about 0.58.", ["4,000", "5,000", "0.58"]),
+    ("more than", "More than 440 times; more than 4,100; over 4,011.", ["440", "4,100", "4,011"]),
     ("less than", "Less than 420; under 300; less than 4,000.", ["420", "300", "4,000"]),
-    ("factor", "It is 432 times larger.", ["432"]),
     ("a literal is not rounded", "There are 4 of them, or 3, or 69,999.", ["4", "69,999"]),
-    ("small, but not exempt", "There are 4 of them, 1.5 on average.", ["4", "1.5"]),
     ("power of ten", "An error of 4 × 10⁻¹⁷, or 10⁻⁹.", ["4 × 10⁻¹⁷", "10⁻⁹"]),
     ("a power", "2³¹ elements.", ["2³¹"]),
     ("range", "From 25 to 36, 27–38.", ["25", "36", "27", "38"]),
@@ -60,43 +54,15 @@ CATCH = [
     ("typed into a string", "There are 77.", ["77"]),
     ("beside a role", "{term}`key` 99, {cite:p}`x2019` 98.", ["99", "98"]),
     ("title of a link", "[99 things](x.md), {ref}`98 things <ch:x>`.", ["99", "98"]),
-    ("unit without a blank", "It takes 99ms or 98 GB.", ["99", "98"]),
-    ("suffix", "A model of 135M, one of 8B.", ["135M", "8B"]),
-    ("scale words", "It has 9 million.", ["9 million"]),
+    ("unit", "It takes 99ms or 98 GB, has 135M or 9 million.", ["99", "98", "135M", "9 million"]),
     ("table", "| a | b |\n|---|---|\n| 99 | 0.587 |", ["99"]),
-    ("heading", "## The 99 heads", ["99"]),
-    ("list", "- 99 of them\n  - 98 of these", ["99", "98"]),
-    ("quotation", "> said 99", ["99"]),
+    ("heading, list, quotation", "## The 99\n\n- a\n  - 98\n\n> said 97", ["99", "98", "97"]),
     ("worked-out mathematics", r"$\ln 2047 \approx 7.62$", ["7.62"]),
     ("admonition", "```{admonition} All 99\n:class: tip\n\nOf 98.\n```", ["99", "98"]),
-    ("reveal", "```{reveal}\nIt was 99.\n```", ["99"]),
-    (
-        "reply",
-        "```{quiz}\nOf 97?\n\n- [ ] 96\n\n  No, 99.\n\n- [x] 95\n\n  Yes, 98.\n```",
-        ["97", "99", "95", "98"],
-    ),
-    (
-        "exercise",
-        "````{exercise} To 99\n:label: ex:a\n\nUp to 98.\n\n```python\n97\n```\n````",
-        ["99", "98"],
-    ),
-    (
-        "solution",
-        "`````{solution} ex:a\n:class: dropdown\n\nIt is 99.\n\n```{note}\n98\n```\n`````",
-        ["99", "98"],
-    ),
-    (
-        "happened",
-        "````{happened-start} All 99 lost\n:date: 2026-03\n:source: a/b #97\n````\n98\n\n"
-        "````{happened-end}\n````",
-        ["99", "98"],
-    ),
+    ("reply", "```{quiz}\n97?\n\n- [ ] 96\n\n  No, 99.\n\n- [x] 95\n```", ["97", "99", "95"]),
+    ("exercise", "````{exercise} 99\n:minutes: 96\n98\n\n```text\n97\n```\n````", ["99", "98"]),
+    ("solution", "`````{solution} ex:99\nIs 98.\n\n```{note}\n97\n```\n`````", ["98", "97"]),
 ]
-
-
-@pytest.mark.parametrize("chapter", Book(REPOSITORY).chapters, ids=lambda chapter: chapter.slug)
-def test_the_book_computes_its_numbers(chapter):
-    assert list(unfounded(chapter)) == []
 
 
 @pytest.mark.parametrize("text, numbers", [c[1:] for c in CATCH], ids=[c[0] for c in CATCH])
@@ -124,7 +90,7 @@ def test_drawings_compute_nothing(tmp_path):
     stored = nbformat.read(chapter.notebook, as_version=4)
     svg = {"image/svg+xml": "<svg><path d='M99 0'/></svg>", "text/plain": "98 in its alt text"}
     html = {"text/html": "<script>[99]</script><b data-x='98'>97</b>", "text/plain": "A table"}
-    stored.cells[1].outputs = [new_output("display_data", data=data) for data in (svg, html)]
+    stored.cells[0].outputs = [new_output("display_data", data=data) for data in (svg, html)]
     nbformat.write(stored, chapter.notebook)
     assert [line.split(": ")[1].split()[0] for line in unfounded(chapter)] == ["99", "98"]
 
@@ -134,12 +100,12 @@ def test_a_fault_names_file_and_line(tmp_path):
     line = chapter.text.split("\n").index("Then **0.777** of them.") + 1
     (said,) = wrong(chapter)
     assert said.startswith(f"book/page.md:{line}: 0.777 is in no output")
-    assert "Then 0.777 of them." in said
-    assert not list(wrong(page(tmp_path, "Then **0.587** of them.")))
+    assert "of them." in said
 
 
 def test_old_outputs_are_told(tmp_path):
     chapter = page(tmp_path, "Fine.")
+    assert not list(wrong(chapter))
     chapter.path.write_text(chapter.text.replace("rate", "pace"), encoding="utf-8")
     old = "book/page.md: its outputs are old: python -m tools.book page"
     assert old in wrong(Chapter(chapter.root, chapter.docname))

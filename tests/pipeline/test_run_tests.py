@@ -11,22 +11,15 @@ from tools.ci.run_tests import counts, outcome
 TESTS = """
 import pytest
 
-def test_right():
-    pass
-
-def test_wrong():
-    assert False
-
 @pytest.fixture
 def broken():
     raise RuntimeError
 
-def test_that_cannot_start(broken):
-    pass
-
+def test_right(): pass
+def test_wrong(): assert False
+def test_that_cannot_start(broken): pass
 @pytest.mark.skip
-def test_left_out():
-    pass
+def test_left_out(): pass
 """
 
 
@@ -43,8 +36,7 @@ def test_a_run_without_a_report_has_failed(tmp_path):
     assert counts(tmp_path / "none.xml") == {"failed": 1}
 
 
-@pytest.mark.parametrize("status", [1, 2, -9], ids=str)
-def test_a_run_that_fails_without_a_failed_test_counts_one(status):
-    assert outcome(status, Counter(passed=3)) == {"passed": 3, "failed": 1}
-    assert outcome(status, Counter(passed=3, failed=2)) == {"passed": 3, "failed": 2}
+def test_a_run_that_fails_without_a_failed_test_counts_one():
+    assert outcome(-9, Counter(passed=3)) == {"passed": 3, "failed": 1}
+    assert outcome(1, Counter(passed=3, failed=2)) == {"passed": 3, "failed": 2}
     assert outcome(0, Counter(passed=3)) == {"passed": 3}

@@ -1,6 +1,14 @@
 """Tiny books to try the pipeline on."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from tools.book.freshness import digest, own_code
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -34,19 +42,7 @@ query
 
 key
   What is matched.
-
-Attention weight
-  What a key gets.
 ```
-"""
-CLAIMS = """\
-[000-09]
-verdict = "special case"
-page = "documents"
-taught = "notation"
-found = ['8.0', 'KeyError']
-claim = 'It is 8.'
-remark = 'If one adds $x$.'
 """
 # A chapter with what has a number, a question, and code.
 SMALL = """\
@@ -99,10 +95,6 @@ BIBLIOGRAPHY = """\
   author = {Vaswani, Ashish and Shazeer, Noam and Parmar, Niki},
   title = {Attention}, journal = {A}, year = {2017}, url = {https://arxiv.org/abs/1706.03762}
 }
-@article{martins2016sparsemax,
-  author = {Martins, Andr{\\'e} and Astudillo, Ram{\\'o}n},
-  title = {Sparsemax}, journal = {B}, year = {2016}, url = {https://arxiv.org/abs/1602.02068}
-}
 """
 
 
@@ -122,10 +114,33 @@ def make_book(root, **chapters):
         "notation.md": NOTATION,
         "references.md": "---\ndescription: Papers.\n---\n\n# Papers\n\n```{bibliography}\n```\n",
         "references.bib": BIBLIOGRAPHY,
-        "claims.toml": CLAIMS,
         **{f"{name}.md": FRONT + text for name, text in chapters.items()},
     }
     for name, text in texts.items():
         (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
     return root
+
+
+def build(root, *options, **environment):
+    """What Jupyter Book prints while it builds the site of the book in `root`."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", *options]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return ran.stdout + ran.stderr
+
+
+def ran(code, printed, *tags):
+    """A code cell, and what it has printed."""
+    outputs = [new_output("stream", name="stdout", text=printed)]
+    return new_code_cell(code, outputs=outputs, execution_count=1, metadata={"tags": [*tags]})
+
+
+def store(path, *cells):
+    """Write a notebook of these cells, whose outputs are not stale."""
+    path.parent.mkdir(exist_ok=True)
+    notebook = new_notebook(cells=[*cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    notebook.metadata.attention_digest = digest(own_code(notebook))
+    nbformat.write(notebook, path)
