@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from built_site import HTML, MOTIONS, THEMES, Log, site_pages
+from built_site import HTML, Log, site_pages
 from firefox import firefox, firefoxes, in_firefox
 from xdist.scheduler import LoadScopeScheduling
 
@@ -34,17 +34,6 @@ APART = {
     "test_not_kept.py",
 }
 FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
-
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 class Scheduling(LoadScopeScheduling):
@@ -70,9 +59,7 @@ def pytest_collection_modifyitems(config, items):
     here, other = Path(__file__).parent, in_firefox(config)
     left_out = []
     for item in items:
-        drives = here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames)
-        if drives:
-            item.add_marker(pytest.mark.browser)
+        drives = here in item.path.parents and "browser" in item.fixturenames
         if not drives if other else item.path.name == "test_firefox.py":
             left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
@@ -154,7 +141,7 @@ def chromiums(path):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
         yield started
         started.close()
 
@@ -180,11 +167,7 @@ def new_page(browser, shared):
     pages, contexts = [], []
     own = {}  # contexts of this test alone, by theme and motion
 
-    def make(*, theme="light", width=1280, height=900, reduced_motion=MOTIONS[0], **options):
-        if theme not in THEMES:
-            raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
-        if reduced_motion not in MOTIONS:
-            raise ValueError(f"reduced_motion={reduced_motion!r}: it should be one of {MOTIONS}")
+    def make(*, theme="light", width=1280, height=900, reduced_motion="no-preference", **options):
         size = {"width": width, "height": height}
         media = {"color_scheme": theme, "reduced_motion": reduced_motion}
         if options:

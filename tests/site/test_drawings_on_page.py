@@ -3,18 +3,17 @@
 import base64
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import QUIET, Log
+from built_site import QUIET
 from firefox import in_firefox
-from small_book import REPOSITORY
+from small_book import REPOSITORY, visiting
 
 from attention_src.figures.drawings import drawing
-from attention_src.figures.drawings.strip import CHAPTERS
-from tools.book import notebook as notebooks
 from tools.site import drawings as on_site
 
 sys.path.insert(0, str(REPOSITORY / "tests/figures"))
@@ -134,17 +133,6 @@ def test_a_caption_has_a_number_that_text_refers_to(small_book, soup):
     assert "[Fig. 1](" in texts and "[Fig. 2](" in texts
 
 
-def test_a_notebook_keeps_both_arrangements(small_book):
-    path = small_book / "notebooks/softmax.ipynb"
-    cells = nbformat.read(path, as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    shown = [drawing(name) for name in ("equation", "pages")]
-    assert [o.data["image/svg+xml"] for o in outputs] == [made.wide for made in shown]
-    narrow = [o.metadata["image/svg+xml"]["narrow"] for o in outputs]
-    assert narrow == [made.narrow for made in shown]
-    assert notebooks.main(["--check"], small_book) == 0
-
-
 def test_the_strip_is_under_the_title_with_its_part_lit(soup):
     (strip,) = soup.select(".drawing.strip")
     svgs = strip.select("svg")
@@ -154,42 +142,40 @@ def test_the_strip_is_under_the_title_with_its_part_lit(soup):
         assert "softmax" in svg.get_text()
     before = strip.find_previous_siblings()
     assert {e.name for e in before} <= {"h1", "p", "span"} and len(before) <= 4
-    assert CHAPTERS["softmax"] == "softmax"
 
 
-def test_the_arrangement_that_fits_is_shown(small_site, new_page):
-    log = Log(small_site)
-    for theme in ("light", "dark"):
-        page = new_page(theme=theme)
-        log.watch(page)
-        page.goto(f"{small_site}/book/softmax.html", wait_until="load")
-        for width, shown in ((1280, "wide"), (820, "wide"), (390, "narrow"), (360, "narrow")):
-            page.set_viewport_size({"width": width, "height": 900})
-            seen = page.evaluate(
-                """() => [...document.querySelectorAll(".drawing")].map(box => {
-                 const svg = [...box.querySelectorAll("svg")].filter(e => e.checkVisibility());
-                 const least = Math.min(...[...svg[0].querySelectorAll("[font-size]")]
-                   .map(e => parseFloat(e.getAttribute("font-size"))));
-                 const scale = svg[0].clientWidth / svg[0].viewBox.baseVal.width;
-                 return [svg.map(e => e.parentElement.className).join(), least * scale];
-               })"""
-            )
-            assert [kind for kind, _ in seen] == [f"drawing-{shown}"] * 3
-            if width >= 390:
-                assert min(size for _, size in seen) >= 10.5
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not log.errors
+@pytest.fixture
+def visit(new_page, small_site):
+    with visiting(new_page, small_site) as go:
+        yield partial(go, "softmax")
 
 
-def test_the_strip_moves_nothing(small_site, new_page):
+def test_the_arrangement_that_fits_is_shown(visit):
+    page = visit()
+    for width, shown in ((1280, "wide"), (820, "wide"), (390, "narrow"), (360, "narrow")):
+        page.set_viewport_size({"width": width, "height": 900})
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll(".drawing")].map(box => {
+             const svg = [...box.querySelectorAll("svg")].filter(e => e.checkVisibility());
+             const least = Math.min(...[...svg[0].querySelectorAll("[font-size]")]
+               .map(e => parseFloat(e.getAttribute("font-size"))));
+             const scale = svg[0].clientWidth / svg[0].viewBox.baseVal.width;
+             return [svg.map(e => e.parentElement.className).join(), least * scale];
+           })"""
+        )
+        assert [kind for kind, _ in seen] == [f"drawing-{shown}"] * 3
+        if width >= 390:
+            assert min(size for _, size in seen) >= 10.5
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_strip_moves_nothing(visit):
     """It has its size before anything else has arrived."""
-    page = new_page(width=390)
+    watch = """window.moved = 0;
+    const add = (list) => list.getEntries().forEach((e) => { moved += e.value; });
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });"""
+    page = visit(width=390, init=watch)
     if "layout-shift" not in page.evaluate("PerformanceObserver.supportedEntryTypes"):
         pytest.skip("Firefox does not measure what moves while a page loads")
-    page.add_init_script(
-        "window.moved = 0; new PerformanceObserver(list => list.getEntries()"
-        ".forEach(e => { moved += e.value; })).observe({type: 'layout-shift', buffered: true});"
-    )
-    page.goto(f"{small_site}/book/softmax.html", wait_until="load")
     page.evaluate(QUIET)
     assert page.evaluate("moved") < 0.01
