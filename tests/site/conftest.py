@@ -33,7 +33,6 @@ APART = {
     "test_typed_code.py",
     "test_not_kept.py",
 }
-FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
 
 
 class Scheduling(LoadScopeScheduling):
@@ -146,53 +145,27 @@ def chromiums(path):
         started.close()
 
 
-@pytest.fixture(scope=how_long)
-def shared(browser, pytestconfig):
-    """The context of all pages that need none of their own, and a session to erase what it keeps.
-
-    A new context takes Chromium more than half a second of work, a new page a tenth. Firefox has no
-    such session, and makes a context in less time.
-    """
-    if in_firefox(pytestconfig):
-        yield None
-        return
-    context = browser.new_context()
-    yield context, context.new_cdp_session(context.new_page())
-    context.close()
-
-
 @pytest.fixture
-def new_page(browser, shared):
-    """A function: new_page(*, theme="light", width=1280, height=900, **options of a context)."""
-    pages, contexts = [], []
-    own = {}  # contexts of this test alone, by theme and motion
+def new_page(browser):
+    """A function: new_page(*, theme="light", width=1280, height=900, **options of a context).
+
+    Pages of a test that are asked for with the same options share what their browser keeps.
+    """
+    contexts = {}
 
     def make(*, theme="light", width=1280, height=900, reduced_motion="no-preference", **options):
-        size = {"width": width, "height": height}
-        media = {"color_scheme": theme, "reduced_motion": reduced_motion}
-        if options:
-            contexts.append(browser.new_context(viewport=size, **media, **options))
-            page = contexts[-1].new_page()
-        elif shared is None:
-            asked = (theme, reduced_motion)
-            if asked not in own:
-                contexts.append(own.setdefault(asked, browser.new_context(**media)))
-            page = own[asked].new_page()
-            page.set_viewport_size(size)
-        else:
-            pages.append(page := shared[0].new_page())
-            page.set_viewport_size(size)
-            page.emulate_media(**media)
+        options |= {"color_scheme": theme, "reduced_motion": reduced_motion}
+        asked = repr(options)
+        if asked not in contexts:
+            contexts[asked] = browser.new_context(**options)
+        page = contexts[asked].new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(120_000)  # a busy machine is not a bug
         return page
 
     yield make
-    # By the page itself: what it wrote last may reach the browser after the session's erasing.
-    origins = {page.evaluate(f"() => {{ {FORGET} return origin; }}") for page in pages}
-    for each in pages + contexts:
-        each.close()
-    for origin in origins - {"null"}:  # that of files
-        shared[1].send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+    for context in contexts.values():
+        context.close()
 
 
 @pytest.fixture
