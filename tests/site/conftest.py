@@ -20,34 +20,8 @@ from pathlib import Path
 import pytest
 from built_site import HTML, Log, site_pages
 from firefox import firefox, firefoxes, in_firefox
-from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.server import serving
-
-# Their tests take seconds each, and each opens its own page. The tests of any other file share what
-# is made once for all of them, a small site for example, and stay in one process.
-APART = {
-    "test_run_here.py",
-    "test_accessibility.py",
-    "test_judge_page.py",
-    "test_typed_code.py",
-    "test_not_kept.py",
-}
-
-
-class Scheduling(LoadScopeScheduling):
-    """What goes to one process: a file, or a test of a file whose tests are apart.
-
-    xdist's own groups have no effect: pytest 9.2 no longer reads the marks of xdist 3.8.
-    """
-
-    def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        return nodeid if Path(file).name in APART else file
-
-
-def pytest_xdist_make_scheduler(config, log):
-    return Scheduling(config, log)
 
 
 def pytest_addoption(parser):

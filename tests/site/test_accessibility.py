@@ -124,14 +124,6 @@ def test_on_a_phone_and_on_a_desk(page, open_page):
     assert not violations(opened, OF_COLOUR)
 
 
-def test_tab_leads_through_a_chapter_on_a_phone(open_page):
-    """Which boxes scroll there, and need a tab stop, axe-core sees on each page."""
-    opened = open_page(CHAPTER, **PHONE)
-    opened.evaluate(OPEN_FOLDS)
-    opened.wait_for_timeout(200)
-    assert unreached(opened) == [[], []]
-
-
 def test_the_menu_on_a_phone(open_page):
     opened = open_page(PAGES[0], **PHONE)
     opened.click(".primary-toggle")

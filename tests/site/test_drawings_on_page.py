@@ -169,13 +169,15 @@ def test_the_arrangement_that_fits_is_shown(visit):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_strip_moves_nothing(visit):
+def test_the_strip_moves_nothing(new_page, visit):
     """It has its size before anything else has arrived."""
     watch = """window.moved = 0;
     const add = (list) => list.getEntries().forEach((e) => { moved += e.value; });
     new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });"""
-    page = visit(width=390, init=watch)
+    page = new_page(width=390)
     if "layout-shift" not in page.evaluate("PerformanceObserver.supportedEntryTypes"):
         pytest.skip("Firefox does not measure what moves while a page loads")
+    page.add_init_script(watch)
+    visit(page=page)
     page.evaluate(QUIET)
     assert page.evaluate("moved") < 0.01

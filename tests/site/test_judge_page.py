@@ -7,7 +7,6 @@ from built_site import HTML, ROOT
 from test_accessibility import OF_COLOUR, go_dark, violations
 
 from tools.book.chapters import Book
-from tools.site import llms
 from tools.site.server import Handler, serving
 
 PAGE = "book/is_it_right.html"
@@ -188,11 +187,10 @@ def test_what_cannot_be_judged_is_said(form):
     assert said.startswith("Right") and "9999" not in here.box.inner_text()
     said = here.judge("def attention(q, k, v):\n    return 'yes'")
     assert said.startswith("Not judged")
-    said = here.judge("def attention(q, k, v):\n    raise KeyError('no')")
-    assert said.startswith("Not judged") and "no" in said
     # Markup in a message stays text.
     said = here.judge("def attention(q, k, v):\n    raise KeyError('<img src=x>')")
-    assert "<img" in said and not here.verdict.locator("img").count()
+    assert said.startswith("Not judged") and "<img" in said
+    assert not here.verdict.locator("img").count()
     # A function of somebody's cannot put another in place of one that the reader kept.
     here.judge(SENT)
     here.page.wait_for_function("localStorage['attention-course'].includes('stolen')")  # as typed
@@ -240,7 +238,7 @@ def test_what_a_strangers_code_sends_arrives_nowhere(sealed, new_page, site):
         assert not asked if sealed else {"/by-fetch", "/by-import", "/by-request"} <= {*asked}
 
 
-def test_without_python_the_command_is_there(form, open_page):
+def test_without_scripts_the_command_is_there(open_page):
     page = open_page(PAGE, java_script_enabled=False)
     assert page.get_by_text("python -m attention_src.judge my_file.py:my_function").is_visible()
     assert not page.locator("#judge form").is_visible()
@@ -248,7 +246,5 @@ def test_without_python_the_command_is_there(form, open_page):
 
 def test_llms_txt_names_every_page():
     book = Book(ROOT)
-    made = (HTML / "llms.txt").read_text("utf-8")
-    assert made == llms.text(book)
-    addresses = [f"{book.site}/{page.docname}.html" for page in book.pages[1:]]
-    assert not [address for address in addresses if address not in made]
+    found = re.findall(r"\]\((\S+)\): \S", (HTML / "llms.txt").read_text("utf-8"))
+    assert sorted(found) == sorted(f"{book.site}/{page.docname}.html" for page in book.pages[1:])

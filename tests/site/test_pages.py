@@ -82,18 +82,15 @@ def test_the_checks_see_what_is_wrong():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_dead_link(page, soups, ids):
+def test_no_dead_link_and_no_id_twice(page, soups, ids):
     assert not dead_links(page, soups, ids)
+    assert not [name for name, count in Counter(ids[page]).items() if count > 1]
 
 
 @pytest.mark.parametrize("page", BOOK)
-def test_no_raw_source(page, soups):
+def test_no_raw_source_and_valid_mathml(page, soups):
     assert not raw_source(soups[page])
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_ids_are_unique(page, ids):
-    assert not [name for name, count in Counter(ids[page]).items() if count > 1]
+    assert not wrong_mathml(soups[page])
 
 
 @pytest.mark.parametrize("page", BOOK)
@@ -179,11 +176,6 @@ def test_the_search_for_spoilers_finds_them():
         *("pr:a: 43", "pr:a: 43", "pr:a: 48"),
     ]
     assert list(answered_above(soup)) == ["pr:a: 47"]
-
-
-@pytest.mark.parametrize("page", BOOK)
-def test_equations_are_valid_mathml(page, soups):
-    assert not wrong_mathml(soups[page])
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
