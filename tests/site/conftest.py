@@ -151,6 +151,7 @@ def open_page(new_page, site):
         page = new_page(**options)
         log.watch(page)
         page.goto(f"{site}/{path}", wait_until="load")
+        page.evaluate("document.fonts.ready.then(() => {})")  # lines are as long as they will be
         return page
 
     yield visit

@@ -20,12 +20,11 @@ __all__ = ["REPOSITORY", "small_book", "visiting"]
 def small_book(root):
     """Write the book, in which each of these files has chapters, run it, and build its site."""
     import learner_book
-    import test_drawings_on_page
     import test_keep
     import test_minilm_in_cells
     import test_writes
 
-    asking = (test_keep, test_writes, test_minilm_in_cells, test_drawings_on_page)
+    asking = (test_keep, test_writes, test_minilm_in_cells)
     chapters = {name: text for file in asking for name, text in file.SMALL_BOOK.items()}
     learner_book.add_end(make_book(root, **learner_book.chapters(), **chapters))
     assert notebooks.main([], root) == 0

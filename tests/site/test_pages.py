@@ -136,12 +136,13 @@ def test_previous_and_next_lead_through_the_book(soups):
 
 
 @pytest.mark.parametrize("page", BOOK)
-def test_equation_numbers(page, soups):
-    """Numbers count up; a reference shows the number of the equation that it leads to."""
-    shown = [e.get_text().rstrip("#").strip("()") for e in soups[page].select(".eqno")]
-    chapters = {number.rpartition(".")[0] for number in shown}
-    last = [int(number.rpartition(".")[2]) for number in shown]
-    assert len(chapters) <= 1 and last == [last[0] + n for n in range(len(last))]
+def test_numbers_of_equations_and_figures(page, soups):
+    """They count up; a reference shows the number of the equation that it leads to."""
+    for kind in (".eqno", "figcaption .caption-number"):
+        shown = [e.get_text().strip("Fig. ()#") for e in soups[page].select(kind)]
+        chapters = {number.rpartition(".")[0] for number in shown}
+        last = [int(number.rpartition(".")[2]) for number in shown]
+        assert len(chapters) <= 1 and last == [last[0] + n for n in range(len(last))]
     for link in soups[page].select('a[href*="#equation-"]:not(.headerlink)'):
         path, anchor = urldefrag(link["href"])
         target = (HTML / page).parent.joinpath(path).resolve() if path else HTML.resolve() / page
