@@ -158,7 +158,8 @@ firefox: .venv/all book
 
 # webkit: run weekly; the engine of Safari, as Debian has it (apt install webkit2gtk-driver xvfb).
 webkit: .venv/all book
-	@$(BIN)/python -m pytest -s tests/site/webkit.py
+	@$(PIP) selenium==4.51.0 -c constraints.txt
+	@xvfb-run -a -s "-screen 0 1280x900x24" $(BIN)/python -m pytest -s tests/site/webkit.py
 
 clean:
 	rm -rf .venv _build .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache

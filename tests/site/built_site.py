@@ -13,7 +13,6 @@ HTML = Path(os.environ.get("SITE_HTML", Path(__file__).parents[2] / "_build/html
 ROOT = HTML.parents[1]  # the book that was built: where _toc.yml is
 FIRST_PAGE = "book/intro.html"
 THEMES = ("light", "dark")
-MOTIONS = ("no-preference", "reduce")  # as much as there is, or less
 # As if the reader had been everywhere: what is far from the window is not laid out.
 OPEN_FOLDS = """() => {
   document.querySelectorAll('details').forEach(d => { d.open = true });

@@ -18,47 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from built_site import HTML, MOTIONS, THEMES, Log, site_pages
+from built_site import HTML, Log, site_pages
 from firefox import firefox, firefoxes, in_firefox
-from xdist.scheduler import LoadScopeScheduling
 
 from tools.site.server import serving
-
-# Their tests take seconds each, and each opens its own page. The tests of any other file share what
-# is made once for all of them, a small site for example, and stay in one process.
-APART = {
-    "test_run_here.py",
-    "test_accessibility.py",
-    "test_judge_page.py",
-    "test_typed_code.py",
-}
-FORGET = "try { localStorage.clear(); } catch { /* a test has blocked it */ }"
-
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-class Scheduling(LoadScopeScheduling):
-    """What goes to one process: a file, or a test of a file whose tests are apart.
-
-    xdist's own groups have no effect: pytest 9.2 no longer reads the marks of xdist 3.8.
-    """
-
-    def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        return nodeid if Path(file).name in APART else file
-
-
-def pytest_xdist_make_scheduler(config, log):
-    return Scheduling(config, log)
 
 
 def pytest_addoption(parser):
@@ -69,9 +32,7 @@ def pytest_collection_modifyitems(config, items):
     here, other = Path(__file__).parent, in_firefox(config)
     left_out = []
     for item in items:
-        drives = here in item.path.parents and {"browser", "open_page"} & set(item.fixturenames)
-        if drives:
-            item.add_marker(pytest.mark.browser)
+        drives = here in item.path.parents and "browser" in item.fixturenames
         if not drives if other else item.path.name == "test_firefox.py":
             left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
@@ -153,62 +114,32 @@ def chromiums(path):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
         yield started
         started.close()
 
 
-@pytest.fixture(scope=how_long)
-def shared(browser, pytestconfig):
-    """The context of all pages that need none of their own, and a session to erase what it keeps.
-
-    A new context takes Chromium more than half a second of work, a new page a tenth. Firefox has no
-    such session, and makes a context in less time.
-    """
-    if in_firefox(pytestconfig):
-        yield None
-        return
-    context = browser.new_context()
-    yield context, context.new_cdp_session(context.new_page())
-    context.close()
-
-
 @pytest.fixture
-def new_page(browser, shared):
-    """A function: new_page(*, theme="light", width=1280, height=900, **options of a context)."""
-    pages, contexts = [], []
-    own = {}  # contexts of this test alone, by theme and motion
+def new_page(browser):
+    """A function: new_page(*, theme="light", width=1280, height=900, **options of a context).
 
-    def make(*, theme="light", width=1280, height=900, reduced_motion=MOTIONS[0], **options):
-        if theme not in THEMES:
-            raise ValueError(f"theme={theme!r}: it should be one of {THEMES}")
-        if reduced_motion not in MOTIONS:
-            raise ValueError(f"reduced_motion={reduced_motion!r}: it should be one of {MOTIONS}")
-        size = {"width": width, "height": height}
-        media = {"color_scheme": theme, "reduced_motion": reduced_motion}
-        if options:
-            contexts.append(browser.new_context(viewport=size, **media, **options))
-            page = contexts[-1].new_page()
-        elif shared is None:
-            asked = (theme, reduced_motion)
-            if asked not in own:
-                contexts.append(own.setdefault(asked, browser.new_context(**media)))
-            page = own[asked].new_page()
-            page.set_viewport_size(size)
-        else:
-            pages.append(page := shared[0].new_page())
-            page.set_viewport_size(size)
-            page.emulate_media(**media)
+    Pages of a test that are asked for with the same options share what their browser keeps.
+    """
+    contexts = {}
+
+    def make(*, theme="light", width=1280, height=900, reduced_motion="no-preference", **options):
+        options |= {"color_scheme": theme, "reduced_motion": reduced_motion}
+        asked = repr(options)
+        if asked not in contexts:
+            contexts[asked] = browser.new_context(**options)
+        page = contexts[asked].new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(120_000)  # a busy machine is not a bug
         return page
 
     yield make
-    # By the page itself: what it wrote last may reach the browser after the session's erasing.
-    origins = {page.evaluate(f"() => {{ {FORGET} return origin; }}") for page in pages}
-    for each in pages + contexts:
-        each.close()
-    for origin in origins - {"null"}:  # that of files
-        shared[1].send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+    for context in contexts.values():
+        context.close()
 
 
 @pytest.fixture
@@ -220,6 +151,7 @@ def open_page(new_page, site):
         page = new_page(**options)
         log.watch(page)
         page.goto(f"{site}/{path}", wait_until="load")
+        page.evaluate("document.fonts.ready.then(() => {})")  # lines are as long as they will be
         return page
 
     yield visit

@@ -59,7 +59,7 @@ class Exercise:
     stub: str
     check: str
     solution: str
-    more: tuple[tuple[str, str, str], ...] = ()  # its further stubs, checks and solutions
+    more: list[tuple[str, str, str]]  # its further stubs, checks and solutions
 
     @property
     def wrong(self):
@@ -79,10 +79,8 @@ def exercises(page):
         stubs = [c for c in cells if "raise NotImplementedError" in c]
         checks = [c for c in cells if re.search(r"^check_\w+\(", c, re.MULTILINE)]
         if stubs and checks:
-            solution = re.search(r"```python\n(.*?)```", after, re.DOTALL)
-            parts = re.findall(
-                r"```python\n(.*?)```", after.partition("{solution-end}")[0], re.DOTALL
-            )
-            more = tuple(zip(stubs[1:], checks[1:], parts[1:], strict=False))
-            found.append(Exercise(label, stubs[0], checks[0], solution[1], more))
+            solution = after.partition("{solution-end}")[0]
+            answers = re.findall(r"```python\n(.*?)```", solution, re.DOTALL)
+            first, *more = zip(stubs, checks, answers, strict=False)
+            found.append(Exercise(label, *first, more))
     return found

@@ -19,12 +19,10 @@ __all__ = ["REPOSITORY", "small_book", "visiting"]
 
 def small_book(root):
     """Write the book, in which each of these files has chapters, run it, and build its site."""
-    import test_drawings_on_page
     import test_minilm_in_cells
     from learner_book import CHAPTERS, PROGRESS
 
-    others = test_minilm_in_cells.SMALL_BOOK | test_drawings_on_page.SMALL_BOOK
-    make_book(root, **CHAPTERS, **others)
+    make_book(root, **CHAPTERS, **test_minilm_in_cells.SMALL_BOOK)
     (root / "book/progress.md").write_text(PROGRESS, "utf-8")
     with (root / "_toc.yml").open("a") as toc:
         toc.write("- file: book/progress\n")

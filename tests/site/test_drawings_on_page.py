@@ -5,58 +5,25 @@ import re
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from built_site import QUIET, Log
+from built_site import HTML, QUIET, ROOT
 from firefox import in_firefox
-from small_book import REPOSITORY
 
 from attention_src.figures.drawings import drawing
-from attention_src.figures.drawings.strip import CHAPTERS
-from tools.book import notebook as notebooks
 from tools.site import drawings as on_site
 
-sys.path.insert(0, str(REPOSITORY / "tests/figures"))
+sys.path.insert(0, str(ROOT / "tests/figures"))
 from hashes import EVERY
 
 OVERLAPS = Path(__file__).with_name("overlaps.js").read_text("utf-8")
-KATEX = REPOSITORY / "book/_static/vendor/katex/fonts"
+KATEX = ROOT / "book/_static/vendor/katex/fonts"
 FACE = """@font-face {{ font-family: {}; font-style: {};
   src: url(data:font/woff2;base64,{}) }}"""
 # The widest of the usual fonts, one as wide as Arial, and what this system chooses.
 FONTS = ("DejaVu Sans", "Liberation Sans", "system-ui")
-CAPTION = "One query, one row. Follow “bank” in $\\Q$."
-CELL = """\
-```{{code-cell}} ipython3
----
-tags: [hide-input]
-mystnb:
-  figure:
-    name: fig:{0}
-    caption: {1}
----
-draw("{0}")
-```
-"""
-SMALL_BOOK = {
-    "softmax": f"""\
-(ch:softmax)=
-# Softmax
-
-**How do scores become weights?**
-
-```{{code-cell}} ipython3
-from attention_src.figures import draw
-```
-
-See {{numref}}`fig:equation` and {{numref}}`fig:pages`.
-
-{CELL.format("equation", CAPTION)}
-
-{CELL.format("pages", "Three texts.")}
-"""
-}
+PAGE = "book/equation.html"
+DRAWN = ("equation", "sizes", "turned_keys")  # in the figures of PAGE, besides a plot
 
 
 def faces():
@@ -95,9 +62,8 @@ def test_words_that_touch_are_seen(new_page):
 
 
 @pytest.fixture(scope="module")
-def soup(small_book):
-    html = (small_book / "_build/html/book/softmax.html").read_text("utf-8")
-    return BeautifulSoup(html, "html.parser")
+def soup(site):
+    return BeautifulSoup((HTML / PAGE).read_text("utf-8"), "html.parser")
 
 
 def plain(html):
@@ -106,9 +72,8 @@ def plain(html):
 
 
 def test_both_arrangements_are_on_the_page_whole(soup):
-    boxes = soup.select("figure .drawing")
-    assert len(boxes) == 2
-    for box, name in zip(boxes, ("equation", "pages"), strict=True):
+    boxes = soup.select("figure .drawing:has(> .drawing-wide)")
+    for box, name in zip(boxes, DRAWN, strict=True):
         made = drawing(name)
         for kind, svg in (("wide", made.wide), ("narrow", made.narrow)):
             (shown,) = box.select(f":scope > .drawing-{kind} > svg")
@@ -123,73 +88,45 @@ def test_colours_of_the_page_and_nothing_else_change():
     assert back == re.sub(r"#[0-9a-f]{6}", "#", svg)
 
 
-def test_a_caption_has_a_number_that_text_refers_to(small_book, soup):
-    numbers = [caption.get_text() for caption in soup.select("figcaption .caption-number")]
-    assert [number.strip() for number in numbers] == ["Fig. 1", "Fig. 2"]
-    links = [link.get_text() for link in soup.select("p > a.internal")]
-    assert links == ["Fig. 1", "Fig. 2"]
-    notebook = nbformat.read(small_book / "notebooks/softmax.ipynb", as_version=4)
-    texts = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert "*Fig. 1.* One query, one row." in texts and "*Fig. 2.* Three texts." in texts
-    assert "[Fig. 1](" in texts and "[Fig. 2](" in texts
-
-
-def test_a_notebook_keeps_both_arrangements(small_book):
-    path = small_book / "notebooks/softmax.ipynb"
-    cells = nbformat.read(path, as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    shown = [drawing(name) for name in ("equation", "pages")]
-    assert [o.data["image/svg+xml"] for o in outputs] == [made.wide for made in shown]
-    narrow = [o.metadata["image/svg+xml"]["narrow"] for o in outputs]
-    assert narrow == [made.narrow for made in shown]
-    assert notebooks.main(["--check"], small_book) == 0
-
-
 def test_the_strip_is_under_the_title_with_its_part_lit(soup):
     (strip,) = soup.select(".drawing.strip")
     svgs = strip.select("svg")
     assert len(svgs) == 2
     for svg in svgs:
-        assert svg["role"] == "img" and svg["aria-label"].endswith("is about softmax.")
-        assert "softmax" in svg.get_text()
-    before = strip.find_previous_siblings()
-    assert {e.name for e in before} <= {"h1", "p", "span"} and len(before) <= 4
-    assert CHAPTERS["softmax"] == "softmax"
+        assert svg["role"] == "img" and svg["aria-label"].endswith("is about attention.")
+        assert "attention" in svg.get_text()
+    assert strip.find_previous_sibling("h1")
+    assert not strip.find_previous("h2")
 
 
-def test_the_arrangement_that_fits_is_shown(small_site, new_page):
-    log = Log(small_site)
-    for theme in ("light", "dark"):
-        page = new_page(theme=theme)
-        log.watch(page)
-        page.goto(f"{small_site}/book/softmax.html", wait_until="load")
-        for width, shown in ((1280, "wide"), (820, "wide"), (390, "narrow"), (360, "narrow")):
-            page.set_viewport_size({"width": width, "height": 900})
-            seen = page.evaluate(
-                """() => [...document.querySelectorAll(".drawing")].map(box => {
-                 const svg = [...box.querySelectorAll("svg")].filter(e => e.checkVisibility());
-                 const least = Math.min(...[...svg[0].querySelectorAll("[font-size]")]
-                   .map(e => parseFloat(e.getAttribute("font-size"))));
-                 const scale = svg[0].clientWidth / svg[0].viewBox.baseVal.width;
-                 return [svg.map(e => e.parentElement.className).join(), least * scale];
-               })"""
-            )
-            assert [kind for kind, _ in seen] == [f"drawing-{shown}"] * 3
-            if width >= 390:
-                assert min(size for _, size in seen) >= 10.5
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not log.errors
+def test_the_arrangement_that_fits_is_shown(open_page):
+    page = open_page(PAGE)
+    for width, shown in ((1280, "wide"), (820, "wide"), (390, "narrow"), (360, "narrow")):
+        page.set_viewport_size({"width": width, "height": 900})
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll(".drawing:has(> .drawing-wide)")].map(box => {
+             const svg = [...box.querySelectorAll("svg")].filter(e => e.checkVisibility());
+             const least = Math.min(...[...svg[0].querySelectorAll("[font-size]")]
+               .map(e => parseFloat(e.getAttribute("font-size"))));
+             const scale = svg[0].clientWidth / svg[0].viewBox.baseVal.width;
+             return [svg.map(e => e.parentElement.className).join(), least * scale];
+           })"""
+        )
+        assert [kind for kind, _ in seen] == [f"drawing-{shown}"] * 4
+        if width >= 390:
+            assert min(size for _, size in seen) >= 10.5
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_strip_moves_nothing(small_site, new_page):
+def test_the_strip_moves_nothing(new_page, site):
     """It has its size before anything else has arrived."""
+    watch = """window.moved = 0;
+    const add = (list) => list.getEntries().forEach((e) => { moved += e.value; });
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });"""
     page = new_page(width=390)
     if "layout-shift" not in page.evaluate("PerformanceObserver.supportedEntryTypes"):
         pytest.skip("Firefox does not measure what moves while a page loads")
-    page.add_init_script(
-        "window.moved = 0; new PerformanceObserver(list => list.getEntries()"
-        ".forEach(e => { moved += e.value; })).observe({type: 'layout-shift', buffered: true});"
-    )
-    page.goto(f"{small_site}/book/softmax.html", wait_until="load")
+    page.add_init_script(watch)
+    page.goto(f"{site}/{PAGE}", wait_until="load")
     page.evaluate(QUIET)
     assert page.evaluate("moved") < 0.01

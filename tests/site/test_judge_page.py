@@ -1,18 +1,13 @@
 """*Is my attention right?*: paste, press, read; it is stopped, linked and kept; nothing is sent."""
 
 import re
-import threading
-import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from built_site import HTML, ROOT
 from test_accessibility import OF_COLOUR, go_dark, violations
 
-from attention_src.judge.alone import judge_alone
 from tools.book.chapters import Book
-from tools.site.about_chapter import llms_txt
+from tools.site.server import Handler, serving
 
 PAGE = "book/is_it_right.html"
 SECONDS = 300_000  # milliseconds; a busy machine is not a bug
@@ -37,8 +32,6 @@ def attention(q, k, v):
     js.postMessage(js.JSON.parse('{"kind": "keep", "part": "softmax", "text": "stolen"}'))
     return q
 """
-
-
 LEAKY = """import js
 
 
@@ -69,27 +62,17 @@ class Form:
         return self.box.get_by_role("button", name=name, exact=True)
 
     def judge(self, code=None):
-        """Type a code, press, wait for the verdict, and give its words and the seconds it took."""
+        """Type a code, press, wait for the verdict, and give its words."""
         if code is not None:
             self.field.fill(code)
-        begun = time.monotonic()
         self.button("Is it right?").click()
         self.verdict.wait_for(timeout=SECONDS)
-        return self.verdict.inner_text(), time.monotonic() - begun
+        return self.verdict.inner_text()
 
 
 @pytest.fixture
 def form(open_page):
     return lambda fragment="", **options: Form(open_page(PAGE + fragment, **options))
-
-
-def test_each_example_has_its_verdict_outside_the_page(tmp_path):
-    assert EXAMPLES.keys() == CAUSES.keys()
-    for title, code in EXAMPLES.items():
-        (tmp_path / "example.py").write_text(code, "utf-8")
-        report = judge_alone(str(tmp_path / "example.py"))
-        assert report["cause"] == CAUSES[title], report
-        assert report["verdict"] == ("wrong" if CAUSES[title] else "right"), report
 
 
 def test_every_example_is_judged_in_the_page_and_nothing_is_fetched_before(form):
@@ -103,10 +86,9 @@ def test_every_example_is_judged_in_the_page_and_nothing_is_fetched_before(form)
     for title, cause in CAUSES.items():
         here.menu.select_option(title)
         assert here.field.input_value() == EXAMPLES[title]
-        said, seconds = here.judge()
+        said = here.judge()
         assert said.startswith("Wrong" if cause else "Right"), title
         assert (cause or "judged as attention") in said
-        print(f"{title}: {seconds:.1f} s")
     lesson = here.verdict.get_by_role("link", name="The equation")
     assert lesson.get_attribute("href") == "equation.html"
     bug = here.verdict.get_by_role("link", name=re.compile("A mask that came too late"))
@@ -147,6 +129,11 @@ def test_a_link_shows_its_code_and_runs_nothing(form, site):
     here.page.get_by_text("Copied.").wait_for()
     link = here.page.evaluate("window.copied")
     assert link.startswith(f"{site}/{PAGE}#z=") and link.endswith("&kind=attention")
+    denied = "navigator.clipboard.writeText = async () => { throw new Error('denied') }"
+    here.page.evaluate(f"{denied}; 0")
+    here.button("Copy link to this code").click()
+    here.page.get_by_text("The address of this page holds your code now").wait_for()
+    assert here.page.url == link
     there = form("#" + link.partition("#")[2])
     there.page.get_by_text("This code came with the link").wait_for()
     came = there.page.get_by_text("This code came with the link")
@@ -166,21 +153,8 @@ def test_a_link_shows_its_code_and_runs_nothing(form, site):
     assert there.field.input_value() == code
 
 
-def test_a_browser_that_cannot_compress_makes_a_link_too(form):
-    here = form()
-    here.page.evaluate("delete window.CompressionStream")
-    denied = "navigator.clipboard.writeText = async () => { throw new Error('denied') }"
-    here.page.evaluate(f"{denied}; 0")
-    here.field.fill("x = 'ü'")
-    here.button("Copy link to this code").click()
-    here.page.get_by_text("The address of this page holds your code now").wait_for()
-    there = form("#" + here.page.url.partition("#")[2])
-    there.page.get_by_text("This code came with the link").wait_for()
-    assert there.field.input_value() == "x = 'ü'"
-
-
 def test_a_damaged_link_says_so(form):
-    for fragment in ("#z=nonsense", "#t=%%%", "#z=AAAA&kind=x"):
+    for fragment in ("#z=nonsense", "#z=%%%", "#z=AAAA&kind=x"):
         here = form(fragment)
         here.page.get_by_text("The code in this link is damaged").wait_for()
         assert here.field.input_value() == ""
@@ -204,20 +178,19 @@ def test_what_cannot_be_judged_is_said(form):
     here = form()
     here.button("Is it right?").click()
     here.page.get_by_text("Paste a function first").wait_for()
-    said, _ = here.judge("import torch\n\nclass Mine(torch.nn.Module):\n    pass\n")
+    said = here.judge("import torch\n\nclass Mine(torch.nn.Module):\n    pass\n")
     assert "NumPy alone" in said and "python -m attention_src.judge my_file.py:Mine" in said
     assert not here.page.workers, "no Python for that"
-    said, _ = here.judge("def attention(q, k, v:\n    pass")
+    said = here.judge("def attention(q, k, v:\n    pass")
     assert "Not judged" in said and "SyntaxError in line 1" in said
-    said, _ = here.judge(LOUD + EXAMPLES["Plain attention, and right"])
+    said = here.judge(LOUD + EXAMPLES["Plain attention, and right"])
     assert said.startswith("Right") and "9999" not in here.box.inner_text()
-    said, _ = here.judge("def attention(q, k, v):\n    return 'yes'")
+    said = here.judge("def attention(q, k, v):\n    return 'yes'")
     assert said.startswith("Not judged")
-    said, _ = here.judge("def attention(q, k, v):\n    raise KeyError('no')")
-    assert said.startswith("Not judged") and "no" in said
     # Markup in a message stays text.
-    said, _ = here.judge("def attention(q, k, v):\n    raise KeyError('<img src=x>')")
-    assert "<img" in said and not here.verdict.locator("img").count()
+    said = here.judge("def attention(q, k, v):\n    raise KeyError('<img src=x>')")
+    assert said.startswith("Not judged") and "<img" in said
+    assert not here.verdict.locator("img").count()
     # A function of somebody's cannot put another in place of one that the reader kept.
     here.judge(SENT)
     here.page.wait_for_function("localStorage['attention-course'].includes('stolen')")  # as typed
@@ -233,37 +206,14 @@ def test_stop_and_patience_end_a_loop_and_the_next_press_works(form):
     here.button("Is it right?").click()
     here.page.get_by_text("Judging …").wait_for(timeout=SECONDS)
     here.page.wait_for_timeout(1000)
-    begun = time.monotonic()
     here.button("Stop").click()
     here.page.get_by_text("Stopped.").wait_for()
-    assert 1.5 < time.monotonic() - begun < 20, "two seconds, and a busy machine"
     assert here.field.input_value() == ENDLESS
     here.box.evaluate("e => { e.dataset.patience = 5 }")
-    said, _ = here.judge(ENDLESS)
+    said = here.judge(ENDLESS)
     assert "It had not ended after 5 seconds" in said and "loop" in said
-    said, _ = here.judge(EXAMPLES["A scale of √d_model for √d_k"])
+    said = here.judge(EXAMPLES["A scale of √d_model for √d_k"])
     assert said.startswith("Wrong")
-
-
-@contextmanager
-def listening():
-    """Another host, as an address and the list of what it was asked for."""
-    asked = []
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        server.shutdown()
 
 
 @pytest.mark.parametrize("sealed", [True, False])
@@ -274,14 +224,21 @@ def test_what_a_strangers_code_sends_arrives_nowhere(sealed, new_page, site):
         meta = "<meta http-equiv=.Content-Security-Policy.[^>]*>"
         html = re.sub(meta, "", (HTML / PAGE).read_text("utf-8"))
         page.route(f"**/{PAGE}", lambda route: route.fulfill(body=html, content_type="text/html"))
-    with listening() as (address, asked):
+    asked = []
+
+    class Another(Handler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+    with serving(HTML, answer=Another) as address:
         page.goto(f"{site}/{PAGE}")
         Form(page).judge(LEAKY.replace("ADDRESS", address))
         page.wait_for_timeout(1000)
         assert not asked if sealed else {"/by-fetch", "/by-import", "/by-request"} <= {*asked}
 
 
-def test_without_python_the_command_is_there(form, open_page):
+def test_without_scripts_the_command_is_there(open_page):
     page = open_page(PAGE, java_script_enabled=False)
     assert page.get_by_text("python -m attention_src.judge my_file.py:my_function").is_visible()
     assert not page.locator("#judge form").is_visible()
@@ -289,8 +246,5 @@ def test_without_python_the_command_is_there(form, open_page):
 
 def test_llms_txt_names_every_page():
     book = Book(ROOT)
-    made = (HTML / "llms.txt").read_text("utf-8")
-    assert made == llms_txt(book)
-    addresses = re.findall(r"\]\((\S+)\): \S", made)
-    wanted = {f"{book.site}/{page.docname}.html" for page in book.pages}
-    assert wanted == {*addresses, f"{book.site}/book/intro.html"}
+    found = re.findall(r"\]\((\S+)\): \S", (HTML / "llms.txt").read_text("utf-8"))
+    assert sorted(found) == sorted(f"{book.site}/{page.docname}.html" for page in book.pages[1:])

@@ -9,10 +9,10 @@ tests marked as slow, all others of the site in Chromium, and some of them in Fi
 which are what browsers differ in: tests/site/in_firefox.txt lists those.
 
 Each part has a process for each core, two to four: more would only wait for each other, or for
-memory. Where notebooks are, a whole file goes to a process, because a notebook's cells must stay in
-one kernel; tests/site/conftest.py says which tests of the site share one. The site is apart because
-a browser no longer answers once other tests have run event loops in its process. The parts with a
-browser stop after ten failures, each of which may have waited for minutes; a test that hangs fails.
+memory. A whole file goes to a process: a notebook's cells must stay in one kernel, and tests of the
+site share what is made once for a file. The site is apart because a browser no longer answers once
+other tests have run event loops in its process. The parts with a browser stop after ten failures,
+each of which may have waited for minutes; a test that hangs fails.
 """
 
 from __future__ import annotations

@@ -32,8 +32,6 @@ OPTIONS = {
     "throwOnError": True,
     "output": "htmlAndMathml",  # MathML is what a screen reader reads
 }
-# KaTeX numbers the rows of these environments by itself; Sphinx has already numbered the equation.
-_NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|gather|equation)\}")
 # The TeX inside the MathML: a third of the bytes, and the site's search would find it.
 _ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)
 # The name of a function and the invisible operator that applies it: KaTeX writes both where a
@@ -71,9 +69,8 @@ def start_patiently(folder: Path, timeout: float) -> tuple[Popen[bytes], socket.
 
 def render(tex: str, *, display: bool, location: Any = None) -> str:
     """HTML of one equation. If KaTeX rejects it, warn and show it as code."""
-    tex = _NUMBERED.sub(r"\\\1{\2*}", tex.strip())
     try:
-        out = katex.render_latex(tex, {**OPTIONS, "displayMode": display})
+        out = katex.render_latex(tex.strip(), {**OPTIONS, "displayMode": display})
         read = _APPLIED.sub(r"<mrow>\g<0></mrow>", _ANNOTATION.sub("", out))
         return _ONE_ROW.sub(r"\1\2\3", _SEMANTICS.sub("", read))
     except katex.KaTeXError as error:

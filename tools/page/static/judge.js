@@ -1,6 +1,6 @@
 // "Is my attention right?": code that was typed, chosen or came with a link is judged by Python in the page
 // (run-here.js) when the button is pressed, and not before. The address tells what is in the field: nothing, one's
-// own code; #try=…, an example of the page; #z=… or #t=…, the code of a link, which no server is sent. What is
+// own code; #try=…, an example of the page; #z=…, the code of a link, which no server is sent. What is
 // said of a code is shown as text and never as HTML: it may be a stranger's.
 (() => {
   const box = document.querySelector("#judge");
@@ -65,8 +65,8 @@
 
   async function linkTo(code) {
     const bytes = new TextEncoder().encode(code);
-    const packed = window.CompressionStream && (await through(bytes, new CompressionStream("deflate-raw")));
-    const asked = new URLSearchParams(packed ? { z: toText(packed) } : { t: toText(bytes) });
+    const packed = await through(bytes, new CompressionStream("deflate-raw"));
+    const asked = new URLSearchParams({ z: toText(packed) });
     if (kind.value) asked.set("kind", kind.value);
     return `${location.href.split("#")[0]}#${asked}`;
   }
@@ -74,10 +74,9 @@
   // {code, kind} of an address, undefined if it has none; throws if it is damaged.
   async function read(hash) {
     const asked = new URLSearchParams(hash.slice(1));
-    const [packed, plain] = [asked.get("z"), asked.get("t")];
-    if (!packed && !plain) return undefined;
-    let bytes = toBytes(packed ?? plain);
-    if (packed) bytes = await through(bytes, new DecompressionStream("deflate-raw"));
+    const packed = asked.get("z");
+    if (!packed) return undefined;
+    const bytes = await through(toBytes(packed), new DecompressionStream("deflate-raw"));
     const code = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (code.length > LONGEST) throw new Error("too long");
     return { code, kind: asked.get("kind") ?? "" };
