@@ -3,8 +3,10 @@
 Of the files with a browser make test runs this one; the others look closer at the same.
 """
 
+import pytest
 from built_site import FIRST_PAGE, OPEN_FOLDS, press
 from run_here import exercises, stored
+from test_accessibility import EQUATIONS_AS_TEXT, FEW_TOKENS, violations
 from test_judge_page import PAGE as JUDGE
 from test_judge_page import Form
 from test_learner import predict
@@ -88,3 +90,11 @@ def test_a_veil_lifts(open_page):
     assert not hidden.evaluate(seen)
     predict(page, label, 0, "Sure")
     assert hidden.evaluate(seen)
+
+
+@pytest.mark.parametrize("path", [FIRST_PAGE, PAGE])
+def test_axe_finds_nothing(path, open_page):
+    page = open_page(path)
+    page.evaluate(FEW_TOKENS)
+    page.evaluate(EQUATIONS_AS_TEXT)
+    assert not violations(page)
