@@ -48,7 +48,8 @@ def test_copy_button(open_page):
 
 
 def test_the_first_page_and_the_next(open_page, site):
-    opened = open_page("index.html")
+    opened = open_page(BOOK[1])
+    opened.goto(f"{site}/index.html")
     opened.wait_for_url(f"{site}/{BOOK[0]}")
     opened.click("a.right-next")
     opened.wait_for_url(f"{site}/{BOOK[1]}")
