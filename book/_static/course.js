@@ -15,11 +15,14 @@ function keepPlace() {
   const read = (all) => all.find((e) => e.getBoundingClientRect().bottom > 80);
   addEventListener("pagehide", () => {
     const block = read([...(read(parts)?.children ?? [])]);
-    if (block) sessionStorage.setItem(key, JSON.stringify([blocks.indexOf(block), top(block)]));
+    const place = JSON.stringify(block ? [blocks.indexOf(block), top(block)] : []);
+    try { sessionStorage.setItem(key, place); } catch { /* blocked or full */ }
   });
   addEventListener("load", () => {
     const [{ type }] = performance.getEntriesByType("navigation");
-    const [at, stood] = JSON.parse(sessionStorage.getItem(key) ?? "[]");
+    let place = null;
+    try { place = sessionStorage.getItem(key); } catch { /* blocked */ }
+    const [at, stood] = JSON.parse(place ?? "[]");
     if (type === "navigate" || !scrollY || !blocks[at]) return;
     let until = performance.now() + 300;
     for (const kind of ["wheel", "touchstart", "keydown"]) {

@@ -6,6 +6,14 @@ from built_site import FIRST_PAGE, chapter_pages
 PAGE = next(page for page in chapter_pages() if page != FIRST_PAGE)
 PARTS = ".bd-article > section > section"
 LAID_OUT = "e => e.firstElementChild.checkVisibility({ contentVisibilityAuto: true })"
+# A browser that keeps nothing of a session. (The theme expects one that does; ours must not fail.)
+DENIED = """for (const name of ["getItem", "setItem"]) {
+  const real = Storage.prototype[name];
+  Storage.prototype[name] = function (key, ...rest) {
+    if (key.startsWith("read in")) throw new DOMException("denied");
+    return real.call(this, key, ...rest);
+  };
+}"""
 # The first paragraph below the head of the window.
 READ = """() => [...document.querySelectorAll('.bd-article p')]
   .find(p => p.checkVisibility({ contentVisibilityAuto: true })
@@ -42,6 +50,16 @@ def test_after_a_reload_and_on_the_way_back_the_reader_is_where_he_was(open_page
     page.go_back()
     settle(page)
     assert page.evaluate(READ) == read
+
+
+def test_where_no_place_can_be_kept_nothing_goes_wrong(open_page):
+    page = open_page(PAGE)
+    page.add_init_script(DENIED)
+    for _ in range(2):  # the first time, the page that goes may keep its place
+        page.reload()
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+        settle(page)
+    assert page.evaluate("try { sessionStorage.getItem('read in') } catch (e) { e.message }")
 
 
 def test_a_link_leads_to_its_heading_and_the_way_up_does_not_jump(open_page):
