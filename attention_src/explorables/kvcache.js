@@ -76,7 +76,7 @@ function sizeMarks(width, state, given) {
 function modelMarks([x, y, width], { model, tokens, bits }, { models }) {
   const size = ({ numbers }) => (numbers * bits * tokens) / 8;
   const most = Math.max(...models.map(size));
-  const said = `${whole(tokens)} tokens, ${bits} bits a number`;
+  const said = `one text of ${whole(tokens)} tokens, ${bits} bits`;
   return [
     text("of-text", [x, y], said, "soft", 12.5, "start"),
     ...models.flatMap((one, n) => {
