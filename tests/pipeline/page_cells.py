@@ -14,7 +14,8 @@ from tools.page import needs, slice
 
 def sources(chapter):
     """The code of each cell of the page's Python, in order."""
-    return [c.source.rstrip() for c in needs.cells(chapter) if c.runs or "setup" in c.tags]
+    there = [c for c in needs.cells(chapter) if c.runs or c.reason == needs.WORDS["setup"]]
+    return [cell.source.rstrip() for cell in there]
 
 
 def printed(ways):

@@ -1,5 +1,6 @@
 """The parts of Python in the page: checked, the same on each build, and a build without them."""
 
+import ast
 import io
 import os
 import shutil
@@ -8,9 +9,12 @@ import sys
 import zipfile
 
 import pytest
+from page_cells import sources
 from tiny import REPOSITORY, make_book
 
 from attention_src.exercises.keep import PARTS
+from tools.book.chapters import Book
+from tools.book.freshness import plain
 from tools.page import course, pyodide
 
 NOWHERE = "http://127.0.0.1:9/"  # nothing answers there
@@ -69,36 +73,34 @@ def test_a_book_without_the_parts_builds_and_says_so(tmp_path):
     assert not (root / "_build/html/_static/py").exists()
 
 
-@pytest.mark.slow
-def test_the_course_zip_holds_what_needs_numpy_alone():
-    names = {name.removeprefix("attention_src.") for name in course.numpy_modules(REPOSITORY)}
-    there = {"softmax.reference", "attention.masks", "timing", "figures.drawings.equation"}
-    there |= {"models.smollm2.in_numpy.listing", "models.smollm2.learner.dispatch"}
-    there |= {f"exercises.{module}" for module in {"keep", *PARTS.values()}}  # parts() imports them
-    assert there <= names
-    assert not names & {"softmax.layer", "softmax.kernel", "explorables", "models.smollm2.model"}
+def test_the_course_zip_holds_what_a_page_can_use():
     made = course.archive(REPOSITORY)
     assert made == course.archive(REPOSITORY), "the same sources give the same bytes"
-    files = zipfile.ZipFile(io.BytesIO(made)).namelist()
-    beside = {"slice.py", "jaxtyping.py", "matplotlib/axes.py", "matplotlib/letters.json"}
-    assert beside < set(files)
+    files = set(zipfile.ZipFile(io.BytesIO(made)).namelist())
+    assert {"slice.py", "jaxtyping.py", "matplotlib/axes.py", "matplotlib/letters.json"} < files
+    assert not files & {"attention_src/softmax/layer.py", "attention_src/softmax/kernel.py"}
     assert "__init__.py" not in files and not [name for name in files if name.endswith(".pyc")]
     assert "blas.py" in files, "MiniLM's press looks for it"
 
 
 @pytest.mark.slow
-def test_the_course_zip_imports_where_there_is_nothing_else(tmp_path):
+def test_what_the_pages_import_is_in_the_zip_and_needs_nothing_else(tmp_path):
+    """The imports of all cells with a button, and what the page itself asks for."""
     zipfile.ZipFile(io.BytesIO(course.archive(REPOSITORY))).extractall(tmp_path)
-    names = sorted(course.numpy_modules(REPOSITORY))
-    code = (
-        "import importlib, sys\n"
-        "for name in ('torch', 'triton', 'tokenizers', 'beartype'):\n"
-        "    sys.modules[name] = None  # any import of them fails\n"
-        f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        f"for name in [*{names}, 'matplotlib.axes', 'slice']:\n"
-        f"    assert importlib.import_module(name).__file__.startswith({str(tmp_path)!r}), name\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    codes = [code for chapter in Book(REPOSITORY).chapters for code in sources(chapter)]
+    nodes = [node for code in codes for node in ast.parse(plain(code)).body]
+    wanted = {ast.unparse(n) for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)}
+    wanted |= {f"import attention_src.exercises.{module}" for module in PARTS.values()}
+    wanted |= {"import attention_src.models.smollm2.learner.dispatch, matplotlib.axes, slice"}
+    lines = [
+        "import sys",
+        "sys.modules |= dict.fromkeys(('torch', 'triton', 'tokenizers', 'beartype'))  # no import",
+        f"sys.path.insert(0, {str(tmp_path)!r})",
+        *sorted(wanted),
+        "ours = [m for name, m in sys.modules.items() if name.startswith('attention_src')]",
+        f"assert all(m.__file__.startswith({str(tmp_path)!r}) for m in ours) and len(ours) > 100",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
