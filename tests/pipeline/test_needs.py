@@ -86,7 +86,7 @@ def test_a_cell_that_lacks_something_does_not_run_without_it(page, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     there = {"__name__": "__main__"}
     for cell in needs.cells(page):
-        if cell.runs or "setup" in cell.tags:
+        if cell.runs or cell.reason == needs.WORDS["setup"]:
             exec(compile(cell.source, "cell", "exec"), there)
         elif LACKING & set(cell.tags) and cell.shown and not lacks_it_later(cell.source):
             assert not runs(cell.source, there), cell.source
@@ -97,7 +97,7 @@ def test_what_runs_uses_nothing_that_only_other_cells_make(page):
     made_elsewhere, here = set(), set()
     for cell in needs.cells(page):
         used, made = names(cell.source)
-        if cell.runs or "setup" in cell.tags:
+        if cell.runs or cell.reason == needs.WORDS["setup"]:
             assert not (used - here - made) & made_elsewhere, cell.source
             here |= made
         else:
