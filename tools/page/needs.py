@@ -17,6 +17,7 @@ WORDS = {
     "needs-torch": "needs PyTorch",
     "needs-clock": "measures time",
     "needs-packages": "reads packages",
+    "needs-matplotlib": "draws what only matplotlib can",
     "needs-file": "writes a file",
     "explorable": "moves without Python",
     "setup": "runs before the first cell",
